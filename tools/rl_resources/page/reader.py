@@ -136,24 +136,22 @@ def read_page(text: str, path: str) -> Page:
     for first in (at for at, _ in conflicts(source) if " " in lines[at - 1]):  # no underline
         fix = "Keep one of the two versions, and delete the lines that git put around them."
         mistakes.append(Mistake(path, first, 1, "a merge conflict is left here", fix))
-    return Page(path, tuple(lines), _headings(lines), tuple(tables), tuple(mistakes))
+    return Page(path, tuple(lines), tuple(_headings(lines)), tuple(tables), tuple(mistakes))
 
 
-def _headings(lines: Sequence[str]) -> tuple[Heading, ...]:
+def _headings(lines: Sequence[str]) -> Iterator[Heading]:
     """Titles with their underlines.
 
     Docutils takes a title for text where the underline is too short and has less than four
     characters. It was meant as a heading where it is a size.
     """
-    found: list[Heading] = []
     before = ""
     for number, (title, underline) in enumerate(pairwise(map(str.rstrip, lines)), 1):
         overlined = _UNDERLINE.fullmatch(before) is not None
         heading = _heading(title, underline, number, overlined=overlined)
-        if heading and (not before or overlined):
-            found += [heading] if heading.made or heading.billions else []
+        if heading and (not before or overlined) and (heading.made or heading.billions):
+            yield heading
         before = title
-    return tuple(found)
 
 
 def _heading(title: str, underline: str, line: int, *, overlined: bool) -> Heading | None:

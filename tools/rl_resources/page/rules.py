@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from rl_resources.dataset_rules.plausibility import SIZE_IN_NAME, parameters_in_name
 from rl_resources.package import text_of
 from rl_resources.page import rows
-from rl_resources.page.reader import Heading, width
+from rl_resources.page.reader import Heading, Row, width
 from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
@@ -46,11 +46,10 @@ def page_table(reading: Reading) -> Iterator[Mistake]:
     """
     yield from reading.page.mistakes
     if not reading.page.mistakes and not any(table.rows for table in reading.tables):
-        place = next((table.header for table in reading.tables or reading.page.tables), None)
-        line, column = (place.line, place.column) if place else (1, 1)
+        headers = (table.header for table in reading.tables or reading.page.tables)
         message = "the page has no `list-table` with a row of a run"
         fix = f"Its header is {', '.join(HEADERS)}; each row is a run and links its script."
-        yield Mistake(reading.page.path, line, column, message, fix)
+        yield reading.mistake(next(headers, Row((), 1, 1)), message, fix)
 
 
 @rule()

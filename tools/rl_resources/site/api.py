@@ -85,7 +85,7 @@ def _estimate(dataset: Dataset) -> dict[str, Any]:
     figures = {str(row["model"]): model_figures(row) for row in models}
     devices = dataset.records["devices"]
     return {
-        **_version(dataset),
+        "dataset_version": dataset.version,
         **published(),
         "verdicts": dict(VERDICTS),
         "models": [
@@ -104,19 +104,15 @@ def records_document(dataset: Dataset) -> Document:
 def size_document(dataset: Dataset, size: str) -> Document:
     """The tuning records of one size."""
     rows = [_record(dataset, record) for record in records_of_size(dataset, size)]
-    section = {"size": dataset.by_key["sizes"][size]}
-    value = _version(dataset) | section | {"count": len(rows), "records": rows}
+    about = {"dataset_version": dataset.version, "size": dataset.by_key["sizes"][size]}
+    value = {**about, "count": len(rows), "records": rows}
     return Document(f"sizes/{size.lower()}.json", "size", value)
 
 
 def _table(dataset: Dataset, name: str, rows: Iterable[Record]) -> Document:
     listed = list(rows)
-    value = _version(dataset) | {"count": len(listed), name: listed}
+    value = {"dataset_version": dataset.version, "count": len(listed), name: listed}
     return Document(f"{name}.json", name, value)
-
-
-def _version(dataset: Dataset) -> dict[str, Any]:
-    return {"dataset_version": dataset.version}
 
 
 def _by_id(dataset: Dataset) -> Iterator[Document]:
@@ -128,7 +124,7 @@ def _by_id(dataset: Dataset) -> Iterator[Document]:
             "page": root + quote(f"records/{id_}/"),
             "script": root + quote(f"{SCRIPTS}/{script}") if script else None,
         }
-        known = _version(dataset) | {"id": id_} | value | {"links": links}
+        known = {"dataset_version": dataset.version, "id": id_, **value, "links": links}
         return Document(f"records/{id_}.json", "record", known)
 
     for row in dataset.records["tuning"]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from rl_resources.dataset import Dataset
 from rl_resources.estimate.formula import published
-from rl_resources.package import TYPES, Field, TableSchema
+from rl_resources.package import TYPES, Field
 from rl_resources.site.api import BASE, Document, name_of
 from rl_resources.text import json_text
 
@@ -56,8 +56,9 @@ def schemas(dataset: Dataset) -> dict[str, Schema]:
     found: dict[str, Schema] = {}
     counted = {"dataset_version": _VERSION, "count": _COUNT}
     for table, item in dataset.package.resources.items():
-        name = name_of(table)
-        rows[name] = row_schema(item.schema, _DERIVED if table == "tuning" else {})
+        name, derived = name_of(table), _DERIVED if table == "tuning" else {}
+        columns = {field.name: property_schema(field) for field in item.schema.fields}
+        rows[name] = _object(item.schema.description, **columns, **derived)
         listed = {name: _array(rows[name])}
         found[name] = _object(item.schema.title, **counted, **listed)
     size = {"size": rows["sizes"], **counted, "records": _array(rows["records"])}
@@ -133,12 +134,6 @@ def _array(items: Schema, description: str = "") -> Schema:
 
 def _or_null(schema: Schema, description: str) -> Schema:
     return {"anyOf": [schema, {"type": "null"}], "description": description}
-
-
-def row_schema(schema: TableSchema, extra: Mapping[str, Schema]) -> Schema:
-    """The JSON Schema of one row; `extra` are properties that rows have beyond the columns."""
-    columns = {field.name: property_schema(field) for field in schema.fields}
-    return _object(schema.description, **columns, **extra)
 
 
 def property_schema(field: Field) -> Schema:

@@ -21,13 +21,9 @@ MOST_LISTED = 1000
 MOST_CHARACTERS = 300
 
 
-Groups = Iterator[tuple[str, str, Mapping[str, Sequence[str]]]]
-"""Rows of a table that differ in one way: a title, a mark, the facts of each by name."""
-
-
 def as_json(diffs: Sequence[TableDiff]) -> str:
     """A list of objects, one for each table that differs; rows are objects of text cells."""
-    return json.dumps([_value(item) for item in diffs], indent=2 if diffs else None) + "\n"
+    return json.dumps([_value(item) for item in diffs], indent=2) + "\n"
 
 
 def _value(item: TableDiff) -> dict[str, Any]:
@@ -47,9 +43,8 @@ def _value(item: TableDiff) -> dict[str, Any]:
 
 def counts(item: TableDiff) -> str:
     """What differs in one table, in figures: `1 removed, 2 added`."""
-    kinds = item._fields[2:]
-    found = {kind: len(getattr(item, kind)) for kind in kinds}
-    return ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
+    found = {"removed": item.removed, "added": item.added, "changed": item.changed}
+    return ", ".join(f"{len(rows)} {kind}" for kind, rows in found.items() if rows)
 
 
 def as_text(diffs: Sequence[TableDiff]) -> str:
@@ -66,7 +61,8 @@ def as_markdown(diffs: Sequence[TableDiff]) -> str:
     return rendered("diff.md", sections=groups, most=MOST_LISTED, escape=_escaped, same=SAME)
 
 
-def _groups(item: TableDiff) -> Groups:
+def _groups(item: TableDiff) -> Iterator[tuple[str, str, Mapping[str, Sequence[str]]]]:
+    """Rows that differ in one way: a title, a mark, the facts of each by name."""
     yield "Deleted from", "-", {" ".join(key): () for key in item.removed}
     added = {
         " ".join(key): [f"{n}: {cell}" for n, cell in row.items() if cell and n not in item.key]

@@ -72,11 +72,10 @@ class Site:
     def __init__(
         self, dataset: Dataset, repository_url: str | None = None, site_url: str | None = None
     ) -> None:
-        known = repository_url and is_web_address(repository_url)
         self.dataset, self.devices = dataset, Devices(dataset)
-        self.repository = (repository_url or "").rstrip("/") if known else ""
-        self.site_url = site_url or ""
-        self.at = f"{site_url.rstrip('/')}/" if site_url else LOCAL
+        url = repository_url or ""
+        self.repository = url if is_web_address(url) else ""
+        self.site_url, self.at = site_url or "", site_url or LOCAL
         reports = Counter(text_of(row, "size") for row in dataset.records["reports"])
         self.sizes = [
             Size(name, row, len(records_of_size(dataset, name)), reports[name])

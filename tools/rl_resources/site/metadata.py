@@ -72,7 +72,7 @@ def croissant(package: Package, csv: Mapping[str, bytes], folder: str = "") -> d
         "alternateName": package.title,
         "description": package.description,
         "version": package.version,
-        **({"datePublished": package.created} if package.created else {}),
+        "datePublished": package.created,
         "license": [item["path"] for item in package.licenses],
         "keywords": list(package.keywords),
         "creator": [{"@type": "Organization", "name": name} for name in package.contributors],
@@ -130,9 +130,8 @@ def _field(table: str, field: Field) -> dict[str, Any]:
 def citation(package: Package) -> str:
     """One line to cite this version by."""
     authors = ", ".join(package.contributors)
-    year = f" ({package.created[:4]})" if package.created else ""
-    name = package.document["name"]
-    return f"{authors}{year}. {name}: {package.title}. Version {package.version}."
+    name, year = package.document["name"], package.created[:4]
+    return f"{authors} ({year}). {name}: {package.title}. Version {package.version}."
 
 
 def card(site: Site) -> str:
@@ -151,7 +150,7 @@ def feed(site: Site, times: Mapping[int, int]) -> str:
     `times` says when each line of their table was last written, in seconds since 1970, by line from
     1; where it does not, that was the day of the release. An entry keeps its id.
     """
-    released = f"{site.dataset.package.created or '1970-01-01'}T00:00:00Z"
+    released = f"{site.dataset.package.created}T00:00:00Z"
     entries = [
         (utc(times[line]) if line in times else released, row)
         for line, row in enumerate(site.dataset.records["tuning"], start=2)

@@ -46,7 +46,7 @@ VENDORS = ("amd.com", "hiascend.com", "huawei.com", "nvidia.com")
 def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
     """All pages here by path; `files` are the downloads that the page of the data lists."""
     return {
-        **_front(site),
+        "index.md": _front(site),
         **_reports(site),
         **_records(site),
         "models.md": _rows_page(site, "models", "size"),
@@ -56,23 +56,21 @@ def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
     }
 
 
-def _front(site: Site) -> dict[str, str]:
+def _front(site: Site) -> str:
     """The finder's form, and the minimum hardware of each size."""
     rows = configurations(site.dataset)
     smallest = {
         size.name: {WEIGHTS[key]: headline(rows, size.name, key) for key in HEADLINES}
         for size in site.sizes
     }
-    return {
-        "index.md": site.page(
-            "index.md",
-            choices=choices(site, rows),
-            filters=FILTERS,
-            least=smallest,
-            data=finder.PATH,
-            modules=finder.MODULES,
-        ),
-    }
+    return site.page(
+        "index.md",
+        choices=choices(site, rows),
+        filters=FILTERS,
+        least=smallest,
+        data=finder.PATH,
+        modules=finder.MODULES,
+    )
 
 
 def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:

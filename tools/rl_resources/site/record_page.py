@@ -91,15 +91,9 @@ def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dic
 
 def failures(rows: Iterable[Configuration], record: Configuration) -> list[Configuration]:
     """Runs of the same model and task that ran out of memory on no less hardware."""
-    return [
-        row
-        for row in rows
-        if row.model == record.model
-        and row.task == record.task
-        and row.state == "out-of-memory"
-        and row.gpus >= record.gpus
-        and row.memory_gb >= record.memory_gb
-    ]
+    alike = record.model, record.task, "out-of-memory"
+    failed = (row for row in rows if (row.model, row.task, row.state) == alike)
+    return [row for row in failed if row.gpus >= record.gpus and row.memory_gb >= record.memory_gb]
 
 
 def related(

@@ -18,8 +18,6 @@ from rl_resources.site.templates import rendered
 from rl_resources.site.tuning_table import cells, records_of_size, sizes, url
 
 TITLE = "Hardware That RL Training Needs"
-UNKNOWN = "\\"
-_SHORTEST_UNDERLINE = 4
 
 _MARKUP = r"[\\`*_|:@\[<>\"']"
 # Sphinx turns runs of these into typographic characters, and `\\.` or `&#46;` into a full stop.
@@ -80,15 +78,15 @@ def _table(dataset: Dataset, size: str, script_url: str | None) -> str:
 
 def _heading(title: str, underline: str) -> str:
     text = escape(title)
-    # An underline shorter than its title is an error; no character is wider than it has bytes.
-    return f"{text}\n{underline * max(_SHORTEST_UNDERLINE, len(text.encode()))}"
+    # An underline shorter than its title or 4 is an error; no character is wider than its bytes.
+    return f"{text}\n{underline * max(4, len(text.encode()))}"
 
 
 def escape(text: str) -> str:
     """Markup whose text is `text`, at the start of a paragraph or anywhere in it."""
     line = one_line(text)
     if not line:
-        return UNKNOWN
+        return "\\"  # an empty cell
     return _inline(line) if _PLAIN_START.match(line) else "\\ " + _inline(line)
 
 
