@@ -123,6 +123,12 @@ def test_roles_and_directives_of_sphinx_do_not_disturb_reading(dataset):
     assert _rules(findings) == ["page-unknown-word", "page-email-address"]
 
 
+@pytest.mark.parametrize("word", ["a" * 100_000, f"a@{'b.' * 50_000}bb:"], ids=["path", "address"])
+def test_a_long_word_takes_no_longer_than_its_length(dataset, word):
+    _, findings = _import(dataset, HEADER + _row(Link=word, Contributor="a"))
+    assert _rules(findings) == ["page-no-script"]
+
+
 @each(CASES["lost"], "table line")
 def test_a_table_that_is_lost_is_reported_where_it_breaks_off(table, line):
     (mistake,) = read_page(table, "page.rst").mistakes

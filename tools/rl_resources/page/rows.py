@@ -87,7 +87,9 @@ _NO_PATH = re.compile(r"^[a-z]+:(?://[^/?#]*)?|[?#].*")
 """What of a URL is not its path."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
-_AS_TEXT = re.compile(r"([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]")
+_AS_TEXT = re.compile(
+    r"(?<![^\s<>\[\]()\"`])([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +297,7 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
 
 
 def _is_of_runs(table: Table) -> bool:
+    """Whether enough headers are known, or a row of a run stands where the header is missing."""
     known = len(_columns(table))
     return known >= _FEWEST_KNOWN or len(table.header.cells) == len(HEADERS)
 
@@ -330,7 +333,7 @@ def _row(cells: Mapping[str, Cell], link: Link, context: Context) -> ReadRow:
 def _facts(text: Mapping[str, str], script: str, context: Context) -> dict[str, Value | Problem]:
     """Columns that the row's text decides; the script's name settles only which device is meant."""
     name = parsed(script)
-    gpus, device = _resource(text["Resource"], context, name.device if name else None)
+    gpus, device = _resource(text["Resource"], context, name.device if name else "")
     max_batch, status = _max_batch(text.get("MaxBatch", ""))
     engine, version = _infer(text["Infer"], context)
     return {
@@ -350,7 +353,7 @@ def _facts(text: Mapping[str, str], script: str, context: Context) -> dict[str, 
     }
 
 
-def _known(kind: str, text: str, context: Context, confirmed: str | None = None) -> str | Problem:
+def _known(kind: str, text: str, context: Context, confirmed: str = "") -> str | Problem:
     """The key that `text` spells; `confirmed` decides where it can be several."""
     rule = "page-unknown-model" if kind == "model" else "page-unknown-word"
     if not text:
@@ -361,7 +364,7 @@ def _known(kind: str, text: str, context: Context, confirmed: str | None = None)
         like = nearest(text, known).sentence()
         fix = like or f"The dataset has no {kind} like it; add it there."
         return Problem(rule, f"`{shown(text)}` is not a known {kind}", fix)
-    if confirmed is not None and confirmed in words:
+    if confirmed in words:
         return confirmed
     if len(words) == 1:
         return words[0]
@@ -395,9 +398,7 @@ def _model(text: str, context: Context) -> str | Problem | None:
     return Problem("page-unlisted-model", message, f"{known.help} Any other needs its row first.")
 
 
-def _resource(
-    text: str, context: Context, confirmed: str | None
-) -> tuple[int | None, str | Problem]:
+def _resource(text: str, context: Context, confirmed: str) -> tuple[int | None, str | Problem]:
     """GPUs and device of `8 × H100 80 GB`, also of `8*H100`, and of `2x8xH100`."""
     match = _RESOURCE.fullmatch(text)
     if match is not None:

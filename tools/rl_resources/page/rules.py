@@ -27,8 +27,8 @@ _NEAR, _FAR, _BEYOND = 1.25, 1.6, 3.0
 """Ratios of sizes that are rounded to one another, that are not, and that no section has in one."""
 
 _EMAIL = re.compile(
-    r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>(?!git@)[\w.%+-]+)@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}"
-    r"(?![\w.:/-]*[:/])"
+    r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>(?!git@)[\w.%+-]+)"
+    r"@(?>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,})(?![\w.:/-]*[:/])"
 )
 """An address of a person: `git@` is the account of a server."""
 _NO_HYPHEN = re.compile(r"(?<=[a-z])-(?=\d)")
