@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from rl_resources.dataset import Dataset, moves, script_path
+from rl_resources.dataset import Dataset, grouped, moves, script_path
 from rl_resources.git import Repository
 from rl_resources.package import Field, Record
 from rl_resources.query.compatibility import accepted_by, rejections, releases_of
@@ -27,7 +27,7 @@ from rl_resources.query.sentences import resource, start
 from rl_resources.script.backends import ROLLOUT
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
-from rl_resources.script_rules.target import FRAMEWORK, script_text
+from rl_resources.script_rules.target import FRAMEWORK, script_text, written
 from rl_resources.site import estimate_page, recipes
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site
@@ -120,10 +120,8 @@ def related(
 
 def _nearest(rows: Iterable[Configuration], *alike: str) -> list[Configuration]:
     """Records first, by the memory in all, unknown last; of alike ones the first by id."""
-    first: dict[object, Configuration] = {}
-    for row in sorted(rows, key=lambda row: (row.kind != "record", *size_of(row))):
-        first.setdefault(attrgetter(*alike or _ALIKE)(row), row)
-    return list(first.values())
+    ranked = sorted(rows, key=lambda row: (row.kind != "record", *size_of(row)))
+    return [first for first, *_ in grouped(ranked, attrgetter(*alike or _ALIKE)).values()]
 
 
 def _facts(dataset: Dataset, record: Record) -> Mapping[str, Any]:
@@ -227,6 +225,4 @@ def shown(item: Explained) -> str:
     value = item.setting.value
     if not item.setting.known:
         return ""
-    if value is None:
-        return "null"
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else written(value)
