@@ -320,6 +320,21 @@ def test_every_column_can_be_answered_by_its_title():
     assert {name: fact.text for name, fact in facts.items()} == wanted
 
 
+@pytest.mark.parametrize(
+    ("title", "answer", "cell"),
+    [
+        ("contributor", "@vermouth1372", "vermouth1372"),
+        ("infer_version", "vLLM 0.8.3", "0.8.3"),
+        ("infer_version", "sglang==0.4.6", "0.4.6"),
+        ("framework_version", "v0.9.1", "0.9.1"),
+    ],
+)
+def test_a_handle_and_a_release_may_be_written_as_usual(title, answer, cell):
+    assert read_form(f"### {SCHEMA.field(title).title}\n\n{answer}\n", DATASET).facts == {
+        title: Fact(cell)
+    }
+
+
 def test_hostile_answers_reach_no_terminal(root, tmp_path, capsys, unchecked):
     body = FORM.replace("MIN", "\x1b[2J\x07MIN\x00x").replace("### Task", "### T\x1b]0;x\x07ask")
     issue, log = saved(tmp_path, body.replace("\x00", ""), "issue.md"), FAILED + "\x1b[31m\x07"

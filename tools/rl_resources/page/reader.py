@@ -20,7 +20,7 @@ _TABLE_HELP = (
     "Write `.. list-table::`, its options in the lines below, an empty line, then each row as "
     "`* - ` with its other cells below, each as `- `."
 )
-_DIRECTIVE = re.compile(r" *\.\. list-table:(?::(?!:)|\s*$)")
+_DIRECTIVE = re.compile(r" *\.\. list-table::?(?!:)")
 _OPTION = re.compile(r" +:(?:widths|width|header-rows|stub-columns|align|class|name):(?: |$)")
 _HEADER_ROWS = re.compile(r"\s+:header-rows:\s*(\d{1,3})\s*$")
 _BULLET = re.compile(r"( *)[-+*\u2022\u2023\u2043](?: +|$)")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import partial
-from math import inf
 from pathlib import PurePosixPath
 
 from rl_resources.dataset_rules.plausibility import SIZE_IN_NAME, parameters_in_name
@@ -146,8 +145,9 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
             continue
         best = min(sized, key=partial(_ratio, size))
         fits = _ratio(size, best) <= _NEAR
-        ranges = not re.fullmatch(r"[\d.]+\s?[BbMm]", heading.title.strip())
-        if _ratio(size, heading.billions) > (_FAR if fits else inf if ranges else _BEYOND):
+        if not re.fullmatch(r"[\d.]+\s?[BbMm]", heading.title.strip()):
+            continue  # a range or a list of sizes
+        if _ratio(size, heading.billions) > (_FAR if fits else _BEYOND):
             message = f"{shown(row.text('Model'))} stands under the size {shown(heading.title)}"
             right = shown(sized[best].title) if fits else "a heading of its size"
             yield reading.mistake(cell, message, f"Move the row under {right}, or fix its model.")

@@ -15,9 +15,9 @@ from itertools import islice
 from rl_resources.rule import Mistake, Rewrite, rule, with_lines
 from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.script import Command, Option, Place, Reference, Source
-from rl_resources.script.launch import STARTS, TRAINER, Lost
+from rl_resources.script.launch import STARTS, Lost
 from rl_resources.script_rules.safety import COMMANDS
-from rl_resources.script_rules.target import ScriptText, settings_of, trains
+from rl_resources.script_rules.target import ScriptText, settings_of
 from rl_resources.script_rules.variables import WITH_DEFAULT, without_comments
 from rl_resources.text import shown
 
@@ -78,11 +78,10 @@ def one_launch(target: ScriptText) -> Iterator[Mistake]:
         trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1`
     """
-    started = (launch for launch in target.launches if TRAINER.fullmatch(launch.module))
-    trainings = [launch for launch in started if trains(launch)]
-    for launch in trainings[1:] if target.ours else ():
-        if settings_of(launch) != settings_of(trainings[0]):
-            message = f"this starts another training than line {trainings[0].line}"
+    first = target.trainings[0].line if target.trainings else 0
+    for launch in target.trainings[1:] if target.ours else ():
+        if settings_of(launch) != settings_of(target.trainings[0]):
+            message = f"this starts another training than line {first}"
             fix = "Keep the one that the row is about, with a variable for what may differ."
             yield target.mistake(launch.command.place, message, fix)
 
@@ -320,7 +319,7 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     waits = any(command.name in ("wait", "fg") for command in target.script.commands)
     for launch in target.launches:
         command, place = launch.command, _operator_after(target, launch.command)
-        ends = target.ours and TRAINER.fullmatch(launch.module) and not waits
+        ends = target.ours and launch in target.trainings and not waits
         if ends and _BACKGROUND.match(target.text, command.end.offset):
             message = "the run goes on in the background, and its exit status is lost"
             yield target.mistake(command.place, message, "Delete the `&` behind it.")

@@ -247,9 +247,17 @@ def secret(target: ScriptText) -> Iterator[Mistake]:
     """
     for number, line in enumerate(target.script.lines, 1):
         if found := _first_secret(line):
-            message = f"this looks like a secret: `{shown(found[1][:4])}…`"
-            fix = "Revoke it, delete it, and read it from the environment."
-            yield Mistake(target.path, number, found[0] + 1, message, fix)
+            yield _secret(target, number, found[0] + 1, found[1])
+    for value in values(target):  # one whose parts are joined
+        if value.text and value.text not in target.text and (found := _first_secret(value.text)):
+            place = value.parts[0].origin
+            yield _secret(target, place.line, place.column, found[1])
+
+
+def _secret(target: ScriptText, line: int, column: int, text: str) -> Mistake:
+    message = f"this looks like a secret: `{shown(text[:4])}…`"
+    fix = "Revoke it, delete it, and read it from the environment."
+    return Mistake(target.path, line, column, message, fix)
 
 
 @rule("warning")

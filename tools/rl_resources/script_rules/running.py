@@ -199,7 +199,8 @@ Problem = tuple[Setting, str, str]
 
 _HEADS = "attention_heads"
 _UNEVEN = re.compile(
-    r"pipeline_(?:stage|split|model_parallel_layout)|num_(?:hidden_)?layers|layer_list|noop_layers"
+    r"pipeline_(?:stage|split|model_parallel_layout)|(?<!_)num_(?:hidden_)?layers|layer_list"
+    r"|noop_layers"
 )
 """In settings of Megatron that share layers unevenly among stages, and of their number."""
 
@@ -230,7 +231,7 @@ def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Se
 
 def _unshared(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
     """What of the model Megatron cannot share out: layers among stages, experts among GPUs."""
-    items = run.launch.overrides
+    items = (item for item in run.launch.overrides if not item.key.startswith("trainer."))
     uneven = run.launch.unresolved or any(_UNEVEN.search(f"{it.key}={it.value}") for it in items)
     shares = {"layers": run.pipeline_parallel_size, "experts": run.expert_parallel_size}
     for name, setting in shares.items():

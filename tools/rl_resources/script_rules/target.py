@@ -19,7 +19,7 @@ from rl_resources.rule import Mistake, Rule, rule
 from rl_resources.script.bash import read
 from rl_resources.script.bash.script import Part, Place, Script
 from rl_resources.script.framework import Composition, compose_launch, shipped
-from rl_resources.script.launch import Launch, Lost, Override, launches, lost
+from rl_resources.script.launch import TRAINER, Launch, Lost, Override, launches, lost
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
 from rl_resources.snapshot import Snapshot
@@ -65,17 +65,22 @@ class ScriptText:
         return tuple((launch, compose_launch(known, launch)) for launch in self.launches)
 
     @cached_property
+    def trainings(self) -> tuple[Launch, ...]:
+        """What it starts that trains; other programs with overrides only where none is known."""
+        some = [launch for launch in self.launches if trains(launch)]
+        return tuple([item for item in some if TRAINER.fullmatch(item.module)] or some)
+
+    @cached_property
     def run(self) -> Run | None:
-        """What its first launch does; `None` where it starts nothing that is known."""
-        return Run(*self.composed[0]) if self.composed else None
+        """Its first training, or else its first launch; `None` where it starts nothing known."""
+        first = next(iter(self.trainings or self.launches), None)
+        return next((Run(*both) for both in self.composed if both[0] is first), None)
 
     @cached_property
     def training(self) -> Run | None:
         """What it does; `None` where it starts no training, or several that differ."""
         run = self.run
-        if run is None or len({settings_of(launch) for launch in self.launches}) > 1:
-            return None
-        if not trains(run.launch):
+        if run is None or len({settings_of(launch) for launch in self.trainings}) != 1:
             return None
         unsure = run.launch.stray or self.lost or self.script.problems
         return replace(run, trusts_defaults=False) if unsure else run
@@ -196,7 +201,8 @@ class Pair:
 
     def place_of(self, setting: Setting) -> tuple[str, int, int]:
         """Where a setting is defined in the script; where it starts the run, for a default."""
-        place = setting.origin or setting.place or self.script.launches[0].command.place
+        starts = self.script.trainings or self.script.launches
+        place = setting.origin or setting.place or starts[0].command.place
         return self.script.path, place.line, place.column
 
     def said_by_script(self, setting: Setting) -> str:
@@ -220,7 +226,8 @@ class Pair:
         """
         match self.named.get(column):
             case None:
-                said_text = rf"(?<![A-Za-z0-9]){re.escape(self.text(column))}"
+                product = r"\A\d+\s?[x×*]\s?\d+(?=\s?[x×*])"  # nodes x GPUs
+                said_text = rf"{product}|(?<![A-Za-z0-9]){re.escape(self.text(column))}"
                 parts = re.split(said_text, self.said[column].cell, maxsplit=1)
                 whole = right.join(parts) if len(parts) > 1 else right
                 word = f"`{shown(whole)}`" if right else f"the {column} of the script"

@@ -86,7 +86,8 @@ def _handles_arguments(target: ScriptText, number: str) -> bool:
     One of a record passes overrides on, and reads none by its number.
     """
     handled = rf"\$\{{?#|\bset --|\bshift\b|\(\s*\)|\bfunction\b|\$\{{{number}:?[-+=?]"
-    return re.search(handled, target.text) is not None
+    tested = rf"(?:\[|\bcase)\s[^;\n]*\$\{{?{number}\b"
+    return re.search(f"{handled}|{tested}", target.text) is not None
 
 
 def _is_tested(target: ScriptText, name: str) -> bool:
