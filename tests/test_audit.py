@@ -117,8 +117,9 @@ def test_a_row_that_is_elsewhere_is_reported_once(dataset, scripts, page):
     assert _findings(dataset, scripts, page) == [MOVED[page]]
 
 
-def test_a_section_of_several_sizes_has_no_size_of_its_own(dataset, scripts):
-    page = PAGE.replace("\n7B\n~~", "\n1B - 40B\n~~~~~~~~")
+@pytest.mark.parametrize("sizes", ["1B - 40B", "1B - 7B", "1B, 7B"])
+def test_a_section_of_several_sizes_has_no_size_of_its_own(dataset, scripts, sizes):
+    page = PAGE.replace("\n7B\n~~", f"\n{sizes}\n~~~~~~~~")
     assert page != PAGE
     assert _findings(dataset, scripts, page) == []
 
