@@ -10,6 +10,7 @@ from itertools import zip_longest
 
 from rl_resources.check import all_rules
 from rl_resources.dataset import Dataset
+from rl_resources.dataset_rules.meant import fits
 from rl_resources.dataset_rules.records import new_row, slug_of
 from rl_resources.devices import Devices
 from rl_resources.errors import UnusableInput
@@ -60,21 +61,10 @@ def cell(field: Field, text: str) -> Fact:
     """
     if field.pattern and re.fullmatch(field.pattern, text) is None:
         text = text.removeprefix("@").removeprefix("v")
-    if text and not _allows(field, text):
+    if not fits(field, text):
         example = f"`{shown(text)}` is not one such as `{field.example}`"
         return Fact(doubt=f"{example}. {field.description}")
     return Fact(field.write(field.read(text)))
-
-
-def _allows(field: Field, text: str) -> bool:
-    try:
-        value = field.read(text)
-    except ValueError:
-        return False
-    rules = field.constraints
-    if isinstance(value, int | float):
-        return bool(rules.get("minimum", value) <= value <= rules.get("maximum", value))
-    return not field.pattern or re.fullmatch(field.pattern, text) is not None
 
 
 def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:

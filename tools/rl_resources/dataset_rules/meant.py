@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from csv import Error as CsvError
 from csv import reader
@@ -26,8 +27,6 @@ MOST_CHARACTERS = 500
 LIKENESS = 0.8
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
 _COUNT = re.compile(r"\A\s*\d+\s*[xX\u00d7*]\s*")
-_BOOLEANS = {"true": "true", "yes": "true", "false": "false", "no": "false"}
-
 
 Cells = tuple[str, ...]
 
@@ -177,7 +176,7 @@ def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
             meant = re.sub(r"\A(?:[vV]\.?|@)", "", cell)
         case _:
             return None
-    return meant if meant is not None and meant != cell and _fits(field, meant) else None
+    return meant if meant is not None and meant != cell and fits(field, meant) else None
 
 
 def _seen(field: Field, cell: str) -> str | None:
@@ -189,34 +188,35 @@ def _seen(field: Field, cell: str) -> str | None:
     return None if strange_characters(seen) else seen
 
 
-def _fits(field: Field, cell: str) -> bool:
-    """Whether a text has the type and the form of its column."""
+def fits(field: Field, cell: str) -> bool:
+    """Whether a text has the type and the form of its column, and lies within its bounds."""
     try:
-        field.read(cell)
+        value = field.read(cell)
     except ValueError:
         return False
+    rules = field.constraints
+    if isinstance(value, int | float):
+        return bool(rules.get("minimum", value) <= value <= rules.get("maximum", value))
     return not field.pattern or not cell or re.fullmatch(field.pattern, cell) is not None
 
 
 def _typed(field: Field, cell: str) -> str:
-    """The cell without quotes and unit, spelled as its type is: `8.0`, `2026/1/31`."""
+    """The cell without quotes and unit, spelled as its type is: `8.0`, `76,4`, `2026/1/31`.
+
+    A comma before three digits may separate thousands.
+    """
     bare = cell.strip(_QUOTES).strip()
     bare = bare.removesuffix(f" {field.unit}" if field.unit else "")
     match field.type:
-        case "integer" | "number":
-            return _digits(bare, field.type)
+        case "integer":
+            return re.sub(r"\.0*\Z", "", bare)
+        case "number" if re.fullmatch(r"\d+,(?:\d{1,2}|\d{4,})", bare):
+            return bare.replace(",", ".")
         case "boolean":
-            return _BOOLEANS.get(bare.lower(), bare)
+            return bare.lower()
         case "date" if found := re.fullmatch(r"(\d{4})[-/.]?(\d\d?)[-/.]?(\d\d?)", bare):
             return f"{found[1]}-{found[2]:>02}-{found[3]:>02}"
     return bare
-
-
-def _digits(cell: str, kind: str) -> str:
-    """A number with a decimal point in place of a comma; before three digits it may be either."""
-    if kind == "number" and re.fullmatch(r"\d+,(?:\d{1,2}|\d{4,})", cell):
-        return cell.replace(",", ".")
-    return re.sub(r"\.0*\Z", "", cell) if kind == "integer" else cell
 
 
 def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
@@ -229,35 +229,32 @@ def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     if field.item_words and items and set(items) <= set(field.item_words):
         return field.delimiter.join(dict.fromkeys(items))
     key = broken.table.schema.foreign_key(field.name)
-    if key is None:
-        known: Mapping[str, frozenset[str]] = {_plain(it): frozenset({it}) for it in field.words}
-    else:
-        known = words_meant(snapshot, key.resource)
-    found = known.get(_plain(cell)) or known.get(_plain(_COUNT.sub("", cell))) or frozenset()
+    known = (
+        _words_meant(snapshot, key.resource) if key else {_plain(it): [it] for it in field.words}
+    )
+    found = known.get(_plain(cell)) or known.get(_plain(_COUNT.sub("", cell))) or []
     if not found and key and key.resource == "tuning":
-        found = frozenset(_renamed(snapshot, cell))
-    return next(iter(found)) if len(found) == 1 else None
+        found = _renamed(snapshot, cell)
+    return found[0] if len(found) == 1 else None
 
 
 @lru_cache(maxsize=16)
-def words_meant(snapshot: Snapshot, resource: str) -> Mapping[str, frozenset[str]]:
+def _words_meant(snapshot: Snapshot, resource: str) -> Mapping[str, list[str]]:
     """The keys of a table by what else they are called: in any case, by name or alias."""
     table = snapshot.tables[resource]
-    found: dict[str, set[str]] = {}
+    found: dict[str, list[str]] = defaultdict(list)
     for row, word in enumerate(table.columns[table.schema.primary_key[0]]):
-        aliases = table.cell(row, "aliases").split("; ")
+        names = [word, table.cell(row, "name"), *table.cell(row, "aliases").split("; ")]
         if memory := table.cell(row, "memory_gb"):
-            stem = re.sub(r"-\d+g\Z", "", word)
-            aliases += [
-                f"{stem}{between}{memory}{unit}" for between in "- " for unit in ("gb", " gb")
-            ]
-        for name in (word, table.cell(row, "name"), *aliases):
-            found.setdefault(_plain(name), set()).add(word)
-    return {name: frozenset(words) for name, words in found.items() if name}
+            names.append(re.sub(r"-\d+g\Z", "", word) + f" {memory} GB")
+        for name in set(map(_plain, names)):
+            found[name].append(word)
+    return found
 
 
 def _plain(word: str) -> str:
-    return " ".join(word.strip(_QUOTES).split()).lower()
+    """A word in any case, with spaces for hyphens."""
+    return re.sub(r"[\s-]+", " ", word.strip(_QUOTES)).strip().lower().replace(" gb", "gb")
 
 
 def _renamed(snapshot: Snapshot, old: str) -> list[str]:
