@@ -182,10 +182,10 @@ def _outcome(edit: Edit) -> tuple[str, Mapping[str, Any]]:
 
 def _edited(snapshot: Snapshot, path: str, fields: Mapping[str, Any]) -> Snapshot:
     """The snapshot with other fields of the file at `path`; itself where they are the same."""
-    tables = {name: table for name, table in snapshot.tables.items() if table.path == path}
-    for name, table in tables.items():
-        same = fields["data"] == table.data
-        return snapshot if same else _with_data(snapshot, name, fields["data"])
+    for name, table in snapshot.tables.items():
+        if table.path == path:
+            same = fields["data"] == table.data
+            return snapshot if same else _with_data(snapshot, name, fields["data"])
     before = snapshot.scripts
     after = tuple(replace(it, **fields) if it.path == path else it for it in before)
     return snapshot if after == before else _with_scripts(snapshot, after)
@@ -196,8 +196,8 @@ def write_changes(root: Path, changes: Sequence[Change]) -> None:
 
     Raises `UnusableInput` where a file lies outside `root`, exists already, or cannot be written.
     """
-    targets = [(root / change.path).resolve() for change in changes]
-    for change, target in zip(changes, targets, strict=True):
+    targets = {(root / change.path).resolve(): change for change in changes}
+    for target, change in targets.items():
         if not target.is_relative_to(root.resolve()):
             raise UnusableInput(f"{change.path}: lies outside the dataset at {root}")
         if change.was is None and target.exists():
@@ -205,12 +205,8 @@ def write_changes(root: Path, changes: Sequence[Change]) -> None:
                 f"{change.path}: exists already, and nothing is overwritten",
                 "Move that file away first, or choose another configuration.",
             )
-    for change, target in zip(changes, targets, strict=True):
-        try:
-            _write(target, change)
-        except OSError as error:
-            reason = f"{change.path}: cannot be changed: {error.strerror}"
-            raise UnusableInput(reason, "`git status` shows what was changed.") from error
+    for target, change in targets.items():
+        _write(target, change)
 
 
 def _write(target: Path, change: Change) -> None:

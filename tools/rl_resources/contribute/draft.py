@@ -263,8 +263,7 @@ class Draft:
         filled = {name: cell or new[name] for name, cell in existing.items()}
         if existing["status"] != UNTESTED:
             return filled
-        log = self.log
-        ran = log is not None and log.fits and not self._of_other_settings(log)
+        ran = self.log and self.log.fits and not self._of_other_settings(self.log)
         return filled | ({"status": new["status"]} if ran else {"statement": ""})
 
     @property
@@ -373,8 +372,7 @@ class Draft:
         yield from self._empty_cells()
         for obstacle in self.obstacles:
             yield f"cannot be written yet: {obstacle}"
-        copied = any(change.path == self.path for change in self.changes)
-        if copied and self._fixed.done and not self.findings:
+        if self.changes and self._fixed.done and not self.findings:
             rules = dict.fromkeys(self._fixed.done.values())
             yield f"certain fixes in the copy of the script: {', '.join(rules)}"
         for change in self.written:

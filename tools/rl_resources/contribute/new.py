@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from textwrap import fill
 
@@ -17,10 +18,10 @@ from rl_resources.contribute.new_script import (
     refusals,
     script_text,
 )
-from rl_resources.dataset import Dataset, read_dataset, script_path
+from rl_resources.dataset import Dataset, grouped, read_dataset, script_path
 from rl_resources.dataset_rules.scripts import TABLES
 from rl_resources.errors import UnusableInput, refuse_errors
-from rl_resources.package import read_package
+from rl_resources.package import read_package, text_of
 from rl_resources.script.framework import shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script_rules.target import ScriptText
@@ -102,14 +103,12 @@ def listed_words(root: Path, options: Iterable[str]) -> str:
     dataset = read_dataset(read_package(root))
     lines = []
     for option in options:
-        groups = {f"--{option}": [*known_words(dataset, option)] or ["a number"]}
-        if option == "model":
-            models = dataset.records["models"]
-            groups = {str(row["size"]): [] for row in dataset.records["sizes"]}
-            for row in models:
-                groups[str(row["size"])].append(str(row["model"]))
-            lines.append("--model, by size")
-        lines += [f"{name}: {', '.join(words)}" for name, words in groups.items() if words]
+        if option != "model":
+            lines.append(f"--{option}: {', '.join(known_words(dataset, option)) or 'a number'}")
+            continue
+        lines.append("--model, by size")
+        for size, rows in grouped(dataset.records["models"], itemgetter("size")).items():
+            lines.append(f"{size}: {', '.join(text_of(row, 'model') for row in rows)}")
     wrapped = partial(fill, width=100, subsequent_indent="  ", break_on_hyphens=False)
     return "".join(f"{wrapped(line)}\n" for line in lines)
 

@@ -289,8 +289,7 @@ def _megatron_splits(model: Record, cluster: Cluster) -> Iterator[tuple[int, int
     sizes = [size for size in _divisors(cluster.per_node) if kv_heads % size == 0]
     stages = [number for number in _divisors(cluster.nodes) if layers % number == 0]
     for pipeline, tensor in product(stages, sizes):
-        divided = cluster.gpus % (tensor * pipeline) == 0 == cluster.gpus % (expert * pipeline)
-        if divided and splits_into(model, tensor):
+        if cluster.gpus % (tensor * pipeline) == 0 == cluster.gpus % (expert * pipeline):
             yield tensor, pipeline
 
 

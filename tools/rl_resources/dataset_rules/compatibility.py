@@ -19,7 +19,6 @@ from rl_resources.snapshot import Snapshot
 from rl_resources.text import shown
 
 TABLE = "compatibility"
-COMMAND = "Run `rl-resources compat`, which composes every script with every release."
 
 
 class StaleRow(NamedTuple):
@@ -33,17 +32,14 @@ class StaleRow(NamedTuple):
     today: Sequence[Rejected | None]
 
 
-def stale_rows(snapshot: Snapshot) -> dict[str, list[StaleRow]]:
-    """The rows with wrong lines of every script that has any, by its name."""
-    found: dict[str, list[StaleRow]] = defaultdict(list)
+def stale_rows(snapshot: Snapshot) -> Iterator[StaleRow]:
+    """The rows with wrong lines."""
     texts = {text.path.rpartition("/")[2]: text for text in script_texts(snapshot)}
     for record in records(snapshot, TABLE, "script", "rejected"):
         name, said = record.text("script"), read_rejected(record.text("rejected"))
-        if name in texts and said:
-            today = [_today(texts[name], item) for item in said]
-            if today != said:
-                found[name].append(StaleRow(record, said, today))
-    return found
+        today = [_today(texts[name], item) for item in said] if name in texts else said
+        if today != said:
+            yield StaleRow(record, said, today)
 
 
 @lru_cache(maxsize=1024)
@@ -73,24 +69,21 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `57 algorithm.use_kl_in_reward unknown-key` where that key is in line 58
     Good: `58 algorithm.use_kl_in_reward unknown-key`
     """
-    for name, stale in stale_rows(snapshot).items():
-        record, said, today = stale[0]
+    of_script = {stale.record.text("script"): stale for stale in reversed([*stale_rows(snapshot)])}
+    for name, (record, said, today) in of_script.items():
         item, now = next((old, new) for old, new in zip(said, today, strict=True) if old != new)
         where = f"is in line {now.line}" if now else "is not there any more"
-        more = f" (so in {len(stale)} rows)" if len(stale) > 1 else ""
         key = f"`{shown(item.key, 120)}` of {shown(name, 120)}"
-        message = f"the script was edited since: {key} {where}, not in line {item.line}{more}"
+        message = f"the script was edited since: {key} {where}, not in line {item.line}"
         fix = "Run `rl-resources check --fix`; where settings changed, `rl-resources compat`."
-        certain = all(None not in each.today for each in stale)
-        yield record.table.mistake(record.row, "rejected", message, fix if certain else COMMAND)
+        yield record.table.mistake(record.row, "rejected", message, fix)
 
 
 def fix_stale_lines(snapshot: Snapshot) -> Iterator[Rewrite]:
     """The lines of keys that are in one other line today."""
     meant = (
         (*record, "rejected", "; ".join(map(str, today)))
-        for stale in stale_rows(snapshot).values()
-        for record, _, today in stale
+        for record, _, today in stale_rows(snapshot)
         if None not in today
     )
     return with_cells(meant)
