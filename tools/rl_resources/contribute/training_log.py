@@ -128,15 +128,11 @@ class TrainingLog:
         """
         if self.out_of_memory:
             return {}
-        memory = [*filter(None, (step.memory for step in self.steps))]
-        seconds = [*filter(None, (step.seconds for step in self.measured))]
-        tokens = [*filter(None, (step.tokens for step in self.measured))]
-        found = {
-            "peak_memory_gb": max(memory, default=0) * GB_PER_GIB,
-            "step_seconds": median(seconds) if seconds else 0,
-            "tokens_per_second_per_gpu": median(tokens) if tokens else 0,
-        }
-        return {name: round(value, 3) for name, value in found.items() if value}
+        memory = max((step.memory or 0 for step in self.steps), default=0) * GB_PER_GIB
+        seconds = median([step.seconds for step in self.measured if step.seconds] or [0])
+        tokens = median([step.tokens for step in self.measured if step.tokens] or [0])
+        found = zip(FIGURES, (memory, seconds, tokens), strict=True)
+        return {name: round(value, 3) for name, value in found if value}
 
     def add(self, step: Step) -> None:
         """Take in a step; a number lower than the last one begins another run."""

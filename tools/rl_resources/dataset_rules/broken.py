@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from rl_resources.package import Field, ForeignKey, number
+from rl_resources.package import Field, number
 from rl_resources.rule import Mistake, Rewrite
 from rl_resources.snapshot import RUNS, Snapshot, Table
 from rl_resources.tabular import line_of
@@ -48,11 +48,6 @@ class BrokenCell(NamedTuple):
     def cell(self) -> str:
         """The cell's text."""
         return self.table.cell(self.row, self.field.name)
-
-    @property
-    def limit(self) -> object:
-        """The constraint's value in the schema."""
-        return self.field.constraints.get(self.constraint)
 
     def mistake(self, wrong: str, fix: str) -> Mistake:
         """The mistake at this cell: `wrong` goes after the column and its value."""
@@ -122,18 +117,15 @@ def runs(snapshot: Snapshot, *names: str) -> Iterator[Record]:
 
 
 def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[str]]:
-    """The words of every foreign key whose own table can be read whole and has rows."""
-    return {
-        key.field: _words_of(snapshot, key)
-        for key in table.schema.foreign_keys
-        if snapshot.tables[key.resource].rows and not snapshot.tables[key.resource].lost
-    }
+    """The words of every foreign key whose own table can be read whole and has rows.
 
-
-def _words_of(snapshot: Snapshot, key: ForeignKey) -> frozenset[str]:
-    """All words of a foreign key. A script is known by its file, too: that its row is missing or
-    has another name is reported there.
+    A script is known by its file, too: that its row is missing or has another name is reported
+    there.
     """
-    words = frozenset(snapshot.tables[key.resource].columns[key.reference])
-    scripts = {script.name for script in snapshot.scripts} if key.resource == "tuning" else set()
-    return words | scripts
+    scripts, found = frozenset(script.name for script in snapshot.scripts), {}
+    for key in table.schema.foreign_keys:
+        target = snapshot.tables[key.resource]
+        if target.rows and not target.lost:
+            words = frozenset(target.columns[key.reference])
+            found[key.field] = words | scripts if key.resource == "tuning" else words
+    return found

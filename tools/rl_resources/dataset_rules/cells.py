@@ -199,9 +199,8 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
     """
     for broken in _cells(snapshot, *_BOUNDS):
         field = broken.field
-        wrong = _BOUNDS[broken.constraint][0].format(broken.limit)
-        if broken.limit is None:
-            wrong = "which has more digits than a number can have"
+        limit = field.constraints[broken.constraint]
+        wrong = _BOUNDS[broken.constraint][0].format(limit)
         unit = f" {field.unit}" if field.unit else ""
         fix = f"Write {_bounds(field)}{unit}{_or_empty(field)}."
         yield broken.mistake(wrong, f"{fix} {field.title}: {field.description}")
@@ -210,7 +209,7 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
 def _bounds(field: Field) -> str:
     limits = field.constraints
     words = [text.format(limits[name]) for name, (_, text) in _BOUNDS.items() if name in limits]
-    return " and ".join(words) or TYPES[field.type].words
+    return " and ".join(words)
 
 
 def _or_empty(field: Field) -> str:
@@ -249,7 +248,7 @@ def length(snapshot: Snapshot) -> Iterator[Mistake]:
         "maxLength": "At most {} are allowed. Shorten it.",
     }
     for broken in _cells(snapshot, *sides):
-        fix = sides[broken.constraint].format(broken.limit)
+        fix = sides[broken.constraint].format(broken.field.constraints[broken.constraint])
         yield broken.mistake(f"which has {len(broken.cell)} characters", fix)
 
 

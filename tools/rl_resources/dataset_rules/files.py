@@ -21,15 +21,14 @@ _FIX = {False: ", or run `rl-resources check --fix`.", True: "."}
 """How a help ends, for the files of the dataset and for one from outside."""
 
 
-def _readable(snapshot: Snapshot) -> Iterator[Table | ScriptFile]:
-    """The tables and scripts that have bytes."""
-    files: tuple[Table | ScriptFile, ...] = (*snapshot.tables.values(), *scripts(snapshot))
-    return (file for file in files if file.data is not None)
+def _files(snapshot: Snapshot) -> tuple[Table | ScriptFile, ...]:
+    return (*snapshot.tables.values(), *scripts(snapshot))
 
 
 def _texts(snapshot: Snapshot) -> Iterator[Table | ScriptFile]:
-    """The tables and scripts that are UTF-8."""
-    return (file for file in _readable(snapshot) if file.undecodable is None)
+    """The tables and scripts that can be read and are UTF-8."""
+    files = _files(snapshot)
+    return (file for file in files if file.data is not None and file.undecodable is None)
 
 
 def _decoded(snapshot: Snapshot) -> Iterator[Table]:
@@ -60,9 +59,9 @@ def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `é` as the single byte E9 of Latin-1
     Good: `é` as the two bytes C3 A9 of UTF-8
     """
-    for file in _readable(snapshot):
-        data, at = file.data, file.undecodable
-        if data is not None and at is not None:
+    for file in _files(snapshot):
+        data, at = file.data or b"", file.undecodable
+        if at is not None:
             before = data[:at].removeprefix(BOM_UTF8)
             line, column = before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode()) + 1
             message = f"byte {data[at]:02X} is not UTF-8 text"
@@ -139,8 +138,7 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
         if first is None or not any(first.cells):
             whole = f"The header must be: {','.join(table.schema.names)}"
             if not table.characters.strip() and not table.some:
-                empty = "first line" if table.characters else "file"
-                yield Mistake(table.path, 1, 1, f"the {empty} is empty", whole)
+                yield Mistake(table.path, 1, 1, "the file is empty", whole)
             continue
         rows = table.text.rows or table.text.defects
         if not rows and table.resource.name in used:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import inf
 
 from rl_resources.dataset_rules.broken import Record, records, runs
-from rl_resources.package import Field, Resource, number
+from rl_resources.package import Resource, number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import write
@@ -176,17 +176,14 @@ def new_row(resource: Resource, key: str) -> str:
     """
     if resource.name == "tuning":
         return ""
-    cells = [_new_cell(resource, field, key) for field in resource.schema.fields]
+    known = {resource.schema.primary_key[0]: key, "slug": slug_of(key)}
+    needed = {field.name: field.name.upper() for field in resource.schema.fields if field.required}
+    cells = [(needed | known).get(name, "") for name in resource.schema.names]
     what = resource.name.removesuffix("s")
     return (
         f"A new {what} needs its row in {resource.path}: fill in the words in capitals of "
         f"`{shown(write([cells]).rstrip(), 600)}`, add it, and run `rl-resources fmt`."
     )
-
-
-def _new_cell(resource: Resource, field: Field, key: str) -> str:
-    known = {resource.schema.primary_key[0]: key, "slug": slug_of(key)}
-    return known.get(field.name, field.name.upper() if field.required else "")
 
 
 @rule()

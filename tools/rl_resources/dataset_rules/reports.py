@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from rl_resources.dataset_rules.broken import Record, broken_columns, records
-from rl_resources.dataset_rules.records import fitting_size
+from rl_resources.dataset_rules.records import size_of, slug_of
 from rl_resources.git import THREAD, permalink
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot
@@ -71,12 +71,8 @@ def report_size(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `Qwen/Qwen2.5-7B-Instruct` under `7B`
     """
     for record in records(snapshot, "reports", "size", "model"):
-        model = snapshot.keys("models").get(record.text("model") or "-")
-        if model is None:
-            continue
-        wanted = snapshot.tables["models"].cell(model, "size")
-        sound = wanted in snapshot.keys("sizes") and fitting_size(snapshot, model) in {wanted, ""}
-        if sound and record.text("size") != wanted:
+        wanted = size_of(snapshot, slug_of(record.text("model")))
+        if wanted and record.text("size") != wanted:
             wrong = f", but its model belongs to `{wanted}`"
             yield record.mistake("size", wrong, f"Write `{wanted}`.")
 
