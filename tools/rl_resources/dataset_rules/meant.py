@@ -20,7 +20,7 @@ from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import Row, line_of
 from rl_resources.text import shown
 
-MOST_CELLS_OFF = 3
+MOST_CELLS_MISSING = 3
 MOST_ROWS_TO_CHOOSE = 3
 SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars"}
 MOST_CHARACTERS = 500
@@ -47,7 +47,7 @@ def likely_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
         return []
     if separator := separator_of(table, row):
         return [tuple(",".join(row.cells).split(separator))]
-    if abs(off) > MOST_CELLS_OFF:
+    if off < -MOST_CELLS_MISSING:
         return []
     candidates = _shorter(row.cells, off) if off > 0 else _longer(row.cells, -off)
     return _sound(snapshot, table, candidates)
