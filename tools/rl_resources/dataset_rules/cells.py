@@ -6,6 +6,7 @@ active or private.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -16,7 +17,7 @@ from rl_resources.dataset_rules.broken import (
     records,
     with_cells,
 )
-from rl_resources.dataset_rules.meant import certain
+from rl_resources.dataset_rules.meant import MOST_CHARACTERS, certain
 from rl_resources.dataset_rules.records import named_after_model, new_row, slug_of
 from rl_resources.dataset_rules.scripts import pairing, word_of_name
 from rl_resources.package import TYPES, Field, ForeignKey
@@ -74,6 +75,10 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
         yield broken.mistake("", fix)
 
 
+_NOUNS = {"gpus": ("gpu", "gpus"), "nodes": ("node", "nodes")}
+"""What may be left out behind a number, as its unit; another unit changes it."""
+
+
 @rule()
 def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's name)
     """A cell is written as its column's type wants it.
@@ -87,7 +92,14 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
         field, kind = broken.field, TYPES[broken.field.type]
         unit = f" in {field.unit}" if field.unit else ""
         fix = f"Write {kind.words}{unit} and nothing else{_or_empty(field)}."
-        yield broken.mistake(f"which is not {kind.words}", _meant(snapshot, broken) or fix)
+        found = re.fullmatch(r"~?\s*([0-9]+)\s*([A-Za-z]*)", broken.cell)
+        if found and found[2].lower() in {"", field.unit.lower(), *_NOUNS.get(field.name, ())}:
+            fix = f"Write `{found[1]}`: {kind.words}{unit} and nothing else."
+        elif re.fullmatch(r"\d{1,3}(?:,\d{3})+", broken.cell):
+            fix = f"Write `{broken.cell.replace(',', '')}` if the comma separates thousands."
+        day = field.type == "date" and re.fullmatch(kind.pattern, broken.cell)
+        wrong = "which is not a calendar date" if day else f"which is not {kind.words}"
+        yield broken.mistake(wrong, _meant(snapshot, broken) or fix)
 
 
 @rule()
@@ -230,8 +242,21 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
         if broken.field.name == "script" and broken.cell in files:
             continue  # the name is reported at the file
         fix = f"{broken.field.description} For example `{broken.field.example}`."
+        if meant := _likely(broken.field.pattern or "", broken.cell):
+            fix = f"Write `{meant}`."
         fix = _meant(snapshot, broken) or fix
         yield broken.mistake("which does not have the form of its column", fix)
+
+
+def _likely(pattern: str, cell: str) -> str | None:
+    """The cell as it was most likely meant, if one of the usual slips is all that is wrong."""
+    slips = (
+        cell.lower(),
+        re.sub(r"\Ahttp://", "https://", cell),
+        cell.replace("\\", "/").rstrip("/").rpartition("/")[2],
+    )
+    possible = slips if len(cell) <= MOST_CHARACTERS else ()
+    return next((slip for slip in possible if re.fullmatch(pattern, slip)), None)
 
 
 @rule()
@@ -289,8 +314,12 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "formula"):
         found = text.formula(broken.cell)
-        fix = "Begin with a letter or a digit, after a semicolon too."
-        yield broken.mistake(f"which has `{found}` where a spreadsheet formula begins", fix)
+        where, fix = "begins with", "Begin with a letter or a digit."
+        if len(found) > 1:
+            where, fix = "goes on with", "Write a letter or a digit after the semicolon."
+        elif meant := text.no_formula(broken.cell):
+            fix = f"Write `{shown(meant, 600)}`."
+        yield broken.mistake(f"which {where} `{found}` as a spreadsheet formula does", fix)
 
 
 @rule()
@@ -305,8 +334,10 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "markup"):
         found = text.markup(broken.cell)
-        wrong = f"which contains the markup or code `{shown(found, 20)}`"
-        yield broken.mistake(wrong, "Say it in plain words.")
+        fix = "Say it in plain words."
+        if re.match(r"<\w", found) and ">" not in broken.cell:
+            fix += " If it means less, put a space after `<`."
+        yield broken.mistake(f"which contains the markup or code `{shown(found, 20)}`", fix)
 
 
 @rule()
