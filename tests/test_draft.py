@@ -221,6 +221,17 @@ def test_a_run_out_of_memory_is_written_to_the_record_of_a_run_that_fitted_alone
     assert (row["max_batch"], row["step_seconds"]) == ("128", "90")
 
 
+@pytest.mark.parametrize(("outcome", "limit"), [("out-of-memory", "64"), ("failed", "")])
+def test_only_out_of_memory_is_a_limit(frozen, outcome, limit):
+    tried = ((1, 64, "ran"), (2, 256, outcome))
+    names = ("script", "order", "batch", "outcome")
+    trials = [dict(zip(names, (NAME, *one), strict=True)) for one in tried]
+    dataset = with_tables(read_dataset(frozen), trials=trials)
+    stated = {"device": Fact("a100-80g")}
+    draft = Draft(dataset, take_snapshot(frozen), ScriptText("a.sh", script()), stated=stated)
+    assert draft.row["max_batch"] == limit
+
+
 def test_a_log_of_another_release_fills_nothing(run, mine, tmp_path, root, unchecked):
     run(mine, *OURS, "--set", "infer_version=0.8.3", "--write")
     text = f"Initializing a V1 LLM engine (v0.9.1) with config: x\n{RAN}"

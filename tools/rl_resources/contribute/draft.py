@@ -199,9 +199,12 @@ class Draft:
 
     @property
     def _limit(self) -> Fact:
-        """The largest batch that ran, if a larger one was tried that did not."""
+        """The largest batch that ran, if a larger one was tried that ran out of memory."""
+        rows = self.dataset.by_script["trials"].get(self.name, ())
+        unexplained = [row["batch"] for row in rows if row["outcome"] == "failed"]
         ran = [trial.batch for trial in self._tried if trial.ran]
         failed = [trial.batch for trial in self._tried if not trial.ran]
+        failed = [batch for batch in failed if batch not in unexplained]
         known = ran and failed and max(ran) < min(failed)
         return Fact(str(max(ran))) if known else Fact()
 
@@ -263,7 +266,7 @@ class Draft:
         filled = {name: cell or new[name] for name, cell in existing.items()}
         if existing["status"] != UNTESTED:
             return filled
-        ran = self.log and self.log.fits and not self._of_other_settings(self.log)
+        ran = self.log and self.log.fits and not self._mismatch(self.log)
         return filled | ({"status": new["status"]} if ran else {"statement": ""})
 
     @property

@@ -57,10 +57,10 @@ def one_line(text: str) -> str:
 def cell(field: Field, text: str) -> Fact:
     """What somebody wrote as the cell of a column, if its schema allows it.
 
-    A handle may have its `@`, a release its `v`.
+    A handle may have its `@`, a release its `v` or the name of its program.
     """
     if field.pattern and re.fullmatch(field.pattern, text) is None:
-        text = text.removeprefix("@").removeprefix("v")
+        text = re.sub(r"\A(?:@|v(?=\d)|[A-Za-z-]+[ =]+v?(?=\d))", "", text)
     if not fits(field, text):
         example = f"`{shown(text)}` is not one such as `{field.example}`"
         return Fact(doubt=f"{example}. {field.description}")

@@ -134,6 +134,10 @@ class TrainingLog:
         found = zip(FIGURES, (memory, seconds, tokens), strict=True)
         return {name: round(value, 3) for name, value in found if value}
 
+    def begin(self) -> None:
+        """Forget an earlier run; its programs are those of this one."""
+        self.steps, self.out_of_memory, self.settings = [], "", {}
+
     def add(self, step: Step) -> None:
         """Take in a step; a number lower than the last one begins another run."""
         self.out_of_memory = ""
@@ -271,8 +275,8 @@ def _read_message(log: TrainingLog, line: str) -> None:
     text = _ANSI.sub("", line)
     if not log.out_of_memory and (found := _OUT_OF_MEMORY.search(text)):
         log.out_of_memory = text[found.start() :][:LONGEST_QUOTE].strip()
-    if "'actor_rollout_ref':" in text:  # the configuration of another run begins
-        log.settings.clear()
+    if "'actor_rollout_ref':" in text:  # the configuration of another run
+        log.begin()
     for name, value in _SETTING.findall(text):
         if name == "train_batch_size" or name not in log.settings:  # the critic's come after
             log.settings[name] = int(value)
