@@ -40,10 +40,6 @@ class Row(NamedTuple):
     cells: tuple[str, ...]
     text: str = ""
 
-    def at(self, line: int) -> Row:
-        """The same on other lines, of which `line` is the first."""
-        return self._replace(line=line)
-
     @property
     def empty(self) -> bool:
         """Whether the record is a line with nothing on it but spaces."""
@@ -69,10 +65,6 @@ class Defect(NamedTuple):
     cell: str
     text: str
     lines: int = 1
-
-    def at(self, line: int) -> Defect:
-        """The same on other lines, of which `line` is the first."""
-        return self._replace(line=line)
 
 
 class Text(NamedTuple):

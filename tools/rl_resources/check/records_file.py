@@ -66,7 +66,7 @@ class RecordsFile:
             raise UnusableInput(f"{self.path}: cannot be read: {words}") from error
 
     def _of_table(self) -> Iterator[Finding]:
-        """As of a table of the dataset."""
+        """As of a table of the dataset, of which nothing is read where it is no text."""
         table = Table(self.resource, self.path.read_bytes(), outside=True)
         self.records = len(table.rows)
         yield from self._found(table, [*self.rules, *self.of_keys])
@@ -87,25 +87,19 @@ class RecordsFile:
         if header is None or header.cells != self.resource.schema.names:
             return
         keys = []
-        for block in bulk.blocks(self.path, self.resource.schema, self.vocabulary):
-            self.records += block.records
-            if block.data:
-                yield from self._of_no_text(block)
-                continue
-            keys.append(block.keys)
-            for start in range(0, len(block.items), ROWS_AT_ONCE):
-                items = block.items[start : start + ROWS_AT_ONCE]
-                yield from self._of_items(header, items, self.rules)
+        try:
+            for block in bulk.blocks(self.path, self.resource.schema, self.vocabulary):
+                self.records += block.records
+                keys.append(block.keys)
+                for start in range(0, len(block.items), ROWS_AT_ONCE):
+                    items = block.items[start : start + ROWS_AT_ONCE]
+                    yield from self._of_items(header, items, self.rules)
+        except UnicodeError:
+            yield from self._of_table()
+            return
         copies = bulk.duplicates(pl.concat(keys)) if keys and self.of_keys else []
         for start in range(0, len(copies), ROWS_AT_ONCE):
             yield from self._of_copies(header, copies[start : start + ROWS_AT_ONCE])
-
-    def _of_no_text(self, block: bulk.Block) -> Iterator[Finding]:
-        """The finding at the first byte of a block that is not UTF-8 text."""
-        header = ",".join(self.resource.schema.names).encode() + b"\n"
-        table = Table(self.resource, header + block.data, outside=True)
-        for item in self._found(table, self.rules):
-            yield item._replace(line=item.line + block.line - 2)
 
     def _of_copies(self, header: Row, copies: Sequence[tuple[int, int]]) -> Iterator[Finding]:
         """The copies of keys, each reported with the row that it copies."""
@@ -120,7 +114,7 @@ class RecordsFile:
         with self.path.open("rb") as file:
             texts = {at: line.decode() for at, line in enumerate(file, 1) if at in wanted}
         lines = ((at, text.rstrip("\r\n")) for at, text in texts.items())
-        return [record([text], 0, width)[0].at(at) for at, text in lines]
+        return [record([text], 0, width)[0]._replace(line=at) for at, text in lines]
 
     def _of_items(
         self, header: Row, items: Sequence[Row | Defect], rules: Sequence[Rule]

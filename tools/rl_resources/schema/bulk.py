@@ -30,25 +30,22 @@ LINE = "line"
 
 
 class Block(NamedTuple):
-    """Some records of a file.
+    """Some records of a file: `line` is its first one, `lines` how many it has.
 
-    `line` is its first one, `lines` how many it has.
     `items` are the records with broken cells and what is no record, by line.
     `keys` has the line of every record and a hash of each of its keys, null where a key is empty.
-    `data` are the bytes of a block that is no text, of which nothing else is known.
     """
 
     line: int
     lines: int
-    records: int = 0
-    items: Sequence[Row | Defect] = ()
-    keys: pl.DataFrame = pl.DataFrame(schema={LINE: pl.UInt32})
-    data: bytes = b""
+    records: int
+    items: Sequence[Row | Defect]
+    keys: pl.DataFrame
 
     def at(self, line: int) -> Block:
         """The same on other lines, of which `line` is the first."""
         down = line - self.line
-        items = [item.at(item.line + down) for item in self.items]
+        items = [item._replace(line=item.line + down) for item in self.items]
         keys = self.keys.with_columns(pl.col(LINE) + down)
         return self._replace(line=line, items=items, keys=keys)
 
@@ -56,7 +53,8 @@ class Block(NamedTuple):
 def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[Block]:
     """All records of a file under the schema's header.
 
-    Raises `OSError` and `polars.exceptions.PolarsError` for what cannot be read.
+    Raises `UnicodeError` where it is not UTF-8 text, `OSError` and `polars.exceptions.PolarsError`
+    for what cannot be read.
     """
     line = 2
     for block in _results(path, Validator(schema, vocabulary)):
@@ -91,10 +89,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _validated(validator: Validator, data: bytes) -> Block:
-    try:
-        lines = _texts(data)
-    except UnicodeDecodeError:
-        return Block(0, data.count(b"\n"), data=data)
+    lines = _texts(data)
     width = len(validator.schema.names)
     is_record = _are_records(lines, width)
     odd = {} if is_record.all() else _odd(lines.to_list(), is_record, width)
@@ -102,14 +97,9 @@ def _validated(validator: Validator, data: bytes) -> Block:
     frame = _split(validator.schema, "\n".join(lines.gather(places)).encode() if odd else data)
     broken = places.gather(validator.failures(frame)["row"]).unique()
     whole = {at: tabular.record([lines[at]], 0, width)[0] for at in broken}
-    items = dict(sorted((odd | whole).items()))
-    return Block(
-        0,
-        lines.len() - (not data.endswith(b"\n")),
-        frame.height,
-        [item.at(at) for at, item in items.items()],
-        _keys(validator.schema, frame, places),
-    )
+    items = [item._replace(line=at) for at, item in sorted((odd | whole).items())]
+    keys = _keys(validator.schema, frame, places)
+    return Block(0, lines.len() - (not data.endswith(b"\n")), frame.height, items, keys)
 
 
 def _are_records(lines: pl.Series, width: int) -> pl.Series:
@@ -134,9 +124,9 @@ def _odd(lines: list[str], is_record: pl.Series, width: int) -> dict[int, Row | 
 
 
 def _texts(data: bytes) -> pl.Series:
-    """The lines without their ends. Raises `UnicodeDecodeError` for what is not UTF-8, or NUL."""
+    """The lines without their ends. Raises `UnicodeError` for what is not UTF-8, or NUL."""
     if b"\0" in data:
-        raise UnicodeDecodeError("utf-8", data, data.index(b"\0"), data.index(b"\0") + 1, "NUL")
+        raise UnicodeError("NUL")
     try:
         types = {"line": pl.String}
         lines = pl.read_csv(data, has_header=False, separator="\1", quote_char=None, schema=types)
