@@ -134,11 +134,10 @@ def test_a_folder_takes_the_place_of_the_old_one_as_a_whole_or_not_at_all(out):
     assert [*files(out)] == ["site/new"]
 
 
-@pytest.mark.parametrize("target", [".", "site", "records/new", "examples"])
-def test_the_sources_are_never_written_over(copy, target):
+def test_the_sources_are_never_written_over(copy):
     before = files(copy)
-    with pytest.raises(UnusableInput, match=r"contains the sources|not built by this program"):
-        build(copy, copy / target)
+    with pytest.raises(UnusableInput, match="not built by this program"):
+        build(copy, copy)
     assert files(copy) == before
 
 

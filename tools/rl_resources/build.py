@@ -22,8 +22,6 @@ from rl_resources.errors import (
 from rl_resources.files import new_directory
 from rl_resources.git import read_repository
 
-CONFIGURATION = "mkdocs.yml"
-SOURCES = ("site", "records", "schema", "examples", "tools", "tests", ".git")
 MARK = ".built-by-rl-resources"
 
 
@@ -35,13 +33,13 @@ def build(root: Path, out: Path) -> Path:
     be written to, `InvalidDataset` where the data break rules, `InvalidOutput` where MkDocs fails;
     the old output is then kept.
     """
-    configuration = root / CONFIGURATION
+    configuration = root / "mkdocs.yml"
     if not configuration.is_file():
         raise UnreadableDataset(
             f"{configuration}: does not exist", "Building needs a checkout with its pages."
         )
     target = out / "site"
-    _refuse_to_replace(root, target)
+    _refuse_to_replace(target)
     elsewhere = "Name a directory with --out DIR that may be written to and has room."
     os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
     with new_directory(target, elsewhere) as staging, _commit_time(root):
@@ -49,15 +47,8 @@ def build(root: Path, out: Path) -> Path:
     return target
 
 
-def _refuse_to_replace(root: Path, target: Path) -> None:
+def _refuse_to_replace(target: Path) -> None:
     """Raise `UnusableInput` where the output would replace anything but an older one."""
-    place = target.resolve()
-    sources = [(root / name).resolve() for name in SOURCES]
-    if any(place.is_relative_to(source) or source.is_relative_to(place) for source in sources):
-        raise UnusableInput(
-            f"{target}: contains the sources of the site, and a build replaces the whole directory",
-            "Name another directory with --out, or leave it out for `build`.",
-        )
     ours = target.is_dir() and ((target / MARK).exists() or not any(target.iterdir()))
     if target.exists() and not ours:
         raise UnusableInput(

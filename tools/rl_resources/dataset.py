@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from rl_resources import tabular
 from rl_resources.errors import Finding, InvalidDataset, UnreadableDataset
-from rl_resources.files import read_table
+from rl_resources.files import LARGEST_TABLE_BYTES, read_file
 from rl_resources.package import (
     DESCRIPTOR,
     SCRIPTS,
@@ -106,8 +106,8 @@ def read_dataset(package: Package) -> Dataset:
     findings: list[Finding] = []
     for name, resource in package.resources.items():
         try:
-            text = read_table(package.root / resource.path).decode("utf-8")
-            records[name] = _rows(resource, text)
+            data = read_file(package.root / resource.path, LARGEST_TABLE_BYTES)
+            records[name] = _rows(resource, data.decode("utf-8"))
         except (OSError, ValueError) as error:
             place = error.place if isinstance(error, _CellError) else (1, 1)
             message = getattr(error, "strerror", None) or str(error)

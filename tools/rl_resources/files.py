@@ -12,13 +12,11 @@ from pathlib import Path
 from rl_resources.errors import UnusableInput
 from rl_resources.text import shown
 
-LARGEST_BYTES = 512 * 2**20
 LARGEST_TABLE_BYTES = 32 * 2**20
-MOST_TABLE_LINES = 500_000
-MOST_TABLE_COLUMNS = 10_000
+"""Of a table that is read whole."""
 
 
-def read_file(path: Path, most: int = LARGEST_BYTES) -> bytes:
+def read_file(path: Path, most: int) -> bytes:
     """The bytes of a file. Raises `OSError` if it is not an ordinary file or too large."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "Not an ordinary file", str(path))
@@ -49,19 +47,6 @@ def undecodable(data: bytes) -> int | None:
     except UnicodeDecodeError as error:
         return error.start if nul < 0 else min(nul, error.start)
     return nul if nul >= 0 else None
-
-
-def read_table(path: Path) -> bytes:
-    """The bytes of a table that is read whole: each of its lines and columns takes memory.
-
-    Raises `OSError` for what is not an ordinary file, or has too many bytes, lines or columns.
-    """
-    data = read_file(path, LARGEST_TABLE_BYTES)
-    if max(data.count(b"\n"), data.count(b"\r")) > MOST_TABLE_LINES:
-        raise OSError(errno.EFBIG, f"More than {MOST_TABLE_LINES:,} lines", str(path))
-    if data.partition(b"\n")[0].count(b",") > MOST_TABLE_COLUMNS:
-        raise OSError(errno.EFBIG, f"More than {MOST_TABLE_COLUMNS:,} columns", str(path))
-    return data
 
 
 def write_file(path: Path, text: str | bytes) -> None:

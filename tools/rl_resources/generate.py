@@ -19,7 +19,6 @@ import yaml
 
 from rl_resources.check.registry import FAMILIES
 from rl_resources.dataset import Dataset, find_root, read_dataset
-from rl_resources.errors import UnusableInput
 from rl_resources.files import write_file
 from rl_resources.package import Field, Package, read_package
 from rl_resources.query.vocabulary import vocabulary
@@ -39,10 +38,7 @@ _PART = re.compile(f"(?s){re.escape(_BEGIN)}.*?{re.escape(_END)}")
 
 
 def generated(root: Path) -> dict[str, str]:
-    """The text that each derived file of the checkout at `root` should have, by path.
-
-    Raises `UnusableInput` where the part of a page that is derived has lost its marks.
-    """
+    """The text that each derived file of the checkout at `root` should have, by path."""
     package = read_package(root)
     plain, linked = checklist(), checklist("rules/index.md")
     return {
@@ -55,14 +51,8 @@ def generated(root: Path) -> dict[str, str]:
 
 
 def _with_part(root: Path, path: str, part: str) -> str:
-    before = (root / path).read_text(encoding="utf-8")
-    after, count = _PART.subn(lambda _: f"{_BEGIN}\n{part}\n{_END}", before)
-    if count != 1:
-        raise UnusableInput(
-            f"{path}: has the marks of its generated list {count} times, not once",
-            f"Put these two lines where the list belongs:\n{_BEGIN}{_END}",
-        )
-    return after
+    page = (root / path).read_text(encoding="utf-8")
+    return _PART.sub(lambda _: f"{_BEGIN}\n{part}\n{_END}", page)
 
 
 def stale(root: Path) -> dict[str, str]:

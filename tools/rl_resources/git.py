@@ -16,7 +16,9 @@ THREAD = re.compile(
 )
 _HTTPS = re.compile(r"https://(?:[^@/]+@)?(?P<host>[\w.-]+)/(?P<path>[\w./-]+?)(?:\.git)?/?")
 _SSH = re.compile(r"(?:ssh://)?git@(?P<host>[\w.-]+)[:/](?P<path>[\w./-]+?)(?:\.git)?/?")
-_BLAMED = re.compile(r"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)")
+_BLAMED = re.compile(
+    r"^(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)(?s:.*?)^committer-time (?P<time>\d+)$", re.M
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +67,8 @@ def line_times(root: Path, path: str) -> dict[int, int]:
     """
     if git_text(root, "rev-parse", "--is-shallow-repository") != "false":
         return {}
-    times: dict[str, int] = {}
-    lines: dict[int, str] = {}
-    commit = ""
-    for line in git_text(root, "blame", "--porcelain", "--", path).splitlines():
-        if match := _BLAMED.match(line):
-            commit = match["commit"]
-            lines[int(match["line"])] = commit
-        elif line.startswith("committer-time "):
-            times[commit] = int(line.split()[1])
-    return {number: times[name] for number, name in lines.items() if name.strip("0")}
+    blamed = _BLAMED.finditer(git_text(root, "blame", "--line-porcelain", "--", path))
+    return {int(one["line"]): int(one["time"]) for one in blamed if one["commit"].strip("0")}
 
 
 def file_at(root: Path, revision: str, path: str) -> bytes | None:

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from rl_resources import tabular
 from rl_resources.errors import UnreadableDataset
-from rl_resources.files import read_file, read_table, undecodable
+from rl_resources.files import LARGEST_TABLE_BYTES, read_file, undecodable
 from rl_resources.git import file_at, released_versions
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
 from rl_resources.rule import Lines, Mistake, Rewrite, with_lines
@@ -258,14 +258,13 @@ def _read_table(root: Path, resource: Resource) -> Table:
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         return Table(resource, None, "is a link that leaves the dataset")
     try:
-        return Table(resource, read_table(path))
+        return Table(resource, read_file(path, LARGEST_TABLE_BYTES))
     except OSError as error:
         return Table(resource, None, f"cannot be read: {error.strerror}")
 
 
 def _script_files(root: Path) -> list[ScriptFile]:
-    top = root / SCRIPTS
-    paths = [top] if top.is_symlink() else top.rglob("*")
+    paths = (root / SCRIPTS).rglob("*")
     files = (_script_file(root, path) for path in paths if path.is_symlink() or not path.is_dir())
     return sorted(files, key=lambda script: script.path)
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rl_resources.check.exemptions import TABLE as EXEMPTIONS
 from rl_resources.check.exemptions import Outcome
-from rl_resources.check.registry import all_rules
+from rl_resources.check.registry import all_rules as all_rules
+from rl_resources.check.registry import chosen_rules
 from rl_resources.errors import Finding
 from rl_resources.package import read_package
 from rl_resources.rule import Rule, Scope
@@ -16,16 +17,6 @@ from rl_resources.script.bash.parser import ask
 from rl_resources.script_rules import shellcheck
 from rl_resources.script_rules.target import pairs, script_texts
 from rl_resources.snapshot import Snapshot, take_snapshot
-
-__all__ = [
-    "Rule",
-    "all_rules",
-    "check",
-    "check_root",
-    "findings_in",
-    "findings_of",
-    "targets_of",
-]
 
 
 def check_root(root: Path, ignore: Collection[str] = ()) -> list[Finding]:
@@ -40,8 +31,7 @@ def check(
     snapshot: Snapshot, select: Collection[str] = (), ignore: Collection[str] = ()
 ) -> list[Finding]:
     """All findings of these rules (all if `select` is empty), in the order of the files."""
-    rules = [rule for rule in all_rules().values() if not select or rule.name in select]
-    return findings_in(snapshot, [rule for rule in rules if rule.name not in ignore])
+    return findings_in(snapshot, chosen_rules(select, ignore))
 
 
 Asked = Callable[[str], bool]

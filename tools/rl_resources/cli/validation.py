@@ -28,7 +28,7 @@ from rl_resources.site.findings import counted, shown_diff, summary
 from rl_resources.text import nearest
 
 if TYPE_CHECKING:
-    from rl_resources.check import Rule
+    from rl_resources.rule import Rule
     from rl_resources.snapshot import Snapshot
 
 
