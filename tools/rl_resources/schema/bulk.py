@@ -148,7 +148,6 @@ def _keys(schema: TableSchema, frame: pl.DataFrame, lines: pl.Series) -> pl.Data
         .then(pl.struct(key).hash())
         .alias(" ".join(key))
         for key in schema.unique_keys
-        if set(key) <= set(frame.columns)
     )
     return frame.select(lines.cast(pl.UInt32).alias(LINE), *hashes)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from rl_resources.package import TEXTS, TYPES, Field, TableSchema
+from rl_resources.package import TYPES, Field, TableSchema
 from rl_resources.schema.pandera_schema import PRECEDENCE, Vocabulary, pandera_columns
 from rl_resources.schema.text_rules import AFTER, BEFORE, SUSPECT, text_mistake
 
@@ -52,10 +52,7 @@ class Validator:
 
     def __init__(self, schema: TableSchema, vocabulary: Vocabulary) -> None:
         self.schema = schema
-        columns = pandera_columns(schema, vocabulary)
-        self.pandera = [column for column in columns if column.checks or not column.nullable]
-        closed = {field.name for field in schema.fields if "enum" in field.constraints}
-        self.closed = closed | set(vocabulary)
+        self.pandera = pandera_columns(schema, vocabulary)
         self.columns = {"row": pl.UInt32(), "field": pl.Enum(schema.names), "constraint": _ORDER}
 
     def failures(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -65,16 +62,12 @@ class Validator:
         is.
         """
         text = frame.with_columns(pl.all().replace("", None))
-        fields = [field for field in self.schema.fields if field.name in text.columns]
-        typed = text.with_columns(_typed(field) for field in fields if field.type in _TYPES)
-        mistyped = [*_mistyped([field for field in fields if field.type in _TYPES], text, typed)]
-        found = pl.concat([*self._broken(typed), self._frame(mistyped)])
-        mistakes = self._text_mistakes(fields, text, found)
-        every = pl.concat([found, self._frame(mistakes)]).sort("row", "field", "constraint")
-        return every.unique(["row", "field"], keep="first", maintain_order=True)
-
-    def _frame(self, found: Sequence[Failure]) -> pl.DataFrame:
-        return pl.DataFrame(found, schema=self.columns, orient="row")
+        fields = [field for field in self.schema.fields if field.type in _TYPES]
+        typed = text.with_columns(map(_typed, fields))
+        cells = [*_mistyped(fields, text, typed), *self._text_mistakes(text)]
+        others = pl.DataFrame(cells, schema=self.columns, orient="row")
+        found = pl.concat([*self._broken(typed), others]).sort("row", "field", "constraint")
+        return found.unique(["row", "field"], keep="first", maintain_order=True)
 
     def _broken(self, typed: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """The cells that break a constraint for pandera.
@@ -96,38 +89,22 @@ class Validator:
 
         lazy = typed.lazy()
         for column in self.pandera:
-            if column.name in typed.columns:
-                data = PolarsData(lazy, column.name)
-                for check in column.checks:
-                    holds = getattr(builtin_checks, check.name)
-                    yield column.name, check.error, holds(data, **check.statistics)
-                if not column.nullable:
-                    yield column.name, "required", lazy.select(pl.col(column.name).is_not_null())
+            data = PolarsData(lazy, column.name)
+            for check in column.checks:
+                holds = getattr(builtin_checks, check.name)
+                yield column.name, check.error, holds(data, **check.statistics)
+            if not column.nullable:
+                yield column.name, "required", lazy.select(pl.col(column.name).is_not_null())
 
-    def _text_mistakes(
-        self, fields: Sequence[Field], text: pl.DataFrame, broken: pl.DataFrame
-    ) -> list[Failure]:
-        """What no text may contain, among the suspicious cells.
-
-        Where its words are known or of a type, only broken cells can have such a mistake.
-        """
-        open_names = {field.name for field in fields if field.type in TEXTS} - self.closed
-        rows = {}
-        for name in open_names:
-            words = text[name].unique()
+    def _text_mistakes(self, text: pl.DataFrame) -> Iterator[Failure]:
+        """What no text may contain, among the suspicious cells."""
+        for field in self.schema.fields:
+            cells = text[field.name]
+            words = cells.unique()
             suspicious = words.filter(words.str.contains(SUSPECT))
-            if len(suspicious):
-                rows[name] = text[name].is_in(suspicious.implode()).arg_true()
-        for (name,), cells in broken.group_by("field"):
-            if name not in open_names:
-                at = cells["row"]
-                rows[name] = at.filter(text[name].gather(at).str.contains(SUSPECT))
-        return [
-            Failure(row, name, mistake)
-            for name in rows
-            for row in rows[name]
-            if (mistake := text_mistake(self.schema.field(name), text[row, name]))
-        ]
+            for row in cells.is_in(suspicious.implode()).arg_true() if len(suspicious) else ():
+                if mistake := text_mistake(field, cells[row]):
+                    yield Failure(row, field.name, mistake)
 
 
 def _typed(field: Field) -> pl.Expr:
