@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from rl_resources.check.exemptions import TABLE as EXEMPTIONS
-from rl_resources.check.exemptions import Outcome
+from rl_resources.check.exemptions import Outcome, exemptable
 from rl_resources.check.registry import all_rules as all_rules
 from rl_resources.check.registry import chosen_rules
 from rl_resources.errors import Finding
@@ -56,8 +56,8 @@ def findings_in(
     if any(rule.scope != "dataset" for rule in rules):
         _start_parsers(snapshot, looked_at, {rule.name for rule in rules})
     found = findings_of(rules, targets_of(snapshot, looked_at))
-    scopes = {name: rule.scope for name, rule in all_rules().items()}
-    outcome = Outcome(snapshot, tuple(found), frozenset(rule.name for rule in rules), scopes)
+    ran, exempt = frozenset(rule.name for rule in rules), exemptable(all_rules().values())
+    outcome = Outcome(snapshot, tuple(found), ran, exempt)
     unused = findings_of(rules, {"outcome": lambda: [outcome]} if exemptions else {})
     wanted = [item for item in (*outcome.reported, *unused) if asked(item.path)]
     return sorted(wanted, key=lambda finding: finding.position)

@@ -8,16 +8,15 @@ file that cannot be read has no excuse.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rl_resources.errors import Finding
-from rl_resources.rule import Mistake, Scope, rule
+from rl_resources.rule import Mistake, Rule, rule
 from rl_resources.snapshot import RUNS, Snapshot, Table
 from rl_resources.text import nearest, shown
 
 TABLE = "exemptions"
-EXEMPTABLE = frozenset({"script", "pair"})
 ABOUT_MEMORY = frozenset({"minimum-memory", "unexplained-memory", "peak-memory"})
 
 
@@ -25,18 +24,13 @@ ABOUT_MEMORY = frozenset({"minimum-memory", "unexplained-memory", "peak-memory"}
 class Outcome:
     """What the rules called `ran` found before exemptions apply.
 
-    `scopes` are those of all rules by name.
+    `exemptable` are the names of all rules that a record or report can be exempt from.
     """
 
     snapshot: Snapshot
     findings: tuple[Finding, ...]
     ran: frozenset[str]
-    scopes: Mapping[str, Scope]
-
-    @property
-    def exemptable(self) -> frozenset[str]:
-        """The names of the rules that a record or report can be exempt from."""
-        return ABOUT_MEMORY | {name for name, scope in self.scopes.items() if scope in EXEMPTABLE}
+    exemptable: frozenset[str]
 
     @property
     def table(self) -> Table:
@@ -47,12 +41,18 @@ class Outcome:
     def reported(self) -> list[Finding]:
         """The findings without an exemption."""
         exempt = set(self.table.cells(("record", "rule")))
-        scripts, rules = _scripts_of_lines(self.snapshot), self.exemptable
+        scripts = _scripts_of_lines(self.snapshot)
         return [
             item
             for item in self.findings
-            if item.rule not in rules or _exemption(item, scripts) not in exempt
+            if item.rule not in self.exemptable or _exemption(item, scripts) not in exempt
         ]
+
+
+def exemptable(rules: Iterable[Rule]) -> frozenset[str]:
+    """The names of those that a record or report can be exempt from."""
+    scopes = {"script", "pair"}
+    return frozenset(one.name for one in rules if one.scope in scopes or one.name in ABOUT_MEMORY)
 
 
 def _exemption(finding: Finding, scripts: dict[tuple[str, int], str]) -> tuple[str, str]:
@@ -84,11 +84,9 @@ def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
     records = [*_scripts_of_lines(outcome.snapshot).values()]
     for row, (record, name) in enumerate(table.cells(("record", "rule"))):
         if name and name not in rules:
-            known = name in outcome.scopes
-            wrong = "has no exemptions" if known else "is not a rule"
-            fix = "Delete this line, and fix what the rule reports." if known else ""
+            wrong = "is not a rule that a record can be exempt from"
             message = f"rule of {table.label(row)} is `{shown(name)}`, which {wrong}"
-            yield table.mistake(row, "rule", message, fix or nearest(name, rules).sentence())
+            yield table.mistake(row, "rule", message, nearest(name, rules).sentence())
         if record not in records and not lost:
             message = f"`{shown(record, 120)}` is not a record or a report"
             close = nearest(record, records).sentence()
