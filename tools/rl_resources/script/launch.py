@@ -41,11 +41,6 @@ class Override(NamedTuple):
         return None if self.content is None else self.content.text
 
     @property
-    def line(self) -> int:
-        """The line of the key."""
-        return self.place.line
-
-    @property
     def origin(self) -> Place:
         """Where the value's text is defined: in another line for `key=${NAME}`."""
         return (self.content.origin if self.content else None) or self.place
@@ -135,16 +130,6 @@ class Launch:
     passes_arguments: bool = False
 
     @property
-    def line(self) -> int:
-        """The line on which the command begins."""
-        return self.command.place.line
-
-    @property
-    def column(self) -> int:
-        """The column at which the command begins."""
-        return self.command.place.column
-
-    @property
     def config_name(self) -> str | None:
         """The value of `--config-name`, where it is given and known."""
         return self._flag("config-name")
@@ -191,8 +176,7 @@ class Launch:
 
 def launches(script: Script) -> tuple[Launch, ...]:
     """The programs with overrides that the script starts, or may start."""
-    reached = (command for command in script.commands if command.reach != "never")
-    return tuple(launch for command in reached for launch in _launches(script, command))
+    return tuple(launch for command in script.commands for launch in _launches(script, command))
 
 
 def _launches(script: Script, command: Command) -> Iterator[Launch]:

@@ -93,7 +93,7 @@ def one_launch(target: ScriptText) -> Iterator[Mistake]:
     trainings = [launch for launch in started if trains(launch)]
     for launch in trainings[1:] if target.ours else ():
         if settings_of(launch) != settings_of(trainings[0]):
-            message = f"this starts another training than line {trainings[0].line}"
+            message = f"this starts another training than line {trainings[0].command.place.line}"
             fix = "Keep the one that the row is about, with a variable for what may differ."
             yield target.mistake(launch.command.place, message, fix)
 
@@ -310,7 +310,7 @@ def unquoted(target: ScriptText) -> Iterator[tuple[Place, str]]:
     if target.script.problems:
         return  # what is quoted there is not what its author sees
     for reference in target.script.references:
-        if reference.reach != "never" and not reference.quoted and _is_list(reference):
+        if not reference.quoted and _is_list(reference):
             whole = '"$@"' if reference.name in "@*" else f'"{reference.raw}"'
             yield reference.place, whole.replace("[*]", "[@]")
 

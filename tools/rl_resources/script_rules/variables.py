@@ -63,8 +63,8 @@ def _is_argument(target: ScriptText, reference: Reference) -> bool:
 
     Not in a script that counts, sets or tests arguments, or has functions with their own.
     """
-    number, reached = reference.name, reference.reach != "never"
-    if not re.fullmatch("[1-9]", number) or not reached or reference.operator in WITH_DEFAULT:
+    number = reference.name
+    if not re.fullmatch("[1-9]", number) or reference.operator in WITH_DEFAULT:
         return False
     handled = rf"\$\{{?#|\bset --|\bshift\b|\(\s*\)|\bfunction\b|\$\{{{number}:?[-+=?]"
     return re.search(handled, target.text) is None
@@ -81,8 +81,8 @@ class _Undefined(NamedTuple):
 def _undefined(target: ScriptText, reference: Reference) -> _Undefined | None:
     """What is wrong with a reference; `None` where its name may come from outside."""
     name = reference.name
-    unset = not reference.defined and reference.reach != "never"
-    if not unset or reference.operator in WITH_DEFAULT or not re.fullmatch(r"[A-Za-z_]\w*", name):
+    excused = reference.defined or reference.operator in WITH_DEFAULT
+    if excused or not re.fullmatch(r"[A-Za-z_]\w*", name):
         return None
     if _SHARED.fullmatch(name) or _is_indirect(target) or _is_tested(target, name):
         return None
@@ -299,7 +299,7 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
     """
     usual = _whole_node(target)
     for item in target.script.assignments:
-        seen = (item.exported or item.prefix) and item.reach != "never"
+        seen = item.exported or item.prefix
         chosen = re.match(r"(?!-1)[^,\s]", item.value.text or "") and not item.value.default
         if seen and chosen and item.value.text != usual and _DEVICES.fullmatch(item.name):
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
@@ -363,7 +363,7 @@ _HELD_OUT = frozenset({"test", "val", "valid", "validation", "eval"})
 
 def _contradiction(item: Assignment) -> tuple[str, str] | None:
     """What a name says, and what the value is instead; `None` where they agree."""
-    if item.elements is not None or item.reach == "never":
+    if item.elements is not None:
         return None
     value = item.value.shown.lower()
     if "/" not in value and "." not in value:
