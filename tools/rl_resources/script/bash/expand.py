@@ -324,13 +324,12 @@ class Expander:
         """The value of an expression. A variable that it assigns is unknown from then on."""
         if node is None:
             return None
-        kind = node["Type"] if "Parts" not in node else ""
-        if kind == "ParenArithm":
-            return self.number(node["X"], state)
-        if kind not in ("BinaryArithm", "UnaryArithm"):
+        if "Parts" in node:
             return self._operand(node, state)
         left, right = self.number(node["X"], state), self.number(node.get("Y"), state)
-        sign = node["Op"]
+        sign = node.get("Op", "")
+        if not sign:  # parentheses
+            return left
         if sign in _ARITHMETIC and left is not None and right is not None:
             return _ARITHMETIC[sign](left, right) if right or sign not in "/%" else None
         if name := re.fullmatch(r"\+\+|--|[^=<>!]*=", sign) and _NAME.match(self.raw(node["X"])):
@@ -375,7 +374,7 @@ def _present(value: Value | None, *, empty_counts: bool) -> bool | None:
         return False
     if any(part.text for part in value.parts):
         return True
-    return empty_counts if value.unknown is None else None
+    return None if value.text is None else empty_counts
 
 
 def _as_default(item: Fragment, absent: bool) -> Fragment:

@@ -76,11 +76,6 @@ class Value:
         return any(part.default for part in self.parts)
 
     @property
-    def unknown(self) -> Part | None:
-        """The first part that is not known."""
-        return next((part for part in self.parts if part.text is None), None)
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The variables that it came through, in order."""
         return tuple(dict.fromkeys(part.name for part in self.parts if part.name))

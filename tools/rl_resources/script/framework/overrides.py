@@ -69,7 +69,7 @@ def _hidden(launch: Launch) -> str:
         return "it runs once for each of several values"
     given = [flag for flag in launch.flags if flag.name.startswith("config-")]
     outside = any(flag.name == "config-dir" or flag.text is None for flag in given)
-    if outside or any(item.key == "hydra.searchpath" for item in launch.hydra):
+    if outside or any(item.key == "hydra.searchpath" for item in launch.overrides):
         return "its configuration is not known, or lies outside the framework's package"
     return ""
 
