@@ -10,7 +10,6 @@ from functools import cached_property
 from math import prod
 
 from rl_resources.script.backends import ACTOR, BACKENDS, CHECKPOINTING, MODEL, ROLLOUT, Backend
-from rl_resources.script.bash.script import Value
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 
@@ -29,11 +28,12 @@ class Run(Settings):
     @property
     def model_path_end(self) -> str | None:
         """The path of the model as far back as it is known: all of it, or what follows a `/`."""
-        index = self.index(f"{MODEL}.path")
-        override = None if index is None else self.launch.overrides[index]
-        if override is None or override.content is None or override.value is not None:
+        content = self.content(f"{MODEL}.path")
+        if content is None or content.text is not None:
             return self.model_path.text
-        return _known_end(override.content)
+        known = ("\0" if part.text is None else part.text for part in content.parts)
+        end = "".join(known).rpartition("\0")[2]
+        return end if end.startswith("/") else None
 
     estimator = Key("algorithm.adv_estimator")
     """How advantages are estimated: `grpo`, `gae`, …"""
@@ -305,8 +305,7 @@ class Run(Settings):
 
     def may_change(self, key: str) -> bool:
         """Whether the script sets a key to a default that the environment may replace."""
-        index = self.index(key)
-        content = None if index is None else self.launch.overrides[index].content
+        content = self.content(key)
         return content is not None and content.default
 
     removes_padding = Key(f"{MODEL}.use_remove_padding")
@@ -422,13 +421,3 @@ def is_off(setting: Setting) -> bool:
 def _product(*settings: Setting) -> int | None:
     numbers = [setting.number for setting in settings]
     return None if None in numbers else prod(number or 0 for number in numbers)
-
-
-def _known_end(value: Value) -> str | None:
-    """What is known at the end of a value whose beginning is not, after the `/` that it needs."""
-    end = ""
-    for part in reversed(value.parts):
-        if part.text is None:
-            break
-        end = part.text + end
-    return end if end.startswith("/") else None
