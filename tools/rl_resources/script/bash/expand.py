@@ -172,7 +172,9 @@ class Expander:
         bare = [item.part.text or "" for item in fragments if item and item.bare]
         split = any(re.search(r"[ \t\n]", text) for text in bare)
         only = fragments[0] if split and len(fragments) == 1 else None
-        if only and not _UNSURE.search(only.part.text or "") and "IFS" not in self.source.text:
+        text = (only.part.text if only else None) or ""
+        sure = len(text) < self.steps and not _UNSURE.search(text)
+        if only and sure and "IFS" not in self.source.text:
             return [Word(value, raw, place) for value in self._split(only.part)]
         if split or (braces and re.search(r",|\.\.", raw)):
             return [Word(lost(place, raw), raw, place)]
