@@ -173,7 +173,8 @@ class Expander:
         split = any(re.search(r"[ \t\n]", text) for text in bare)
         only = fragments[0] if split and len(fragments) == 1 else None
         text = (only.part.text if only else None) or ""
-        sure = len(text) < self.steps and not _UNSURE.search(text)
+        self.steps -= len(text.split())
+        sure = self.steps > 0 and not _UNSURE.search(text)
         if only and sure and "IFS" not in self.source.text:
             return [Word(value, raw, place) for value in self._split(only.part)]
         if split or (braces and re.search(r",|\.\.", raw)):
@@ -183,7 +184,6 @@ class Expander:
     def _split(self, part: Part) -> Iterator[Value]:
         """The words of an expansion outside of quotes, each with the place of its text."""
         for match in re.finditer(r"[^ \t\n]+", part.text or ""):
-            self.steps -= 1
             at = part.origin.offset + match.start()
             here = self.source.text.startswith(match[0], at)
             origin = self.source.place(at) if here else part.origin
