@@ -174,7 +174,7 @@ class Expander:
         only = fragments[0] if split and len(fragments) == 1 else None
         text = (only.part.text if only else None) or ""
         self.steps -= len(text.split())
-        sure = self.steps > 0 and not _UNSURE.search(text)
+        sure = len(text) < MOST_STEPS and not _UNSURE.search(text)
         if only and sure and "IFS" not in self.source.text:
             return [Word(value, raw, place) for value in self._split(only.part)]
         if split or (braces and re.search(r",|\.\.", raw)):
