@@ -65,7 +65,7 @@ def _argument_lists(data: bytes) -> list[list[str]]:
 
 
 def _launched(script: Script) -> list[Command]:
-    return [c for c in script.commands if c.name == "python3" and c.reach != "never"]
+    return [c for c in script.commands if c.name == "python3"]
 
 
 def _arguments(command: Command) -> list[str]:

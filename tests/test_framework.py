@@ -260,7 +260,7 @@ def test_a_release_is_fetched_once_and_never_run(cache, tmp_path):
     assert kept == {"entries.json", *(name for name in FILES if "/config/" in name)}
     with pytest.raises(UnusableInput, match="pip cannot get it") as caught:
         configuration("verl", "9.0")
-    assert "--framework-version (verl 0.9.1)" in caught.value.help
+    assert "--framework-version" in caught.value.help
 
 
 @pytest.mark.parametrize("version", ["../../x", "--pre", "", "9.0/..", "main"])

@@ -111,8 +111,8 @@ def row_of(script: ScriptText, release: Source) -> Record:
         # Hydra stops at arguments that are no overrides.
         places = [(item.place.line, item.value.shown, "syntax") for item in launch.stray]
         for item in composed.rejected:
-            line = launch.overrides[item.index].line if item.index >= 0 else launch.line
-            places.append((line, item.key, item.kind))
+            own = launch.overrides[item.index] if item.index >= 0 else launch.command
+            places.append((own.place.line, item.key, item.kind))
         rejected += [str(Rejected(*place)) for place in places]
     return {
         "script": script.path,

@@ -47,7 +47,7 @@ def _lines_of_keys(script: ScriptText) -> Mapping[str, set[int]]:
     found: dict[str, set[int]] = defaultdict(set)
     for launch in script.launches:
         for override in launch.overrides:
-            found[as_word(override.key)].add(override.line)
+            found[as_word(override.key)].add(override.place.line)
     return found
 
 

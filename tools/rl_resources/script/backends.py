@@ -6,7 +6,7 @@ A further training backend is one entry of `BACKENDS`, a further rollout engine 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 MODEL = "actor_rollout_ref.model"
@@ -44,31 +44,24 @@ class Backend:
     all_gpus: str = ""
 
 
-_MEGATRON = f"{ACTOR}.megatron"
-_FSDP_SEQUENCES = tuple(
-    f"{ACTOR}.{place}ulysses_sequence_parallel_size" for place in ("fsdp_config.", "")
+_FSDP = Backend(
+    "fsdp_config",
+    divides_as_fsdp=True,
+    adapters=True,
+    activation_offload=f"{MODEL}.enable_activation_offload",
+    sequence_parallel=(
+        f"{ACTOR}.fsdp_config.ulysses_sequence_parallel_size",
+        f"{ACTOR}.ulysses_sequence_parallel_size",
+    ),
 )
 BACKENDS: Mapping[str, Backend] = {
-    "fsdp": Backend(
-        "fsdp_config",
-        divides_as_fsdp=True,
-        adapters=True,
-        activation_offload=f"{MODEL}.enable_activation_offload",
-        sequence_parallel=_FSDP_SEQUENCES,
-    ),
-    "fsdp2": Backend(
-        "fsdp_config",
-        divides_as_fsdp=True,
-        adapters=True,
-        offload_policy=f"{ACTOR}.fsdp_config.offload_policy",
-        activation_offload=f"{MODEL}.enable_activation_offload",
-        sequence_parallel=_FSDP_SEQUENCES,
-    ),
+    "fsdp": _FSDP,
+    "fsdp2": replace(_FSDP, offload_policy=f"{ACTOR}.fsdp_config.offload_policy"),
     "megatron": Backend(
         "megatron",
         adapters=True,
         checkpointing=RECOMPUTATION,
-        packing=f"{_MEGATRON}.use_remove_padding",
+        packing=f"{ACTOR}.megatron.use_remove_padding",
         expert_parallel="expert_model_parallel_size",
     ),
     "veomni": Backend(

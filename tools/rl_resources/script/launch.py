@@ -41,11 +41,6 @@ class Override(NamedTuple):
         return None if self.content is None else self.content.text
 
     @property
-    def line(self) -> int:
-        """The line of the key."""
-        return self.place.line
-
-    @property
     def origin(self) -> Place:
         """Where the value's text is defined: in another line for `key=${NAME}`."""
         return (self.content.origin if self.content else None) or self.place
@@ -119,30 +114,18 @@ TRAINER = re.compile(r"(?:verl|recipe)\.(?:.*\.)?(?:main|main_\w+|\w+_main|\w+_t
 class Launch:
     """One start of a program that takes overrides, in `command`.
 
-    `module` is dotted also where the script names a file. `hydra` are overrides of Hydra's own
-    configuration. `unresolved` are words of which not even a key is known, save the script's own
-    arguments: `passes_arguments` says whether they are passed on. `stray` are words that are no
-    overrides: cut off by a space, or left by a lost quote.
+    `module` is dotted also where the script names a file. `unresolved` are words of which not even
+    a key is known, save the script's own arguments: `passes_arguments` says whether they are passed
+    on. `stray` are words that are no overrides: cut off by a space, or left by a lost quote.
     """
 
     module: str
     command: Command
     overrides: list[Override] = field(default_factory=list)
-    hydra: list[Override] = field(default_factory=list)
     flags: list[Flag] = field(default_factory=list)
     stray: list[Word] = field(default_factory=list)
     unresolved: list[Word] = field(default_factory=list)
     passes_arguments: bool = False
-
-    @property
-    def line(self) -> int:
-        """The line on which the command begins."""
-        return self.command.place.line
-
-    @property
-    def column(self) -> int:
-        """The column at which the command begins."""
-        return self.command.place.column
 
     @property
     def config_name(self) -> str | None:
@@ -165,8 +148,7 @@ class Launch:
         for word in rest:
             override = parse_override(script, word)
             if override is not None:
-                own = override.key.startswith("hydra.")
-                (self.hydra if own else self.overrides).append(override)
+                self.overrides.append(override)
             elif word.text is not None:
                 self._add_known(word, rest)
             elif not {"@", "*"}.isdisjoint(word.value.names):
@@ -191,8 +173,7 @@ class Launch:
 
 def launches(script: Script) -> tuple[Launch, ...]:
     """The programs with overrides that the script starts, or may start."""
-    reached = (command for command in script.commands if command.reach != "never")
-    return tuple(launch for command in reached for launch in _launches(script, command))
+    return tuple(launch for command in script.commands for launch in _launches(script, command))
 
 
 def _launches(script: Script, command: Command) -> Iterator[Launch]:
@@ -201,7 +182,7 @@ def _launches(script: Script, command: Command) -> Iterator[Launch]:
         module, arguments = program
         launch = Launch(module, command)
         launch.add(script, arguments)
-        dotted = sum("." in item.key for item in (*launch.overrides, *launch.hydra))
+        dotted = sum("." in item.key for item in launch.overrides)
         if TRAINER.fullmatch(module) or dotted > 1:
             yield launch
 

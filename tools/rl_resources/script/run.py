@@ -10,7 +10,6 @@ from functools import cached_property
 from math import prod
 
 from rl_resources.script.backends import ACTOR, BACKENDS, CHECKPOINTING, MODEL, ROLLOUT, Backend
-from rl_resources.script.bash.script import Value
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 
@@ -29,11 +28,12 @@ class Run(Settings):
     @property
     def model_path_end(self) -> str | None:
         """The path of the model as far back as it is known: all of it, or what follows a `/`."""
-        index = self.index(f"{MODEL}.path")
-        override = None if index is None else self.launch.overrides[index]
-        if override is None or override.content is None or override.value is not None:
+        content = self.content(f"{MODEL}.path")
+        if content is None or content.text is not None:
             return self.model_path.text
-        return _known_end(override.content)
+        known = ("\0" if part.text is None else part.text for part in content.parts)
+        end = "".join(known).rpartition("\0")[2]
+        return end if end.startswith("/") else None
 
     estimator = Key("algorithm.adv_estimator")
     """How advantages are estimated: `grpo`, `gae`, …"""
@@ -93,11 +93,8 @@ class Run(Settings):
         """
         counts = self.gpu_counts
         unknown = [count for count in counts if count.number is None]
-        given: Setting = [
-            *unknown,
-            *(count for count in reversed(counts[:2]) if count.place),
-            counts[0],
-        ][0]
+        nodes, each = counts[:2]
+        given = [*unknown, each if each.place else nodes][0]
         total: object = UNKNOWN
         if not unknown and {"trainer", "rollout"}.issuperset(self._pools):
             numbers = [count.number or 0 for count in counts]
@@ -110,9 +107,8 @@ class Run(Settings):
         if self.shares_gpus.value is not False:
             return self.gpus
         nodes, each = self.gpu_counts[:2]
-        known = nodes.number is not None and each.number is not None
-        total = (nodes.number or 0) * (each.number or 0) if known else UNKNOWN
-        return each._replace(value=total)
+        total = _product(nodes, each)
+        return each._replace(value=UNKNOWN if total is None else total)
 
     @property
     def gpu_counts(self) -> list[Setting]:
@@ -132,13 +128,9 @@ class Run(Settings):
         engine = self.setting("model_engine")
         if strategy.text and not strategy.place and engine.place:
             return engine._replace(value=strategy.value)
-        if not strategy.known and "megatron" in (engine.text, *(self._config_words)):
+        if not strategy.known and "megatron" in f"{engine.text} {self.launch.config_name}":
             return Setting(strategy.key, "megatron", engine.place, engine.origin)
         return strategy
-
-    @property
-    def _config_words(self) -> list[str]:
-        return (self.launch.config_name or "").removesuffix(".yaml").split("_")
 
     infer_backend = Key(f"{ROLLOUT}.name")
     """What generates: `vllm`, `sglang`, …"""
@@ -165,13 +157,10 @@ class Run(Settings):
         A total is divided by the data-parallel ranks: verl/workers/fsdp_workers.py
         `ActorRolloutRefWorker.__init__`, `ppo_micro_batch_size //= …`.
         """
-        total, gpus, size = (
-            self.micro_batch_size,
-            self.training_gpus.number,
-            self.training_model_size,
-        )
+        total = self.micro_batch_size
         if not total.place:
             return self.micro_batch_size_per_gpu
+        gpus, size = self.training_gpus.number, self.training_model_size
         if not (total.number and gpus and size):
             return total._replace(value=UNKNOWN)
         return total._replace(value=max(1, total.number * size // gpus))
@@ -280,11 +269,10 @@ class Run(Settings):
     @property
     def offloads(self) -> list[Setting]:
         """The settings that move what trains to host memory, where the backend has them."""
-        found = (
-            *(self.param_offload, self.optimizer_offload),
-            *(self.offload_policy, self.optimizer_on_host),
-        )
-        return list(found) if self.knows_backend else []
+        if not self.knows_backend:
+            return []
+        state = [self.param_offload, self.optimizer_offload]
+        return [*state, self.offload_policy, self.optimizer_on_host]
 
     optimizer_on_host = Key(f"{ACTOR}.optim.override_optimizer_config.optimizer_cpu_offload")
     """Whether Megatron-Core keeps a fraction of the optimizer in host memory for good."""
@@ -317,8 +305,7 @@ class Run(Settings):
 
     def may_change(self, key: str) -> bool:
         """Whether the script sets a key to a default that the environment may replace."""
-        index = self.index(key)
-        content = None if index is None else self.launch.overrides[index].content
+        content = self.content(key)
         return content is not None and content.default
 
     removes_padding = Key(f"{MODEL}.use_remove_padding")
@@ -330,23 +317,18 @@ class Run(Settings):
         if not self.knows_backend:
             return []
         offload = [self.param_offload, self.optimizer_offload]
-        if self._optimizer_lives_on_host and self.trains_with_megatron:
+        on_host = self.optimizer_on_host.flag and self.optimizer_fraction_on_host.value == 1
+        if on_host and self.trains_with_megatron:
             offload = [self.param_offload]
         if not self.trains_with_megatron and self.offload_policy.flag is not False:
             offload = []
         return [*offload, self.gradient_checkpointing]
 
     @property
-    def _optimizer_lives_on_host(self) -> bool:
-        return self.optimizer_on_host.flag is True and self.optimizer_fraction_on_host.value == 1
-
-    @property
     def uses_reference(self) -> bool | None:
         """Whether a reference model is loaded, as `need_reference_policy` decides."""
-        flags = (
-            self.setting("algorithm.use_kl_in_reward").flag,
-            self.setting(f"{ACTOR}.use_kl_loss").flag,
-        )
+        keys = "algorithm.use_kl_in_reward", f"{ACTOR}.use_kl_loss"
+        flags = [self.setting(key).flag for key in keys]
         return True if True in flags else None if None in flags else False
 
     @property
@@ -388,29 +370,22 @@ class Run(Settings):
         }
         absent = {
             "gradient-offload": not megatron and not all_state,
-            "activation-offload": not (backend.activation_offload or self._offloads_otherwise),
+            # Another override may turn on what the backend's own configuration has.
+            "activation-offload": not backend.activation_offload
+            and not any("offloading" in item.key for item in self.launch.overrides),
         }
         unsure = {
             "fp8-training": not megatron or not fp8.text,
             "fp8-rollout": quantized.value != "fp8",
             "bf16-optimizer": dtype.text not in _BF16 or self.weights != "full",
-            "reference-offload": not self._has_reference,
+            # With LoRA the reference is the bare actor.
+            "reference-offload": self.uses_reference is False or self.weights != "full",
         }
         if self.knows_backend and self.trusts_defaults and not self.composition.problem:
             found |= {word: LACKING for word in absent if absent[word]}
         else:
             unsure |= absent
         return {word: found[word] for word in found if not unsure.get(word)}
-
-    @property
-    def _offloads_otherwise(self) -> bool:
-        """Whether an override may offload activations by the backend's own configuration."""
-        return any("offloading" in item.key for item in self.launch.overrides)
-
-    @property
-    def _has_reference(self) -> bool:
-        """Whether a reference model of its own is loaded: with LoRA it is the bare actor."""
-        return self.uses_reference is not False and self.weights == "full"
 
     @property
     def optimizations_on(self) -> tuple[str, ...]:
@@ -446,13 +421,3 @@ def is_off(setting: Setting) -> bool:
 def _product(*settings: Setting) -> int | None:
     numbers = [setting.number for setting in settings]
     return None if None in numbers else prod(number or 0 for number in numbers)
-
-
-def _known_end(value: Value) -> str | None:
-    """What is known at the end of a value whose beginning is not, after the `/` that it needs."""
-    end = ""
-    for part in reversed(value.parts):
-        if part.text is None:
-            break
-        end = part.text + end
-    return end if end.startswith("/") else None

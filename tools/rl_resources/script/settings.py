@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from rl_resources.script.bash.script import Place
+from rl_resources.script.bash.script import Place, Value
 from rl_resources.script.framework import UNKNOWN, Composition
 from rl_resources.script.framework.composition import with_sections
 from rl_resources.script.framework.syntax import parse
@@ -62,16 +62,7 @@ class Settings:
     trusts_defaults: bool = True
 
     def setting(self, key: str) -> Setting:
-        """What the launch uses for a dotted key; a few are asked for again and again."""
-        if key not in self._known:
-            self._known[key] = self._setting(key)
-        return self._known[key]
-
-    @cached_property
-    def _known(self) -> dict[str, Setting]:
-        return {}
-
-    def _setting(self, key: str) -> Setting:
+        """What the launch uses for a dotted key."""
         index = self.index(key)
         if index is None:
             return Setting(key, self._default(key))
@@ -82,6 +73,11 @@ class Settings:
         """The index of the last override of a dotted key, or of one above it."""
         found = (self._last[name] for name in with_sections(key) if name in self._last)
         return max(found, default=None)
+
+    def content(self, key: str) -> Value | None:
+        """What the launch gives to a dotted key; `None` where it sets nothing."""
+        index = self.index(key)
+        return None if index is None else self.launch.overrides[index].content
 
     @cached_property
     def _last(self) -> Mapping[str, int]:

@@ -74,7 +74,9 @@ def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
         old, new = value_of(first), value_of(later)
         if old != new:
             old, new = shown(old), shown(new)
-            message = f"`{later.key}` is `{old}` in line {first.line} and `{new}` here, which wins"
+            message = (
+                f"`{later.key}` is `{old}` in line {first.place.line} and `{new}` here, which wins"
+            )
             fix = f"Delete one of the two; today the run uses `{new}`."
             yield target.mistake(later.place, message, fix)
 
@@ -90,7 +92,7 @@ def repeated_override(target: ScriptText) -> Iterator[Mistake]:
     """
     for first, later in _repeated(target):
         if value_of(first) == value_of(later):
-            message = f"`{later.key}` is set in line {first.line} already, to the same value"
+            message = f"`{later.key}` is set in line {first.place.line} already, to the same value"
             yield target.mistake(later.place, message, "Delete one of the two.")
 
 
@@ -182,7 +184,7 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
     for launch, _, rejection in rejections(target):
         if rejection.kind in ("type", "syntax") and rejection.index >= 0:
             override = launch.overrides[rejection.index]
-            following = (item for item in launch.stray if item.place.line == override.line)
+            following = (item for item in launch.stray if item.place.line == override.place.line)
             if override.value != "" or not any(item.place > override.place for item in following):
                 message = f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}"
                 fix = f"Fix the value `{shown(value_of(override))}`."

@@ -78,10 +78,10 @@ def one_launch(target: ScriptText) -> Iterator[Mistake]:
         trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1`
     """
-    first = target.trainings[0].line if target.trainings else 0
     for launch in target.trainings[1:] if target.ours else ():
-        if settings_of(launch) != settings_of(target.trainings[0]):
-            message = f"this starts another training than line {first}"
+        first = target.trainings[0]
+        if settings_of(launch) != settings_of(first):
+            message = f"this starts another training than line {first.command.place.line}"
             fix = "Keep the one that the row is about, with a variable for what may differ."
             yield target.mistake(launch.command.place, message, fix)
 
@@ -286,7 +286,7 @@ def unquoted(target: ScriptText) -> Iterator[tuple[Place, str]]:
     if target.script.problems:
         return  # what is quoted there is not what its author sees
     for reference in target.script.references:
-        if reference.reach != "never" and not reference.quoted and _is_list(reference):
+        if not reference.quoted and _is_list(reference):
             whole = '"$@"' if reference.name in "@*" else f'"{reference.raw}"'
             yield reference.place, whole.replace("[*]", "[@]")
 

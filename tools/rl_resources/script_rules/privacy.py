@@ -140,10 +140,10 @@ _NO_USES = frozenset({"echo", "printf", "export", "declare", "typeset", "local",
 def values(target: ScriptText) -> Iterator[Value]:
     """Every value that the script sets or gives to a program."""
     for item in target.script.assignments:
-        if item.reach != "never" and item.elements is None:
+        if item.elements is None:
             yield item.value
     for command in target.script.commands:
-        if command.reach != "never" and command.name not in _NO_USES:
+        if command.name not in _NO_USES:
             for word in command.words:
                 yield word.value
 

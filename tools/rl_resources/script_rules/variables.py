@@ -59,7 +59,7 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
 def _undefined(target: ScriptText, reference: Reference) -> str:
     """The fix of a name that is not set where it is read; empty where it may come from outside."""
     name = reference.name
-    if reference.reach == "never" or reference.operator in WITH_DEFAULT:
+    if reference.operator in WITH_DEFAULT:
         return ""
     if re.fullmatch("[1-9]", name):
         wrong = target.ours and not _handles_arguments(target, name)
@@ -262,7 +262,7 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
     """
     usual = _whole_node(target)
     for item in target.script.assignments:
-        seen = (item.exported or item.prefix) and item.reach != "never"
+        seen = item.exported or item.prefix
         chosen = re.match(r"(?!-1)[^,\s]", item.value.text or "") and not item.value.default
         if seen and chosen and item.value.text != usual and _DEVICES.fullmatch(item.name):
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
@@ -317,7 +317,7 @@ _HELD_OUT = frozenset({"test", "val", "valid", "validation", "eval"})
 
 def _contradiction(item: Assignment) -> tuple[str, str] | None:
     """What a name says, and what the value is instead; `None` where they agree."""
-    if item.elements is not None or item.reach == "never":
+    if item.elements is not None:
         return None
     value = item.value.shown.lower()
     if "/" not in value and "." not in value:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 
-from rl_resources.script.bash.expand import Content, Expander, State
+from rl_resources.script.bash.expand import Content, Expander, State, elements_of
 from rl_resources.script.bash.parser import Node
 from rl_resources.script.bash.script import (
     Assignment,
@@ -21,7 +21,7 @@ from rl_resources.script.bash.script import (
     Source,
     Value,
     Word,
-    bounded,
+    joined,
     literal,
     lost,
 )
@@ -60,20 +60,15 @@ class Evaluator(Expander):
 
     def maybe(self) -> AbstractContextManager[None]:
         """For a while, nothing is certain to be reached."""
-        return self.within(reach="maybe" if self.here.reach == "always" else self.here.reach)
+        return self.within(reach="maybe")
 
     # Statements
 
     def run(self, statements: Sequence[Node], state: State) -> None:
-        """Follow statements in order; those behind an `exit` are noted as never reached."""
-        for index, statement in enumerate(statements):
-            if self.steps <= 0:
-                return
-            if state.ended:
-                with self.within(reach="never"):
-                    self.run(statements[index:], state.copy())
-                return
-            self._statement(statement, state)
+        """Follow statements in order, up to an `exit`."""
+        for statement in statements:
+            if self.steps > 0 and not state.ended:
+                self._statement(statement, state)
 
     def run_functions(self, state: State) -> None:
         """Note what functions may do, whenever they are called."""
@@ -87,6 +82,8 @@ class Evaluator(Expander):
         self.steps -= 1
         if node.get("Background"):
             state = state.copy()
+        for redirect in node.get("Redirs", ()):
+            self.value(redirect["Word"], state)
         command = node.get("Cmd") or {"Type": "CallExpr", "Pos": node["Pos"], "End": node["Pos"]}
         match command["Type"]:
             case "CallExpr":
@@ -96,7 +93,6 @@ class Evaluator(Expander):
             case "BinaryCmd":
                 self._chain(command, state)
             case _:
-                self._redirections(node, state)
                 with self.within(piped=False):
                     self._compound(command, state)
 
@@ -170,7 +166,6 @@ class Evaluator(Expander):
     def _simple(self, node: Node, statement: Node, state: State) -> None:
         args = node.get("Args", ())
         words = [word for arg in args for word in self.words(arg, state)]
-        self._redirections(statement, state)
         target = state.copy() if words else state
         for item in node.get("Assigns", ()):
             self._assign(item, target, prefix=bool(words))
@@ -187,7 +182,6 @@ class Evaluator(Expander):
         """`export`, `declare`, `local` or `readonly` with its names."""
         items, command = node.get("Args", ()), node["Variant"]["Value"]
         words = [self._as_written(item) for item in (node["Variant"], *items)]
-        self._redirections(statement, state)
         self._note_command(node, statement, words)
         flags = {*"".join(word.raw for word in words if word.raw.startswith("-"))} - {"-"}
         for item in items:
@@ -202,10 +196,6 @@ class Evaluator(Expander):
     def _as_written(self, node: Node) -> Word:
         raw, place = self.raw(node), self.place(node)
         return Word(Value((literal(raw, place),)), raw, place)
-
-    def _redirections(self, statement: Node, state: State) -> None:
-        for node in statement.get("Redirs", ()):
-            self.value(node["Word"], state)
 
     def _note_command(self, node: Node, statement: Node, words: Sequence[Word]) -> None:
         redirects = statement.get("Redirs", ())
@@ -259,5 +249,5 @@ class Evaluator(Expander):
             return new
         old = state.variables.get(name, outside)
         if isinstance(new, tuple):
-            return (*((old,) if isinstance(old, Value) else old or ()), *new)
-        return outside if isinstance(old, tuple) else bounded([*(old or Value()).parts, *new.parts])
+            return (*elements_of(old), *new)
+        return outside if isinstance(old, tuple) else joined([*(old or Value()).parts, *new.parts])

@@ -23,7 +23,7 @@ from rl_resources.script.bash.script import (
     Source,
     Value,
     Word,
-    bounded,
+    joined,
     literal,
     lost,
 )
@@ -68,7 +68,7 @@ def _joined(name: str, one: Content, two: Content) -> Content:
     """What is the same in both; of arrays the common beginning, then the keys of `key=value`."""
     if _same(one, two):
         return one
-    first = next((value for content in (one, two) for value in _values(content)), Value())
+    first = next((value for content in (one, two) for value in elements_of(content)), Value())
     missing = lost(first.place or Place(0, 1, 1), f"${{{name}}}")
     if not (isinstance(one, tuple) and isinstance(two, tuple)):
         return missing
@@ -77,7 +77,7 @@ def _joined(name: str, one: Content, two: Content) -> Content:
     if "" in others:
         return (*same, missing)
     keys = ([value.parts[0]._replace(text=key), *missing.parts] for key, value in others.items())
-    return (*same, *map(bounded, keys))
+    return (*same, *map(joined, keys))
 
 
 def _key(value: Value) -> str:
@@ -92,14 +92,15 @@ def _same(one: Content, two: Content) -> bool:
     return one == two or (len(texts) == 2 and texts[0] == texts[1] is not None)
 
 
-def _values(content: Content) -> Sequence[Value]:
+def elements_of(content: Content) -> Sequence[Value]:
+    """The elements of an array; a text is one, nothing has none."""
     return (content,) if isinstance(content, Value) else content or ()
 
 
 Mode = Literal["split", "joined", "quoted"]
 """Where a part is: in a word of a command, in one that is not split, or in double quotes."""
 
-MOST_STEPS, MOST_WORDS = 10_000, 200
+MOST_STEPS = 10_000
 _SPECIAL = frozenset("?$!-0_@*#")
 _ALWAYS_SET = frozenset(
     {"#", *_SPECIAL, "BASHPID", "BASH_SOURCE", "EUID", "FUNCNAME", "HOME", "HOSTNAME", "IFS"}
@@ -108,14 +109,15 @@ _ALWAYS_SET = frozenset(
 )
 """Set by bash itself, by login or by every usual environment: their defaults are never taken."""
 
-_HOME = re.compile(r"(?P<name>[A-Za-z_]\w*\+?=)?~(?=/|\Z)")
+_HOME = re.compile(r"(?:[A-Za-z_]\w*\+?=)?~(?=/|\Z)")
 """A word such as `~key` would have to be the name of a user, and is Hydra's deletion."""
 _PIECES = (
     re.compile(r"\\(?P<escaped>[\s\S]?)|[^\\]+"),
     re.compile(r"\\(?P<escaped>[$`\"\\\n]|\Z)|(?:[^\\]|\\(?![$`\"\\\n]|\Z))+"),
 )
 """The pieces of a literal outside and inside of double quotes."""
-_SPACE = re.compile(r"\s")
+_UNSURE = re.compile(r"[\"'\\]")
+"""What an `eval` in front of the words would read again."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})")
 _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
@@ -129,11 +131,10 @@ _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
 
 
 class Fragment(NamedTuple):
-    """A part with its quoting; bash splits an `expanded` one into words."""
+    """A part, and whether it is `bare`: bash splits it at spaces, and an empty one is no word."""
 
     part: Part
-    quoted: bool
-    expanded: bool = False
+    bare: bool
 
 
 Fragments = list[Fragment | None]
@@ -151,7 +152,6 @@ class Expander:
         self.source = source
         self.here = Command((), "", source.place(0), source.place(0))
         self.steps = MOST_STEPS
-        self._changes_ifs = "IFS" in source.text
         self.references: list[Reference] = []
 
     def place(self, node: Node) -> Place:
@@ -169,25 +169,21 @@ class Expander:
         raw, place = self.raw(node), self.place(node)
         fragments = self._expand(node["Parts"], state, "split", start=True)
         braces = any("{" in self.raw(part) for part in node["Parts"] if part["Type"] == "Lit")
-        split = any(
-            item and item.expanded and _SPACE.search(item.part.text or "") for item in fragments
-        )
-        if split and len(fragments) == 1 and fragments[0] and self._splits(fragments[0].part):
-            return [Word(value, raw, place) for value in self._split(fragments[0].part)]
+        bare = [item.part.text or "" for item in fragments if item and item.bare]
+        split = any(re.search(r"[ \t\n]", text) for text in bare)
+        only = fragments[0] if split and len(fragments) == 1 else None
+        text = (only.part.text if only else None) or ""
+        self.steps -= len(text.split())
+        sure = len(text) < MOST_STEPS and not _UNSURE.search(text)
+        if only and sure and "IFS" not in self.source.text:
+            return [Word(value, raw, place) for value in self._split(only.part)]
         if split or (braces and re.search(r",|\.\.", raw)):
             return [Word(lost(place, raw), raw, place)]
         return [Word(value, raw, place) for value in _fields(fragments)]
 
-    def _splits(self, part: Part) -> bool:
-        """Whether the words of a text are sure: no quotes for `eval`, no `IFS`, not too many."""
-        text = part.text or ""
-        words = len(text.split())
-        self.steps -= words
-        return words <= MOST_WORDS and not re.search(r"[\"'\\]", text) and not self._changes_ifs
-
     def _split(self, part: Part) -> Iterator[Value]:
         """The words of an expansion outside of quotes, each with the place of its text."""
-        for match in re.finditer(r"\S+", part.text or ""):
+        for match in re.finditer(r"[^ \t\n]+", part.text or ""):
             at = part.origin.offset + match.start()
             here = self.source.text.startswith(match[0], at)
             origin = self.source.place(at) if here else part.origin
@@ -197,7 +193,7 @@ class Expander:
         """A word that is not split, as the right side of an assignment is not."""
         fragments = self._expand(word["Parts"], state, "joined", start=True)
         place = self.place(word)
-        return bounded(item.part if item else literal(" ", place) for item in fragments)
+        return joined(item.part if item else literal(" ", place) for item in fragments)
 
     def _expand(
         self, parts: Sequence[Node], state: State, mode: Mode, start: bool = False
@@ -221,7 +217,7 @@ class Expander:
             parts = node.get("Parts", ())
             found = self._expand(parts, state, "quoted")
             empty = not found and not any(_all_of(part) == "@" for part in parts)
-            return [Fragment(literal("", self.place(node)), True)] if empty else found
+            return [Fragment(literal("", self.place(node)), False)] if empty else found
         if kind == "ParamExp":
             return self._parameter(node, state, mode)
         if kind == "ArithmExp" and (number := self.number(node.get("X"), state)) is not None:
@@ -241,24 +237,21 @@ class Expander:
         body = self.source.text[start + dollar : node["End"] - 1]
         if mode == "quoted" or (dollar and "\\" in body):
             return self._missing(node, mode)
-        return Fragment(literal(body, self.source.place(start + dollar)), quoted=True)
+        return Fragment(literal(body, self.source.place(start + dollar)), bare=False)
 
     def _literal(self, node: Node, mode: Mode, start: bool) -> Fragments:
         """A literal without its backslashes, cut at them and at the tilde that is HOME."""
         found: Fragments = []
         raw, begin = self.raw(node), 0
         if start and (home := _HOME.match(raw)):
-            begin = home.end()
-            tilde = self.source.place(node["Pos"] + begin - 1)
-            if home["name"]:
-                found.append(Fragment(literal(home["name"], self.place(node)), False))
-            found.append(Fragment(Part(None, tilde, tilde, "~", "HOME"), True))
+            begin, place = home.end(), self.place(node)
+            found.append(Fragment(Part(None, place, place, home[0], "HOME"), False))
         for match in _PIECES[mode == "quoted"].finditer(raw, begin):
             place, escaped = self.source.place(node["Pos"] + match.start()), match["escaped"]
             if escaped is None:
-                found.append(Fragment(literal(match[0], place), mode == "quoted"))
+                found.append(_fragment(literal(match[0], place), mode))
             elif escaped.strip("\n"):  # shfmt ends a literal at a backslash before a line's end
-                found.append(Fragment(literal(escaped, place), True))
+                found.append(Fragment(literal(escaped, place), False))
         return found
 
     # Parameters
@@ -271,17 +264,18 @@ class Expander:
         if _all_of(node):
             return [self._missing(node, mode)] if operator else self._all(node, state, mode)
         value = self._found(node, state)
-        if operator.lstrip(":") in ("-", "+", "="):
+        if operator.lstrip(":") in ("-", "+"):
             return self._conditional(node, value, state, mode)
+        if "=" in operator:
+            state.lose(node["Param"]["Value"], self.place(node))
         return [self._missing(node, mode)] if operator else self._shown(node, value, mode)
 
     def _note(self, node: Node, state: State, *, quoted: bool = True, operator: str = "") -> None:
         """Note that a variable is read."""
         name = node["Param"]["Value"]
         defined = name.isdigit() or name in _SPECIAL or state.variables.get(name) is not None
-        found = Reference(
-            name, self.place(node), self.raw(node), quoted, operator, defined, self.here.reach
-        )
+        reach = self.here.reach
+        found = Reference(name, self.place(node), self.raw(node), quoted, operator, defined, reach)
         self.references.append(found)
 
     def _shown(self, node: Node, value: Value | None, mode: Mode) -> Fragments:
@@ -301,20 +295,18 @@ class Expander:
         return content
 
     def _conditional(self, node: Node, value: Value | None, state: State, mode: Mode) -> Fragments:
-        """`-`, `=` and `+`: what is taken depends on whether the variable is set, or empty."""
+        """`-` and `+`: what is taken depends on whether the variable is set, or empty."""
         name, operator, word = node["Param"]["Value"], _operator(node), node["Exp"].get("Word")
         absent = name not in state.variables and name not in _ALWAYS_SET
         present = False if absent else _present(value, empty_counts=":" not in operator)
-        if "=" in operator:
-            state.lose(name, self.place(node))
-        elif present and value is not None and "+" not in operator:
-            return self._shown(node, value, mode)
-        if present is None or "=" in operator:
+        if present is None:
             return [self._missing(node, mode)]
+        if present and "+" not in operator:
+            return self._shown(node, value, mode)
         taken = word.get("Parts", ()) if word and present == ("+" in operator) else ()
         fragments = self._expand(taken, state, mode, start=mode != "quoted")
         empty = _fragment(literal("", self.place(node)), mode)
-        return [item and _as_default(item, mode, absent) for item in fragments or [empty]]
+        return [item and _as_default(item, absent) for item in fragments or [empty]]
 
     def _all(self, node: Node, state: State, mode: Mode) -> Fragments:
         """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`."""
@@ -323,9 +315,9 @@ class Expander:
             return [self._missing(node, mode)]
         separate = _all_of(node) == "@" or mode == "split"
         found: Fragments = []
-        for value in _values(state.variables[name]):
+        for value in elements_of(state.variables[name]):
             if found:
-                found.append(None if separate else Fragment(literal(" ", place), True))
+                found.append(None if separate else Fragment(literal(" ", place), False))
             found += [_fragment(part, mode) for part in value.parts or (literal("", place),)]
         return found
 
@@ -335,13 +327,12 @@ class Expander:
         """The value of an expression. A variable that it assigns is unknown from then on."""
         if node is None:
             return None
-        kind = node["Type"] if "Parts" not in node else ""
-        if kind == "ParenArithm":
-            return self.number(node["X"], state)
-        if kind not in ("BinaryArithm", "UnaryArithm"):
+        if "Parts" in node:
             return self._operand(node, state)
         left, right = self.number(node["X"], state), self.number(node.get("Y"), state)
-        sign = node["Op"]
+        sign = node.get("Op", "")
+        if not sign:  # parentheses
+            return left
         if sign in _ARITHMETIC and left is not None and right is not None:
             return _ARITHMETIC[sign](left, right) if right or sign not in "/%" else None
         if name := re.fullmatch(r"\+\+|--|[^=<>!]*=", sign) and _NAME.match(self.raw(node["X"])):
@@ -362,7 +353,7 @@ class Expander:
 
 
 def _fragment(part: Part, mode: Mode) -> Fragment:
-    return Fragment(part, mode == "quoted", mode == "split")
+    return Fragment(part, mode == "split")
 
 
 def _all_of(node: Node) -> str:
@@ -386,13 +377,11 @@ def _present(value: Value | None, *, empty_counts: bool) -> bool | None:
         return False
     if any(part.text for part in value.parts):
         return True
-    return empty_counts if value.unknown is None else None
+    return None if value.text is None else empty_counts
 
 
-def _as_default(item: Fragment, mode: Mode, absent: bool) -> Fragment:
-    """A fragment of a default; unquoted ones are split like any expansion."""
-    part = item.part._replace(default=absent or item.part.default)
-    return Fragment(part, item.quoted, mode == "split" and not item.quoted)
+def _as_default(item: Fragment, absent: bool) -> Fragment:
+    return item._replace(part=item.part._replace(default=absent or item.part.default))
 
 
 # Words
@@ -405,6 +394,6 @@ def _fields(fragments: Fragments) -> Iterator[Value]:
         if item is not None:
             current.append(item)
         elif current:
-            if any(fragment.quoted or fragment.part.text != "" for fragment in current):
-                yield bounded(fragment.part for fragment in current)
+            if any(fragment.part.text != "" or not fragment.bare for fragment in current):
+                yield joined(fragment.part for fragment in current)
             current = []

@@ -79,8 +79,7 @@ def _parsed(text: str) -> Tree:
 @cache
 def program(name: str) -> str | None:
     """The binary of an installed package, or else one on the path; `None` where neither is."""
-    own = Path(sys.executable).with_name(f"{name}.exe" if os.name == "nt" else name)
-    return str(own) if own.is_file() else which(name)
+    return which(name, path=str(Path(sys.executable).parent)) or which(name)
 
 
 def _shfmt() -> str:

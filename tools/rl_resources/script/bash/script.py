@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-MOST_WORK = 1 << 16
-"""The characters of a value at most, where each of its parts counts as 64 more."""
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
@@ -79,11 +76,6 @@ class Value:
         return any(part.default for part in self.parts)
 
     @property
-    def unknown(self) -> Part | None:
-        """The first part that is not known."""
-        return next((part for part in self.parts if part.text is None), None)
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The variables that it came through, in order."""
         return tuple(dict.fromkeys(part.name for part in self.parts if part.name))
@@ -99,11 +91,9 @@ class Value:
         return self.parts[0].origin if len(self.parts) == 1 else self.place
 
 
-def bounded(parts: Iterable[Part]) -> Value:
-    """The parts as a value, those without text left out; one unknown where they are too many."""
-    kept = tuple(part for part in parts if part.text != "" or part.default)
-    too_many = sum(64 + len(part.text or part.source) for part in kept) > MOST_WORK
-    return lost(kept[0].place, "…") if too_many else Value(kept)
+def joined(parts: Iterable[Part]) -> Value:
+    """The parts as a value, those without text left out."""
+    return Value(tuple(part for part in parts if part.text != "" or part.default))
 
 
 def literal(text: str, place: Place) -> Part:
@@ -116,7 +106,7 @@ def lost(place: Place, source: str, name: str = "") -> Value:
     return Value((Part(None, place, place, source, name),))
 
 
-Reach = Literal["always", "maybe", "never"]
+Reach = Literal["always", "maybe"]
 
 
 class Word(NamedTuple):

@@ -57,12 +57,10 @@ def compose_launch(source: Source, launch: Launch) -> Composition:
 
     The result has a `problem` where an argument that matters is not known statically.
     """
+    if problem := _hidden(launch):
+        return Composition(source.framework, source.version, problem=problem)
     overrides = [(f"{item.prefix}{item.key}", item.value) for item in launch.overrides]
-    composed = compose_module(
-        source, launch.module, launch.config_name, launch.config_path, overrides
-    )
-    problem = _hidden(launch)
-    return replace(composed, config=None, rejected=(), problem=problem) if problem else composed
+    return compose_module(source, launch.module, launch.config_name, launch.config_path, overrides)
 
 
 def _hidden(launch: Launch) -> str:
@@ -71,7 +69,7 @@ def _hidden(launch: Launch) -> str:
         return "it runs once for each of several values"
     given = [flag for flag in launch.flags if flag.name.startswith("config-")]
     outside = any(flag.name == "config-dir" or flag.text is None for flag in given)
-    if outside or any(item.key == "hydra.searchpath" for item in launch.hydra):
+    if outside or any(item.key == "hydra.searchpath" for item in launch.overrides):
         return "its configuration is not known, or lies outside the framework's package"
     return ""
 

@@ -110,11 +110,6 @@ def releases(framework: str) -> list[str]:
     return in_order(listed["versions"].split(", "))
 
 
-def cached_releases(framework: str) -> list[str]:
-    """The releases that need no network, oldest first."""
-    return in_order(path.parent.name for path in (_folder() / framework).glob(f"*/{_INDEX}"))
-
-
 def configuration(framework: str, version: str) -> Release:
     """The configuration files of one release, from the cache or, the first time, from the registry.
 
@@ -176,9 +171,7 @@ def _pip(*arguments: str) -> str:
         return done.stdout
     errors = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
     reason = errors[-1].removeprefix("ERROR: ") if errors else f"pip ended with {done.returncode}"
-    cached = ", ".join(f"{name} {one}" for name in DISTRIBUTIONS for one in cached_releases(name))
     raise UnusableInput(
         f"pip cannot get it: {reason}",
-        "Check the network and pip's settings, or name cached releases with "
-        f"--framework-version ({cached or 'none is'}).",
+        "Check the network and pip's settings, or name fetched releases with --framework-version.",
     )

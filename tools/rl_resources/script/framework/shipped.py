@@ -207,14 +207,18 @@ def write_history(releases: Sequence[Source]) -> str:
         for name in NAMES
     }
     versions = [release.version for release in releases]
+    # Back in time: what the first release lacks, with the first that has it.
+    upwards = {
+        one: {key for keys in had.values() for key in keys[one]} for one in reversed(versions)
+    }
     document = {
         "framework": releases[0].framework,
         "releases": versions,
         "modules": _gone({release.version: set(release.modules) for release in releases}),
         "gone": {name: _gone(keys) for name, keys in had.items()},
-        "since": _since(
-            {one: {key for keys in had.values() for key in keys[one]} for one in versions}
-        ),
+        "since": {
+            key: first for key, first in _gone(upwards).items() if key in upwards[versions[-1]]
+        },
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
@@ -224,14 +228,6 @@ def _gone(had: Mapping[str, set[str]]) -> dict[str, str]:
     newest = [*had][-1]
     found = {item: release for release, items in had.items() for item in items}
     return {item: found[item] for item in sorted(found) if found[item] != newest}
-
-
-def _since(had: Mapping[str, set[str]]) -> dict[str, str]:
-    """What the last release has and the first lacks, with the first one that had it."""
-    versions = list(had)
-    oldest, newest = versions[0], versions[-1]
-    found = {item: one for one in reversed(versions) for item in had[one]}
-    return {item: found[item] for item in sorted(had[newest]) if found[item] != oldest}
 
 
 MOST_CHARACTERS = 200

@@ -20,7 +20,7 @@ _FLOAT = r"-?(?:0|[1-9]\d*)(?:\.\d+|(?:\.\d+)?e-?\d+)"
 _ITEM = rf"(?:{_INT}|{_FLOAT}|{_WORD}|'{_WORD}'|\"{_WORD}\")"
 _PLAIN = re.compile(
     r"(?P<prefix>\+{0,2})(?P<key>[a-z_]\w*(?:\.[a-z_]\w*)*)="
-    rf"(?:(?P<number>{_INT}|{_FLOAT})|(?P<constant>true|false|null)|(?P<word>{_WORD})"
+    rf"(?:(?P<scalar>{_INT}|{_FLOAT}|true|false|null|{_WORD})"
     rf"|\"(?P<quoted>[\w.*|/ -]+)\"|(?P<list>\[(?:{_ITEM}(?:, ?{_ITEM})*)?\]))",
     re.ASCII | re.IGNORECASE,
 )
@@ -43,17 +43,15 @@ def plain_override(text: str) -> Override | None:
     match = _PLAIN.fullmatch(text)
     if match is None:
         return None
-    value: Any = match["word"] or match["quoted"]
-    if match["number"]:
-        value = _item(match["number"])
-    elif match["constant"]:
-        value = _CONSTANTS[match["constant"].lower()]
-    elif match["list"]:
+    value: Any = match["quoted"] or _item(match["scalar"] or "")
+    if match["list"]:
         value = [_item(item) for item in re.findall(r"[\w./+-]+", match["list"])]
     return Override(match["prefix"], match["key"], value)
 
 
-def _item(text: str) -> int | float | str:
+def _item(text: str) -> int | float | str | None:
+    if text.lower() in _CONSTANTS:
+        return _CONSTANTS[text.lower()]
     if re.fullmatch(_INT, text):
         return int(text)
     return float(text) if re.fullmatch(_FLOAT, text, re.IGNORECASE) else text
@@ -87,9 +85,8 @@ def parse(text: str) -> Override:
 
 # References: `${a.b}`, `${.b}` from the section that it is in, `${oc.select:a.b,default}`.
 
-_ENVIRONMENT = re.compile(r"\$\{oc\.env:[^{}]*\}")
 _REFERENCE = re.compile(
-    r"\$\{(?P<select>oc\.select:)?(?P<dots>\.*)(?P<name>[^\\{}()\[\]:,\s'\"$]+)"
+    r"(?<!\\)\$\{(?P<select>oc\.select:)?(?P<dots>\.*)(?P<name>[^\\{}()\[\]:,\s'\"$]+)"
     r"(?:, ?(?P<default>[^${}]*|\{\}|\$\{[^{}]*\}))?\}"
 )
 _Path = tuple[str, ...]
@@ -125,12 +122,9 @@ def _followed(tree: dict[str, Any], node: Any, at: _Path) -> tuple[Any, _Path]:
     """What a node refers to, and where that stands; else the node itself."""
     if not isinstance(node, str) or "${" not in node:
         return node, at
-    if "\\$" in node:
-        raise UnclearError(node)
-    text = _ENVIRONMENT.sub(STAND_IN, node)
-    if match := _REFERENCE.fullmatch(text):
+    if match := _REFERENCE.fullmatch(node):
         return _referenced(tree, match, at)
-    text = _REFERENCE.sub(lambda match: str(_referenced(tree, match, at)[0]), text)
+    text = _REFERENCE.sub(lambda match: str(_referenced(tree, match, at)[0]), node)
     if "${" in text:
         raise UnclearError(node)
     return text, at
