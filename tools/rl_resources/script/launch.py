@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from rl_resources.script.bash.script import Command, Place, Script, Value, Word
@@ -142,6 +143,14 @@ class Launch:
         """Whether Hydra is to sweep."""
         return any(flag.name == "multirun" for flag in self.flags)
 
+    @property
+    def without_m(self) -> Word | None:
+        """The module where no `-m` is before it: Python looks for a file of its name."""
+        for before, word in reversed([*pairwise(self.command.words)]):
+            if word.text == self.module:
+                return None if _MODULE_FOLLOWS.fullmatch(before.text or "") else word
+        return None
+
     def add(self, script: Script, words: Sequence[Word]) -> None:
         """Sort more words into these arguments."""
         rest = iter(words)
@@ -198,12 +207,18 @@ def _program(words: Sequence[Word]) -> tuple[str, Sequence[Word]] | None:
         return None
     for at, text in enumerate(texts[1:], 1):
         module = _MODULE_FOLLOWS.fullmatch(texts[at - 1]) and _MODULE.fullmatch(text)
-        bare = STARTS.fullmatch(texts[at - 1]) and TRAINER.fullmatch(text)
+        bare = TRAINER.fullmatch(text) and _only_options(texts[:at])
         if (module and text not in _STARTED_BY_MODULE) or bare:
             return text, words[at + 1 :]
         if text.endswith(".py") and "=" not in text:
             return _module_of(text), words[at + 1 :]
     return None
+
+
+def _only_options(texts: Sequence[str]) -> bool:
+    """Whether words end in the start of Python and options of it."""
+    last = next((text for text in reversed(texts) if not re.match(r"-|\d+$", text)), "")
+    return STARTS.fullmatch(last) is not None
 
 
 def _module_of(path: str) -> str:

@@ -15,7 +15,7 @@ from itertools import islice
 from rl_resources.rule import Mistake, Rewrite, rule, with_lines
 from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.script import Command, Option, Place, Reference, Source
-from rl_resources.script.launch import STARTS, Lost
+from rl_resources.script.launch import Lost
 from rl_resources.script_rules.safety import COMMANDS
 from rl_resources.script_rules.target import ScriptText, settings_of
 from rl_resources.script_rules.variables import WITH_DEFAULT, without_comments
@@ -33,7 +33,6 @@ _WORD_OF_BACKSLASHES = re.compile(r"(?<=\s)\\+(?:\s+#.*|\s*)$")
 STRICT = "set -euo pipefail"
 _ALWAYS_SET = frozenset({*"@*#?$!0", "HOME", "PATH", "PWD"})
 _CANNOT_FAIL = frozenset({"set", "export", "echo", "printf", "declare", "readonly", "ulimit", ":"})
-_MODULE_FOLLOWS = re.compile(r"-[A-Za-z]*m|--module")
 _STARTED_INSIDE = re.compile(r"(?:\$\(|`)\s*(?:python|torchrun)")
 """A command in another one, which is not followed."""
 _BACKGROUND = re.compile(r"(?:[ \t]*[\d&]*[<>]+&?[ \t]*[^\s;&|#<>]+)*[ \t]*&(?![&>])")
@@ -52,12 +51,9 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     """
     script = target.script
     for launch in target.launches:
-        words = [word.raw.strip("'\"") for word in launch.command.words]
-        at = words.index(launch.module) if launch.module in words else 0
-        if at and STARTS.fullmatch(words[at - 1]):
+        if word := launch.without_m:
             message = f"`{launch.module}` is a module, which Python does not start without `-m`"
-            fix = f"Write `{shown(words[at - 1], 80)} -m {launch.module}`."
-            yield target.mistake(launch.command.words[at].place, message, fix)
+            yield target.mistake(word.place, message, f"Write `-m {launch.module}`.")
     if target.launches or target.lost or script.problems or not script.complete:
         return
     if _STARTED_INSIDE.search(without_comments(target)):

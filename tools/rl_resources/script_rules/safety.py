@@ -12,7 +12,6 @@ from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import Command, Source
-from rl_resources.script.launch import TRAINER
 from rl_resources.script_rules.target import ScriptText
 from rl_resources.script_rules.variables import without_comments
 from rl_resources.text import shown
@@ -103,9 +102,7 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     source = Source(target.script.text)
     for start, end, wrong in _unexpected(target) if target.ours else _destructive(target):
         place = source.place(start)
-        module = re.match(r"\S*python[\d.]*\s+(\S+)", source.text[start:end])
-        lacks_m = module and TRAINER.fullmatch(module[1])  # no-launcher reports it
-        if place.line not in seen and not lacks_m:
+        if place.line not in seen:
             seen.add(place.line)
             message = f"`{shown(source.text[start:end].strip(), 80)}` {wrong}"
             fix = "Delete it; say in a comment what a reader has to prepare."
@@ -121,6 +118,8 @@ Part = tuple[int, int, str]
 def _unexpected(target: ScriptText) -> Iterator[Part]:
     """The outermost parts of a script that are not of the known shape."""
     trainers = {item.place.offset for item in target.script.commands if _trains(target, item)}
+    # no-launcher reports these
+    trainers |= {item.command.place.offset for item in target.launches if item.without_m}
     text = target.script.text
     nodes: list[Node] = list(reversed(parse(text).statements))
     while nodes:
