@@ -1,7 +1,7 @@
 """Files of records outside the dataset, of any size: `check FILE --resource`.
 
 The rules are those of the dataset. A small file is read as one of its tables; of a larger one
-the rules see only the blocks that `bulk` found to need a look.
+the rules see only the records that `bulk` found to need a look.
 """
 
 from __future__ import annotations
