@@ -97,8 +97,9 @@ def wrong_end(data: bytes | mmap) -> LineEnd | None:
     return LineEnd(before.count(b"\n") + 1, column, at == len(data))
 
 
-def parsed(text: str) -> Text:
-    """Split `text` into positioned records.
+@lru_cache(maxsize=32)
+def read(text: str) -> Text:
+    """Split `text` into positioned records, once for rules, pages and the next preview.
 
     The first record that is not empty is the header.
     There is no header where that record cannot be read.
@@ -109,10 +110,6 @@ def parsed(text: str) -> Text:
     first = next((item for item in items if isinstance(item, Defect) or not item.empty), None)
     header = first if isinstance(first, Row) else rows[0] if rows and first is None else None
     return Text(header, tuple(row for row in rows if row is not header), defects)
-
-
-read = lru_cache(maxsize=32)(parsed)
-"""The same, once for rules, pages and the next preview."""
 
 
 def _records(text: str) -> Iterator[Row | Defect]:

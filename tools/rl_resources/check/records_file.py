@@ -19,12 +19,13 @@ from rl_resources.errors import Finding, UnusableInput
 from rl_resources.rule import Rule
 from rl_resources.schema import bulk
 from rl_resources.snapshot import Snapshot, Table
-from rl_resources.tabular import Row, Text, record, wrong_end
+from rl_resources.tabular import Defect, Row, Text, record, wrong_end
 
 SMALL_BYTES = 1 << 22
 """A file up to this size is read as a table of the dataset."""
 PARQUET = b"PAR1"
 """What a Parquet file begins with."""
+ROWS_AT_ONCE = 4_000
 
 _FAMILIES = frozenset({"files", "cells"})
 _DUPLICATES = "duplicate-key"
@@ -91,26 +92,38 @@ class RecordsFile:
             for block in bulk.blocks(self.path, self.resource.schema, self.vocabulary):
                 self.records += block.records
                 keys.append(block.keys)
-                if block.text:
-                    yield from self._of_text(block.text, self.rules)
+                for start in range(0, len(block.items), ROWS_AT_ONCE):
+                    items = block.items[start : start + ROWS_AT_ONCE]
+                    yield from self._of_items(header, items, self.rules)
         except UnicodeError:
             yield from self._of_table()
             return
-        copies = dict(bulk.duplicates(pl.concat(keys))) if keys and self.of_keys else {}
-        rows = self._rows({*copies, *copies.values()})
-        found = self._of_text(Text(header, rows), self.of_keys)
-        yield from (item for item in found if item.line in copies)
+        copies = bulk.duplicates(pl.concat(keys)) if keys and self.of_keys else []
+        for start in range(0, len(copies), ROWS_AT_ONCE):
+            yield from self._of_copies(header, copies[start : start + ROWS_AT_ONCE])
 
-    def _rows(self, wanted: set[int]) -> tuple[Row, ...]:
+    def _of_copies(self, header: Row, copies: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+        """The copies of keys, each reported with the row that it copies."""
+        rows = self._rows({line for pair in copies for line in pair})
+        own = {copy for copy, _ in copies}
+        found = self._of_items(header, rows, self.of_keys)
+        yield from (item for item in found if item.line in own)
+
+    def _rows(self, wanted: set[int]) -> list[Row | Defect]:
         """The records in these lines."""
         width = len(self.resource.schema.names)
         with self.path.open("rb") as file:
             texts = {at: line.decode() for at, line in enumerate(file, 1) if at in wanted}
-        items = ((at, record([text.rstrip("\r\n")], 0, width)[0]) for at, text in texts.items())
-        return tuple(item._replace(line=at) for at, item in items if isinstance(item, Row))
+        lines = ((at, text.rstrip("\r\n")) for at, text in texts.items())
+        return [record([text], 0, width)[0]._replace(line=at) for at, text in lines]
 
-    def _of_text(self, some: Text, rules: Sequence[Rule]) -> list[Finding]:
-        """The findings in some records of the file."""
+    def _of_items(
+        self, header: Row, items: Sequence[Row | Defect], rules: Sequence[Rule]
+    ) -> list[Finding]:
+        """The findings in some records of the file under its header."""
+        rows = tuple(item for item in items if isinstance(item, Row))
+        defects = tuple(item for item in items if isinstance(item, Defect))
+        some = Text(header, rows, defects)
         return self._found(Table(self.resource, b"", outside=True, some=some), rules)
 
     def _found(self, own: Table, rules: Sequence[Rule]) -> list[Finding]:

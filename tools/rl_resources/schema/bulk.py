@@ -1,14 +1,14 @@
 """CSV files of records of any size, validated a block at a time.
 
-A block of records that keep the schema, each on one line, is done with. Any other is handed on as
-text, with the physical line of each record. A cell with line breaks that goes on in the next block
-is read as an unclosed quote.
+Only the records that need a look are handed on, each with its physical line: those that break the
+schema, and whatever is no record on one line. A cell with line breaks that goes on in the
+next block is read as an unclosed quote.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from rl_resources import tabular
 from rl_resources.package import TableSchema
 from rl_resources.schema.pandera_schema import Vocabulary
 from rl_resources.schema.validation import Validator
-from rl_resources.tabular import CONFLICT, Text
+from rl_resources.tabular import CONFLICT, Defect, Row
 
 BLOCK_BYTES = 1 << 25
 LONGEST_LINE_BYTES = 1 << 24
@@ -30,25 +30,24 @@ LINE = "line"
 
 
 class Block(NamedTuple):
-    """Some records of a file: `lines` is how many lines it has.
+    """Some records of a file: `line` is its first one, `lines` how many it has.
 
-    `text` are its records where one of them needs a look. `keys` has the line of every record and a
-    hash of each of its keys, null where a key is empty.
+    `items` are the records with broken cells and what is no record, by line.
+    `keys` has the line of every record and a hash of each of its keys, null where a key is empty.
     """
 
+    line: int
     lines: int
     records: int
-    text: Text | None
+    items: Sequence[Row | Defect]
     keys: pl.DataFrame
 
-    def moved(self, down: int) -> Block:
-        """The same, so many lines further down."""
+    def at(self, line: int) -> Block:
+        """The same on other lines, of which `line` is the first."""
+        down = line - self.line
+        items = [item._replace(line=item.line + down) for item in self.items]
         keys = self.keys.with_columns(pl.col(LINE) + down)
-        if self.text is None:
-            return self._replace(keys=keys)
-        rows = tuple(row._replace(line=row.line + down) for row in self.text.rows)
-        defects = tuple(one._replace(line=one.line + down) for one in self.text.defects)
-        return self._replace(keys=keys, text=Text(self.text.header, rows, defects))
+        return self._replace(line=line, items=items, keys=keys)
 
 
 def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[Block]:
@@ -57,14 +56,14 @@ def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[
     Raises `UnicodeError` where it is not UTF-8 text, `OSError` and `polars.exceptions.PolarsError`
     for what cannot be read.
     """
-    before = 0
+    line = 2
     for block in _results(path, Validator(schema, vocabulary)):
-        yield block.moved(before)
-        before += block.lines
+        yield block.at(line)
+        line += block.lines
 
 
 def _results(path: Path, validator: Validator) -> Iterator[Block]:
-    """The blocks of a file in their order, each as if it were the first below the header."""
+    """The blocks of a file in their order, each with 0 as its first line."""
     with ThreadPoolExecutor(WORKERS) as pool:
         waiting: deque[Future[Block]] = deque()
         for data in _lines(path):
@@ -90,26 +89,38 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _validated(validator: Validator, data: bytes) -> Block:
-    schema, lines = validator.schema, _texts(data)
-    if _are_records(lines, len(schema.names)):
-        frame = pl.read_csv(data, has_header=False, schema=_types(schema), raise_if_empty=False)
-        if validator.failures(frame).is_empty():
-            places = pl.int_range(2, 2 + frame.height, eager=True)
-            return Block(lines.len(), frame.height, None, _keys(schema, frame, places))
-    text = tabular.parsed(f"{','.join(schema.names)}\n{data.decode()}")
-    rows = [row for row in text.rows if len(row.cells) == len(schema.names)]
-    cells = pl.DataFrame([row.cells for row in rows], _types(schema), orient="row")
-    keys = _keys(schema, cells, pl.Series([row.line for row in rows]))
-    return Block(lines.len(), len(rows), text, keys)
+    lines = _texts(data)
+    width = len(validator.schema.names)
+    is_record = _are_records(lines, width)
+    odd = {} if is_record.all() else _odd(lines.to_list(), is_record, width)
+    places = is_record.arg_true()
+    frame = _split(validator.schema, "\n".join(lines.gather(places)).encode() if odd else data)
+    broken = places.gather(validator.failures(frame)["row"]).unique()
+    whole = {at: tabular.record([lines[at]], 0, width)[0] for at in broken}
+    items = [item._replace(line=at) for at, item in sorted((odd | whole).items())]
+    keys = _keys(validator.schema, frame, places)
+    return Block(0, lines.len() - (not data.endswith(b"\n")), frame.height, items, keys)
 
 
-def _are_records(lines: pl.Series, width: int) -> bool:
+def _are_records(lines: pl.Series, width: int) -> pl.Series:
     """Whether each line is a record by itself: by its commas, where nothing in it is special."""
     by_commas = lines.str.count_matches(",", literal=True) == width - 1
     places = lines.str.contains_any(['"', "\r"]).arg_true()
     record = rf"^{_CELL}(?:,{_CELL}){{{width - 1}}}$"
     found = by_commas.scatter(places, lines.gather(places).str.contains(record))
-    return (found & ~lines.str.contains(f"^(?:{CONFLICT}|\ufeff)")).all()
+    return found & ~lines.str.contains(f"^(?:{CONFLICT}|\ufeff)")
+
+
+def _odd(lines: list[str], is_record: pl.Series, width: int) -> dict[int, Row | Defect]:
+    """What is no record on one line, by the index of its line; its lines are no records."""
+    found = {}
+    after = 0
+    for at in (~is_record).arg_true():
+        if at >= after:
+            found[at], taken = tabular.record(lines, at, width)
+            after = at + taken
+            is_record.scatter(range(at, after), False)
+    return found
 
 
 def _texts(data: bytes) -> pl.Series:
@@ -125,8 +136,9 @@ def _texts(data: bytes) -> pl.Series:
     return lines["line"].fill_null("")
 
 
-def _types(schema: TableSchema) -> dict[str, type[pl.String]]:
-    return dict.fromkeys(schema.names, pl.String)
+def _split(schema: TableSchema, data: bytes) -> pl.DataFrame:
+    types = dict.fromkeys(schema.names, pl.String)
+    return pl.read_csv(data, has_header=False, schema=types, raise_if_empty=False)
 
 
 def _keys(schema: TableSchema, frame: pl.DataFrame, lines: pl.Series) -> pl.DataFrame:
