@@ -8,12 +8,12 @@ stands in its file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
-from rl_resources.package import TYPES, Field, TableSchema
+from rl_resources.package import TEXTS, TYPES, Field, TableSchema
 from rl_resources.schema.pandera_schema import PRECEDENCE, Vocabulary, pandera_columns, whole
 from rl_resources.schema.text_rules import AFTER, BEFORE, SUSPECT, text_mistake
 
@@ -52,6 +52,8 @@ class Validator:
     def __init__(self, schema: TableSchema, vocabulary: Vocabulary) -> None:
         self.schema = schema
         self.pandera = pandera_columns(schema, vocabulary)
+        closed = {field.name for field in schema.fields if field.words} | vocabulary.keys()
+        self.open = {field.name for field in schema.fields if field.type in TEXTS} - closed
         self.columns = {"row": pl.UInt32(), "field": pl.Enum(schema.names), "constraint": _ORDER}
 
     def failures(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -63,10 +65,13 @@ class Validator:
         text = frame.with_columns(pl.all().replace("", None))
         fields = [field for field in self.schema.fields if field.type in _TYPES]
         typed = text.with_columns(map(_typed, fields))
-        cells = [*_mistyped(fields, text, typed), *self._text_mistakes(text)]
-        others = pl.DataFrame(cells, schema=self.columns, orient="row")
-        found = pl.concat([*self._broken(typed), others]).sort("row", "field", "constraint")
-        return found.unique(["row", "field"], keep="first", maintain_order=True)
+        found = pl.concat([*self._broken(typed), self._frame(_mistyped(fields, text, typed))])
+        mistakes = self._frame(self._text_mistakes(text, found))
+        every = pl.concat([found, mistakes]).sort("row", "field", "constraint")
+        return every.unique(["row", "field"], keep="first", maintain_order=True)
+
+    def _frame(self, found: Iterable[Failure]) -> pl.DataFrame:
+        return pl.DataFrame([*found], schema=self.columns, orient="row")
 
     def _broken(self, typed: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """The cells that break a constraint for pandera.
@@ -95,14 +100,17 @@ class Validator:
             if not column.nullable:
                 yield column.name, "required", lazy.select(pl.col(column.name).is_not_null())
 
-    def _text_mistakes(self, text: pl.DataFrame) -> Iterator[Failure]:
-        """What no text may contain, among the suspicious cells."""
+    def _text_mistakes(self, text: pl.DataFrame, broken: pl.DataFrame) -> Iterator[Failure]:
+        """What no text may contain; of words that are known only a broken cell can have it."""
         for field in self.schema.fields:
             cells = text[field.name]
-            words = cells.unique()
+            words = cells.unique() if field.name in self.open else cells.head(0)
             suspicious = words.filter(words.str.contains(SUSPECT))
-            for row in cells.is_in(suspicious.implode()).arg_true() if len(suspicious) else ():
-                if mistake := text_mistake(field, cells[row]):
+            rows = broken.filter(field=field.name)["row"] if len(broken) else ()
+            if len(suspicious):
+                rows = cells.is_in(suspicious.implode()).arg_true()
+            for row in rows:
+                if mistake := text_mistake(field, cells[row] or ""):
                     yield Failure(row, field.name, mistake)
 
 
