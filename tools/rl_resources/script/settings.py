@@ -62,7 +62,16 @@ class Settings:
     trusts_defaults: bool = True
 
     def setting(self, key: str) -> Setting:
-        """What the launch uses for a dotted key."""
+        """What the launch uses for a dotted key; a few are asked for again and again."""
+        if key not in self._known:
+            self._known[key] = self._setting(key)
+        return self._known[key]
+
+    @cached_property
+    def _known(self) -> dict[str, Setting]:
+        return {}
+
+    def _setting(self, key: str) -> Setting:
         index = self.index(key)
         if index is None:
             return Setting(key, self._default(key))
