@@ -271,9 +271,13 @@ def _understood(path: str) -> Iterator[None]:
     except OSError as error:
         help_ = f"Name the directory that has {DESCRIPTOR} with --root, or bring the file back."
         raise UnreadableDataset(f"{path}: cannot be read: {error.strerror}", help_) from error
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        fix = "Fix the syntax at this place."
+        raise UnreadableDataset(f"{place}: is not JSON: {error.msg}", fix) from error
     except KeyError as error:
         raise UnreadableDataset(f"{path}: property {error} is missing", again) from error
-    except (ValueError, TypeError, AttributeError, ArithmeticError, re.error) as error:
+    except (ValueError, TypeError, AttributeError, ArithmeticError) as error:
         raise UnreadableDataset(f"{path}: {error}", again) from error
 
 
@@ -325,6 +329,8 @@ def _inside(path: str) -> str:
 def _table_schema(root: Path, path: str) -> TableSchema:
     with _understood(_inside(path)):
         raw = _read_json(root, path)
+        if not raw["primaryKey"]:
+            raise ValueError("primaryKey names no field")
         return TableSchema(
             path=path,
             title=raw["title"],
@@ -356,17 +362,23 @@ def _field(raw: Mapping[str, Any]) -> Field:
 
 
 def _check_constraints(field: Field) -> None:
-    """Raise `ValueError` or `re.error` where a constraint or pattern of a column cannot be used."""
+    """Raise `ValueError` where a constraint or pattern of a column cannot be used."""
     for word, limit in field.constraints.items():
         of_days = field.type == "date" and word in _BOUNDS
         if not isinstance(limit, str if of_days else CONSTRAINTS[word]):
             what = f"field {field.name!r} is {field.type}, its constraint {word!r}"
             raise ValueError(f"{what} cannot be {json.dumps(limit)}")
+        if of_days:
+            field.read(str(limit))
     pattern = field.constraints.get("pattern") or field.item_pattern
     if re.search(r"\(\?<?[=!]|\\[1-9]", pattern):
         what = f"pattern of field {field.name!r} is none that every engine knows"
         raise ValueError(f"{what}: write it without look-around and without references to groups")
-    re.compile(pattern)
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        what = f"pattern of field {field.name!r} is not a regular expression"
+        raise ValueError(f"{what}: {error}") from error
 
 
 def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
