@@ -12,7 +12,7 @@ from rl_resources.check import all_rules
 from rl_resources.dataset import Dataset
 from rl_resources.dataset_rules.meant import fits
 from rl_resources.dataset_rules.records import new_row, slug_of
-from rl_resources.devices import Devices
+from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Field
 from rl_resources.script.name import PARTS
@@ -91,7 +91,7 @@ def read_word(dataset: Dataset, column: str, text: str) -> Fact:
         meant = {slug_of(word): word for word in words} | meant
     if text.lower() in meant:
         return Fact(meant[text.lower()])
-    devices = Devices(dataset).named(text) if column == "device" else []
+    devices = devices_of(dataset).named(text) if column == "device" else []
     if len(devices) == 1:
         return Fact(devices[0])
     if devices:

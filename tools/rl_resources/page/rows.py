@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from rl_resources.dataset import Dataset
-from rl_resources.devices import Devices
+from rl_resources.devices import Devices, devices_of
 from rl_resources.package import Record, TableSchema, Value, text_of
 from rl_resources.page.reader import Cell, Page, Row, Table
 from rl_resources.rule import Mistake
@@ -285,7 +285,7 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     checked. A word that the dataset does not know leaves its column empty. A row that names no
     script, or has another number of cells than the header, becomes no record.
     """
-    context = Context(dataset, scripts, Devices(dataset), _spellings(dataset))
+    context = Context(dataset, scripts, devices_of(dataset), _spellings(dataset))
     tables = tuple(table for table in page.tables if _is_of_runs(table))
     rows = [
         _row(cells, link, context)

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, get_type_hints
 
 from rl_resources.dataset import Dataset, grouped, script_path
-from rl_resources.devices import Device, Devices, device_label, written
+from rl_resources.devices import Device, device_label, devices_of, written
 from rl_resources.package import Record, items_of, text_of
 from rl_resources.query.compatibility import Ages
 from rl_resources.query.vocabulary import WEIGHTS, projects
@@ -177,7 +177,7 @@ class _Configurations:
     """What the rows of one dataset have in common."""
 
     def __init__(self, dataset: Dataset) -> None:
-        self._dataset, self._devices, self._ages = dataset, Devices(dataset), Ages(dataset)
+        self._dataset, self._devices, self._ages = dataset, devices_of(dataset), Ages(dataset)
         exemptions = dataset.records["exemptions"]
         self._without_room = {row["record"] for row in exemptions if row["rule"] in NO_ROOM}
 

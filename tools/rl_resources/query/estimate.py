@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_resources.dataset import Dataset
-from rl_resources.devices import Devices
+from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.configuration import OWN_CONFIG, Inputs, of_run, read_config
@@ -113,7 +113,7 @@ def _of_backend(query: Query, stage: str) -> Inputs:
 def _hardware(dataset: Dataset, query: Query, inputs: Inputs) -> None:
     if query.gpus:
         inputs.give("gpus", query.gpus)
-    named = ", ".join(map(Devices(dataset).label, query.devices))
+    named = ", ".join(map(devices_of(dataset).label, query.devices))
     if not query.memory_gb:
         wrong = f"{named}: its memory is not known" if named else "which GPU?"
         raise UnusableInput(wrong, "Name it, or its GB: --device h100, --memory 80")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rl_resources import devices
 from rl_resources.dataset import Dataset
-from rl_resources.devices import Devices
+from rl_resources.devices import Devices, devices_of
 from rl_resources.package import Record, text_of
 
 TAGS: Mapping[str, str] = {"MIN": "", "RECOMMENDED": ""}
@@ -175,7 +175,7 @@ class Vocabulary(NamedTuple):
 @lru_cache(maxsize=1)
 def vocabulary(dataset: Dataset) -> Vocabulary:
     """The words of a dataset."""
-    known, models, tasks = Devices(dataset), _models(dataset), dataset.records["tasks"]
+    known, models, tasks = devices_of(dataset), _models(dataset), dataset.records["tasks"]
     adapters = {row["algorithm"]: text_of(row, "task") for row in tasks if row["adapters_only"]}
     return Vocabulary(
         spellings={

@@ -21,7 +21,7 @@ from markupsafe import Markup
 from markupsafe import escape as escape_html
 
 from rl_resources.dataset import Dataset
-from rl_resources.devices import Devices, hardware
+from rl_resources.devices import devices_of, hardware
 from rl_resources.estimate.configuration import estimable
 from rl_resources.package import Field, Record, TableSchema, text_of
 from rl_resources.page.rows import HEADERS
@@ -72,7 +72,7 @@ class Site:
     def __init__(
         self, dataset: Dataset, repository_url: str | None = None, site_url: str | None = None
     ) -> None:
-        self.dataset, self.devices = dataset, Devices(dataset)
+        self.dataset, self.devices = dataset, devices_of(dataset)
         url = repository_url or ""
         self.repository = url if is_web_address(url) else ""
         self.site_url, self.at = site_url or "", site_url or LOCAL
