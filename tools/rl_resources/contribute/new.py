@@ -12,7 +12,6 @@ from rl_resources.contribute.changes import write_changes
 from rl_resources.contribute.draft import UNTESTED, Draft
 from rl_resources.contribute.facts import Fact, Facts, known_words, read_word, script_name
 from rl_resources.contribute.new_script import (
-    FRAMEWORK,
     Configuration,
     cluster_of,
     refusals,
@@ -24,7 +23,7 @@ from rl_resources.errors import UnusableInput, refuse_errors
 from rl_resources.package import read_package, text_of
 from rl_resources.script.framework import shipped
 from rl_resources.script.name import PARTS
-from rl_resources.script_rules.target import ScriptText
+from rl_resources.script_rules.target import FRAMEWORK, ScriptText
 from rl_resources.snapshot import Snapshot, take_snapshot
 from rl_resources.text import MOST_LISTED
 

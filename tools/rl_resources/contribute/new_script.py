@@ -37,7 +37,6 @@ from rl_resources.script.framework import Shipped
 if TYPE_CHECKING:
     from jinja2 import Template
 
-FRAMEWORK = "verl"
 GROUP = 5
 SHARE_OF_ENGINE = {"MIN": 0.6, "RECOMMENDED": 0.4}
 MOST_PER_NODE = 8
