@@ -280,6 +280,14 @@ def test_the_size_of_the_section_may_stand_in_a_scripts_name(frozen, dataset, sc
     assert _findings(dataset, scripts, f"{PAGE}\n70B\n~~~~\n\n{HEADER}{row}") == []
 
 
+def test_rows_that_no_script_is_read_of_are_said(scripts, capsys):
+    page = scripts.parent / "page.rst"
+    page.write_text(PAGE.replace("/blob/main/", f"/blob/{'0' * 40}/"), encoding="utf-8")
+    (scripts / "7b" / SEVEN).unlink()
+    main(["import-page", str(page), "--scripts", str(scripts), "--check"])
+    assert "1 of 3 rows (line 32) were not compared" in capsys.readouterr().err
+
+
 def test_findings_are_the_output_in_other_formats(scripts, capsys):
     page = scripts.parent / "page.rst"
     page.write_text(_edited(("- 116", "- 100")), encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -34,9 +34,9 @@ class Audit(NamedTuple):
 
 def import_page(
     page: Path, scripts: Path | None, dataset: Dataset
-) -> tuple[str, list[Finding], int]:
+) -> tuple[str, list[Finding], list[str]]:
     """The CSV text of the records of the file `page`, what is wrong with it and its scripts, and
-    how many scripts were not read because nothing on the page leads to them.
+    what was not checked: scripts that nothing on the page leads to, rows that no script is read of.
 
     `scripts` is the directory with the scripts that the page links to; they are read and never run.
     Raises `UnusableInput` where page or directory cannot be read.
@@ -47,8 +47,21 @@ def import_page(
     reading = read_rows(parsed, dataset, paths)
     texts = {} if scripts is None else _script_texts(scripts, reading)
     found = audit(reading, texts)
-    unread = len(paths or ()) - len(texts)
-    return csv_text(dataset, "tuning", found.records), list(found.findings), unread
+    return (
+        csv_text(dataset, "tuning", found.records),
+        list(found.findings),
+        [*_unchecked(len(paths or ()) - len(texts), reading, texts)],
+    )
+
+
+def _unchecked(unread: int, reading: Reading, texts: Texts) -> Iterator[str]:
+    if unread:
+        yield f"{unread} of the scripts were not read: no row leads to them."
+    scripts = {row.cells["Link"].line: texts.get(row.link.read or "") for row in reading.rows}
+    lines = [str(line) for line, script in scripts.items() if not (script and script.training)]
+    if lines and texts:
+        rows = f"{len(lines)} of {len(scripts)} rows (line {', '.join(lines)})"
+        yield f"{rows} were not compared: their script is not there, or it starts no one training."
 
 
 def audit(reading: Reading, texts: Texts) -> Audit:

@@ -171,9 +171,8 @@ def import_page(arguments: Arguments) -> int:
 
     dataset = dataset_of_answers(arguments)
     scripts = Path(arguments.scripts) if arguments.scripts else None
-    text, found, unread = import_page(Path(arguments.page), scripts, dataset)
-    if unread:
-        print(f"{unread} of the scripts were not read: no row leads to them.", file=sys.stderr)
+    text, found, unchecked = import_page(Path(arguments.page), scripts, dataset)
+    sys.stderr.write("".join(f"{line}\n" for line in unchecked))
     if arguments.out and not arguments.check and text.count("\n") > 1:
         write_file(Path(arguments.out) / "tuning.csv", text)
     if arguments.format == "text":

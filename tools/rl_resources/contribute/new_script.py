@@ -77,7 +77,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     ),
     "DAPO": Algorithm(
         "grpo",
-        algorithm={"filter_groups.enable": "True", "filter_groups.max_num_gen_batches": "10"},
+        algorithm={"filter_groups.enable": "True"},
         actor=_clip("0.2", "0.28") | _TOKEN_MEAN,
     ),
     "GSPO": Algorithm(

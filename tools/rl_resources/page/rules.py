@@ -20,7 +20,7 @@ from rl_resources.page.reader import Heading, Row, width
 from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
-from rl_resources.text import nearest, shown
+from rl_resources.text import is_slip, nearest, shown
 
 _NEAR, _FAR, _BEYOND = 1.25, 1.6, 3.0
 """Ratios of sizes that are rounded to one another, that are not, and that no section has in one."""
@@ -67,6 +67,11 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
             message = f"the table has no column {lacking}, so none of its rows is read"
             fix = f"Give it the columns {', '.join(HEADERS)}."
             yield reading.mistake(table.header, message, fix)
+        for cell in table.header.cells if not missing else ():
+            slips = [name for name in rows.MAY_LACK if is_slip(name.lower(), cell.text.lower())]
+            if slips:
+                message = f"the column {shown(cell.text)} is not known, so its cells are not read"
+                yield reading.mistake(cell, message, f"Write `{slips[0]}`.")
 
 
 @rule()

@@ -63,12 +63,14 @@ class Run(Settings):
     def lora_rank(self) -> Setting:
         """The rank of the adapters, 0 where all weights are trained.
 
-        Megatron's key wins where it is positive, as in `validate_config`; an adapter that is loaded
-        may have any rank.
+        Megatron reads a key of its own (verl/workers/engine/megatron/transformer_impl.py); an
+        adapter that is loaded may have any rank.
         """
         nested = self.setting(f"{MODEL}.lora.rank")
         plain = self.setting(f"{MODEL}.lora_rank")
         found = nested if nested.number or (plain.number == 0 and nested.place) else plain
+        if self.trains_with_megatron is not None and plain.known and nested.known:
+            found = nested if self.trains_with_megatron else plain
         adapter = self.setting(f"{MODEL}.lora_adapter_path")
         unsure = adapter.value is not None and not self.composition.problem
         return Setting(found.key, UNKNOWN) if unsure and not found.number else found

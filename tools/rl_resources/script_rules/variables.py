@@ -168,6 +168,8 @@ def missing_dollar(target: ScriptText) -> Iterator[Mistake]:
 
 
 _QUOTED = re.compile(r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\})")
+_LOGIN = frozenset({"HOME", "PWD", "USER"})
+"""Set wherever a script starts; what `ray job` starts reads them in a shell of its own."""
 _BRACED = re.compile(r"(?<![\w$\\{])\{([A-Za-z_]\w*)\}")
 _ITEM = re.compile(r"(?<![^\s,\[\]'\"(])[^\s,\[\]'\"(){}]+")
 
@@ -211,7 +213,7 @@ def _in_part(
     text, default = part.text or "", shipped(target.framework).default(override.key)
     for match in _QUOTED.finditer(text):
         name = match["plain"] or match["braced"]
-        if name in names:
+        if name in names or (name in _LOGIN and "ray job" not in target.text):
             message = f"`{match[0]}` is in single quotes: the program gets this text, not the value"
             fix = "Write the value in double quotes."
             yield MissingDollar(name, target.place_in(part, match.start()), message, fix)
