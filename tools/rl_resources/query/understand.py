@@ -231,11 +231,11 @@ class _Reader:
         return adapter_task or task, weights
 
     def _task(self) -> str:
-        """The task of a name, or of what a variant's name begins with: `PPO` of `PPO-Lag`."""
+        """The task of a name, or of the beginning of a variant's name: `PPO` of `PPO-Lag`."""
         text, spellings = self._tokens["task"], self._known.spellings["task"]
-        task = spellings.get(plain(text))
-        if not task:
-            task = spellings.get(plain(text.partition("-")[0])) or self._unknown("task", text)
+        name = max(filter(plain(text).startswith, spellings), key=len, default="")
+        task = spellings.get(name) or self._unknown("task", text)
+        if name != plain(text):
             self._note("read-as", text, meaning=task)
         return task
 
