@@ -20,6 +20,8 @@ from rl_resources.query.vocabulary import (
     Vocabulary,
     pattern,
     plain,
+    task_name,
+    task_words,
 )
 from rl_resources.text import nearest, shown
 
@@ -32,14 +34,14 @@ HINTS: Mapping[str, str] = {
     "memory": "Write GB of one device, for example `80`.",
     "model": "Give a model, for example `Qwen2.5-7B-Instruct`, or a size, for example `7B`.",
     "size": "Give a size, for example `7B`.",
-    "task": "Give a task, for example `GRPO`; only RL is covered.",
+    "task": "Give a task, for example `GRPO`.",
     "framework": "Give a framework, for example `verl`.",
     "length": "Write tokens, for example `16K` or `2048+16384`.",
 }
 """What to write instead of a word that is not known."""
 
-ANY_TASK = frozenset({"", "rlhf", "rlvr", "rl"})
-"""What leaves the task open."""
+NOT_RL = frozenset({"sft", "dpo"})
+ANY_TASK = frozenset({"rlhf", "rlvr", "rl"})
 
 _HUB, _SIZE_IN_NAME = pattern("hub"), pattern("size_in_name")
 UNITS = {
@@ -221,22 +223,32 @@ class _Reader:
 
     def _task_and_weights(self, weights: str) -> tuple[str, str]:
         """`LoRA`, `QLoRA` and `full` as a task are weights."""
-        text = plain(self._tokens["task"])
-        if text in ANY_TASK:
+        text = self._tokens["task"]
+        if not text:
             return "", weights
-        if said := self._known.spellings["weights"].get(text):
-            return "", weights or said
-        task = self._task()
+        words, name = task_words(text), task_name(text)
+        said = next((word for word in ("qlora", "lora", "full") if word in words), "")
+        if " ".join(words) in ANY_TASK:
+            return "", weights
+        if name in {"", "lora"} and (said or name):
+            return "", weights or said or name
+        task = self._task(text, name)
+        if said in {"qlora", "full"}:
+            weights = weights or said
         adapter_task = self._known.tasks[task] if weights in {"lora", "qlora"} else ""
         return adapter_task or task, weights
 
-    def _task(self) -> str:
+    def _task(self, text: str, name: str) -> str:
         """The task of a name, or of the beginning of a variant's name: `PPO` of `PPO-Lag`."""
-        text, spellings = self._tokens["task"], self._known.spellings["task"]
-        name = max(filter(plain(text).startswith, spellings), key=len, default="")
-        task = spellings.get(name) or self._unknown("task", text)
-        if name != plain(text):
-            self._note("read-as", text, meaning=task)
+        spellings = self._known.spellings["task"]
+        if name in spellings:
+            return spellings[name]
+        if not NOT_RL.isdisjoint(task_words(text)):
+            help_ = "It has no rollouts: only RL is covered, for example `GRPO`."
+            raise UnusableInput(say("unknown", field="task", text=shown(text)), help_)
+        begun = [start for start in spellings if name.startswith(f"{start}-")]
+        task = spellings[max(begun, key=len)] if begun else self._unknown("task", text)
+        self._note("read-as", text, meaning=task)
         return task
 
     def _word(self, field: str) -> str:

@@ -12,7 +12,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, devices_of
 from rl_resources.package import Record, text_of
 
-TAGS: Mapping[str, str] = {"MIN": "", "RECOMMENDED": ""}
+TAGS = ("MIN", "RECOMMENDED")
 WEIGHTS: Mapping[str, str] = {
     "full": "full fine-tuning",
     "lora": "LoRA",
@@ -55,6 +55,8 @@ PATTERNS: Mapping[str, str] = {
     "length": r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:\.[0-9]+)?) ?(k|m|)(?: ?tok(?:en)?s?)?",
     "hub": "^(?:https?://)?(?:www[.])?(?:huggingface|hf)[.]co/|/+$",
     "size_in_name": r"(?<![0-9.x*\u00d7])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
+    "adapters": "(?:q?lora|peft)",
+    "said_of_tasks": "(?:with|w|full|training|fine|tuning|finetuning)",
 }
 """Expressions that Python and JavaScript read alike, in any case. `\u00d7` is the multiplication
 sign, `\u5361` and `\u5f20` are what Chinese counts GPUs by."""
@@ -65,7 +67,8 @@ def pattern(name: str) -> re.Pattern[str]:
     return re.compile(PATTERNS[name], re.IGNORECASE | re.ASCII)
 
 
-_SIZE_IN_NAME = pattern("size_in_name")
+_SIZE_IN_NAME, _ADAPTERS = pattern("size_in_name"), pattern("adapters")
+_SAID_OF_TASKS = pattern("said_of_tasks")
 
 
 def plain(text: str) -> str:
@@ -75,6 +78,20 @@ def plain(text: str) -> str:
     """
     words = re.sub(r"[^a-z0-9.]+", "-", text.lower().replace("++", "pp"))
     return re.sub(r"(?<![0-9])[-.]+|[-.]+(?![0-9])", "", words)
+
+
+def task_name(text: str) -> str:
+    """A task without what is only said of it, adapters last: `grpo-lora`."""
+    words = task_words(text)
+    adapters = [word for word in words if _ADAPTERS.fullmatch(word)]
+    kept = [word for word in words if word not in adapters and not _SAID_OF_TASKS.fullmatch(word)]
+    return "-".join([*kept, "lora"] if adapters else kept)
+
+
+def task_words(text: str) -> list[str]:
+    """The words of a task: `reinforce` and `pp` of `REINFORCE++`."""
+    lower = text.lower().replace("++", " pp").replace("q-lora", "qlora")
+    return re.findall(r"[a-z0-9]+", lower)
 
 
 Words = Mapping[str, str | None]
@@ -126,13 +143,19 @@ _tasks = partial(words_of, table="tasks")
 _training = partial(words_of, table="backends", role="train")
 _rollout = partial(words_of, table="backends", role="infer")
 
+
+def _weights(_: Dataset) -> Words:
+    return WEIGHTS
+
+
+def _tags(_: Dataset) -> Words:
+    return dict.fromkeys(TAGS, "")
+
+
 FILTERS: Mapping[str, Filter] = {
     "task": Filter("Task", "for example GRPO or GRPO-LoRA", "With another task", _tasks),
     "weights": Filter(
-        "Weights",
-        "what trains: full, lora, qlora or partial",
-        "With {weights_label}",
-        lambda _: WEIGHTS,
+        "Weights", "what trains: full, lora, qlora or partial", "With {weights_label}", _weights
     ),
     "scenario": Filter(
         "Scenario", "for example multimodal or agentic", "In another scenario", _scenarios
@@ -140,7 +163,7 @@ FILTERS: Mapping[str, Filter] = {
     "framework": Filter("Framework", "for example verl", "", _frameworks),
     "train": Filter("Training backend", "training backend, for example fsdp", "", _training),
     "infer": Filter("Rollout engine", "rollout engine, for example vllm", "", _rollout),
-    "tag": Filter("Tag", "MIN or RECOMMENDED", "Without the tag", lambda _: TAGS),
+    "tag": Filter("Tag", "MIN or RECOMMENDED", "Without the tag", _tags),
 }
 """By the field of `Query` and of `Configuration`; the last are those that one gives up first."""
 
@@ -176,20 +199,17 @@ class Vocabulary(NamedTuple):
 def vocabulary(dataset: Dataset) -> Vocabulary:
     """The words of a dataset."""
     known, models, tasks = devices_of(dataset), _models(dataset), dataset.records["tasks"]
-    adapters = {row["algorithm"]: text_of(row, "task") for row in tasks if row["adapters_only"]}
     return Vocabulary(
         spellings={
             "model": _spellings_of_models(dataset, models),
             "device": {name: EITHER.join(keys) for name, keys in known.spellings.items()},
             **{name: _spellings(name, item.words(dataset)) for name, item in FILTERS.items()},
+            "task": {task_name(text_of(row, "task")): text_of(row, "task") for row in tasks},
         },
         models=models,
         sizes=tuple(map(_size, dataset.records["sizes"])),
         devices=known,
-        tasks={
-            text_of(row, "task"): "" if row["adapters_only"] else adapters.get(row["algorithm"], "")
-            for row in tasks
-        },
+        tasks={text_of(row, "task"): _adapter_task(tasks, row) for row in tasks},
     )
 
 
@@ -238,3 +258,9 @@ def _beginnings(name: str) -> Iterator[str]:
     parts = name.split("-")
     beginnings = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
     return (beginning for beginning in beginnings if _SIZE_IN_NAME.search(beginning))
+
+
+def _adapter_task(tasks: Iterable[Record], task: Record) -> str:
+    """The task of the same algorithm that trains adapters only."""
+    same = (row for row in tasks if row["adapters_only"] and row["algorithm"] == task["algorithm"])
+    return "" if task["adapters_only"] else next((text_of(row, "task") for row in same), "")
