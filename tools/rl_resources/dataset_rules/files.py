@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from itertools import zip_longest
 
 from rl_resources.dataset_rules import meant
 from rl_resources.dataset_rules.scripts import scripts, word_of_name
@@ -166,14 +165,23 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> tuple[int, str, str]:
         whole = "Run `rl-resources check --fix`: it puts each cell under its name."
     if len({name.strip().lower() for name in found} & set(wanted)) * 2 < len(wanted):
         return 0, "the first line is not the header", whole
-    at = next(at for at, (name, right) in enumerate(zip_longest(found, wanted)) if name != right)
-    if at == len(wanted):
-        return at, f"there is no column {shown(found[at])!r}", whole
-    if at == len(found):
-        return at - 1, f"the column {wanted[at]!r} is missing", whole
-    if found[at + 1 :] == wanted[at + 1 :]:
-        whole = f"Write `{wanted[at]}`."
-    return at, f"the column is {shown(found[at])!r} where {wanted[at]!r} is wanted", whole
+    extra = [at for at, name in enumerate(found) if name not in wanted or name in found[:at]]
+    missing = [name for name in wanted if name not in found]
+    if extra:
+        name = found[extra[0]]
+        message = f"there is no column {shown(name)!r}"
+        if name in wanted:
+            message = f"the column {name!r} is repeated"
+        if not missing:
+            whole = "Take it out of the header and of the rows that have it."
+        elif len(extra) == len(missing) == 1:
+            whole = f"Write `{missing[0]}`."
+        return extra[0], message, whole
+    if missing:
+        at = min(wanted.index(missing[0]), len(found) - 1)
+        return at, f"the column {missing[0]!r} is missing", whole
+    at = next(at for at, name in enumerate(found) if name != wanted[at])
+    return at, f"the column is {found[at]!r} where {wanted[at]!r} is wanted", whole
 
 
 def fix_header(snapshot: Snapshot) -> Iterator[Rewrite]:
@@ -231,19 +239,19 @@ def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `<<<<<<< HEAD`, two versions of a row, `>>>>>>> branch`
     Good: the one version that is right
     """
-    for file in _texts(snapshot):
-        for first, last in _conflicts(file):
-            message = f"lines {first} to {last} are a merge conflict"
-            if first == last:
-                message = "the line is left of a merge conflict"
-            fix = "Keep the lines that are right and delete those that git put around them."
-            yield Mistake(file.path, first, 1, message, fix)
+    places = [(table.path, *span) for table in _decoded(snapshot) for span in _spans(table)]
+    of_scripts = ((item.path, conflicts(item.text or "")) for item in scripts(snapshot))
+    places += [(path, *span) for path, spans in of_scripts for span in spans]
+    for path, first, last in places:
+        message = f"lines {first} to {last} are a merge conflict"
+        if first == last:
+            message = "the line is left of a merge conflict"
+        fix = "Keep the lines that are right and delete those that git put around them."
+        yield Mistake(path, first, 1, message, fix)
 
 
-def _conflicts(file: Table | ScriptFile) -> list[tuple[int, int]]:
-    if isinstance(file, ScriptFile):
-        return conflicts(file.source)
-    found = [defect for defect in file.text.defects if defect.kind == "merge-conflict"]
+def _spans(table: Table) -> list[tuple[int, int]]:
+    found = [defect for defect in table.text.defects if defect.kind == "merge-conflict"]
     return [(defect.line, defect.line + defect.lines - 1) for defect in found]
 
 
@@ -277,6 +285,10 @@ def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
         before = len(",".join(row.cells).split(separator)[0])
         place = row.line, before + (2 if row.text else 1)  # a row that is quoted as a whole
     fix = meant.as_help(meant.likely_rows(snapshot, table, row))
+    if not fix and cells * 2 < wanted and ",".join(row.cells).count(";") >= wanted - 1:
+        message = "the row has semicolons between its cells, not commas"
+        place = row.line, len(",".join(row.cells).split(";")[0]) + 1
+        fix = "Separate the cells by commas, a cell with a comma in quotes."
     missing = [] if fix else meant.missing_columns(snapshot, table, row)
     if 0 < len(missing) <= meant.MOST_ROWS_TO_CHOOSE:
         at = table.schema.names.index(missing[0])

@@ -7,6 +7,7 @@ Rows are sorted and cells are quoted only where needed: `rl-resources fmt` does 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
@@ -22,6 +23,8 @@ from rl_resources.text import shown
 
 FMT = "Run `rl-resources fmt`."
 SortValue = tuple[int, float, str]
+_PLAIN = re.compile(r'"[^",\r\n]*"(?:,|\Z)')
+"""A cell, or the end of one, in quotes that it may not need."""
 _DECIDING = (duplicate_key, model_size, report_size, name_against_row)
 
 
@@ -69,9 +72,9 @@ def _is_in_doubt(snapshot: Snapshot, table: Table) -> bool:
 def _needless_quotes(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
     """The cells in quotes that they do not need."""
     names, rows = table.schema.names, filter(None, (table.text.header, *table.rows))
-    for index, row in enumerate(rows, -1):
-        places = starts(row) if row.text else ()
-        for (line, column), cell, name in zip(places, row.cells, names, strict=False):
+    doubtful = ((at, row) for at, row in enumerate(rows, -1) if _PLAIN.search(row.text))
+    for index, row in doubtful:
+        for (line, column), cell, name in zip(starts(row), row.cells, names, strict=False):
             quoted = table.lines[line - 1].startswith('"', column - 1) and quote(cell) == cell
             if quoted and (table.path, index, name) not in broken_keys(snapshot):
                 message = f'the cell "{shown(cell, 120)}" is in quotes that it does not need'

@@ -57,6 +57,13 @@ def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
     """The rows that a line with a quote too many or too few may mean: without the quotes at the
     ends of its cells, and its superfluous commas within one cell.
     """
+    for mark in SEPARATORS:
+        try:
+            parsed = next(reader([line], delimiter=mark, strict=True), [])
+        except CsvError:
+            continue
+        if len(parsed) == len(table.schema.names) and "," not in parsed[0]:
+            return [tuple(parsed)]
     cells = tuple(line.split(","))
     off = len(cells) - len(table.schema.names)
     rows = [cells] if not off else _joined(cells, off) if off > 0 else []

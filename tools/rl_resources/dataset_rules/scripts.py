@@ -253,16 +253,16 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `examples/tuning/3b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`
     Good: `examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`
     """
-    taken = {script.path for script in snapshot.scripts}
+    texts = {script.path: script.data for script in snapshot.scripts}
     for script in scripts(snapshot):
         new = moved_path(snapshot, script)
         if new != script.path:
             right = new.rpartition("/")[0]
             here = shown(script.directory, 120)
             message = f"the script lies in {here}/, its model belongs to {right}/"
-            fix = f"Move it: `{_move_command(script.path, new)}`."
-            if new in taken:
-                fix = f"Keep one of the two, {new} exists."
+            move = f"Move it: `{_move_command(script.path, new)}`."
+            other = "Delete it" if texts.get(new) == script.data else "Keep one of the two"
+            fix = f"{other}, {new} exists." if new in texts else move
             yield Mistake(script.path, 1, 1, message, fix)
 
 
