@@ -86,7 +86,8 @@ def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
         if name and name not in rules:
             wrong = "is not a rule that a record can be exempt from"
             message = f"rule of {table.label(row)} is `{shown(name)}`, which {wrong}"
-            yield table.mistake(row, "rule", message, nearest(name, rules).sentence())
+            fix = nearest(name, rules).sentence() or "Delete this line."
+            yield table.mistake(row, "rule", message, fix)
         if record not in records and not lost:
             message = f"`{shown(record, 120)}` is not a record or a report"
             close = nearest(record, records).sentence()

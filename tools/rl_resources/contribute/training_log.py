@@ -90,13 +90,15 @@ class TrainingLog:
     """What a log says of the last run in it.
 
     `out_of_memory` is the line that ended the run for lack of GPU memory, empty where none did.
-    `settings` are some of the printed configuration. `releases` has every
+    `settings` are some of its printed configuration, `printed` those of a run that has not shown
+    itself yet. `releases` has every
     release that vLLM, SGLang and verl printed, by their names in lower case.
     """
 
     steps: list[Step] = field(default_factory=list)
     out_of_memory: str = ""
     settings: dict[str, int] = field(default_factory=dict)
+    printed: dict[str, int] | None = None
     releases: dict[str, set[str]] = field(default_factory=dict)
 
     @property
@@ -135,11 +137,16 @@ class TrainingLog:
         return {name: round(value, 3) for name, value in found if value}
 
     def begin(self) -> None:
-        """Forget an earlier run; its programs are those of this one."""
-        self.steps, self.out_of_memory, self.settings = [], "", {}
+        """A run of which the configuration was printed shows itself: an earlier one is forgotten,
+        but for the steps that it goes on with.
+        """
+        if self.printed not in (None, self.settings):
+            self.steps, self.settings = [], self.printed or {}
+        self.printed = None
 
     def add(self, step: Step) -> None:
         """Take in a step; a number lower than the last one begins another run."""
+        self.begin()
         self.out_of_memory = ""
         last = self.steps[-1].number if self.steps else None
         if step.number is not None and last is not None:
@@ -273,13 +280,16 @@ def _positive(value: object) -> float | None:
 def _read_message(log: TrainingLog, line: str) -> None:
     """Take in a line without metrics: the end of a run, its batch, releases."""
     text = _ANSI.sub("", line)
-    if not log.out_of_memory and (found := _OUT_OF_MEMORY.search(text)):
+    first = log.printed is not None or not log.out_of_memory
+    if first and (found := _OUT_OF_MEMORY.search(text)):
+        log.begin()
         log.out_of_memory = text[found.start() :][:LONGEST_QUOTE].strip()
     if "'actor_rollout_ref':" in text:  # the configuration of another run
-        log.begin()
+        log.printed = {}
+    settings = log.settings if log.printed is None else log.printed
     for name, value in _SETTING.findall(text):
-        if name == "train_batch_size" or name not in log.settings:  # the critic's come after
-            log.settings[name] = int(value)
+        if name == "train_batch_size" or name not in settings:  # the critic's come after
+            settings[name] = int(value)
     for program, version in _releases(text[:2000]):
         log.releases.setdefault(program, set()).add(version)
 

@@ -47,8 +47,9 @@ def likely_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
         return []
     if separator := separator_of(table, row):
         return [tuple(",".join(row.cells).split(separator))]
-    if off < -MOST_CELLS_MISSING:
-        return []
+    is_row = re.fullmatch(table.schema.fields[0].pattern or "", row.cells[0]) is not None
+    if off < -MOST_CELLS_MISSING or (off > MOST_CELLS_MISSING and not is_row):
+        return []  # each try takes a tenth of a second
     candidates = _shorter(row.cells, off) if off > 0 else _longer(row.cells, -off)
     return _sound(snapshot, table, candidates)
 
@@ -88,14 +89,19 @@ def _longer(cells: Cells, count: int) -> Iterator[Cells]:
 
 def _shorter(cells: Cells, count: int) -> Iterator[Cells]:
     yield from _joined(cells, count)
-    for at in range(len(cells) - count + 1):
+    last = len(cells) - count
+    for at in range(0 if count <= MOST_CELLS_MISSING else last, last + 1):
         if not any(cells[at : at + count]):
             yield (*cells[:at], *cells[at + count :])
 
 
 def _joined(cells: Cells, count: int) -> Iterator[Cells]:
-    """Rows in which the commas between some cells belong to one cell, or were decimal points."""
-    for at in range(len(cells) - count):
+    """Rows in which the commas between some cells belong to one cell, or were decimal points.
+
+    More than a few are those of the last cell, which has the sentences.
+    """
+    last = len(cells) - count
+    for at in range(0 if count <= MOST_CELLS_MISSING else last - 1, last):
         parts = cells[at : at + count + 1]
         if all(parts):
             numbers = count == 1 and all(part.isdecimal() for part in parts)

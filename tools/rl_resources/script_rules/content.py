@@ -194,7 +194,9 @@ def fix_shebang(target: ScriptText) -> Iterator[Rewrite]:
     lines = target.text.split("\n")
     if _SH.match(lines[0]):
         lines[0] = SHEBANG
-    elif target.path.endswith(".sh") and not lines[0].startswith("#!"):
+    elif target.path.endswith(".sh") and not lines[0].startswith(("#!", "```", "import ", "from ")):
+        while lines[1:] and not lines[0].strip() and lines[1].startswith("#!"):
+            lines = lines[2:]  # it is in line 2
         lines.insert(0, SHEBANG)
     yield Rewrite(target.path, "\n".join(lines))
 

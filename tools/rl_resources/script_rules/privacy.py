@@ -171,13 +171,14 @@ _WORD = r"[^\s\"'`$(){}<>|;&\\]"
 _PREFIXES = (
     r"npm_|pypi-|gsk_|r8_|dop_v1_|nvapi-|pplx-|tvly-|hvs\.|xai-|shpat_|shpss_|lin_api_|ntn_|GOCSPX-"
     r"|ya29\.|AGE-SECRET-KEY-1|pcsk_|dckr_pat_|fo1_|sntrys_|ATBB|ATATT3|lsv2_|wandb_v1_|api_org_"
-    r"|figd_|[rs]k_live_|[rs]k_test_|glrt-|glpat-|tskey-|github_pat_"
+    r"|figd_|[rs]k_live_|[rs]k_test_|glrt-|tskey-|github_pat_"
 )
 """How tokens begin that have a form of their own: what follows is long and has a digit."""
 _SECRETS = tuple(
     re.compile(pattern)
     for pattern in (
         r"\b(?:hf|gh[pousr])_[A-Za-z0-9]{30,}",
+        r"\bglpat-[\w-]{20,}",
         r"\bsk-(?:proj-|ant-)?[A-Za-z0-9_-]{20,}",
         r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",  # Amazon
         r"\bAIza[\w-]{35}",  # Google

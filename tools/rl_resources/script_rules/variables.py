@@ -27,7 +27,7 @@ _SHARED = re.compile(
     r"_|\w+_proxy|NNODES|NODES|NODE_\w+|RANK|WORLD_SIZE|LOCAL_\w+|MASTER_\w+|HOSTNAME|HOST|PORT"
     r"|N?GPUS?_PER_NODE|N_GPUS\w*|NPROC\w*|HEAD_\w+|HOME|PATH|PWD|OLDPWD|USER|SHELL|UID|BASH\w*"
     r"|SECONDS|EUID|LINENO|PPID|EPOCH\w+|OSTYPE|HOSTTYPE|MACHTYPE|SRANDOM|LOGNAME|LANG|TERM|VIRTUAL_ENV"
-    r"|(?:PBS|LSB|OMPI|KUBERNETES|CONDA)_\w+|(?:SLURM|CUDA|NCCL|WANDB|HF|HUGGING|RAY|VLLM|TORCH|PET|MLP|ARNOLD|VC)_\w+|PIPESTATUS|RANDOM"
+    r"|JAVA_HOME|OPTARG|(?:ASCEND|PBS|LSB|OMPI|KUBERNETES|CONDA)_\w+|(?:SLURM|CUDA|NCCL|WANDB|HF|HUGGING|RAY|VLLM|TORCH|PET|MLP|ARNOLD|VC)_\w+|PIPESTATUS|RANDOM"
 )
 """Names that come from outside."""
 _INDIRECT = re.compile(
@@ -133,7 +133,10 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
             continue
         seen.add(item.name)
         message = f"`{item.name}` is set, but nothing reads it"
-        fix = "Use it where its value is written out, export it, or delete it."
+        fix = "Use it where its value is written out, or delete it."
+        if re.fullmatch(r"(?:CUDA|NCCL|VLLM|RAY|HYDRA|TORCH|TOKENIZERS|WANDB|HF)_\w+", item.name):
+            message = f"`{item.name}` is set, but not exported: no program sees it"
+            fix = f"Write `export {item.name}=…`."
         yield target.mistake(item.place, message, fix)
 
 

@@ -102,6 +102,7 @@ def estimate_command(dataset: Dataset, found: Found) -> str:
     model = dataset.by_key["models"].get(query.model)
     known = model and estimable(model) and query.gpus and query.memory_gb
     several = len(query.devices) > 1 or query.weights == "partial"
+    several = several or (query.weights == "full" and query.task.endswith("-LoRA"))
     if not known or several or (fits and SHOULD_FIT not in fits):
         return ""
     lengths = {"prompt-length": "0", "response-length": str(query.length)} if query.length else {}
