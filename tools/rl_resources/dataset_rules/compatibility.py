@@ -76,6 +76,8 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
         key = f"`{shown(item.key, 120)}` of {shown(name, 120)}"
         message = f"the script was edited since: {key} {where}, not in line {item.line}"
         fix = "Run `rl-resources check --fix`; where settings changed, `rl-resources compat`."
+        if None in today:
+            fix = "Run `rl-resources compat`."
         yield record.table.mistake(record.row, "rejected", message, fix)
 
 

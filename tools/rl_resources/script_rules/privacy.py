@@ -55,7 +55,10 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
         if place.offset not in seen and (not part.default or _HOME.match(path)):
             seen.add(place.offset)
             fix = 'Make it a setting that everybody can have, such as `${DIR:-"$HOME/…"}`.'
-            if own := _OWN_HOME.match(path):
+            before = target.script.lines[place.line - 1][: place.column - 1]
+            if re.search(r"PYTHONPATH=\S*$", before):
+                fix = "Delete it: what is installed is found without it."
+            elif own := _OWN_HOME.match(path):
                 fix = f"Write `${{HOME}}{shown(path[own.end() :])}`."
             message = f"`{shown(path)}` is a path of its author's machine"
             yield target.mistake(place, message, fix)
