@@ -190,14 +190,14 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
 
 
 def fix_shebang(target: ScriptText) -> Iterator[Rewrite]:
-    """bash as the first line says it."""
+    """bash as the first line says it; a shebang below blank lines moves up."""
     lines = target.text.split("\n")
     if _SH.match(lines[0]):
         lines[0] = SHEBANG
     elif target.path.endswith(".sh") and not lines[0].startswith(("#!", "```", "import ", "from ")):
-        while lines[1:] and not lines[0].strip() and lines[1].startswith("#!"):
-            lines = lines[2:]  # it is in line 2
-        lines.insert(0, SHEBANG)
+        first = next((at for at, line in enumerate(lines) if line.strip()), 0)
+        below = lines[first + 1 :] if lines[first].startswith("#!") else lines
+        lines = [SHEBANG, *below]
     yield Rewrite(target.path, "\n".join(lines))
 
 
