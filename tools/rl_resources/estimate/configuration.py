@@ -258,9 +258,8 @@ def _settings(run: Run, train: str) -> Iterator[tuple[str, Setting]]:
 
 def _special(run: Run) -> dict[str, Setting]:
     """The inputs that are not a key of their own."""
-    reference, tensor = run.uses_reference, run.tensor_parallel_size
+    reference, share = run.uses_reference, run.optimizer_fraction_on_host
     kl = run.setting(f"{ACTOR}.use_kl_loss")
-    etp, share = run.expert_tensor_parallel_size, run.optimizer_fraction_on_host
     entropy = run.setting(f"{ACTOR}.entropy_coeff")
     found = {
         "gpus": run.training_gpus,
@@ -273,7 +272,7 @@ def _special(run: Run) -> dict[str, Setting]:
     if reference is not None:
         found["has_reference"] = kl._replace(value=reference and run.weights == "full")
     if run.trains_with_megatron:
-        found["expert_tensor_parallel"] = tensor if etp.value is None else etp
+        found["expert_tensor_parallel"] = run.expert_tensor_parallel_size
         on = run.optimizer_on_host.flag
         found["optimizer_on_host"] = share if on else run.optimizer_on_host
     else:

@@ -191,8 +191,11 @@ class Run(Settings):
     expert_parallel_size = Key(f"{ACTOR}.megatron.expert_model_parallel_size")
     """GPUs over which experts are spread in Megatron."""
 
-    expert_tensor_parallel_size = Key(f"{ACTOR}.megatron.expert_tensor_parallel_size")
-    """GPUs that share each expert's weight in Megatron; `None` is as many as share others."""
+    @property
+    def expert_tensor_parallel_size(self) -> Setting:
+        """GPUs that share each expert's weight in Megatron: by default as many as share others."""
+        own = self.setting(f"{ACTOR}.megatron.expert_tensor_parallel_size")
+        return self.tensor_parallel_size if own.value is None else own
 
     @property
     def backend(self) -> Backend:
@@ -228,6 +231,12 @@ class Run(Settings):
             return self.sequence_parallel_size.number if known else None
         tensor, stages = self.tensor_parallel_size, self.pipeline_parallel_size
         return _product(tensor, stages, self.context_parallel_size)
+
+    @property
+    def expert_model_size(self) -> int | None:
+        """GPUs of Megatron that hold all experts once."""
+        tensor, stages = self.expert_tensor_parallel_size, self.pipeline_parallel_size
+        return _product(tensor, self.expert_parallel_size, stages)
 
     @property
     def rollout_model_size(self) -> int | None:

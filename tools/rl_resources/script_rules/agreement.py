@@ -33,7 +33,7 @@ from rl_resources.script.backends import (
 )
 from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting
-from rl_resources.script_rules.target import Pair, run_rule
+from rl_resources.script_rules.target import Pair, in_words, run_rule
 from rl_resources.text import misspelt, quoted
 
 Likeness = Literal["same", "variant", "other"]
@@ -110,8 +110,16 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
 
     Bad: `Qwen/Qwen2-7B` with `actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct`
     Good: `Qwen/Qwen2-7B-Instruct` with `actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct`
+
+    A critic may begin as another model, but not as the framework's example by oversight.
     """
-    return _other_model(pair, run, family_alone=False)
+    yield from _other_model(pair, run, family_alone=False)
+    critic, trained = run.setting("critic.model.path"), run.model_path
+    asked = run.estimator.text == "gae" and trained.place and not critic.place
+    if asked and critic.text and critic.text != trained.text:
+        message = f"{in_words(critic)}, another model than the one that trains"
+        fix = f"Set `critic.model.path`; most begin as the actor, at `{trained.key}`."
+        yield Mistake(*pair.place_of(critic), message, fix)
 
 
 @run_rule("warning")

@@ -158,9 +158,10 @@ def batched_tokens(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 @run_rule("warning")
 def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """With dynamic batches, a micro batch has room for a sequence of full length.
+    """A sequence of full length has room in a micro batch, and in the generating engine.
 
-    The run stops at the first sequence that is longer than its micro batch may be.
+    With dynamic batches the run stops at the first sequence that is longer than its micro batch may
+    be; the engine cuts every response at its own limit.
 
     Bad: `ppo_max_token_len_per_gpu=1024`, prompts of 512 and responses of 1024
     Good: `ppo_max_token_len_per_gpu=1536`, prompts of 512 and responses of 1024
@@ -168,12 +169,18 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
     verl/utils/seqlen_balancing.py `rearrange_micro_batches` asserts it; without padding of the
     longest sequence of the batch. GPUs that share sequences add up: `sp_size` in
     verl/workers/engine/utils.py `prepare_micro_batches`, Megatron's context parallelism in
-    verl/workers/actor/megatron_actor.py `update_policy`.
+    verl/workers/actor/megatron_actor.py `update_policy`. The engine: `max_possible_tokens` in
+    verl/workers/rollout/vllm_rollout/vllm_async_server.py `generate` and those of other engines.
     """
+    needed, megatron, most = _longest(run), run.trains_with_megatron, run.max_model_len
+    if needed is None:
+        return
+    if most.place and 0 < (most.number or 0) < needed:
+        message = f"`{most.key}` is `{most.number}`, less than a sequence of {needed}"
+        yield Mistake(*pair.place_of(most), message, f"Set it to {needed} or more.")
     tokens = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
-    megatron, needed = run.trains_with_megatron, _longest(run)
     share = run.context_parallel_size if megatron else run.sequence_parallel_size
-    if run.dynamic_batch.flag is not True or megatron is None or needed is None:
+    if run.dynamic_batch.flag is not True or megatron is None:
         return
     if 0 < (tokens.number or 0) * (share.number or 0) < needed:
         size = f" times {share.number}" if share.number != 1 else ""
@@ -216,6 +223,7 @@ def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Se
         sizes = (tensor, run.pipeline_parallel_size, run.context_parallel_size)
         apart = next((size for size in sizes if gpus % (size.number or 1)), tensor)
         together = [*_divides(run, apart, run.training_model_size)]
+        together = together or [*_divides(run, run.expert_parallel_size, run.expert_model_size)]
         yield from together or _divides(run, tensor, None, heads)
         yield from () if together else _unshared(run, figures)
     elif run.trains_with_megatron is False:
