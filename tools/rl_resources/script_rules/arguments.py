@@ -21,6 +21,7 @@ from rl_resources.script.backends import (
 )
 from rl_resources.script.bash.script import Place, Word
 from rl_resources.script.framework import Composition, Rejection, shipped
+from rl_resources.script.framework.syntax import STAND_IN, parse
 from rl_resources.script.launch import Launch, Override
 from rl_resources.script_rules.releases import is_frameworks, rejections
 from rl_resources.script_rules.target import ScriptText, value_of
@@ -186,9 +187,27 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
             override = launch.overrides[rejection.index]
             following = (item for item in launch.stray if item.place.line == override.place.line)
             if override.value != "" or not any(item.place > override.place for item in following):
-                message = f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}"
-                fix = f"Fix the value `{shown(value_of(override))}`."
-                yield target.mistake(override.origin, message, fix)
+                yield _wrong_value(target, override, rejection.reason)
+    for launch in target.launches:
+        for override in launch.overrides if is_frameworks(target, launch) else ():
+            if override.value is None and (reason := _broken_list(override)):
+                yield _wrong_value(target, override, reason)
+
+
+def _wrong_value(target: ScriptText, override: Override, reason: str) -> Mistake:
+    message = f"`{shown(override.key, 120)}`: {shown(reason, 200)}"
+    return target.mistake(override.origin, message, f"Fix the value `{shown(value_of(override))}`.")
+
+
+def _broken_list(override: Override) -> str:
+    """Why Hydra refuses a list or section in which a part is not known; empty where it may not."""
+    texts = [part.text for part in override.content.parts] if override.content else []
+    if texts and str(texts[0]).startswith(("[", "{")):
+        try:
+            parse(f"x={''.join(STAND_IN if text is None else text for text in texts)}")
+        except ValueError as error:
+            return str(error).replace(STAND_IN, "…")
+    return ""
 
 
 _ROLLOUT = "actor_rollout_ref.rollout"
