@@ -285,7 +285,7 @@ def test_rows_that_no_script_is_read_of_are_said(scripts, capsys):
     page.write_text(PAGE.replace("/blob/main/", f"/blob/{'0' * 40}/"), encoding="utf-8")
     (scripts / "7b" / SEVEN).unlink()
     main(["import-page", str(page), "--scripts", str(scripts), "--check"])
-    assert "1 of 3 rows (line 32) were not compared" in capsys.readouterr().err
+    assert "Not compared: 1 of 3 rows (line 32)" in capsys.readouterr().err
 
 
 def test_findings_are_the_output_in_other_formats(scripts, capsys):

@@ -46,7 +46,9 @@ def full(script: str) -> str:
 def test_a_mistake_is_reported_once_at_its_place(name, case):
     message = case["message"].replace("VERSION", shipped("verl").version)
     expected = case["line"], case["column"], message
-    assert found(name, full(case["script"])) == [expected]
+    (finding,) = RULES[name].findings(ScriptText(PATH, full(case["script"])))
+    assert (finding.line, finding.column, finding.message) == expected
+    assert finding.help == case.get("help", finding.help)
 
 
 @pytest.mark.parametrize(("name", "script"), FINE)

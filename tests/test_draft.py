@@ -232,6 +232,19 @@ def test_only_out_of_memory_is_a_limit(frozen, outcome, limit):
     assert draft.row["max_batch"] == limit
 
 
+def test_a_log_explains_why_a_trial_failed(frozen):
+    tried = ((1, 64, "ran"), (2, 256, "failed"))
+    names = ("script", "order", "batch", "outcome")
+    trials = [dict(zip(names, (NAME, *one), strict=True)) for one in tried]
+    dataset = with_tables(read_dataset(frozen), trials=trials)
+    log = read_excerpt(f"  'train_batch_size': 256,\n{FAILED}", "log")
+    source, stated = ScriptText("a.sh", script()), {"device": Fact("a100-80g")}
+    draft = Draft(dataset, take_snapshot(frozen), source, log=log, stated=stated)
+    (new,) = draft.trials
+    assert new == dict(zip(names, (NAME, "3", "256", "out-of-memory"), strict=True))
+    assert draft.row["max_batch"] == "64"
+
+
 def test_a_log_of_another_release_fills_nothing(run, mine, tmp_path, root, unchecked):
     run(mine, *OURS, "--set", "infer_version=0.8.3", "--write")
     text = f"Initializing a V1 LLM engine (v0.9.1) with config: x\n{RAN}"
@@ -344,6 +357,14 @@ def test_a_handle_and_a_release_may_be_written_as_usual(title, answer, cell):
     assert read_form(f"### {SCHEMA.field(title).title}\n\n{answer}\n", DATASET).facts == {
         title: Fact(cell)
     }
+
+
+@pytest.mark.parametrize(
+    ("title", "answer"), [("contributor", "John 2nd"), ("infer_version", "torch 2.6.0")]
+)
+def test_nobody_else_and_no_other_program_is_taken(title, answer):
+    fact = read_form(f"### {SCHEMA.field(title).title}\n\n{answer}\n", DATASET).facts[title]
+    assert not fact.text and f"`{answer}` is not one such as" in fact.doubt
 
 
 def test_hostile_answers_reach_no_terminal(root, tmp_path, capsys, unchecked):

@@ -368,8 +368,10 @@ def _check_constraints(field: Field) -> None:
         if not isinstance(limit, str if of_days else CONSTRAINTS[word]):
             what = f"field {field.name!r} is {field.type}, its constraint {word!r}"
             raise ValueError(f"{what} cannot be {json.dumps(limit)}")
-        if of_days:
-            field.read(str(limit))
+        try:
+            field.read(str(limit) or "nothing" if of_days else "")
+        except ValueError as error:
+            raise ValueError(f"{word} of field {field.name!r}: {error}") from error
     pattern = field.constraints.get("pattern") or field.item_pattern
     if re.search(r"\(\?<?[=!]|\\[1-9]", pattern):
         what = f"pattern of field {field.name!r} is none that every engine knows"

@@ -50,7 +50,7 @@ def import_page(
     return (
         csv_text(dataset, "tuning", found.records),
         list(found.findings),
-        [*_unchecked(len(paths or ()) - len(texts), reading, texts)],
+        [] if paths is None else [*_unchecked(len(paths) - len(texts), reading, texts)],
     )
 
 
@@ -59,9 +59,9 @@ def _unchecked(unread: int, reading: Reading, texts: Texts) -> Iterator[str]:
         yield f"{unread} of the scripts were not read: no row leads to them."
     scripts = {row.cells["Link"].line: texts.get(row.link.read or "") for row in reading.rows}
     lines = [str(line) for line, script in scripts.items() if not (script and script.training)]
-    if lines and texts:
-        rows = f"{len(lines)} of {len(scripts)} rows (line {', '.join(lines)})"
-        yield f"{rows} were not compared: their script is not there, or it starts no one training."
+    if lines:
+        rows = f"Not compared: {len(lines)} of {len(scripts)} rows (line {', '.join(lines)})"
+        yield f"{rows}, whose script is not there, starts no training or several that differ."
 
 
 def audit(reading: Reading, texts: Texts) -> Audit:

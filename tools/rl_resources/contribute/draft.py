@@ -200,11 +200,8 @@ class Draft:
     @property
     def _limit(self) -> Fact:
         """The largest batch that ran, if a larger one was tried that ran out of memory."""
-        rows = self.dataset.by_script["trials"].get(self.name, ())
-        unexplained = [row["batch"] for row in rows if row["outcome"] == "failed"]
         ran = [trial.batch for trial in self._tried if trial.ran]
         failed = [trial.batch for trial in self._tried if not trial.ran]
-        failed = [batch for batch in failed if batch not in unexplained]
         known = ran and failed and max(ran) < min(failed)
         return Fact(str(max(ran))) if known else Fact()
 
@@ -221,17 +218,19 @@ class Draft:
         if log is not None and not other and (tried := log.batch or self._batch):
             new += [Trial(own, True)] if own and self._of_another_batch(log) else []
             new += [Trial(tried, log.fits)] if log.measured or not log.fits else []
-        for trial in new:
-            found.setdefault(trial, max(found.values(), default=0) + 1)
-        return found
+        rows = self.dataset.by_script["trials"].get(self.name, ())
+        last = max((int(str(row["order"])) for row in rows), default=0)
+        unknown = [trial for trial in new if trial not in found]
+        return found | {trial: last + at for at, trial in enumerate(unknown, 1)}
 
     @cached_property
     def _existing_trials(self) -> Mapping[Trial, int]:
-        """The trials that the dataset has, each with its `order`."""
+        """The trials that the dataset has, by `order`, but those that failed unexplained."""
         rows = self.dataset.by_script["trials"].get(self.name, ())
         return {
             Trial(int(str(row["batch"])), row["outcome"] == OUTCOMES[True]): int(str(row["order"]))
             for row in rows
+            if row["outcome"] in OUTCOMES.values()
         }
 
     @property

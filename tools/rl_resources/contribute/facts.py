@@ -15,6 +15,7 @@ from rl_resources.dataset_rules.records import new_row, slug_of
 from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Field
+from rl_resources.script.backends import ENGINES
 from rl_resources.script.name import PARTS
 from rl_resources.text import nearest, shown
 
@@ -23,6 +24,7 @@ _HEADING_OR_CODE = re.compile(
     r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$|^###[ \t]+(?P<title>\S[^\n]*?)[ \t#]*$",
     re.MULTILINE | re.DOTALL,
 )
+_PROGRAM = re.compile(rf"\A(?:(?:{'|'.join(ENGINES)}|verl)[ =]+)?v?(?=\d)", re.IGNORECASE)
 _CODE = re.compile(r"(`{3,}|~{3,})[^\n]*\n(.*?)[ \t]*\1\s*", re.DOTALL)
 
 
@@ -59,8 +61,10 @@ def cell(field: Field, text: str) -> Fact:
 
     A handle may have its `@`, a release its `v` or the name of its program.
     """
-    if field.pattern and re.fullmatch(field.pattern, text) is None:
-        text = re.sub(r"\A(?:@|v(?=\d)|[A-Za-z-]+[ =]+v?(?=\d))", "", text)
+    if field.name == "contributor":
+        text = text.removeprefix("@")
+    if field.name.endswith("_version"):
+        text = _PROGRAM.sub("", text)
     if not fits(field, text):
         example = f"`{shown(text)}` is not one such as `{field.example}`"
         return Fact(doubt=f"{example}. {field.description}")

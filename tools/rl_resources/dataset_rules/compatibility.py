@@ -71,7 +71,8 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     of_script = {stale.record.text("script"): stale for stale in reversed([*stale_rows(snapshot)])}
     for name, (record, said, today) in of_script.items():
-        item, now = next((old, new) for old, new in zip(said, today, strict=True) if old != new)
+        changed = [(old, new) for old, new in zip(said, today, strict=True) if old != new]
+        item, now = min(changed, key=lambda pair: pair[1] is not None)
         where = f"is in line {now.line}" if now else "is not there any more"
         key = f"`{shown(item.key, 120)}` of {shown(name, 120)}"
         message = f"the script was edited since: {key} {where}, not in line {item.line}"

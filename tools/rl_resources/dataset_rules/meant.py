@@ -47,7 +47,8 @@ def likely_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
         return []
     if separator := separator_of(table, row):
         return [tuple(",".join(row.cells).split(separator))]
-    is_row = re.fullmatch(table.schema.fields[0].pattern or "", row.cells[0]) is not None
+    pattern = table.schema.fields[0].pattern or ".*"
+    is_row = re.fullmatch(pattern, row.cells[0]) is not None
     if off < -MOST_CELLS_MISSING or (off > MOST_CELLS_MISSING and not is_row):
         return []  # each try takes a tenth of a second
     candidates = _shorter(row.cells, off) if off > 0 else _longer(row.cells, -off)

@@ -67,10 +67,12 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
             message = f"the table has no column {lacking}, so none of its rows is read"
             fix = f"Give it the columns {', '.join(HEADERS)}."
             yield reading.mistake(table.header, message, fix)
+        there = {cell.text.lower() for cell in table.header.cells}
+        optional = [name for name in rows.MAY_LACK if name.lower() not in there]
         for cell in table.header.cells if not missing else ():
-            slips = [name for name in rows.MAY_LACK if is_slip(name.lower(), cell.text.lower())]
+            slips = [name for name in optional if is_slip(name.lower(), cell.text.lower())]
             if slips:
-                message = f"the column {shown(cell.text)} is not known, so its cells are not read"
+                message = f"the column `{shown(cell.text)}` is not known, so its cells are not read"
                 yield reading.mistake(cell, message, f"Write `{slips[0]}`.")
 
 

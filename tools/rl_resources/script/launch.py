@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import NamedTuple
 
 from rl_resources.script.bash.script import Command, Place, Script, Value, Word
@@ -115,13 +114,16 @@ TRAINER = re.compile(r"(?:verl|recipe)\.(?:.*\.)?(?:main|main_\w+|\w+_main|\w+_t
 class Launch:
     """One start of a program that takes overrides, in `command`.
 
-    `module` is dotted also where the script names a file. `unresolved` are words of which not even
-    a key is known, save the script's own arguments: `passes_arguments` says whether they are passed
-    on. `stray` are words that are no overrides: cut off by a space, or left by a lost quote.
+    `module` is dotted also where the script names a file; `without_m` is the word of one that has
+    no `-m` before it, so that Python looks for a file of its name. `unresolved` are words of which
+    not even a key is known, save the script's own arguments: `passes_arguments` says whether they
+    are passed on. `stray` are words that are no overrides: cut off by a space, or left by a lost
+    quote.
     """
 
     module: str
     command: Command
+    without_m: Word | None = None
     overrides: list[Override] = field(default_factory=list)
     flags: list[Flag] = field(default_factory=list)
     stray: list[Word] = field(default_factory=list)
@@ -142,14 +144,6 @@ class Launch:
     def multirun(self) -> bool:
         """Whether Hydra is to sweep."""
         return any(flag.name == "multirun" for flag in self.flags)
-
-    @property
-    def without_m(self) -> Word | None:
-        """The module where no `-m` is before it: Python looks for a file of its name."""
-        for before, word in reversed([*pairwise(self.command.words)]):
-            if word.text == self.module:
-                return None if _MODULE_FOLLOWS.fullmatch(before.text or "") else word
-        return None
 
     def add(self, script: Script, words: Sequence[Word]) -> None:
         """Sort more words into these arguments."""
@@ -187,38 +181,52 @@ def launches(script: Script) -> tuple[Launch, ...]:
 
 def _launches(script: Script, command: Command) -> Iterator[Launch]:
     """What a command starts."""
-    if program := _program(command.words):
-        module, arguments = program
-        launch = Launch(module, command)
-        launch.add(script, arguments)
+    words = command.words
+    if found := program(words):
+        launch = Launch(found.module, command, words[found.at] if found.without_m else None)
+        launch.add(script, words[found.at + 1 :])
         dotted = sum("." in item.key for item in launch.overrides)
-        if TRAINER.fullmatch(module) or dotted > 1:
+        if TRAINER.fullmatch(found.module) or dotted > 1:
             yield launch
 
 
-def _program(words: Sequence[Word]) -> tuple[str, Sequence[Word]] | None:
-    """The dotted module that the words of a command start in the end, and its arguments.
+class Program(NamedTuple):
+    """A dotted module that a command starts, named by its word `at`, perhaps without `-m`."""
 
-    `None` where it is no program of Python. A first word that is not known may be one.
+    module: str
+    at: int
+    without_m: bool = False
+
+
+def program(words: Sequence[Word]) -> Program | None:
+    """What the words of a command start in the end; `None` where it is no program of Python.
+
+    A first word that is not known may be one.
     """
     texts = [word.text or "" for word in words]
     unnamed = bool(words) and words[0].text is None
     if not (unnamed or any(map(STARTS.fullmatch, texts))) or texts[0] in _SAYS:
         return None
     for at, text in enumerate(texts[1:], 1):
-        module = _MODULE_FOLLOWS.fullmatch(texts[at - 1]) and _MODULE.fullmatch(text)
-        bare = TRAINER.fullmatch(text) and _only_options(texts[:at])
-        if (module and text not in _STARTED_BY_MODULE) or bare:
-            return text, words[at + 1 :]
-        if text.endswith(".py") and "=" not in text:
-            return _module_of(text), words[at + 1 :]
+        if _MODULE_FOLLOWS.fullmatch(texts[at - 1]) and _MODULE.fullmatch(text):
+            if text not in _STARTED_BY_MODULE:
+                return Program(text, at)
+        elif TRAINER.fullmatch(text) and _only_options([word.raw for word in words[:at]], texts):
+            return Program(text, at, without_m=True)
+        elif text.endswith(".py") and "=" not in text:
+            return Program(_module_of(text), at)
     return None
 
 
-def _only_options(texts: Sequence[str]) -> bool:
-    """Whether words end in the start of Python and options of it."""
-    last = next((text for text in reversed(texts) if not re.match(r"-|\d+$", text)), "")
-    return STARTS.fullmatch(last) is not None
+def _only_options(raw: Sequence[str], texts: Sequence[str]) -> bool:
+    """Whether words end in the start of Python, its options and their values."""
+    for at in range(len(raw) - 1, -1, -1):
+        if STARTS.fullmatch(texts[at]):
+            return True
+        is_value = raw[at - 1].startswith("-") or texts[at] == "launch"
+        if not (raw[at].startswith("-") or is_value):
+            return False
+    return False
 
 
 def _module_of(path: str) -> str:
@@ -251,7 +259,7 @@ def lost(script: Script) -> tuple[Lost, ...]:
 def _is_lost(script: Script, word: Word) -> bool:
     if word.raw.strip('"') == "$@":
         above = [item for item in script.commands if item.end.offset <= word.site.offset]
-        if any(_program(item.words) for item in above if item.end.line == word.place.line - 1):
+        if any(program(item.words) for item in above if item.end.line == word.place.line - 1):
             return True
         return any(
             _NOTHING.fullmatch(script.text[item.end.offset : word.site.offset])

@@ -69,7 +69,7 @@ class Run(Settings):
         nested = self.setting(f"{MODEL}.lora.rank")
         plain = self.setting(f"{MODEL}.lora_rank")
         found = nested if nested.number or (plain.number == 0 and nested.place) else plain
-        if self.trains_with_megatron is not None and plain.known and nested.known:
+        if self.knows_backend and plain.known and nested.known:
             found = nested if self.trains_with_megatron else plain
         adapter = self.setting(f"{MODEL}.lora_adapter_path")
         unsure = adapter.value is not None and not self.composition.problem

@@ -192,13 +192,14 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
 def fix_shebang(target: ScriptText) -> Iterator[Rewrite]:
     """bash as the first line says it; a shebang below blank lines moves up."""
     lines = target.text.split("\n")
-    if _SH.match(lines[0]):
-        lines[0] = SHEBANG
-    elif target.path.endswith(".sh") and not lines[0].startswith(("#!", "```", "import ", "from ")):
-        first = next((at for at, line in enumerate(lines) if line.strip()), 0)
-        below = lines[first + 1 :] if lines[first].startswith("#!") else lines
-        lines = [SHEBANG, *below]
-    yield Rewrite(target.path, "\n".join(lines))
+    at = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    first, below = lines[at], lines[at + 1 :]
+    if _BASH.match(first):
+        yield Rewrite(target.path, "\n".join([first, *below]))
+    elif _SH.match(first):
+        yield Rewrite(target.path, "\n".join([SHEBANG, *below]))
+    elif target.path.endswith(".sh") and not first.startswith(("#!", "```", "import ", "from ")):
+        yield Rewrite(target.path, f"{SHEBANG}\n{target.text}")
 
 
 @rule("warning")

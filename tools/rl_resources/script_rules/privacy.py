@@ -56,8 +56,8 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
             seen.add(place.offset)
             fix = 'Make it a setting that everybody can have, such as `${DIR:-"$HOME/…"}`.'
             before = target.script.lines[place.line - 1][: place.column - 1]
-            if re.search(r"PYTHONPATH=\S*$", before):
-                fix = "Delete it: what is installed is found without it."
+            if re.search(r"(?<!\w)PYTHONPATH=[^\s;|&]*$", before):
+                fix = "Delete it; say in a comment what has to be installed."
             elif own := _OWN_HOME.match(path):
                 fix = f"Write `${{HOME}}{shown(path[own.end() :])}`."
             message = f"`{shown(path)}` is a path of its author's machine"
@@ -181,7 +181,7 @@ _SECRETS = tuple(
     re.compile(pattern)
     for pattern in (
         r"\b(?:hf|gh[pousr])_[A-Za-z0-9]{30,}",
-        r"\bglpat-[\w-]{20,}",
+        r"\bglpat-(?=[\w-]*[A-Z\d])[\w-]{20,}",
         r"\bsk-(?:proj-|ant-)?[A-Za-z0-9_-]{20,}",
         r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",  # Amazon
         r"\bAIza[\w-]{35}",  # Google

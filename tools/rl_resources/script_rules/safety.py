@@ -12,6 +12,7 @@ from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import Command, Source
+from rl_resources.script.launch import program
 from rl_resources.script_rules.target import ScriptText
 from rl_resources.script_rules.variables import without_comments
 from rl_resources.text import shown
@@ -30,6 +31,7 @@ COMMANDS = frozenset(
 )
 _RAY = re.compile(r"ray (?:start|status|stop)\b")
 _PYTHON = re.compile(r"python3?|torchrun")
+_TRAINER = re.compile(r"(?<=\s)(?:verl|recipe)\.(?:\w+\.)+\w*(?:main|trainer)\w*")
 _BEFORE_MODULE = re.compile(r"--\w[\w-]*(?:=\w+)?|-[uBOsE]+|\d+")
 _OBEYED = re.compile(
     r"(?:BASH|DYLD|GIT|LD|PIP|UV)_\w+|PATH|ENV|IFS|PS[0-4]|PROMPT_COMMAND|\w*PAGER|EDITOR|VISUAL"
@@ -106,8 +108,8 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
             seen.add(place.line)
             message = f"`{shown(source.text[start:end].strip(), 80)}` {wrong}"
             fix = "Delete it; say in a comment what a reader has to prepare."
-            if run := re.search(rf"-m\s+({target.framework}\.[\w.]+)", source.text[start:end]):
-                fix = f"Start `python3 -m {run[1]}` by itself; how, its readers know."
+            if module := re.search(_TRAINER, source.text[start:end]):
+                fix = f"Start `python3 -m {module[0]}` by itself; how, its readers know."
             yield target.mistake(place, message, fix)
 
 
@@ -118,8 +120,6 @@ Part = tuple[int, int, str]
 def _unexpected(target: ScriptText) -> Iterator[Part]:
     """The outermost parts of a script that are not of the known shape."""
     trainers = {item.place.offset for item in target.script.commands if _trains(target, item)}
-    # no-launcher reports these
-    trainers |= {item.command.place.offset for item in target.launches if item.without_m}
     text = target.script.text
     nodes: list[Node] = list(reversed(parse(text).statements))
     while nodes:
@@ -175,12 +175,12 @@ def _is_log(word: str) -> bool:
 
 def _trains(target: ScriptText, command: Command) -> bool:
     """Whether it starts a module of the framework, and nothing else comes before the module."""
-    texts = [word.text or "" for word in command.words]
-    if "-m" not in texts[1:-1] or not _PYTHON.fullmatch(texts[0]):
+    texts, found = [word.text or "" for word in command.words], program(command.words)
+    if found is None or texts[found.at] != found.module or not _PYTHON.fullmatch(texts[0]):
         return False
-    at = texts.index("-m")
-    ours = texts[at + 1].partition(".")[0] in {target.framework, "recipe"}
-    return ours and all(map(_BEFORE_MODULE.fullmatch, texts[1:at]))
+    ours = found.module.partition(".")[0] in {target.framework, "recipe"}
+    before = (text for text in texts[1 : found.at] if text != "-m")
+    return ours and all(map(_BEFORE_MODULE.fullmatch, before))
 
 
 def _destructive(target: ScriptText) -> Iterator[Part]:

@@ -22,12 +22,18 @@ _FOR_PROGRAMS = re.compile(
     r"|PYTHONPATH|BASH_\w+|\w+_proxy"
 )
 _DEVICES = re.compile(r"(?:CUDA|ASCEND_RT|HIP|ROCR)_VISIBLE_DEVICES")
+_READ_BY_PROGRAMS = re.compile(
+    r"(?:NCCL|HCCL|ASCEND|HF_HUB|VLLM_USE|TORCH_NCCL)_\w+|PYTORCH\w*_ALLOC_CONF|HYDRA_FULL_ERROR"
+    r"|TOKENIZERS_PARALLELISM|WANDB_(?:API_KEY|MODE)|HF_(?:HOME|ENDPOINT)"
+    r"|CUDA_(?:DEVICE_MAX_CONNECTIONS|LAUNCH_BLOCKING)"
+)
 WITH_DEFAULT = (":-", "-", ":=", "=", ":+", "+", ":?", "?")
+_REMOTE = re.compile(r"^[^#\n]*\b(?:ray[\s\\]+job|ssh)\s", re.M)
 _SHARED = re.compile(
     r"_|\w+_proxy|NNODES|NODES|NODE_\w+|RANK|WORLD_SIZE|LOCAL_\w+|MASTER_\w+|HOSTNAME|HOST|PORT"
     r"|N?GPUS?_PER_NODE|N_GPUS\w*|NPROC\w*|HEAD_\w+|HOME|PATH|PWD|OLDPWD|USER|SHELL|UID|BASH\w*"
     r"|SECONDS|EUID|LINENO|PPID|EPOCH\w+|OSTYPE|HOSTTYPE|MACHTYPE|SRANDOM|LOGNAME|LANG|TERM|VIRTUAL_ENV"
-    r"|JAVA_HOME|OPTARG|(?:ASCEND|PBS|LSB|OMPI|KUBERNETES|CONDA)_\w+|(?:SLURM|CUDA|NCCL|WANDB|HF|HUGGING|RAY|VLLM|TORCH|PET|MLP|ARNOLD|VC)_\w+|PIPESTATUS|RANDOM"
+    r"|JAVA_HOME|OPTARG|OPTIND|REPLY|(?:ASCEND|PBS|LSB|OMPI|KUBERNETES|CONDA)_\w+|(?:SLURM|CUDA|NCCL|WANDB|HF|HUGGING|RAY|VLLM|TORCH|PET|MLP|ARNOLD|VC)_\w+|PIPESTATUS|RANDOM"
 )
 """Names that come from outside."""
 _INDIRECT = re.compile(
@@ -133,8 +139,9 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
             continue
         seen.add(item.name)
         message = f"`{item.name}` is set, but nothing reads it"
-        fix = "Use it where its value is written out, or delete it."
-        if re.fullmatch(r"(?:CUDA|NCCL|VLLM|RAY|HYDRA|TORCH|TOKENIZERS|WANDB|HF)_\w+", item.name):
+        fix = "Use it where its value is written out, export it for a program that reads it, or "
+        fix = "Delete it." if _DEVICES.fullmatch(item.name) else f"{fix}delete it."
+        if _READ_BY_PROGRAMS.fullmatch(item.name):
             message = f"`{item.name}` is set, but not exported: no program sees it"
             fix = f"Write `export {item.name}=…`."
         yield target.mistake(item.place, message, fix)
@@ -214,9 +221,11 @@ def _in_part(
 ) -> Iterator[MissingDollar]:
     """Names of variables as words."""
     text, default = part.text or "", shipped(target.framework).default(override.key)
+    # Ray expands these itself, and a shell on another machine may
+    is_remote = ".env_vars." in override.key or _REMOTE.search(target.text)
     for match in _QUOTED.finditer(text):
         name = match["plain"] or match["braced"]
-        if name in names or (name in _LOGIN and "ray job" not in target.text):
+        if name in names or (name in _LOGIN and not is_remote):
             message = f"`{match[0]}` is in single quotes: the program gets this text, not the value"
             fix = "Write the value in double quotes."
             yield MissingDollar(name, target.place_in(part, match.start()), message, fix)
