@@ -175,8 +175,13 @@ class Launch:
 
 
 def launches(script: Script) -> tuple[Launch, ...]:
-    """The programs with overrides that the script starts, or may start."""
-    return tuple(launch for command in script.commands for launch in _launches(script, command))
+    """The programs with overrides that the script starts, or may start; with what they lost."""
+    found: list[Launch] = []
+    for command in script.commands:
+        if found and command.words and _is_lost(script, command.words[0]):
+            found[-1].add(script, command.words)
+        found += _launches(script, command)
+    return tuple(found)
 
 
 def _launches(script: Script, command: Command) -> Iterator[Launch]:

@@ -200,12 +200,19 @@ class Run(Settings):
     @property
     def backend(self) -> Backend:
         """Where what trains has its settings; FSDP's where it is not known what trains."""
-        return BACKENDS.get(self.train_backend.text or "", BACKENDS["fsdp"])
+        return self._known_backend or BACKENDS["fsdp"]
 
     @property
     def knows_backend(self) -> bool:
-        """Whether it is known what trains, and where that has its settings."""
-        return self.train_backend.text in BACKENDS
+        """Whether it is known what trains, or at least where that has its settings."""
+        return self._known_backend is not None
+
+    @cached_property
+    def _known_backend(self) -> Backend | None:
+        keys = {item.key.removeprefix(f"{ACTOR}.") for item in self.launch.overrides}
+        sections = {key.partition(".")[0] for key in keys}
+        by_section = (known for known in BACKENDS.values() if known.section in sections)
+        return BACKENDS.get(self.train_backend.text or "") or next(by_section, None)
 
     @property
     def sequence_parallel_size(self) -> Setting:
@@ -221,7 +228,8 @@ class Run(Settings):
         """Whether Megatron trains; `None` where nothing is known that divides GPUs as FSDP does."""
         if self.train_backend.text == "megatron":
             return True
-        return False if self.knows_backend and self.backend.divides_as_fsdp else None
+        own = BACKENDS.get(self.train_backend.text or "")
+        return False if own and own.divides_as_fsdp else None
 
     @property
     def training_model_size(self) -> int | None:

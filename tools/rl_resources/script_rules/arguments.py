@@ -73,7 +73,7 @@ def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
     """
     for first, later in _repeated(target):
         old, new = value_of(first), value_of(later)
-        if old != new:
+        if old != new and None not in (first.value, later.value):
             old, new = shown(old), shown(new)
             message = (
                 f"`{later.key}` is `{old}` in line {first.place.line} and `{new}` here, which wins"
@@ -218,6 +218,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     f"{_ROLLOUT}.top_p": (0.0001, 1),
     f"{_ROLLOUT}.n": (1, inf),
     f"{_ROLLOUT}.tensor_model_parallel_size": (1, inf),
+    f"{ACTOR}.optim.lr": (0, inf),
     "trainer.nnodes": (1, inf),
     "trainer.n_gpus_per_node": (1, inf),
 }

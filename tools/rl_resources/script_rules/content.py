@@ -318,7 +318,7 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     waits = any(command.name in ("wait", "fg") for command in target.script.commands)
     for launch in target.launches:
         command, place = launch.command, _operator_after(target, launch.command)
-        ends = target.ours and launch in target.trainings and not waits
+        ends = launch in target.trainings and not waits
         if ends and _BACKGROUND.match(target.text, command.end.offset):
             message = "the run goes on in the background, and its exit status is lost"
             yield target.mistake(command.place, message, "Delete the `&` behind it.")

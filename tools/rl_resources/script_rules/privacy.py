@@ -38,6 +38,8 @@ _PRIVATE_HOST = re.compile(
     r"|(?<=://)(?!host\.docker\.internal)[\w.-]+\.(?:internal|corp|intra|intranet|lan)\b"
 )
 
+_OF_ITS_AUTHOR = re.compile(r"(?:https?|all|ftp)_proxy|WANDB_ENTITY", re.IGNORECASE)
+
 
 @rule("warning")
 def private_path(target: ScriptText) -> Iterator[Mistake]:
@@ -69,6 +71,11 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
             message = f"`{shown(host)}` is an address in its author's network"
             fix = "Delete it, or make it a setting that is read from the environment."
             yield target.mistake(place, message, fix)
+    for item in target.script.assignments:
+        own = _OF_ITS_AUTHOR.fullmatch(item.name) and item.value.text and not item.value.default
+        if own and not _PRIVATE_HOST.search(item.value.text or ""):
+            message = f"`{shown(item.raw)}` is of its author's network or account"
+            yield target.mistake(item.place, message, "Delete it; a reader sets another one.")
 
 
 @rule("warning")
@@ -110,7 +117,8 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a/train.parquet"
         data.val_files="$HOME/a/test.parquet"`
     """
-    for launch in filter(trains, target.launches):
+    tuning = (item for item in target.launches if trains(item) or "sft" in item.module)
+    for launch in tuning:
         files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
         train, held_out = (files.get(key) for key in _DATA_KEYS)
         wrong = [item for item in (train, held_out) if item and _is_other_split(target, item)]
@@ -123,8 +131,9 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _same(train: Override, held_out: Override) -> bool:
-    first = value_of(train)
-    plain = not re.search(r"\$\(|\$[\d@*]", first)
+    first, parts = value_of(train), train.content.parts if train.content else ()
+    named = all(part.text is not None or part.name for part in parts)
+    plain = named and not re.search(r"\$[\d@*]", first)
     return bool(first) and first == value_of(held_out) and plain and split_of(first) == ""
 
 

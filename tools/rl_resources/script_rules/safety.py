@@ -48,6 +48,16 @@ _QUOTED = re.compile(r"'[^']*+(?:'|\Z)|\"(?:[^\"\\]|\\.)*+(?:\"|\Z)", re.S)
 _COMMAND = re.compile(r"\$\(|`|^\$'")
 _KEPT = re.compile(r"(?!/(?:var/tmp|tmp|dev/shm)/[^*])/|(?:~|\$\{?HOME\b\}?)(?!/\.cache/\w+/)")
 """What may be somebody else's: what is neither temporary nor a part of a cache."""
+_UNSET = re.compile(r"\$\{?([A-Za-z_]\w*)\}?/\*?$")
+"""All of a folder, or of `/` where nothing sets the variable."""
+_SUDO = re.compile(r"sudo(?:\s+-\S+)*\s+")
+_DELETES = re.compile(r"rm\b.*\s(?:-\w*[rR]|--rec)|find\b.*\s-delete\b", re.S)
+_ENDS = re.compile(
+    r"(?:killall|pkill)\b|fuser\s+-\w*k\w*\s+/dev/nvidia"
+    r"|kill\b.*(?:\$\(|`)\s*(?:ps|pgrep|pidof|nvidia-smi)\b.*\b(?:ray|python3?|vllm|sglang)\b"
+    r"|docker\s+(?:rm|kill|stop)\b.*docker\s+ps\b",
+    re.S,
+)
 
 
 @rule()
@@ -185,11 +195,12 @@ def _trains(target: ScriptText, command: Command) -> bool:
 
 def _destructive(target: ScriptText) -> Iterator[Part]:
     """The commands that delete or end what may be somebody else's."""
+    found = {item.name for item in target.script.references if item.defined} | {"HOME", "TMPDIR"}
     for command in target.script.commands:
-        part = command.place.offset, command.end.offset
-        deletes = command.name == "rm" and re.search(r"(?: -\w*[rR]| --rec)", command.raw)
-        words = [word for word in command.words[1:] if not word.raw.endswith('/*"')]
-        if command.name in {"killall", "pkill"}:
+        part, raw = (command.place.offset, command.end.offset), _SUDO.sub("", command.raw, count=1)
+        paths = [word.value.shown for word in command.words[1:] if not word.raw.endswith('/*"')]
+        unset = any((name := _UNSET.match(path)) and name[1] not in found for path in paths)
+        if _ENDS.match(raw):
             yield *part, "ends every such program on the machine, also those of other runs"
-        elif deletes and any(_KEPT.match(word.value.shown) for word in words):
+        elif _DELETES.match(raw) and (unset or any(map(_KEPT.match, paths))):
             yield *part, "deletes what lies outside of the working directory"

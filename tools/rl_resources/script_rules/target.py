@@ -67,7 +67,8 @@ class ScriptText:
     @cached_property
     def trainings(self) -> tuple[Launch, ...]:
         """What it starts that trains; other programs with overrides only where none is known."""
-        some = [launch for launch in self.launches if trains(launch)]
+        reached = [item for item in self.launches if item.command.reach != "never"]
+        some = [launch for launch in reached if trains(launch)]
         return tuple([item for item in some if TRAINER.fullmatch(item.module)] or some)
 
     @cached_property

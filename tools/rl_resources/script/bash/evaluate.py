@@ -1,15 +1,17 @@
 """Follows a script statement by statement and notes what it does. Nothing is run.
 
-What depends on a condition is a branch that may be taken. Loops, functions, `case`, `[[ … ]]` and
-`(( … ))` are not followed: their commands may run, and what they assign is unknown afterwards.
+What depends on a condition is a branch that may be taken, unless it compares two texts of the
+script. Loops, functions and `(( … ))` are not followed: their commands may run, and what they
+assign is unknown afterwards.
 """
 
 from __future__ import annotations
 
+import operator
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain
 
 from rl_resources.script.bash.expand import Content, Expander, State, elements_of
@@ -26,12 +28,39 @@ from rl_resources.script.bash.script import (
     lost,
 )
 
-_ASSIGNED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)(?:\[[^\]]*\])? ?(?:\+\+|--|[-+*/%&|^<>]{0,2}=)")
+_ASSIGNED = re.compile(
+    r"(?<![\w.])([A-Za-z_]\w*)(?:\[[^\]]*\])? ?(?:\+\+|--|[-+*/%&|^<>]{0,2}=(?!=))"
+)
 _NAMED = re.compile(
     r"\bfor\s+(\w+)|\b(?:read|mapfile|readarray|getopts|unset|local|printf -v)\s([^;|&<>()\n]*)"
 )
 _CHANGES_NAMES = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "printf", "eval"})
 _OPTIONS = {"a": "allexport", "e": "errexit", "u": "nounset", "x": "xtrace"}
+
+
+_PATTERN = re.compile(r"[*?\[$]")
+_COMPARISONS: Mapping[str, Callable[[str, str], bool]] = {
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+Choice = tuple[bool | None, Sequence[Node]]
+"""Whether a condition holds, and the statements that run then."""
+
+
+def _constant(value: Value) -> str | None:
+    """A text that neither arguments nor the environment may change."""
+    return None if value.default else value.text
+
+
+def _compared(texts: Sequence[str | None]) -> bool | None:
+    """What `[` says of its arguments; `None` where that is not known."""
+    if None in texts or not 2 <= len(texts) <= 3:
+        return None
+    *left, sign, right = map(str, texts)
+    if left and sign in _COMPARISONS:
+        return _COMPARISONS[sign](left[0], right)
+    return bool(right) == (sign == "-n") if not left and sign in ("-n", "-z") else None
 
 
 def changed_names(text: str) -> set[str]:
@@ -60,7 +89,7 @@ class Evaluator(Expander):
 
     def maybe(self) -> AbstractContextManager[None]:
         """For a while, nothing is certain to be reached."""
-        return self.within(reach="maybe")
+        return self.within(reach="never" if self.here.reach == "never" else "maybe")
 
     # Statements
 
@@ -107,6 +136,8 @@ class Evaluator(Expander):
             case "FuncDecl":
                 self.functions.append(node)
                 self._lose(node, state)
+            case "CaseClause" if all(item["Op"] == ";;" for item in node.get("Items", ())):
+                self._case(node, state)
             case _:
                 self._unfollowed(node, state)
 
@@ -118,23 +149,74 @@ class Evaluator(Expander):
             self._statement(node["Y"], state.copy())
             return
         self._statement(node["X"], state)
-        branch = state.copy()
-        with self.maybe():
-            self._statement(node["Y"], branch)
-        state.meet(branch)
+        holds = self._holds([node["X"]], state)
+        if node["Op"] == "||":
+            holds = None if holds is None else not holds
+        self._choose([(holds, [node["Y"]])], state)
 
     def _if(self, node: Node, state: State) -> None:
-        if not node.get("Cond"):  # a plain `else`
-            self.run(node["Then"], state)
-            return
-        with self.within(in_condition=True):
-            self.run(node["Cond"], state)
-        other = state.copy()
-        with self.maybe():
-            self.run(node["Then"], state)
-            if node.get("Else"):
-                self._if(node["Else"], other)
-        state.meet(other)
+        choices: list[Choice] = []
+        last: Node | None = node
+        while last:
+            if condition := last.get("Cond"):
+                with self.within(in_condition=True), self.maybe() if choices else nullcontext():
+                    self.run(condition, state)
+            holds = self._holds(condition, state) if condition else True
+            choices.append((holds, last["Then"]))
+            last = last.get("Else")
+        self._choose(choices, state)
+
+    def _case(self, node: Node, state: State) -> None:
+        text = _constant(self.value(node["Word"], state))
+        choices: list[Choice] = []
+        for item in node.get("Items", ()):
+            patterns = [self.raw(pattern) for pattern in item["Patterns"]]
+            plain = [re.sub(r"\A([\"'])(.*)\1\Z", r"\2", pattern) for pattern in patterns]
+            holds: bool | None = "*" in patterns or text in plain
+            if not holds and (text is None or any(map(_PATTERN.search, patterns))):
+                holds = None
+            choices.append((holds, item.get("Stmts", ())))
+        self._choose(choices, state)
+
+    def _choose(self, choices: Sequence[Choice], state: State) -> None:
+        """Follow the statements of the first condition that holds; of others only note them."""
+        possible: list[State] = []
+        is_open = True
+        for holds, statements in choices:
+            branch = state.copy()
+            if not is_open or holds is False:
+                with self.within(reach="never"):
+                    self.run(statements, branch)
+                continue
+            with nullcontext() if holds and not possible else self.maybe():
+                self.run(statements, branch)
+            possible.append(branch)
+            is_open = not holds or branch.ended  # as in the guard of a placeholder
+        if is_open:
+            possible.append(state.copy())
+        for branch in possible[1:]:
+            possible[0].meet(branch)
+        state.variables, state.ended = possible[0].variables, possible[0].ended
+
+    def _holds(self, condition: Sequence[Node], state: State) -> bool | None:
+        """Whether a comparison of texts of the script holds; `None` for any other condition."""
+        command = condition[0].get("Cmd", {}) if len(condition) == 1 else {}
+        noted = len(self.references)
+        texts: list[str | None] = []
+        if command.get("Type") == "CallExpr" and (words := self.commands[-1].words):
+            if words[0].text in ("[", "test"):
+                texts = [_constant(word.value) for word in words[1:]]
+                texts = texts[:-1] if words[0].text == "[" else texts
+        elif command.get("Type") == "TestClause" and "Op" in (test := command["X"]):
+            sides = [test[side] for side in ("X", "Y") if side in test]
+            if all("Parts" in side for side in sides):
+                texts = [_constant(self.value(side, state)) for side in sides]
+                texts.insert(len(texts) - 1, test["Op"])
+                if _PATTERN.search(self.raw(sides[-1])):
+                    texts = []
+        del self.references[noted:]
+        found = _compared(texts)
+        return not found if found is not None and condition[0].get("Negated") else found
 
     def _unfollowed(self, node: Node, state: State) -> None:
         self._lose(node, state)
@@ -142,8 +224,15 @@ class Evaluator(Expander):
             self._inside(node, state)
 
     def _lose(self, node: Node, state: State) -> None:
-        for name in sorted(changed_names(self.raw(node))):
+        """What a node assigns is unknown; of an array to which it only appends, what it appends."""
+        raw = self.raw(node)
+        for name in sorted(changed_names(raw)):
+            before = state.variables.get(name)
             state.lose(name, self.place(node))
+            if isinstance(before, tuple):
+                others = changed_names(raw.replace(f"{name}+=(", ""))
+                known = () if name in others else before
+                state.variables[name] = (*known, *elements_of(state.variables[name]))
 
     def _inside(self, node: Node, state: State) -> None:
         """Note all statements, words and sums below a node."""

@@ -116,6 +116,7 @@ _PIECES = (
     re.compile(r"\\(?P<escaped>[$`\"\\\n]|\Z)|(?:[^\\]|\\(?![$`\"\\\n]|\Z))+"),
 )
 """The pieces of a literal outside and inside of double quotes."""
+_SPACES = re.compile(r"[ \t\n]")
 _UNSURE = re.compile(r"[\"'\\]")
 """What an `eval` in front of the words would read again."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -169,25 +170,30 @@ class Expander:
         raw, place = self.raw(node), self.place(node)
         fragments = self._expand(node["Parts"], state, "split", start=True)
         braces = any("{" in self.raw(part) for part in node["Parts"] if part["Type"] == "Lit")
-        bare = [item.part.text or "" for item in fragments if item and item.bare]
-        split = any(re.search(r"[ \t\n]", text) for text in bare)
-        only = fragments[0] if split and len(fragments) == 1 else None
-        text = (only.part.text if only else None) or ""
-        self.steps -= len(text.split())
-        sure = len(text) < MOST_STEPS and not _UNSURE.search(text)
-        if only and sure and "IFS" not in self.source.text:
-            return [Word(value, raw, place) for value in self._split(only.part)]
-        if split or (braces and re.search(r",|\.\.", raw)):
+        text = " ".join(item.part.text or "" for item in fragments if item and item.bare)
+        split = any(
+            item and item.bare and _SPACES.search(item.part.text or "") for item in fragments
+        )
+        self.steps -= len(text.split()) if split else 0
+        unsure = len(text) > MOST_STEPS or _UNSURE.search(text) or "IFS" in self.source.text
+        if (split and unsure) or (braces and re.search(r",|\.\.", raw)):
             return [Word(lost(place, raw), raw, place)]
-        return [Word(value, raw, place) for value in _fields(fragments)]
+        apart = [piece for item in fragments for piece in self._apart(item)] if split else fragments
+        return [Word(value, raw, place) for value in _fields(apart)]
 
-    def _split(self, part: Part) -> Iterator[Value]:
-        """The words of an expansion outside of quotes, each with the place of its text."""
-        for match in re.finditer(r"[^ \t\n]+", part.text or ""):
-            at = part.origin.offset + match.start()
+    def _apart(self, item: Fragment | None) -> Iterator[Fragment | None]:
+        """An expansion outside of quotes cut at its spaces, each piece with its place."""
+        if item is None or not item.bare or item.part.text is None:
+            yield item
+            return
+        text, origin = item.part.text, item.part.origin
+        for match in re.finditer(r"[^ \t\n]+|[ \t\n]+", text):
+            at = origin.offset + match.start()
             here = self.source.text.startswith(match[0], at)
-            origin = self.source.place(at) if here else part.origin
-            yield Value((part._replace(text=match[0], origin=origin),))
+            part = item.part._replace(
+                text=match[0], origin=self.source.place(at) if here else origin
+            )
+            yield None if match[0].isspace() else Fragment(part, bare=True)
 
     def value(self, word: Node, state: State) -> Value:
         """A word that is not split, as the right side of an assignment is not."""
@@ -264,10 +270,13 @@ class Expander:
         if _all_of(node):
             return [self._missing(node, mode)] if operator else self._all(node, state, mode)
         value = self._found(node, state)
-        if operator.lstrip(":") in ("-", "+"):
-            return self._conditional(node, value, state, mode)
-        if "=" in operator:
-            state.lose(node["Param"]["Value"], self.place(node))
+        if operator.lstrip(":") in ("-", "+", "="):
+            found = self._conditional(node, value, state, mode)
+            if "=" in operator:
+                state.variables[node["Param"]["Value"]] = joined(
+                    item.part for item in found if item
+                )
+            return found
         return [self._missing(node, mode)] if operator else self._shown(node, value, mode)
 
     def _note(self, node: Node, state: State, *, quoted: bool = True, operator: str = "") -> None:

@@ -106,7 +106,8 @@ def lost(place: Place, source: str, name: str = "") -> Value:
     return Value((Part(None, place, place, source, name),))
 
 
-Reach = Literal["always", "maybe"]
+Reach = Literal["always", "maybe", "never"]
+"""Whether a part of a script runs; never is where two of its own texts differ."""
 
 
 class Word(NamedTuple):
