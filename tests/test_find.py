@@ -12,7 +12,7 @@ import pytest
 from cases import cases
 from rl_resources import UnusableInput
 from rl_resources.cli import main
-from rl_resources.devices import Devices, written
+from rl_resources.devices import PATTERNS, Devices, written
 from rl_resources.query.configurations import RUNS, configurations, recorded
 from rl_resources.query.estimate import estimate
 from rl_resources.query.find import ask
@@ -196,3 +196,8 @@ def test_what_no_run_answers_can_be_estimated(dataset, tokens, options):
         names = [word.removeprefix("--").replace("-", "_") for word in options.split()[::2]]
         asked = dict(zip(names, options.split()[1::2], strict=True))
         assert estimate(dataset, asked).peak_gb > 0
+
+
+def test_the_vendor_of_every_device_may_be_written_before_its_name(dataset):
+    for device in dataset.records["devices"]:
+        assert re.fullmatch(PATTERNS["vendor"], str(device["vendor"]).lower()), device

@@ -138,10 +138,10 @@ def _derived(root: Path, composed: Sequence[Release], *, whole: bool) -> dict[st
 
 
 def _summary(rows: Iterable[Record], versions: Iterable[str]) -> Iterator[str]:
-    for version in {*versions} - {*history(FRAMEWORK).releases}:
-        yield f"{HISTORY} lacks {version} until compat runs without --framework-version"
     for script, of_script in groupby(rows, itemgetter("script")):
         own = list(of_script)
         accepted = [row for row in own if row["accepted"]]
         words = f" ({found})" if (found := accepted_by(own)) else ""
         yield f"{script}: configuration accepted by {len(accepted)} of {len(own)} releases{words}"
+    for version in {*versions} - {*history(FRAMEWORK).releases}:
+        yield f"{HISTORY} lacks {version} until compat runs without --framework-version"

@@ -100,7 +100,7 @@ class Link:
     URL. `script` is the file name that it means, `file` the path of that script under the directory
     of scripts, or of the one whose name differs only in case or in `_` for `-`. They are `None`
     where there is none, or where the scripts are unknown. `missing` says that the first of its
-    names is no script, unless the URL names a commit, which may hold others.
+    names is no script; of a URL with a commit, which may hold others, only where one is nearly so.
     """
 
     script: str
@@ -145,9 +145,9 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     files = [path for name in names for path in known if path.name == name]
     file = next((path for path in files if _may_lie_in(path, size)), None)
     script = file.name if file else names[0]
-    looked_up = scripts is not None and not any(map(_COMMIT.fullmatch, address.parts))
-    missing = looked_up and (file is None or script != names[0])
     path = str(file) if file else _meant(names[0], known)
+    may_be_another = any(map(_COMMIT.fullmatch, address.parts)) and (file or not path)
+    missing = scripts is not None and not may_be_another and (file is None or script != names[0])
     return Link(script, label, target, size, path, missing)
 
 

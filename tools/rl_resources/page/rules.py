@@ -332,8 +332,8 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
 def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     """A link leads to a script that there is.
 
-    A row whose link is dead cannot be tried by anybody. A link that names a commit is not looked
-    up: the directory may hold the scripts of another one.
+    A row whose link is dead cannot be tried by anybody. A link that names a commit may lead to what
+    the directory lacks, but hardly to what it has with another case or `_` for `-`.
 
     Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
     Good: a link to the script as it is called

@@ -257,12 +257,12 @@ class Run(Settings):
     @property
     def param_offload(self) -> Setting:
         """Whether parameters wait in host memory."""
-        return self._engine(self.backend.param_offload)
+        return self._of_backend(self.backend.param_offload)
 
     @property
     def optimizer_offload(self) -> Setting:
         """Whether the optimizer's state waits in host memory."""
-        return self._engine(self.backend.optimizer_offload)
+        return self._of_backend(self.backend.optimizer_offload)
 
     @property
     def reference_offload(self) -> Setting:
@@ -272,9 +272,9 @@ class Run(Settings):
     @property
     def dtype(self) -> Setting:
         """The number format that training computes in."""
-        return self._engine("dtype")
+        return self._of_backend("dtype")
 
-    def _engine(self, name: str) -> Setting:
+    def _of_backend(self, name: str) -> Setting:
         return self.setting(f"{ACTOR}.{self.backend.section}.{name}")
 
     @property
@@ -365,8 +365,8 @@ class Run(Settings):
         megatron, backend = bool(self.trains_with_megatron), self.backend
         all_state = self.offload_policy if self.offload_policy.flag else None
         on_host = self.optimizer_on_host if self.optimizer_on_host.flag and megatron else None
-        gradients = self._engine("grad_offload")  # gone: Megatron's move with the parameters
-        dtype = self._engine("model_dtype")  # of weights, and so of gradients and Adam's moments
+        gradients = self._of_backend("grad_offload")  # gone: Megatron's move with the parameters
+        dtype = self._of_backend("model_dtype")  # of weights, gradients and moments
         # Weights that are FP8 already ask for neither.
         fp8 = self.setting(f"{ACTOR}.megatron.override_transformer_config.fp8")
         quantized = self.setting(f"{ROLLOUT}.quantization")

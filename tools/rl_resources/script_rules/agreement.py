@@ -223,7 +223,7 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         found = setting.text or ""
-        if said in (ENGINES if column == "train" else BACKENDS) or _lacks_engine(run, said):
+        if said in (ENGINES if column == "train" else BACKENDS) or _lacks_choice(run, said):
             continue  # backend_role reports it, or unknown_key
         plausible = found in known or misspelt(found, known) or found.rstrip("0123456789") in known
         if said and said != found and plausible:
@@ -231,7 +231,7 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
             yield from pair.differs(column, setting, right, said)
 
 
-def _lacks_engine(run: Run, backend: str) -> bool:
+def _lacks_choice(run: Run, backend: str) -> bool:
     """Whether a script has settings of a training backend and lacks the choice that brings it."""
     if backend not in BACKENDS or run.setting("model_engine").place:
         return False

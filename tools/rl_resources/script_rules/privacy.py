@@ -72,8 +72,8 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
             fix = "Delete it, or make it a setting that is read from the environment."
             yield target.mistake(place, message, fix)
     for item in target.script.assignments:
-        own = _OF_ITS_AUTHOR.fullmatch(item.name) and item.value.text and not item.value.default
-        if own and not _PRIVATE_HOST.search(item.value.text or ""):
+        theirs = _OF_ITS_AUTHOR.fullmatch(item.name) and not item.value.default
+        if theirs and item.value.text and not _PRIVATE_HOST.search(item.value.text):
             message = f"`{shown(item.raw)}` is of its author's network or account"
             yield target.mistake(item.place, message, "Delete it; a reader sets another one.")
 

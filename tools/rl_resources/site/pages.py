@@ -39,8 +39,8 @@ from rl_resources.site.tuning_table import cells, records_of_size
 if TYPE_CHECKING:
     from rl_resources.site.downloads import Download
 
-VENDORS = ("amd.com", "hiascend.com", "huawei.com", "nvidia.com")
-"""Hosts of the vendors of devices."""
+VENDOR_HOSTS = ("amd.com", "hiascend.com", "huawei.com", "nvidia.com")
+"""Of the sources of a device's figures, those of its vendor."""
 
 
 def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
@@ -181,7 +181,7 @@ def _page_of(row: Record) -> str:
     if "model" in row:
         return f"https://huggingface.co/{quote(str(row['model']))}"
     sources = items_of(row, "source")
-    return next((url for url in sources if urlsplit(url).netloc.endswith(VENDORS)), "")
+    return next((url for url in sources if urlsplit(url).netloc.endswith(VENDOR_HOSTS)), "")
 
 
 def data_page(site: Site, files: Sequence[Download]) -> str:
