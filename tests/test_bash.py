@@ -141,11 +141,12 @@ def test_what_is_said_to_be_known_is_so_in_every_run(start, bash):
 
 
 def _admits(words: Sequence[Word], arguments: Sequence[str]) -> bool:
-    """Whether a command with these words may get these arguments."""
+    """Whether a command with these words may get these arguments; defaults may be replaced."""
     if not words:
         return not arguments
     first, *rest = words
-    if first.text is None and any(_admits(rest, arguments[n:]) for n in range(len(arguments) + 1)):
+    unsure = first.text is None or first.value.default
+    if unsure and any(_admits(rest, arguments[n:]) for n in range(len(arguments) + 1)):
         return True
     pattern = "".join("(?s:.*)" if p.text is None else re.escape(p.text) for p in first.value.parts)
     fits = bool(arguments) and re.fullmatch(pattern, arguments[0]) is not None

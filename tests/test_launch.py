@@ -69,3 +69,11 @@ def test_settings_that_only_a_branch_adds_have_their_keys():
     array = 'X=()\nif [ "$Q" ]; then X=(--config-name=a ray.a=1); fi\n'
     (launch,) = launches(read(f'{array}python3 -m verl.trainer.main_ppo "${{X[@]}}"\n'))
     assert (launch.overrides, len(launch.unresolved)) == ([], 1)
+
+
+def test_a_text_that_another_shell_runs_is_read_at_its_place():
+    launch = _only(f'N=4\ndocker exec c bash -lc "{MAIN} \\\n a.b=$N c.d=\\"$HOME/x\\" e.f=1"\n')
+    assert _values(launch) == {"a.b": "4", "c.d": None, "e.f": "1"}
+    assert [item.place.line for item in launch.overrides] == [3, 3, 3]
+    assert _values(_only(f"N=4; bash -c '{MAIN} a.b=$N c.d=2'\n")) == {"a.b": None, "c.d": "2"}
+    assert launches(read(f"python3 -c '{MAIN} a.b=1 c.d=2'\n")) == ()

@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain
+from typing import NamedTuple
 
 from rl_resources.script.bash.expand import Content, Expander, State, elements_of
-from rl_resources.script.bash.parser import Node
+from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import (
     Assignment,
     Command,
@@ -23,6 +24,7 @@ from rl_resources.script.bash.script import (
     Source,
     Value,
     Word,
+    as_default,
     joined,
     literal,
     lost,
@@ -38,29 +40,41 @@ _CHANGES_NAMES = frozenset({"read", "mapfile", "readarray", "getopts", "unset", 
 _OPTIONS = {"a": "allexport", "e": "errexit", "u": "nounset", "x": "xtrace"}
 
 
+_SHELL = re.compile(r"(?:.*/)?(?:ba|z)?sh")
+_QUOTED = re.compile(r"([\"'])(.*)\1", re.S)
 _PATTERN = re.compile(r"[*?\[$]")
 _COMPARISONS: Mapping[str, Callable[[str, str], bool]] = {
     "=": operator.eq,
     "==": operator.eq,
     "!=": operator.ne,
 }
-Choice = tuple[bool | None, Sequence[Node]]
-"""Whether a condition holds, and the statements that run then."""
 
 
-def _constant(value: Value) -> str | None:
-    """A text that neither arguments nor the environment may change."""
-    return None if value.default else value.text
+class Choice(NamedTuple):
+    """Statements that run where a condition `holds`; `sure` if no setting of a run changes that."""
+
+    holds: bool | None
+    sure: bool
+    statements: Sequence[Node]
 
 
-def _compared(texts: Sequence[str | None]) -> bool | None:
-    """What `[` says of its arguments; `None` where that is not known."""
-    if None in texts or not 2 <= len(texts) <= 3:
+def _with_default(content: Content, other: Content) -> Content:
+    """What a setting may change: all that is not the same in another branch."""
+    if content is None or content == other:
+        return content
+    if isinstance(content, tuple):
+        same = elements_of(other)
+        return tuple(it if it in same else as_default(it) for it in content)
+    return as_default(content)
+
+
+def _compared(sign: str, texts: Sequence[str | None]) -> bool | None:
+    """What `[` says of one or two texts; `None` where that is not known."""
+    if None in texts:
         return None
-    *left, sign, right = map(str, texts)
-    if left and sign in _COMPARISONS:
-        return _COMPARISONS[sign](left[0], right)
-    return bool(right) == (sign == "-n") if not left and sign in ("-n", "-z") else None
+    if len(texts) == 2 and sign in _COMPARISONS:
+        return _COMPARISONS[sign](str(texts[0]), str(texts[1]))
+    return bool(texts[0]) == (sign == "-n") if len(texts) == 1 and sign in ("-n", "-z") else None
 
 
 def changed_names(text: str) -> set[str]:
@@ -149,46 +163,48 @@ class Evaluator(Expander):
             self._statement(node["Y"], state.copy())
             return
         self._statement(node["X"], state)
-        holds = self._holds([node["X"]], state)
-        if node["Op"] == "||":
-            holds = None if holds is None else not holds
-        self._choose([(holds, [node["Y"]])], state)
+        choice = self._choice([node["X"]], [node["Y"]], state)
+        if node["Op"] == "||" and choice.holds is not None:
+            choice = choice._replace(holds=not choice.holds)
+        self._choose([choice], state)
 
     def _if(self, node: Node, state: State) -> None:
         choices: list[Choice] = []
         last: Node | None = node
         while last:
-            if condition := last.get("Cond"):
+            if condition := last.get("Cond", ()):
                 with self.within(in_condition=True), self.maybe() if choices else nullcontext():
                     self.run(condition, state)
-            holds = self._holds(condition, state) if condition else True
-            choices.append((holds, last["Then"]))
+            choices.append(self._choice(condition, last["Then"], state))
             last = last.get("Else")
         self._choose(choices, state)
 
     def _case(self, node: Node, state: State) -> None:
-        text = _constant(self.value(node["Word"], state))
+        value = self.value(node["Word"], state)
         choices: list[Choice] = []
         for item in node.get("Items", ()):
             patterns = [self.raw(pattern) for pattern in item["Patterns"]]
             plain = [re.sub(r"\A([\"'])(.*)\1\Z", r"\2", pattern) for pattern in patterns]
-            holds: bool | None = "*" in patterns or text in plain
-            if not holds and (text is None or any(map(_PATTERN.search, patterns))):
+            holds: bool | None = "*" in patterns or value.text in plain
+            if not holds and (value.text is None or any(map(_PATTERN.search, patterns))):
                 holds = None
-            choices.append((holds, item.get("Stmts", ())))
+            choices.append(Choice(holds, not value.default, item.get("Stmts", ())))
         self._choose(choices, state)
 
     def _choose(self, choices: Sequence[Choice], state: State) -> None:
         """Follow the statements of the first condition that holds; of others only note them."""
         possible: list[State] = []
-        is_open = True
-        for holds, statements in choices:
+        every = [state.copy()]
+        is_open = is_sure = True
+        for holds, sure, statements in choices:
             branch = state.copy()
+            every.append(branch)
+            is_sure &= sure
             if not is_open or holds is False:
                 with self.within(reach="never"):
                     self.run(statements, branch)
                 continue
-            with nullcontext() if holds and not possible else self.maybe():
+            with nullcontext() if holds and is_sure and not possible else self.maybe():
                 self.run(statements, branch)
             possible.append(branch)
             is_open = not holds or branch.ended  # as in the guard of a placeholder
@@ -196,27 +212,37 @@ class Evaluator(Expander):
             possible.append(state.copy())
         for branch in possible[1:]:
             possible[0].meet(branch)
-        state.variables, state.ended = possible[0].variables, possible[0].ended
+        state.variables, state.ended = dict(possible[0].variables), possible[0].ended
+        for branch in every if not is_sure else ():
+            for name, content in state.variables.items():
+                state.variables[name] = _with_default(content, branch.variables.get(name))
 
-    def _holds(self, condition: Sequence[Node], state: State) -> bool | None:
-        """Whether a comparison of texts of the script holds; `None` for any other condition."""
+    def _choice(
+        self, condition: Sequence[Node], statements: Sequence[Node], state: State
+    ) -> Choice:
+        """What runs where a comparison of two texts holds; of other conditions that is not known.
+
+        Without a condition it is a plain `else`.
+        """
         command = condition[0].get("Cmd", {}) if len(condition) == 1 else {}
-        noted = len(self.references)
-        texts: list[str | None] = []
+        values: list[Value] = []
+        sign, noted = "", len(self.references)
         if command.get("Type") == "CallExpr" and (words := self.commands[-1].words):
-            if words[0].text in ("[", "test"):
-                texts = [_constant(word.value) for word in words[1:]]
-                texts = texts[:-1] if words[0].text == "[" else texts
-        elif command.get("Type") == "TestClause" and "Op" in (test := command["X"]):
-            sides = [test[side] for side in ("X", "Y") if side in test]
-            if all("Parts" in side for side in sides):
-                texts = [_constant(self.value(side, state)) for side in sides]
-                texts.insert(len(texts) - 1, test["Op"])
-                if _PATTERN.search(self.raw(sides[-1])):
-                    texts = []
+            texts = [word.text for word in words]
+            if texts[0] == "test" or (texts[0], texts[-1]) == ("[", "]"):
+                values = [word.value for word in words[1 : None if texts[0] == "test" else -1]]
+                sign = values.pop(-2).text or "" if len(values) in (2, 3) else ""
+        elif command.get("Type") == "TestClause":
+            test = command["X"]
+            sides = [test[side] for side in ("X", "Y") if "Parts" in test.get(side, {})]
+            values, sign = [self.value(side, state) for side in sides], test.get("Op", "")
+            if not sides or _PATTERN.search(self.raw(sides[-1])):
+                sign = ""
         del self.references[noted:]
-        found = _compared(texts)
-        return not found if found is not None and condition[0].get("Negated") else found
+        holds = _compared(sign, [value.text for value in values]) if condition else True
+        if holds is not None and condition and condition[0].get("Negated"):
+            holds = not holds
+        return Choice(holds, not any(value.default for value in values), statements)
 
     def _unfollowed(self, node: Node, state: State) -> None:
         self._lose(node, state)
@@ -259,6 +285,12 @@ class Evaluator(Expander):
         for item in node.get("Assigns", ()):
             self._assign(item, target, prefix=bool(words))
         self._note_command(node, statement, words)
+        for at, word in enumerate(words[2:], 2):
+            shell, option = words[at - 2].text or "", words[at - 1].text or ""
+            quoted = _QUOTED.fullmatch(word.raw) if _SHELL.fullmatch(shell) else None
+            if quoted and re.fullmatch(r"-\w*c", option):
+                known = state.copy() if quoted[1] == '"' else State()
+                self._text(word.site.offset + 1, quoted[2], known)
         name = words[0].text if words else None
         if name == "exit":
             state.ended = True
@@ -266,6 +298,12 @@ class Evaluator(Expander):
             self._set(words[1:])
         elif name in _CHANGES_NAMES:
             self._lose(node, state)
+
+    def _text(self, at: int, text: str, state: State) -> None:
+        """Follow a text in quotes that another shell runs; its places are those of the script."""
+        self.steps -= 200  # parsing takes so long
+        before = re.sub(r"\S", " ", self.source.text[:at])
+        self.run(parse(before + text.replace('\\"', '""')).statements, state)
 
     def _declaration(self, node: Node, statement: Node, state: State) -> None:
         """`export`, `declare`, `local` or `readonly` with its names."""

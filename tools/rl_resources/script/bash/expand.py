@@ -118,7 +118,7 @@ _PIECES = (
 """The pieces of a literal outside and inside of double quotes."""
 _SPACES = re.compile(r"[ \t\n]")
 _UNSURE = re.compile(r"[\"'\\]")
-"""What an `eval` in front of the words would read again."""
+"""What an `eval` in front of the words reads again."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})")
 _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
@@ -175,7 +175,8 @@ class Expander:
             item and item.bare and _SPACES.search(item.part.text or "") for item in fragments
         )
         self.steps -= len(text.split()) if split else 0
-        unsure = len(text) > MOST_STEPS or _UNSURE.search(text) or "IFS" in self.source.text
+        read_again = "eval" in self.source.text and _UNSURE.search(text)
+        unsure = len(text) > MOST_STEPS or read_again or "IFS" in self.source.text
         if (split and unsure) or (braces and re.search(r",|\.\.", raw)):
             return [Word(lost(place, raw), raw, place)]
         apart = [piece for item in fragments for piece in self._apart(item)] if split else fragments

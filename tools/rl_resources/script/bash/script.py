@@ -96,6 +96,11 @@ def joined(parts: Iterable[Part]) -> Value:
     return Value(tuple(part for part in parts if part.text != "" or part.default))
 
 
+def as_default(value: Value) -> Value:
+    """The same value as a default."""
+    return Value(tuple(part._replace(default=True) for part in value.parts))
+
+
 def literal(text: str, place: Place) -> Part:
     """A part whose text is written in the script as it is."""
     return Part(text, place, place)
@@ -107,7 +112,7 @@ def lost(place: Place, source: str, name: str = "") -> Value:
 
 
 Reach = Literal["always", "maybe", "never"]
-"""Whether a part of a script runs; never is where two of its own texts differ."""
+"""Whether a part of a script runs; never is what it does not do as it is shipped."""
 
 
 class Word(NamedTuple):
