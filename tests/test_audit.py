@@ -134,6 +134,17 @@ def test_a_script_that_is_not_called_as_the_page_asks(dataset, scripts):
     assert finding.help == f"Did you mean `14b/{UNDERSCORE}`?"
 
 
+def test_a_script_that_is_named_after_another_model_is_reported_once_for_all(dataset, scripts):
+    page = PAGE
+    for size, name in (("7b", SEVEN), ("14b", FOURTEEN)):
+        other = name.replace("qwen2", "qwen1", 1)
+        (scripts / size / name).rename(scripts / size / other)
+        page = page.replace(name, other)
+    said = "the row says `Qwen2-7B-Instruct`, the name of its script `qwen1-7b-instruct`"
+    found = _findings(dataset, scripts, page)
+    assert found == [f"page-name-of-model: 32:9: {said}; they differ also in line 67"]
+
+
 def test_a_name_of_six_parts_is_of_the_form_only_with_a_known_backend_or_engine(dataset, scripts):
     other = "run_qwen2_5_vl_7b_fsdp.sh"
     (scripts / "7b" / SEVEN).rename(scripts / "7b" / other)
@@ -156,7 +167,12 @@ def test_scripts_that_nothing_leads_to_are_counted(scripts, capsys):
 
 def test_every_rule_of_a_page_has_a_case():
     rules = {rule.name for rule in all_rules().values() if rule.scope == "page"}
-    found = [*(case["finding"] for case in CASES["mistake"]), *MOVED.values(), "page-script-name:"]
+    found = [
+        *(case["finding"] for case in CASES["mistake"]),
+        *MOVED.values(),
+        "page-script-name:",
+        "page-name-of-model:",
+    ]
     assert {finding.partition(":")[0] for finding in found} == rules
 
 

@@ -427,15 +427,45 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
     Good: 2 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
     """
     for row in reading.rows:
-        # A script that is not read, such as one at another commit, may train another model.
-        unread = reading.context.scripts is not None and not row.link.read
-        for part, said, named in _both(reading, row):
+        for part, said, named in _differing(reading, row):
             cell = row.cells[HEADER_OF[part]]
-            reported = reading.contradicts(cell) or (unread and part == "model")
-            if not reported and not _agrees(reading, row, part, said, named):
+            if part != "model" and not reading.contradicts(cell):
                 message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
                 fix = f"Fix the row, or the name {shown(row.link.script, 120)}."
                 yield reading.mistake(cell, message, fix)
+
+
+@rule("warning")
+def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
+    """A script is named after the model of its row.
+
+    A reader who looks for a model by name does not find it.
+
+    Bad: Qwen2.5-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
+    Good: Qwen2-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
+    """
+    found = [
+        (row, both)
+        for row in reading.rows
+        for both in _differing(reading, row)
+        if both[0] == "model" and not _is_of_its_script(reading, row, both[2])
+    ]
+    for row, (_, said, named) in found[:1]:
+        lines = ", ".join(str(other.cells["Link"].line) for other, _ in found[1:])
+        message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
+        message += f"; they differ also in line {lines}" if lines else ""
+        fix = "Name each after the model that it trains, or fix the row."
+        yield reading.mistake(row.cells["Link"], message, fix)
+
+
+def _is_of_its_script(reading: Reading, row: ReadRow, named: str) -> bool:
+    """Whether a name says what its script trains, or that is not known: another commit's may."""
+    trained = reading.trained.get(row.link.read or "", "").lower().rpartition("/")[2]
+    return _says_more(trained, named) if trained else reading.context.scripts is not None
+
+
+def _differing(reading: Reading, row: ReadRow) -> Iterator[tuple[str, str, str]]:
+    return (both for both in _both(reading, row) if not _agrees(reading, row, *both))
 
 
 def confirmed_by_name(reading: Reading, row: ReadRow) -> frozenset[str]:
