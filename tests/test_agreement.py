@@ -42,6 +42,7 @@ def findings(
     trials: Sequence[tuple[int, bool]] = (),
     text: str | None = None,
     memory_gb: float = 80,
+    named: dict[str, bool] | None = None,
 ) -> list[Finding]:
     """What one rule finds in the sound pair with these changes; `-` leaves a setting out."""
     cells = ROW | (row or {})
@@ -60,6 +61,7 @@ def findings(
         tuple(Trial(*trial) for trial in trials),
         names,
         facts,
+        named or {},
         device_memory_gb=memory_gb,
     )
     return list(all_rules()[rule].findings(pair))

@@ -61,7 +61,7 @@ def _unchecked(unread: int, reading: Reading, texts: Texts) -> Iterator[str]:
     lines = [str(line) for line, script in scripts.items() if not (script and script.training)]
     if lines:
         rows = f"Not compared: {len(lines)} of {len(scripts)} rows (line {', '.join(lines)})"
-        yield f"{rows}, whose script is not there, starts no training or several that differ."
+        yield f"{rows}: no one script is linked, or it starts no training or several that differ."
 
 
 def audit(reading: Reading, texts: Texts) -> Audit:

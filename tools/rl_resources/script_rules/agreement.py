@@ -95,6 +95,7 @@ def _plain(name: str) -> str:
     return words.removeprefix("meta-").removesuffix("-hf")
 
 
+_WHOLE_NODE = 8
 _ALWAYS_STATED = (
     *("activation-checkpointing", "parameter-offload", "optimizer-offload", "sequence-packing"),
     "dynamic-batch",
@@ -201,7 +202,8 @@ def _wrong_count(pair: Pair, run: Run, gpus: int) -> tuple[Setting, str]:
     if not run.nodes.known:
         return run.gpu_counts[0], ""
     nodes, each = run.nodes.number or 1, run.gpus_per_node.number or 1
-    if gpus == each * (wanted := pair.number("nodes") or 1):
+    whole = gpus // each if each >= _WHOLE_NODE and gpus % each == 0 else 1
+    if gpus == each * (wanted := pair.number("nodes") or whole):
         return run.nodes, str(wanted)
     return run.gpus_per_node, str(gpus // nodes) if gpus % nodes == 0 else ""
 

@@ -99,6 +99,8 @@ REMOVED: Mapping[str, str] = {
     ),
     "actor_rollout_ref.ref.megatron.grad_offload": "Remove it: a reference has no gradients.",
     "critic.megatron.grad_offload": "Remove it: `param_offload` releases the gradients as well.",
+    "critic.model.fsdp_config.param_offload": "Write `critic.fsdp.param_offload`.",
+    "critic.model.fsdp_config.optimizer_offload": "Write `critic.fsdp.optimizer_offload`.",
     "trainer.val_generations_to_log_to_wandb": "Write `trainer.log_val_generations`.",
 }
 
@@ -184,7 +186,8 @@ def total_micro_batch_size(target: ScriptText) -> Iterator[Mistake]:
         _Use(total.place, total.key, message, fix)
         for launch, composition in target.composed
         for total, each, dynamic in micro_batches(Run(launch, composition))
-        if total.place and total.number is not None and each.value is None and dynamic.flag is False
+        if total.place and total.number is not None and dynamic.flag is False
+        if each.value is None or is_inherited(each, total)
     )
     yield from _reported(target, uses)
 
@@ -198,8 +201,15 @@ def micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
     if run.uses_reference:
         own = f"{REFERENCE}.log_prob_use_dynamic_bsz"
         keys[f"{REFERENCE}.log_prob_micro_batch_size"] = own
+    if run.estimator.text == "gae":
+        keys["critic.ppo_micro_batch_size"] = "critic.use_dynamic_bsz"
     for key, dynamic in keys.items():
         yield run.setting(key), run.setting(f"{key}_per_gpu"), run.setting(dynamic)
+
+
+def is_inherited(each: Setting, total: Setting) -> bool:
+    """Whether a size per GPU is the total, which the configuration takes for it: the critic's."""
+    return not each.place and each.value == total.value
 
 
 @rule("warning")

@@ -19,7 +19,7 @@ from rl_resources.script.backends import ACTOR, ENGINES, ROLLOUT, Engine
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.agreement import likeness, model_in_path
-from rl_resources.script_rules.releases import micro_batches
+from rl_resources.script_rules.releases import is_inherited, micro_batches
 from rl_resources.script_rules.target import Pair, in_words, run_rule
 
 
@@ -329,11 +329,13 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
     dynamic batches neither is read.
     """
-    for total, each, _ in micro_batches(run) if run.dynamic_batch.flag is False else ():
-        if total.number is not None and each.number is not None:
+    for total, each, dynamic in micro_batches(run):
+        if dynamic.flag is not False:
+            continue
+        if total.number is not None and each.number is not None and not is_inherited(each, total):
             message = f"both `{total.key}` and `{each.key}` are set"
             yield Mistake(*pair.place_of(total), message, f"Leave out `{total.key}`.")
         elif total.value is None and each.value is None:
-            off = f"`{run.dynamic_batch.key}` is off"
+            off = f"`{dynamic.key}` is off"
             message = f"neither `{each.key}` nor its total is set, and {off}"
             yield Mistake(*pair.place_of(each), message, f"Set `{each.key}`.")
