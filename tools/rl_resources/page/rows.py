@@ -410,7 +410,7 @@ def _resource(text: str, context: Context, confirmed: str) -> tuple[int | None, 
 
 def _max_batch(text: str) -> tuple[int | Problem | None, str]:
     """The number of prompts, `None` where it is unknown, and the status that may follow it."""
-    match = _MAX_BATCH.fullmatch(text.strip("-\u2013\u2014"))
+    match = _MAX_BATCH.fullmatch("" if text in ("-", "\u2013", "\u2014") else text)
     if match is not None:
         return int(match[1]) if match[1] else None, match[2] or "reported"
     message = f"`{shown(text)}` is not a number of prompts"

@@ -103,6 +103,7 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _MODULE_FOLLOWS = re.compile(r"-[A-Za-z]*m|--module")
 STARTS = re.compile(r"(?:.*/)?(?:python[0-9.]*|torchrun|accelerate|deepspeed)")
 _STARTED_BY_MODULE = frozenset({"torch.distributed.run", "torch.distributed.launch", "debugpy"})
+_MOST_OPTIONS = 60
 _SAYS = frozenset({"echo", "printf"})
 _PACKAGES = ("verl", "recipe")
 _NOTHING = re.compile(r"(?:[\s\\]|#.*+)*+")
@@ -178,7 +179,8 @@ def launches(script: Script) -> tuple[Launch, ...]:
     """The programs with overrides that the script starts, or may start; with what they lost."""
     found: list[Launch] = []
     for command in script.commands:
-        if found and command.words and _is_lost(script, command.words[0]):
+        first = command.words[0] if command.words else None
+        if found and first and first.raw.strip('"') != "$@" and _is_lost(script, first):
             found[-1].add(script, command.words)
         found += _launches(script, command)
     return tuple(found)
@@ -216,20 +218,20 @@ def program(words: Sequence[Word]) -> Program | None:
         if _MODULE_FOLLOWS.fullmatch(texts[at - 1]) and _MODULE.fullmatch(text):
             if text not in _STARTED_BY_MODULE:
                 return Program(text, at)
-        elif TRAINER.fullmatch(text) and _only_options([word.raw for word in words[:at]], texts):
+        elif TRAINER.fullmatch(text) and _only_options(words, at):
             return Program(text, at, without_m=True)
         elif text.endswith(".py") and "=" not in text:
             return Program(_module_of(text), at)
     return None
 
 
-def _only_options(raw: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether words end in the start of Python, its options and their values."""
-    for at in range(len(raw) - 1, -1, -1):
-        if STARTS.fullmatch(texts[at]):
+def _only_options(words: Sequence[Word], end: int) -> bool:
+    """Whether words up to `end` end in the start of Python, its options and their values."""
+    for at in range(end - 1, max(end - _MOST_OPTIONS, 0) - 1, -1):
+        if STARTS.fullmatch(words[at].text or ""):
             return True
-        is_value = raw[at - 1].startswith("-") or texts[at] == "launch"
-        if not (raw[at].startswith("-") or is_value):
+        is_value = words[at - 1].raw.startswith("-") or words[at].text == "launch"
+        if not (words[at].raw.startswith("-") or is_value):
             return False
     return False
 

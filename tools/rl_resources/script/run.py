@@ -69,7 +69,7 @@ class Run(Settings):
         nested = self.setting(f"{MODEL}.lora.rank")
         plain = self.setting(f"{MODEL}.lora_rank")
         found = nested if nested.number or (plain.number == 0 and nested.place) else plain
-        if self.knows_backend and plain.known and nested.known:
+        if self.train_backend.text in BACKENDS and plain.known and nested.known:
             found = nested if self.trains_with_megatron else plain
         adapter = self.setting(f"{MODEL}.lora_adapter_path")
         unsure = adapter.value is not None and not self.composition.problem
@@ -209,10 +209,12 @@ class Run(Settings):
 
     @cached_property
     def _known_backend(self) -> Backend | None:
-        keys = {item.key.removeprefix(f"{ACTOR}.") for item in self.launch.overrides}
+        """That of its name, or else the only one with settings in the script."""
+        keys = (item.key.removeprefix(f"{ACTOR}.") for item in self.launch.overrides)
         sections = {key.partition(".")[0] for key in keys}
-        by_section = (known for known in BACKENDS.values() if known.section in sections)
-        return BACKENDS.get(self.train_backend.text or "") or next(by_section, None)
+        found = {it.section: it for it in reversed([*BACKENDS.values()]) if it.section in sections}
+        only = next(iter(found.values())) if len(found) == 1 else None
+        return BACKENDS.get(self.train_backend.text or "", only)
 
     @property
     def sequence_parallel_size(self) -> Setting:

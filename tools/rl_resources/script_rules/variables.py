@@ -74,13 +74,14 @@ def _undefined(target: ScriptText, reference: Reference) -> str:
         return ""
     if _SHARED.fullmatch(name) or _is_indirect(target) or _is_tested(target, name):
         return ""
-    own = [item.place for item in target.script.assignments if item.name == name]
+    stops = reference.reach == "always" and target.sets("nounset", reference.place)
+    assigned = (item for item in target.script.assignments if item.name == name)
+    own = [item.place for item in assigned if not (stops and item.reach == "never")]
     if own:
         below = min(own) > reference.place and not name.isupper()
         return f"Move line {min(own).line} above the line that reads it." if below else ""
     if meant := _similar(target, name):
         return f"Did you mean `{meant}`?"
-    stops = reference.reach == "always" and target.sets("nounset", reference.place)
     if name.isupper() and not (target.ours and stops):
         return ""
     return f"Set it, or give a default: `${{{name}:-…}}`."

@@ -163,7 +163,7 @@ Standing = Literal["script", "default", "absent", "unknown"]
 _APPLIES: Mapping[str, Callable[[Run], bool]] = {
     "": lambda run: True,
     "megatron": lambda run: run.trains_with_megatron is True,
-    "not megatron": lambda run: run.knows_backend and not run.trains_with_megatron,
+    "not megatron": lambda run: run.trains_with_megatron is False,
     "reference": lambda run: run.uses_reference is not False,
     "lora": lambda run: run.lora_rank.number != 0,
     "dynamic": lambda run: run.dynamic_batch.flag is True,

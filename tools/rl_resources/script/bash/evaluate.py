@@ -41,8 +41,10 @@ _OPTIONS = {"a": "allexport", "e": "errexit", "u": "nounset", "x": "xtrace"}
 
 
 _SHELL = re.compile(r"(?:.*/)?(?:ba|z)?sh")
-_QUOTED = re.compile(r"([\"'])(.*)\1", re.S)
-_PATTERN = re.compile(r"[*?\[$]")
+_QUOTED = re.compile(r"'([^']*)'|\"((?:[^'\"\\]|\\\n)*)\"")
+"""A text that another shell reads as it is written, but for variables."""
+_PATTERN = re.compile(r"[*?\[$(~]")
+_PLAIN = re.compile(r"([\"']?)([\w./:@%+=,-]*)\1")
 _COMPARISONS: Mapping[str, Callable[[str, str], bool]] = {
     "=": operator.eq,
     "==": operator.eq,
@@ -63,8 +65,8 @@ def _with_default(content: Content, other: Content) -> Content:
     if content is None or content == other:
         return content
     if isinstance(content, tuple):
-        same = elements_of(other)
-        return tuple(it if it in same else as_default(it) for it in content)
+        same = {id(value) for value in elements_of(other)}
+        return tuple(it if id(it) in same else as_default(it) for it in content)
     return as_default(content)
 
 
@@ -92,6 +94,7 @@ class Evaluator(Expander):
         self.assignments: list[Assignment] = []
         self.options: list[Option] = []
         self.functions: list[Node] = []
+        self.noted: Node = {}
 
     @contextmanager
     def within(self, **changes: object) -> Iterator[None]:
@@ -184,9 +187,9 @@ class Evaluator(Expander):
         choices: list[Choice] = []
         for item in node.get("Items", ()):
             patterns = [self.raw(pattern) for pattern in item["Patterns"]]
-            plain = [re.sub(r"\A([\"'])(.*)\1\Z", r"\2", pattern) for pattern in patterns]
+            plain = [match[2] for it in patterns if (match := _PLAIN.fullmatch(it))]
             holds: bool | None = "*" in patterns or value.text in plain
-            if not holds and (value.text is None or any(map(_PATTERN.search, patterns))):
+            if not holds and (value.text is None or len(plain) < len(patterns)):
                 holds = None
             choices.append(Choice(holds, not value.default, item.get("Stmts", ())))
         self._choose(choices, state)
@@ -197,6 +200,9 @@ class Evaluator(Expander):
         every = [state.copy()]
         is_open = is_sure = True
         for holds, sure, statements in choices:
+            self.steps -= 1 + len(state.variables) // 20
+            if self.steps <= 0:
+                return
             branch = state.copy()
             every.append(branch)
             is_sure &= sure
@@ -227,7 +233,7 @@ class Evaluator(Expander):
         command = condition[0].get("Cmd", {}) if len(condition) == 1 else {}
         values: list[Value] = []
         sign, noted = "", len(self.references)
-        if command.get("Type") == "CallExpr" and (words := self.commands[-1].words):
+        if command and command is self.noted and (words := self.commands[-1].words):
             texts = [word.text for word in words]
             if texts[0] == "test" or (texts[0], texts[-1]) == ("[", "]"):
                 values = [word.value for word in words[1 : None if texts[0] == "test" else -1]]
@@ -239,6 +245,8 @@ class Evaluator(Expander):
             if not sides or _PATTERN.search(self.raw(sides[-1])):
                 sign = ""
         del self.references[noted:]
+        if "nocasematch" in self.source.text:
+            values = []
         holds = _compared(sign, [value.text for value in values]) if condition else True
         if holds is not None and condition and condition[0].get("Negated"):
             holds = not holds
@@ -289,21 +297,28 @@ class Evaluator(Expander):
             shell, option = words[at - 2].text or "", words[at - 1].text or ""
             quoted = _QUOTED.fullmatch(word.raw) if _SHELL.fullmatch(shell) else None
             if quoted and re.fullmatch(r"-\w*c", option):
-                known = state.copy() if quoted[1] == '"' else State()
-                self._text(word.site.offset + 1, quoted[2], known)
+                self._text(word.site.offset + 1, quoted[1] or quoted[2] or "", state)
         name = words[0].text if words else None
         if name == "exit":
             state.ended = True
-        elif name == "set":
+        elif name == "set" and self.here.reach != "never":
             self._set(words[1:])
         elif name in _CHANGES_NAMES:
             self._lose(node, state)
+        for function in self.functions if name else ():
+            if function["Name"]["Value"] == name and self.steps > 0:
+                self.steps -= 20
+                self._lose(function, state)
 
     def _text(self, at: int, text: str, state: State) -> None:
-        """Follow a text in quotes that another shell runs; its places are those of the script."""
+        """Follow a text that another shell runs, which has none of the variables for sure."""
         self.steps -= 200  # parsing takes so long
-        before = re.sub(r"\S", " ", self.source.text[:at])
-        self.run(parse(before + text.replace('\\"', '""')).statements, state)
+        before, noted = re.sub(r"\S", " ", self.source.text[:at]), len(self.options)
+        other = State()
+        for name in state.variables:
+            other.lose(name, self.source.place(at))
+        self.run(parse(before + text).statements, other)
+        del self.options[noted:]
 
     def _declaration(self, node: Node, statement: Node, state: State) -> None:
         """`export`, `declare`, `local` or `readonly` with its names."""
@@ -335,6 +350,7 @@ class Evaluator(Expander):
             end=self.source.place(end),
         )
         self.commands.append(found)
+        self.noted = node
 
     def _set(self, arguments: Sequence[Word]) -> None:
         rest = list(arguments)

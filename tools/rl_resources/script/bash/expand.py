@@ -274,9 +274,9 @@ class Expander:
         if operator.lstrip(":") in ("-", "+", "="):
             found = self._conditional(node, value, state, mode)
             if "=" in operator:
-                state.variables[node["Param"]["Value"]] = joined(
-                    item.part for item in found if item
-                )
+                space = literal(" ", self.place(node))
+                parts = (item.part if item else space for item in found)
+                state.variables[node["Param"]["Value"]] = joined(parts)
             return found
         return [self._missing(node, mode)] if operator else self._shown(node, value, mode)
 
