@@ -222,11 +222,9 @@ def _in_part(
 ) -> Iterator[MissingDollar]:
     """Names of variables as words."""
     text, default = part.text or "", shipped(target.framework).default(override.key)
-    # Ray expands these itself, and a shell on another machine may
-    is_remote = ".env_vars." in override.key or _REMOTE.search(target.text)
     for match in _QUOTED.finditer(text):
         name = match["plain"] or match["braced"]
-        if name in names or (name in _LOGIN and not is_remote):
+        if name in names or (name in _LOGIN and not _is_expanded(target, override)):
             message = f"`{match[0]}` is in single quotes: the program gets this text, not the value"
             fix = "Write the value in double quotes."
             yield MissingDollar(name, target.place_in(part, match.start()), message, fix)
@@ -244,6 +242,11 @@ def _in_part(
             message = f"`{word}` lacks its `$`: `{override.key}` gets the name of the variable"
             place = target.place_in(part, match.start())
             yield MissingDollar(name, place, message, f"Write `${{{name}}}`.")
+
+
+def _is_expanded(target: ScriptText, override: Override) -> bool:
+    """Whether Ray expands a name in quotes, or perhaps a shell on another machine."""
+    return ".env_vars." in override.key or _REMOTE.search(target.text) is not None
 
 
 def _is_alone(override: Override, part: Part, match: re.Match[str]) -> bool:
