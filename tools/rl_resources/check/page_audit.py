@@ -60,7 +60,8 @@ def _unchecked(unread: int, reading: Reading, texts: Texts) -> Iterator[str]:
     scripts = {row.cells["Link"].line: texts.get(row.link.read or "") for row in reading.rows}
     lines = [str(line) for line, script in scripts.items() if not (script and script.training)]
     if lines:
-        rows = f"Not compared: {len(lines)} of {len(scripts)} rows (line {', '.join(lines)})"
+        where = f"line{'s'[: len(lines) > 1]} {', '.join(lines)}"
+        rows = f"Not compared: {len(lines)} of {len(scripts)} rows ({where})"
         yield f"{rows}: no one script is linked, or it starts no training or several that differ."
 
 

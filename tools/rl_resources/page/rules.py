@@ -453,7 +453,7 @@ def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
     for row, (_, said, named) in found[:1]:
         lines = ", ".join(str(other.cells["Link"].line) for other, _ in found[1:])
         message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
-        message += f"; they differ also in line {lines}" if lines else ""
+        message += f"; they differ also in line{'s'[: len(found) > 2]} {lines}" if lines else ""
         fix = "Name each after the model that it trains, or fix the row."
         yield reading.mistake(row.cells["Link"], message, fix)
 

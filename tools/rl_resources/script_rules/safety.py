@@ -52,12 +52,11 @@ _UNSET = re.compile(r"\$\{?([A-Za-z_]\w*)\}?/\*?$")
 """All of a folder, or of `/` where nothing sets the variable."""
 _SUDO = re.compile(r"sudo(?:\s+-\S+)*\s+")
 _DELETES = re.compile(r"rm\b.*\s(?:-\w*[rR]|--rec)|find\b.*\s-delete\b", re.S)
-_ENDS_EACH = re.compile(
-    r"(?:ps|pgrep|nvidia-smi)\b.*\b(?:ray|python3?|verl|vllm|sglang)\b.*\|\s*(?:sudo\s+)?xargs\b.*\bkill\b"
-)
+_GENERIC = r"\b(?:ray|python3?|vllm|sglang)\b"
+_LISTS = re.compile(r"\b(?:ps|pgrep|nvidia-smi)\b(?!\s+(?:-P|--ppid))")
 _ENDS = re.compile(
     r"killall\b|pkill\b(?!.*\s-P)|fuser\s+-\w*k\w*\s+/dev/nvidia"
-    r"|kill\b.*(?:\$\(|`)\s*(?:ps|pgrep|pidof|nvidia-smi)\b.*\b(?:ray|python3?|verl|vllm|sglang)\b"
+    rf"|kill\b(?!.*(?:-P|--ppid)).*(?:\$\(|`)\s*(?:ps|pgrep|pidof|nvidia-smi)\b.*{_GENERIC}"
     r"|docker\s+(?:rm|kill|stop)\b.*docker\s+ps\b",
     re.S,
 )
@@ -203,8 +202,9 @@ def _destructive(target: ScriptText) -> Iterator[Part]:
         part, raw = (command.place.offset, command.end.offset), _SUDO.sub("", command.raw, count=1)
         paths = [word.value.shown for word in command.words[1:] if not word.raw.endswith('/*"')]
         unset = any((name := _UNSET.match(path)) and name[1] not in found for path in paths)
-        line = target.script.lines[command.place.line - 1]
-        if _ENDS.match(raw) or (raw.startswith("xargs") and _ENDS_EACH.search(line)):
+        before = target.script.lines[command.place.line - 1][: command.place.column - 1]
+        each = re.match(r"xargs\b.*\bkill\b", raw) and _LISTS.search(before)
+        if _ENDS.match(raw) or (each and re.search(_GENERIC, before)):
             yield *part, "ends every such program on the machine, also those of other runs"
         elif _DELETES.match(raw) and (unset or any(map(_KEPT.match, paths))):
             yield *part, "deletes what lies outside of the working directory"

@@ -111,7 +111,7 @@ def _is_tested(target: ScriptText, name: str) -> bool:
 def _similar(target: ScriptText, name: str) -> str:
     """An assigned name that differs by one slip of the fingers, or by its case."""
     names = sorted(target.script.names) if len(name) > 3 else []
-    same = [known for known in names if known.lower() == name.lower()]
+    same = [known for known in names if known.lower() == name.lower() and known != name]
     slips = [known for known in names if len(known) > 3 and is_slip(known, name)]
     return next(iter(same + slips), "")
 

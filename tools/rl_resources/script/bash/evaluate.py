@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -31,8 +32,9 @@ from rl_resources.script.bash.script import (
 )
 
 _ASSIGNED = re.compile(
-    r"(?<![\w.])([A-Za-z_]\w*)(?:\[[^\]]*\])? ?(?:\+\+|--|[-+*/%&|^<>]{0,2}=(?!=))"
+    r"(?<![\w.])([A-Za-z_]\w*)(?:\[[^\]]*\])? ?(?:\+\+|--|[-+*/%&|^<>:]{0,2}=(?!=))"
 )
+_APPENDED = re.compile(r"(?<![\w.])[A-Za-z_]\w*\+=(?=\()")
 _NAMED = re.compile(
     r"\bfor\s+(\w+)|\b(?:read|mapfile|readarray|getopts|unset|local|printf -v)\s([^;|&<>()\n]*)"
 )
@@ -79,10 +81,11 @@ def _compared(sign: str, texts: Sequence[str | None]) -> bool | None:
     return bool(texts[0]) == (sign == "-n") if len(texts) == 1 and sign in ("-n", "-z") else None
 
 
-def changed_names(text: str) -> set[str]:
+@lru_cache(maxsize=512)
+def changed_names(text: str) -> frozenset[str]:
     """The variables that a text may change, if it is run, and perhaps some more."""
     named = " ".join(chain.from_iterable(_NAMED.findall(text)))
-    return {*_ASSIGNED.findall(text), *re.findall(r"[A-Za-z_]\w*", named)}
+    return frozenset([*_ASSIGNED.findall(text), *re.findall(r"[A-Za-z_]\w*", named)])
 
 
 class Evaluator(Expander):
@@ -94,6 +97,7 @@ class Evaluator(Expander):
         self.assignments: list[Assignment] = []
         self.options: list[Option] = []
         self.functions: list[Node] = []
+        self.bodies: dict[str, str] = {}
         self.noted: Node = {}
 
     @contextmanager
@@ -152,6 +156,9 @@ class Evaluator(Expander):
                 self.run(node.get("Stmts", ()), state.copy())
             case "FuncDecl":
                 self.functions.append(node)
+                name, body = node["Name"]["Value"], self.raw(node)
+                before = self.bodies.get(name, "")
+                self.bodies[name] = before if body in before else f"{before}\n{body}"
                 self._lose(node, state)
             case "CaseClause" if all(item["Op"] == ";;" for item in node.get("Items", ())):
                 self._case(node, state)
@@ -189,7 +196,8 @@ class Evaluator(Expander):
             patterns = [self.raw(pattern) for pattern in item["Patterns"]]
             plain = [match[2] for it in patterns if (match := _PLAIN.fullmatch(it))]
             holds: bool | None = "*" in patterns or value.text in plain
-            if not holds and (value.text is None or len(plain) < len(patterns)):
+            unclear = value.text is None or "nocasematch" in self.source.text
+            if "*" not in patterns and (unclear or (not holds and len(plain) < len(patterns))):
                 holds = None
             choices.append(Choice(holds, not value.default, item.get("Stmts", ())))
         self._choose(choices, state)
@@ -217,6 +225,9 @@ class Evaluator(Expander):
         if is_open:
             possible.append(state.copy())
         for branch in possible[1:]:
+            self.steps -= len(possible[0].variables) // 20
+            if self.steps <= 0:
+                return
             possible[0].meet(branch)
         state.variables, state.ended = dict(possible[0].variables), possible[0].ended
         for branch in every if not is_sure else ():
@@ -245,7 +256,8 @@ class Evaluator(Expander):
             if not sides or _PATTERN.search(self.raw(sides[-1])):
                 sign = ""
         del self.references[noted:]
-        if "nocasematch" in self.source.text:
+        background = condition and condition[0].get("Background")
+        if background or "nocasematch" in self.source.text:
             values = []
         holds = _compared(sign, [value.text for value in values]) if condition else True
         if holds is not None and condition and condition[0].get("Negated"):
@@ -259,14 +271,28 @@ class Evaluator(Expander):
 
     def _lose(self, node: Node, state: State) -> None:
         """What a node assigns is unknown; of an array to which it only appends, what it appends."""
-        raw = self.raw(node)
-        for name in sorted(changed_names(raw)):
+        text = self._with_functions(self.raw(node))
+        self.steps -= len(text) // 200
+        changed = changed_names(text)
+        kept = changed - changed_names(_APPENDED.sub("", text))
+        for name in sorted(changed):
             before = state.variables.get(name)
             state.lose(name, self.place(node))
             if isinstance(before, tuple):
-                others = changed_names(raw.replace(f"{name}+=(", ""))
-                known = () if name in others else before
+                known = before if name in kept else ()
                 state.variables[name] = (*known, *elements_of(state.variables[name]))
+
+    def _with_functions(self, text: str) -> str:
+        """A text with those of the functions that it may call."""
+        names: set[str] = set()
+        new, whole = {*re.findall(r"[\w-]+", text)} & self.bodies.keys(), text
+        while new and self.steps > 0:
+            self.steps -= 1
+            names |= new
+            called = "\n".join(self.bodies[name] for name in sorted(new))
+            new = {*re.findall(r"[\w-]+", called)} & self.bodies.keys() - names
+            whole += f"\n{called}"
+        return whole
 
     def _inside(self, node: Node, state: State) -> None:
         """Note all statements, words and sums below a node."""
@@ -296,7 +322,8 @@ class Evaluator(Expander):
         for at, word in enumerate(words[2:], 2):
             shell, option = words[at - 2].text or "", words[at - 1].text or ""
             quoted = _QUOTED.fullmatch(word.raw) if _SHELL.fullmatch(shell) else None
-            if quoted and re.fullmatch(r"-\w*c", option):
+            read = set(re.findall(r"\$\{?(\w+)", quoted[2] or "")) if quoted else set()
+            if quoted and re.fullmatch(r"-\w*c", option) and not read & changed_names(word.raw):
                 self._text(word.site.offset + 1, quoted[1] or quoted[2] or "", state)
         name = words[0].text if words else None
         if name == "exit":
@@ -305,17 +332,18 @@ class Evaluator(Expander):
             self._set(words[1:])
         elif name in _CHANGES_NAMES:
             self._lose(node, state)
-        for function in self.functions if name else ():
-            if function["Name"]["Value"] == name and self.steps > 0:
-                self.steps -= 20
-                self._lose(function, state)
+        elif name in self.bodies:
+            self._lose(node, state)
+            for word in words[1:]:  # may be the name of what it sets
+                if word.text in state.variables:
+                    state.lose(str(word.text), word.place)
 
     def _text(self, at: int, text: str, state: State) -> None:
         """Follow a text that another shell runs, which has none of the variables for sure."""
         self.steps -= 200  # parsing takes so long
         before, noted = re.sub(r"\S", " ", self.source.text[:at]), len(self.options)
         other = State()
-        for name in state.variables:
+        for name in (*state.variables, *"123456789"):
             other.lose(name, self.source.place(at))
         self.run(parse(before + text).statements, other)
         del self.options[noted:]

@@ -34,7 +34,7 @@ class Tree(NamedTuple):
 
 
 DEEPEST_NESTING = 200
-LONGEST_CHAIN = 1000
+LONGEST_CHAIN = 500
 _TOO_DEEP = Tree(problems=[(0, "this is nested too deeply")])
 
 
@@ -53,8 +53,9 @@ def ask(text: str) -> Future[Tree]:
 
 
 def nests_too_deeply(text: str) -> bool:
-    """Whether brackets or `&&` nest so deeply that parsers take the square of it in time."""
-    if text.count("&&") + text.count("||") > LONGEST_CHAIN:
+    """Whether brackets, or commands in a chain, are too many: parsers take the square in time."""
+    lines = re.split(r"(?<![|&\\])\n", re.sub(r"^[ \t]*#.*$", "", text, flags=re.M))
+    if max(line.count("&&") + line.count("|") for line in lines) > LONGEST_CHAIN:
         return True
     depths = accumulate(1 if one in "({" else -1 for one in re.findall(r"[(){}]", text))
     return max(depths, default=0) > DEEPEST_NESTING
