@@ -104,6 +104,7 @@ _MODULE_FOLLOWS = re.compile(r"-[A-Za-z]*m|--module")
 STARTS = re.compile(r"(?:.*/)?(?:python[0-9.]*|torchrun|accelerate|deepspeed)")
 _STARTED_BY_MODULE = frozenset({"torch.distributed.run", "torch.distributed.launch", "debugpy"})
 _MOST_OPTIONS = 60
+"""Of Python, before its module: more words than anybody writes."""
 _SAYS = frozenset({"echo", "printf"})
 _PACKAGES = ("verl", "recipe")
 _NOTHING = re.compile(r"(?:[\s\\]|#.*+)*+")

@@ -96,6 +96,7 @@ def _plain(name: str) -> str:
 
 
 _WHOLE_NODE = 8
+"""GPUs of a machine that can have no more, so that a run with more needs more machines."""
 _ALWAYS_STATED = (
     *("activation-checkpointing", "parameter-offload", "optimizer-offload", "sequence-packing"),
     "dynamic-batch",

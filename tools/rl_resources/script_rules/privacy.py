@@ -43,7 +43,7 @@ _OF_ITS_AUTHOR = re.compile(r"(?:https?|all|ftp)_proxy|WANDB_ENTITY", re.IGNOREC
 
 @rule("warning")
 def private_path(target: ScriptText) -> Iterator[Mistake]:
-    """A script names no path and no host that only its author has.
+    """A script names no path, host, proxy or account that only its author has.
 
     Nobody else has `/home/ann` or `/mnt/team`; the run stops, or trains on other data. It waits for
     a machine that it cannot reach.

@@ -171,7 +171,8 @@ def total_micro_batch_size(target: ScriptText) -> Iterator[Mistake]:
     """Micro batch sizes are given per GPU.
 
     verl composes the total sizes still, but its workers assert since 0.8.0 that the sizes per
-    GPU are set: such a run stops before its first step.
+    GPU are set: such a run stops before its first step. Of a critic the total is taken for the
+    size per GPU as well, and since 0.6.0 a run with both stops.
 
     Bad: `python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.ppo_micro_batch_size=16`
     Good: `python3 -m verl.trainer.main_ppo
@@ -181,9 +182,12 @@ def total_micro_batch_size(target: ScriptText) -> Iterator[Mistake]:
     """
     # verl/workers/engine_workers.py `ActorRolloutRefWorker.init_model`; before it an alternative
     message = f"{target.framework} 0.8.0 and later reject the total {{}} without the size per GPU"
+    # verl/trainer/config/critic/critic.yaml; verl/workers/config/critic.py `CriticConfig`
+    taken = f"{target.framework} 0.6.0 and later take the total {{}} for the size per GPU as well"
+    taken = f"{taken}, and reject a run that sets both"
     fix = "Write each with `_per_gpu`: the total by the GPUs, times the sequence parallel size."
     uses = (
-        _Use(total.place, total.key, message, fix)
+        _Use(total.place, total.key, message if each.value is None else taken, fix)
         for launch, composition in target.composed
         for total, each, dynamic in micro_batches(Run(launch, composition))
         if total.place and total.number is not None and dynamic.flag is False

@@ -12,7 +12,7 @@ from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import Command, Source
-from rl_resources.script.launch import program
+from rl_resources.script.launch import TRAINER, program
 from rl_resources.script_rules.target import ScriptText
 from rl_resources.script_rules.variables import without_comments
 from rl_resources.text import shown
@@ -31,7 +31,6 @@ COMMANDS = frozenset(
 )
 _RAY = re.compile(r"ray (?:start|status|stop)\b")
 _PYTHON = re.compile(r"python3?|torchrun")
-_TRAINER = re.compile(r"(?<=\s)(?:verl|recipe)\.(?:\w+\.)+\w*(?:main|trainer)\w*")
 _BEFORE_MODULE = re.compile(r"--\w[\w-]*(?:=\w+)?|-[uBOsE]+|\d+")
 _OBEYED = re.compile(
     r"(?:BASH|DYLD|GIT|LD|PIP|UV)_\w+|PATH|ENV|IFS|PS[0-4]|PROMPT_COMMAND|\w*PAGER|EDITOR|VISUAL"
@@ -120,8 +119,8 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
             seen.add(place.line)
             message = f"`{shown(source.text[start:end].strip(), 80)}` {wrong}"
             fix = "Delete it; say in a comment what a reader has to prepare."
-            if module := re.search(_TRAINER, source.text[start:end]):
-                fix = f"Start `python3 -m {module[0]}` by itself; how, its readers know."
+            if module := next(filter(TRAINER.fullmatch, source.text[start:end].split()), ""):
+                fix = f"Start `python3 -m {module}` by itself; how, its readers know."
             yield target.mistake(place, message, fix)
 
 

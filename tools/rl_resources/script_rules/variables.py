@@ -245,7 +245,10 @@ def _in_part(
 
 
 def _is_expanded(target: ScriptText, override: Override) -> bool:
-    """Whether Ray expands a name in quotes, or perhaps a shell on another machine."""
+    """Whether Ray expands a name in quotes, or perhaps a shell on another machine.
+
+    Ray does so with `os.path.expandvars` in the variables of `env_vars`: ray-project/ray#36187.
+    """
     return ".env_vars." in override.key or _REMOTE.search(target.text) is not None
 
 

@@ -1,8 +1,8 @@
 """Follows a script statement by statement and notes what it does. Nothing is run.
 
 What depends on a condition is a branch that may be taken, unless it compares two texts of the
-script. Loops, functions and `(( … ))` are not followed: their commands may run, and what they
-assign is unknown afterwards.
+script; what a setting may then change is a default. Loops, functions and `(( … ))` are not
+followed: their commands may run, and what they assign is unknown afterwards.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ _NAMED = re.compile(
 )
 _CHANGES_NAMES = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "printf", "eval"})
 _OPTIONS = {"a": "allexport", "e": "errexit", "u": "nounset", "x": "xtrace"}
-
-
 _SHELL = re.compile(r"(?:.*/)?(?:ba|z)?sh")
 _QUOTED = re.compile(r"'([^']*)'|\"((?:[^'\"\\]|\\\n)*)\"")
 """A text that another shell reads as it is written, but for variables."""
