@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,13 @@ def test_hooks_call_commands_that_exist(capsys):
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
         assert capsys.readouterr().out.startswith(f"usage: {name} {command}")
+
+
+def test_packages_import_each_other_in_one_direction():
+    imported: dict[str, set[str]] = {}
+    for path in (ROOT / "tools" / "rl_resources").rglob("*.py"):
+        own, text = path.parts[len(ROOT.parts) + 2].removesuffix(".py"), _read(path)
+        names = re.findall(r"from rl_resources(?:\.| import )(\w+)", text)
+        imported.setdefault(own, set()).update({*names} - {own, "__init__"})
+    assert imported["cli"] > {"check", "contribute"}
+    TopologicalSorter(imported).prepare()  # raises `CycleError` with the circle

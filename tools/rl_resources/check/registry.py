@@ -16,7 +16,6 @@ from typing import NamedTuple
 from rl_resources.check import exemptions
 from rl_resources.dataset_rules import (
     cells,
-    compatibility,
     files,
     form,
     plausibility,
@@ -30,6 +29,7 @@ from rl_resources.rule import Rule, Scope, paragraphs
 from rl_resources.script_rules import (
     agreement,
     arguments,
+    compatibility,
     content,
     max_batch,
     privacy,

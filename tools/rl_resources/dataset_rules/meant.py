@@ -13,7 +13,6 @@ from csv import reader
 from functools import lru_cache
 
 from rl_resources.dataset_rules.broken import BrokenCell, vocabulary_of
-from rl_resources.dataset_rules.compatibility import TABLE as COMPATIBILITY
 from rl_resources.package import Field
 from rl_resources.schema.text_rules import as_seen, is_hidden, strange_characters
 from rl_resources.snapshot import Snapshot, Table
@@ -273,6 +272,6 @@ def _plain(word: str) -> str:
 
 def _renamed(snapshot: Snapshot, old: str) -> list[str]:
     """The records like a script that has generated rows, of those that have none."""
-    known = set(snapshot.tables[COMPATIBILITY].columns["script"])
+    known = set(snapshot.tables["compatibility"].columns["script"])
     free = [name for name in snapshot.keys("tuning") if name and name not in known]
     return difflib.get_close_matches(old, free, n=2, cutoff=LIKENESS) if old in known else []

@@ -18,8 +18,6 @@ from rl_resources.script_rules.target import ScriptText, script_texts
 from rl_resources.snapshot import Snapshot
 from rl_resources.text import shown
 
-TABLE = "compatibility"
-
 
 class StaleRow(NamedTuple):
     """A row with wrong lines: what it says, and what it would say today.
@@ -35,7 +33,7 @@ class StaleRow(NamedTuple):
 def stale_rows(snapshot: Snapshot) -> Iterator[StaleRow]:
     """The rows with wrong lines."""
     texts = {text.path.rpartition("/")[2]: text for text in script_texts(snapshot)}
-    for record in records(snapshot, TABLE, "script", "rejected"):
+    for record in records(snapshot, "compatibility", "script", "rejected"):
         name, said = record.text("script"), read_rejected(record.text("rejected"))
         today = [_today(texts[name], item) for item in said] if name in texts else said
         if today != said:
