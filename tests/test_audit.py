@@ -162,7 +162,7 @@ def test_scripts_that_nothing_leads_to_are_counted(scripts, capsys):
     page.write_text(PAGE, encoding="utf-8")
     (scripts / "run_other.sh").write_text("echo $undefined\n", encoding="utf-8")
     assert main(["import-page", str(page), "--scripts", str(scripts), "--check"]) == 0
-    assert "1 of the scripts were not read" in capsys.readouterr().err
+    assert "Not read, because no row leads to them: run_other.sh." in capsys.readouterr().err
 
 
 def test_every_rule_of_a_page_has_a_case():
@@ -185,6 +185,14 @@ def test_what_is_right_is_not_reported(dataset, scripts, case):
 def test_a_wrong_link_is_read_where_it_names_one_script(dataset, scripts, link, rules):
     page = _edited((LINK, link), ("2*H800", "4*H800"))
     assert sorted(_rules(dataset, scripts, page)) == rules
+
+
+@pytest.mark.parametrize("wrong", [f"`{SEVEN} <", f"/{SEVEN}>"])
+def test_of_two_scripts_the_one_with_the_facts_of_the_row_is_compared(dataset, scripts, wrong):
+    page = _edited((wrong, wrong.replace(SEVEN, LORA)))
+    assert _rules(dataset, scripts, page) == ["page-link-label"]
+    _change(scripts / "7b" / SEVEN, "PER_NODE:-2", "PER_NODE:-4")
+    assert sorted(_rules(dataset, scripts, page)) == ["gpus-agree", "page-link-label"]
 
 
 @each(CASES["models"], "model wrong")
@@ -301,7 +309,8 @@ def test_rows_that_no_script_is_read_of_are_said(scripts, capsys):
     page.write_text(PAGE.replace("/blob/main/", f"/blob/{'0' * 40}/"), encoding="utf-8")
     (scripts / "7b" / SEVEN).unlink()
     main(["import-page", str(page), "--scripts", str(scripts), "--check"])
-    assert "Not compared: 1 of 3 rows (line 32)" in capsys.readouterr().err
+    told = "Not compared: the row of line 32, because its script is not there."
+    assert told in capsys.readouterr().err
 
 
 def test_findings_are_the_output_in_other_formats(scripts, capsys):

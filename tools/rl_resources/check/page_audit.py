@@ -18,6 +18,7 @@ from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_
 from rl_resources.page.rules import confirmed_by_name
 from rl_resources.script_rules.target import Pair, Said, ScriptText
 from rl_resources.snapshot import ScriptFile, script_data
+from rl_resources.text import MOST_LISTED, shown
 
 LARGEST_PAGE_BYTES = 1 << 19
 """That of a thousand records."""
@@ -50,19 +51,20 @@ def import_page(
     return (
         csv_text(dataset, "tuning", found.records),
         list(found.findings),
-        [] if paths is None else [*_unchecked(len(paths) - len(texts), reading, texts)],
+        [] if paths is None else [*_unchecked(paths, reading, texts)],
     )
 
 
-def _unchecked(unread: int, reading: Reading, texts: Texts) -> Iterator[str]:
-    if unread:
-        yield f"{unread} of the scripts were not read: no row leads to them."
-    scripts = {row.cells["Link"].line: texts.get(row.link.read or "") for row in reading.rows}
-    lines = [str(line) for line, script in scripts.items() if not (script and script.training)]
-    if lines:
-        where = f"line{'s'[: len(lines) > 1]} {', '.join(lines)}"
-        rows = f"Not compared: {len(lines)} of {len(scripts)} rows ({where})"
-        yield f"{rows}: no one script is linked, or it starts no training or several that differ."
+def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator[str]:
+    if unread := [shown(path, 120) for path in paths if path not in texts]:
+        more = f" and {len(unread) - MOST_LISTED} more" if len(unread) > MOST_LISTED else ""
+        yield f"Not read, because no row leads to them: {', '.join(unread[:MOST_LISTED])}{more}."
+    for row in reading.rows:
+        script = texts.get(row.link.read or "")
+        if not (script and script.training):
+            why = "its link names two scripts" if row.link.ambiguous else "its script is not there"
+            why = "its script starts no training, or several that differ" if script else why
+            yield f"Not compared: the row of line {row.cells['Link'].line}, because {why}."
 
 
 def audit(reading: Reading, texts: Texts) -> Audit:

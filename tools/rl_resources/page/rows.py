@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -101,6 +101,7 @@ class Link:
     of scripts, or of the one whose name differs only in case or in `_` for `-`. They are `None`
     where there is none, or where the scripts are unknown. `missing` says that the first of its
     names is no script; of a URL with a commit, which may hold others, only where one is nearly so.
+    Where label and URL name two scripts, the row `confirms` the one that has its six facts.
     """
 
     script: str
@@ -109,15 +110,16 @@ class Link:
     folder: str | None
     file: str | None
     missing: bool
+    confirms: bool = False
 
     @property
     def ambiguous(self) -> bool:
-        """Whether label and URL name two scripts, so that nobody knows which one is meant.
+        """Whether label and URL name two scripts, and nobody knows which one is meant.
 
         Names that differ in case, or in `_` for `-`, are one.
         """
-        names = [plain_name(name) for name in (self.label, self.target) if name]
-        return len(set(names)) > 1
+        names = {plain_name(name) for name in (self.label, self.target) if name}
+        return len(names) > 1 and not self.confirms
 
     @property
     def read(self) -> str | None:
@@ -288,7 +290,7 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     context = Context(dataset, scripts, devices_of(dataset), _spellings(dataset))
     tables = tuple(table for table in page.tables if _is_of_runs(table))
     rows = [
-        _row(cells, link, context)
+        _confirmed(_row(cells, link, context), context)
         for table in tables
         for cells in cells_by_header(table)
         if (link := link_of(cells["Link"], scripts))
@@ -328,6 +330,20 @@ def _row(cells: Mapping[str, Cell], link: Link, context: Context) -> ReadRow:
     problems = {name: fact for name, fact in facts.items() if isinstance(fact, Problem)}
     record = {name: None if isinstance(fact, Problem) else fact for name, fact in facts.items()}
     return ReadRow(cells, link, record, problems)
+
+
+def _confirmed(row: ReadRow, context: Context) -> ReadRow:
+    """The row with the one of two scripts that its link names and that has its six facts."""
+    known = {PurePosixPath(path).name: path for path in context.scripts or ()}
+    both = (row.link.target, row.link.label) if row.link.ambiguous else ()
+    for name in (name for name in both if name in known):
+        link = replace(row.link, script=name, file=known[name], confirms=True)
+        found, parts = _row(row.cells, link, context), parsed(name)
+        models = context.meanings("model", parts.model) if parts else ()
+        said = [text_of(found.record, part).lower() for part in PARTS[1:]]
+        if parts and found.record["model"] in models and said == [*map(str, parts[1:])]:
+            return found
+    return row
 
 
 def _facts(text: Mapping[str, str], script: str, context: Context) -> dict[str, Value | Problem]:

@@ -149,11 +149,13 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
     alike = likeness(name, known) if name else None
     if name is None or alike not in {"variant", "other"}:
         return
-    if family_alone != (alike == "variant" and "/" not in pair.text("model")):
+    said = pair.text("model")
+    may_be_family = alike == "variant" and "/" not in said and not _VARIANT.search(_plain(said))
+    if family_alone != may_be_family:
         return
     setting = run.model_path._replace(value=path)
     right = name if is_id(name) or "/" not in known[0] else ""
-    yield from pair.differs("model", setting, right, pair.text("model"))
+    yield from pair.differs("model", setting, right, said)
 
 
 @run_rule()
@@ -399,7 +401,8 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     low, high = found.interval_gb
     about = f"about {found.peak_gb:.0f} GB ({low:.0f} to {high:.0f}) for each GPU"
-    message = f"{about} are estimated, the device has {found.device_gb:.0f}"
+    own = f"{found.device_gb:.0f} GB ({pair.device_memory_gb:g} GiB)"
+    message = f"{about} are estimated, and the device has {own}"
     yield Mistake(*pair.place("gpus"), message, _HELP)
 
 

@@ -16,6 +16,7 @@ from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
 from rl_resources.script.backends import (
     ACTOR,
     CHECKPOINTING,
+    MODEL,
     RECOMPUTATION,
     switched_on,
 )
@@ -306,6 +307,10 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
             message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
             yield target.mistake(setting.place, message, fix)
+    alpha = run.setting(f"{MODEL}.lora_alpha")
+    if alpha.place and run.lora_rank.number == 0 and not run.may_change(run.lora_rank.key):
+        message = f"`{alpha.key}` has no effect, because `{run.lora_rank.key}` is 0"
+        yield target.mistake(alpha.place, message, "Delete it, or set the rank of the adapters.")
     place = run.setting(CHECKPOINTING).place
     if place and run.misses_recomputation:
         message = f"`{CHECKPOINTING}` has no effect on Megatron, which recomputes nothing here"

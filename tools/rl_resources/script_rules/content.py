@@ -37,6 +37,7 @@ _STARTED_INSIDE = re.compile(r"(?:\$\(|`)\s*(?:python|torchrun)")
 """A command in another one, which is not followed."""
 _BACKGROUND = re.compile(r"(?:[ \t]*[\d&]*[<>]+&?[ \t]*[^\s;&|#<>]+)*[ \t]*&(?![&>])")
 """Redirections behind a command, and `&`."""
+_ASKS_STATUS = re.compile(r"\$\{?(?:\?|PIPESTATUS)")
 _IGNORED = re.compile(r"\s*\|\|\s*(true|:|echo|printf)(?![\w-])")
 
 
@@ -145,6 +146,8 @@ def _lost_mistake(target: ScriptText, item: Lost) -> Mistake:
             fix += f" Write above it: {shown(_continued(above[-1]).strip(), 600)}"
         return Mistake(target.path, item.cause_line, 1, message, fix)
     fix = f"Write: {shown(_continued(line).strip(), 600)}"
+    if _BACKSLASH.search(line):
+        fix += ", with nothing behind the backslash"
     if _ENDS.search(line) or ("#" in line and not _WORD_OF_BACKSLASHES.search(line)):
         fix = "Put all arguments above the end of the command, each line but the last with ` \\`."
     return Mistake(target.path, item.cause_line, len(line.rstrip()) + 1, message, fix)
@@ -214,9 +217,11 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     script = target.script
     switches = _error_switches(target)
     if switches and not switches[-1].on:
-        message = "the script goes on after an error from here on"
-        fix = "Delete it, and write `|| true` behind a command that may fail."
-        yield target.mistake(switches[-1].place, message, fix)
+        place = switches[-1].place
+        if not _ASKS_STATUS.search(target.text, place.offset):
+            message = "the script goes on after an error from here on"
+            fix = "Delete it; where a command may fail, write `if COMMAND; then …`."
+            yield target.mistake(place, message, fix)
         return
     if switches or re.match(r"#!.*\s-[a-z]*e", script.lines[0]):
         return

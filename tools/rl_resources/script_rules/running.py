@@ -127,6 +127,32 @@ def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
         yield Mistake(*pair.place_of(setting), message, fix)
 
 
+@run_rule("warning")
+def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
+    """Log probabilities are computed in micro batches that verl 0.8.0 and later take.
+
+    A run stops there at its start, or in its first step; older releases take any.
+
+    Bad: `actor.use_dynamic_bsz=True rollout.log_prob_use_dynamic_bsz=False`
+    Good: `actor.use_dynamic_bsz=True rollout.log_prob_use_dynamic_bsz=True`
+
+    verl/workers/engine_workers.py `init_model` asserts that updates and log probabilities have
+    dynamic batches alike, and `infer_batch`, in engine/utils.py `prepare_micro_batches`, that micro
+    batches divide each rank's share of a step; 0.7.0 has both for its new workers alone.
+    """
+    own, actor = run.setting(f"{ROLLOUT}.log_prob_use_dynamic_bsz"), run.dynamic_batch
+    if own.place and {own.flag, actor.flag} == {True, False}:
+        message = f"{in_words(own)}, but {in_words(actor)}: verl 0.8.0 and later refuse that"
+        yield Mistake(*pair.place_of(own), message, "Leave it out: its default is the other.")
+    elif actor.flag is False and not _has_other_gpus(pair, run) and not any(batch_problems(run)):
+        wrong, share = _log_prob_sizes(run)
+        for setting in wrong[:1]:
+            sizes = " and ".join(f"`{micro.key}` {micro.number}" for micro in wrong)
+            message = f"{sizes}: no divisor of {share}, each rank's share of a step{_SINCE}"
+            exempt = pair.script.or_exempt("log-prob-batches")
+            yield Mistake(*pair.place_of(setting), message, f"Choose a divisor of {share}{exempt}.")
+
+
 @run_rule()
 def batched_tokens(pair: Pair, run: Run) -> Iterator[Mistake]:
     """Without chunked prefill, a whole sequence fits into max_num_batched_tokens.
@@ -260,6 +286,9 @@ def _divides(
         yield setting, f"the model's {heads} attention heads cannot be divided by it"
 
 
+_SINCE = ", as verl demands since 0.8.0"
+
+
 def batch_problems(run: Run) -> Iterator[Problem]:
     """What of step, update and micro batches the framework refuses, each mistake once."""
     batch, mini, step = run.train_batch_size, run.mini_batch_size, _step_problem(run)
@@ -272,21 +301,40 @@ def batch_problems(run: Run) -> Iterator[Problem]:
         yield from _update_problems(run)
 
 
+def _log_prob_sizes(run: Run) -> tuple[list[Setting], int]:
+    """The micro batches of log probabilities that do not divide each rank's share, and that share.
+
+    A step that is not made of whole updates is padded: verl/trainer/ppo/v1/trainer_base.py.
+    """
+    batch, mini, n, ranks = run.train_batch_size, run.mini_batch_size, run.rollout_n, _ranks(run)
+    if not (batch.number and mini.number and n.number and ranks) or batch.number % mini.number:
+        return [], 0
+    share = batch.number * n.number // ranks
+    bypassed = run.setting("algorithm.rollout_correction.bypass_mode").flag
+    used = [it for it in micro_batches(run) if not (bypassed and it[0].key.startswith(ROLLOUT))]
+    return [
+        micro
+        for _, micro, dynamic in used
+        if "log_prob" in micro.key and dynamic.flag is False
+        if micro.number and share % micro.number
+    ], share
+
+
 def _update_problems(run: Run) -> Iterator[Problem]:
     """What of an update cannot be shared out, and micro batches that do not divide a share."""
     mini, n, ranks = run.mini_batch_size, run.rollout_n.number, _ranks(run)
     if not mini.number or not n or not ranks:
         return
-    update, since = _responses(mini, n), ", as verl demands since 0.8.0"
+    update = _responses(mini, n)
     if mini.number * n % ranks:
-        message = f"{update} cannot be divided over {ranks} data-parallel ranks{since}"
+        message = f"{update} cannot be divided over {ranks} data-parallel ranks{_SINCE}"
         yield mini, message, f"Choose a size whose product with {n} is a multiple of {ranks}."
         return
     micro, share = run.micro_batch_size_per_gpu, mini.number * n // ranks
     if micro.number and share % micro.number:
+        since = _SINCE if run.trains_with_megatron else ""
         message = f"`{micro.key}` {micro.number} does not divide {share}, the share of each rank in"
-        message = f"{message} {update}{since if run.trains_with_megatron else ''}"
-        yield micro, message, f"Choose a divisor of {share}."
+        yield micro, f"{message} {update}{since}", f"Choose a divisor of {share}."
 
 
 def _step_problem(run: Run) -> Problem | None:

@@ -29,9 +29,10 @@ _READ_BY_PROGRAMS = re.compile(
 )
 WITH_DEFAULT = (":-", "-", ":=", "=", ":+", "+", ":?", "?")
 _REMOTE = re.compile(r"^[^#\n]*\b(?:ray[\s\\]+job|ssh)\s", re.M)
+_COUNTS = r"N?NODES|N?GPUS?_PER_NODE|N_GPUS\w*|NPROC\w*"
 _SHARED = re.compile(
-    r"_|\w+_proxy|NNODES|NODES|NODE_\w+|RANK|WORLD_SIZE|LOCAL_\w+|MASTER_\w+|HOSTNAME|HOST|PORT"
-    r"|N?GPUS?_PER_NODE|N_GPUS\w*|NPROC\w*|HEAD_\w+|HOME|PATH|PWD|OLDPWD|USER|SHELL|UID|BASH\w*"
+    rf"_|\w+_proxy|{_COUNTS}|NODE_\w+|RANK|WORLD_SIZE|LOCAL_\w+|MASTER_\w+|HOSTNAME|HOST|PORT"
+    r"|HEAD_\w+|HOME|PATH|PWD|OLDPWD|USER|SHELL|UID|BASH\w*"
     r"|SECONDS|EUID|LINENO|PPID|EPOCH\w+|OSTYPE|HOSTTYPE|MACHTYPE|SRANDOM|LOGNAME|LANG|TERM|VIRTUAL_ENV"
     r"|JAVA_HOME|OPTARG|OPTIND|REPLY|(?:ASCEND|PBS|LSB|OMPI|KUBERNETES|CONDA)_\w+|(?:SLURM|CUDA|NCCL|WANDB|HF|HUGGING|RAY|VLLM|TORCH|PET|MLP|ARNOLD|VC)_\w+|PIPESTATUS|RANDOM"
 )
@@ -148,11 +149,22 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
         yield target.mistake(item.place, message, fix)
 
 
+_OWN_DEFAULT = re.compile(r"(?<![\w.-])(?P<name>[A-Za-z_]\w*)=\"?(?P<read>\$\{(?P=name):?[-=+])")
+"""A setting that names itself, which is no use of it: `NAME=${NAME:-VALUE}`."""
+
+
+def _but_shared(match: re.Match[str]) -> str:
+    """Nothing in place of a name's own default; programs may read one that is exported outside."""
+    is_own = re.fullmatch(_COUNTS, match["name"]) or not _SHARED.fullmatch(match["name"])
+    return "" if is_own else match[0]
+
+
 def _read_names(target: ScriptText) -> set[str]:
     """Names that are read or exported, and those that another rule says were meant to be."""
-    script = target.script
-    read = set(re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", without_comments(target)))
-    read |= {item.name for item in script.references}
+    script, text = target.script, without_comments(target)
+    own = {item.start("read") for item in _OWN_DEFAULT.finditer(text)}
+    read = set(re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", _OWN_DEFAULT.sub(_but_shared, text)))
+    read |= {item.name for item in script.references if item.place.offset not in own}
     read |= {item.name for item in script.assignments if item.exported}
     for command in script.commands:
         if command.name in ("export", "declare", "typeset", "let", "unset", "read"):
@@ -281,12 +293,15 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
         trainer.n_gpus_per_node=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=2`
     """
-    usual = _whole_node(target)
+    usual, run = _whole_node(target), target.run
+    wanted = (run.gpus_per_node.number if run else 0) or 0
     for item in target.script.assignments:
-        seen = item.exported or item.prefix
-        chosen = re.match(r"(?!-1)[^,\s]", item.value.text or "") and not item.value.default
-        if seen and chosen and item.value.text != usual and _DEVICES.fullmatch(item.name):
+        seen, text = item.exported or item.prefix, item.value.text or ""
+        chosen = re.match(r"(?!-1)[^,\s]", text) and not item.value.default
+        if seen and chosen and text != usual and _DEVICES.fullmatch(item.name):
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
+            if wanted > (count := len(text.split(","))):
+                message += f": {count}, and the run asks for {wanted}"
             yield target.mistake(item.place, message, "Delete it.")
 
 
