@@ -172,7 +172,7 @@ def total_micro_batch_size(target: ScriptText) -> Iterator[Mistake]:
 
     verl composes the total sizes still, but its workers assert since 0.8.0 that the sizes per
     GPU are set: such a run stops before its first step. Of a critic the total is taken for the
-    size per GPU as well, and since 0.6.0 a run with both stops.
+    size per GPU as well, and since 0.5.0 a run with both stops.
 
     Bad: `python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.ppo_micro_batch_size=16`
     Good: `python3 -m verl.trainer.main_ppo
@@ -183,9 +183,9 @@ def total_micro_batch_size(target: ScriptText) -> Iterator[Mistake]:
     # verl/workers/engine_workers.py `ActorRolloutRefWorker.init_model`; before it an alternative
     message = f"{target.framework} 0.8.0 and later reject the total {{}} without the size per GPU"
     # verl/trainer/config/critic/critic.yaml; verl/workers/config/critic.py `CriticConfig`
-    taken = f"{target.framework} 0.6.0 and later take the total {{}} for the size per GPU as well"
-    taken = f"{taken}, and reject a run that sets both"
-    fix = "Write each with `_per_gpu`: the total by the GPUs, times the sequence parallel size."
+    taken = f"{target.framework} 0.5.0 and later take the total {{}} for the size per GPU as well"
+    taken = f"{taken}, so that both are set, which they reject"
+    fix = "Write each with `_per_gpu`: the total divided by the number of data-parallel ranks."
     uses = (
         _Use(total.place, total.key, message if each.value is None else taken, fix)
         for launch, composition in target.composed

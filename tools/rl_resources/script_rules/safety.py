@@ -12,7 +12,7 @@ from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import Command, Source
-from rl_resources.script.launch import TRAINER, program
+from rl_resources.script.launch import program
 from rl_resources.script_rules.target import ScriptText
 from rl_resources.script_rules.variables import without_comments
 from rl_resources.text import shown
@@ -51,11 +51,14 @@ _UNSET = re.compile(r"\$\{?([A-Za-z_]\w*)\}?/\*?$")
 """All of a folder, or of `/` where nothing sets the variable."""
 _SUDO = re.compile(r"sudo(?:\s+-\S+)*\s+")
 _DELETES = re.compile(r"rm\b.*\s(?:-\w*[rR]|--rec)|find\b.*\s-delete\b", re.S)
-_GENERIC = r"\b(?:ray|python3?|vllm|sglang)\b"
-_LISTS = re.compile(r"\b(?:ps|pgrep|nvidia-smi)\b(?!\s+(?:-P|--ppid))")
+_MODULE = re.compile(r"-m\s+[\"']?((?:verl|recipe)\.[\w.]+)")
+_GENERIC = r"\b(?:ray|python3?|verl|vllm|sglang)\b"
+_OWN = r"(?![^|]*(?:-\w*P\b|--ppid))"
+_LISTS = re.compile(rf"\b(?:ps|pgrep)\b{_OWN}[\s\S]*{_GENERIC}|\bnvidia-smi\b")
+_LONGEST_PIPELINE = 1000
 _ENDS = re.compile(
-    r"killall\b|pkill\b(?!.*\s-P)|fuser\s+-\w*k\w*\s+/dev/nvidia"
-    rf"|kill\b(?!.*(?:-P|--ppid)).*(?:\$\(|`)\s*(?:ps|pgrep|pidof|nvidia-smi)\b.*{_GENERIC}"
+    rf"killall\b|pkill\b{_OWN}|fuser\s+-\w*k\w*\s+/dev/nvidia"
+    rf"|kill\b(?>.*?(?:\$\(|`)\s*(?:ps|pgrep|pidof|nvidia-smi)\b){_OWN}.*{_GENERIC}"
     r"|docker\s+(?:rm|kill|stop)\b.*docker\s+ps\b",
     re.S,
 )
@@ -119,8 +122,8 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
             seen.add(place.line)
             message = f"`{shown(source.text[start:end].strip(), 80)}` {wrong}"
             fix = "Delete it; say in a comment what a reader has to prepare."
-            if module := next(filter(TRAINER.fullmatch, source.text[start:end].split()), ""):
-                fix = f"Start `python3 -m {module}` by itself; how, its readers know."
+            if module := _MODULE.search(source.text, start, end):
+                fix = f"Start `python3 -m {module[1]}` by itself; how, its readers know."
             yield target.mistake(place, message, fix)
 
 
@@ -197,13 +200,15 @@ def _trains(target: ScriptText, command: Command) -> bool:
 def _destructive(target: ScriptText) -> Iterator[Part]:
     """The commands that delete or end what may be somebody else's."""
     found = {item.name for item in target.script.references if item.defined} | {"HOME", "TMPDIR"}
+    begin, text = 0, target.script.text
     for command in target.script.commands:
         part, raw = (command.place.offset, command.end.offset), _SUDO.sub("", command.raw, count=1)
         paths = [word.value.shown for word in command.words[1:] if not word.raw.endswith('/*"')]
         unset = any((name := _UNSET.match(path)) and name[1] not in found for path in paths)
-        before = target.script.lines[command.place.line - 1][: command.place.column - 1]
-        each = re.match(r"xargs\b.*\bkill\b", raw) and _LISTS.search(before)
-        if _ENDS.match(raw) or (each and re.search(_GENERIC, before)):
+        first = max(begin, part[0] - _LONGEST_PIPELINE)
+        listed = re.match(r"xargs\b.*\bkill\b", raw) and _LISTS.search(text, first, part[0])
+        begin = begin if command.piped else part[1]
+        if listed or _ENDS.match(raw):
             yield *part, "ends every such program on the machine, also those of other runs"
         elif _DELETES.match(raw) and (unset or any(map(_KEPT.match, paths))):
             yield *part, "deletes what lies outside of the working directory"

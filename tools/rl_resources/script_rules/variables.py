@@ -76,6 +76,7 @@ def _undefined(target: ScriptText, reference: Reference) -> str:
     if _SHARED.fullmatch(name) or _is_indirect(target) or _is_tested(target, name):
         return ""
     stops = reference.reach == "always" and target.sets("nounset", reference.place)
+    stops &= re.fullmatch(r"\$\{\w+\[[@*]\]\}", reference.raw) is None  # an empty list
     assigned = (item for item in target.script.assignments if item.name == name)
     own = [item.place for item in assigned if not (stops and item.reach == "never")]
     if own:

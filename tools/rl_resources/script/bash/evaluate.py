@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from itertools import chain
@@ -32,17 +32,24 @@ from rl_resources.script.bash.script import (
 )
 
 _ASSIGNED = re.compile(
-    r"(?<![\w.])([A-Za-z_]\w*)(?:\[[^\]]*\])? ?(?:\+\+|--|[-+*/%&|^<>:]{0,2}=(?!=))"
+    r"(?<![\w.])([A-Za-z_]\w*)(?:\[[^\n=]{0,80}\])? *(?:\+\+|--|[-+*/%&|^<>:]{0,2}=(?!=))"
 )
 _APPENDED = re.compile(r"(?<![\w.])[A-Za-z_]\w*\+=(?=\()")
 _NAMED = re.compile(
-    r"\bfor\s+(\w+)|\b(?:read|mapfile|readarray|getopts|unset|local|printf -v)\s([^;|&<>()\n]*)"
+    r"\bfor\s+(\w+)|\b(?:read|mapfile|readarray|getopts|unset|local|printf -v)\s"
+    r"((?:\"[^\"\n]*\"|'[^'\n]*'|\\\n|[^;|&<>()\n])*+)"
 )
+_SETS_ANY = re.compile(
+    r"\b(?:eval|(?:declare|local|typeset) +-\w*n)\b"
+    r"|\b(?:printf -v|declare|export|local|read|readonly|typeset) (?:-\w+ )*[\"']?\$"
+)
+"""What sets a variable whose name another one has, or an argument."""
 _CHANGES_NAMES = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "printf", "eval"})
 _OPTIONS = {"a": "allexport", "e": "errexit", "u": "nounset", "x": "xtrace"}
 _SHELL = re.compile(r"(?:.*/)?(?:ba|z)?sh")
 _QUOTED = re.compile(r"'([^']*)'|\"((?:[^'\"\\]|\\\n)*)\"")
 """A text that another shell reads as it is written, but for variables."""
+_WORD = r"[\w.:-]+"
 _PATTERN = re.compile(r"[*?\[$(~]")
 _PLAIN = re.compile(r"([\"']?)([\w./:@%+=,-]*)\1")
 _COMPARISONS: Mapping[str, Callable[[str, str], bool]] = {
@@ -83,6 +90,7 @@ def _compared(sign: str, texts: Sequence[str | None]) -> bool | None:
 def changed_names(text: str) -> frozenset[str]:
     """The variables that a text may change, if it is run, and perhaps some more."""
     named = " ".join(chain.from_iterable(_NAMED.findall(text)))
+    named = text if _SETS_ANY.search(text) else named
     return frozenset([*_ASSIGNED.findall(text), *re.findall(r"[A-Za-z_]\w*", named)])
 
 
@@ -267,9 +275,9 @@ class Evaluator(Expander):
         with self.maybe():
             self._inside(node, state)
 
-    def _lose(self, node: Node, state: State) -> None:
+    def _lose(self, node: Node, state: State, more: str = "") -> None:
         """What a node assigns is unknown; of an array to which it only appends, what it appends."""
-        text = self._with_functions(self.raw(node))
+        text = self._with_functions(f"{self.raw(node)}\n{more}")
         self.steps -= len(text) // 200
         changed = changed_names(text)
         kept = changed - changed_names(_APPENDED.sub("", text))
@@ -283,12 +291,12 @@ class Evaluator(Expander):
     def _with_functions(self, text: str) -> str:
         """A text with those of the functions that it may call."""
         names: set[str] = set()
-        new, whole = {*re.findall(r"[\w-]+", text)} & self.bodies.keys(), text
+        new, whole = {*re.findall(_WORD, text)} & self.bodies.keys(), text
         while new and self.steps > 0:
             self.steps -= 1
             names |= new
             called = "\n".join(self.bodies[name] for name in sorted(new))
-            new = {*re.findall(r"[\w-]+", called)} & self.bodies.keys() - names
+            new = {*re.findall(_WORD, called)} & self.bodies.keys() - names
             whole += f"\n{called}"
         return whole
 
@@ -320,31 +328,37 @@ class Evaluator(Expander):
         for at, word in enumerate(words[2:], 2):
             shell, option = words[at - 2].text or "", words[at - 1].text or ""
             quoted = _QUOTED.fullmatch(word.raw) if _SHELL.fullmatch(shell) else None
-            read = set(re.findall(r"\$\{?(\w+)", quoted[2] or "")) if quoted else set()
-            if quoted and re.fullmatch(r"-\w*c", option) and not read & changed_names(word.raw):
-                self._text(word.site.offset + 1, quoted[1] or quoted[2] or "", state)
+            if quoted and re.fullmatch(r"-\w*c", option):
+                others = changed_names(self.source.text[node["Pos"] : word.site.offset])
+                self._text(word.site.offset + 1, quoted, {*state.variables, *others})
         name = words[0].text if words else None
         if name == "exit":
             state.ended = True
         elif name == "set" and self.here.reach != "never":
             self._set(words[1:])
-        elif name in _CHANGES_NAMES:
-            self._lose(node, state)
-        elif name in self.bodies:
-            self._lose(node, state)
-            for word in words[1:]:  # may be the name of what it sets
-                if word.text in state.variables:
-                    state.lose(str(word.text), word.place)
+        elif name in _CHANGES_NAMES or name in self.bodies:
+            texts = (word.text or "" for word in words)
+            self._lose(node, state, "\n".join([self.bodies.get(name, ""), *texts]))
 
-    def _text(self, at: int, text: str, state: State) -> None:
-        """Follow a text that another shell runs, which has none of the variables for sure."""
-        self.steps -= 200  # parsing takes so long
-        before, noted = re.sub(r"\S", " ", self.source.text[:at]), len(self.options)
-        other = State()
-        for name in (*state.variables, *"123456789"):
+    def _text(self, at: int, quoted: re.Match[str], names: Collection[str]) -> None:
+        """Follow a text that another shell runs, which has none of the variables for sure.
+
+        One that reads what it sets gets other values, and one with a list only its first element.
+        """
+        text, other = quoted[1] or quoted[2] or "", State()
+        for name in (*names, *map(str, range(1, 100))):
             other.lose(name, self.source.place(at))
-        self.run(parse(before + text).statements, other)
-        del self.options[noted:]
+        before = re.sub(r"\S", " ", self.source.text[:at])
+        inner = Evaluator(Source(before + text))
+        inner.here, inner.steps = self.here, self.steps - 200  # parsing takes so long
+        inner.run(parse(before + text).statements, other)
+        self.steps = inner.steps
+        read = {item.name for item in inner.references} if quoted[2] else set()
+        own = {item.name for item in inner.assignments if not item.prefix}
+        if read.isdisjoint({*own, "@", "*"}) and not re.search(r"\[[@*]\]", quoted[2] or ""):
+            self.commands += inner.commands
+            self.assignments += inner.assignments
+            self.references += inner.references
 
     def _declaration(self, node: Node, statement: Node, state: State) -> None:
         """`export`, `declare`, `local` or `readonly` with its names."""

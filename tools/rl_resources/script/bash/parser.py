@@ -54,7 +54,7 @@ def ask(text: str) -> Future[Tree]:
 
 def nests_too_deeply(text: str) -> bool:
     """Whether brackets, or commands in a chain, are too many: parsers take the square in time."""
-    lines = re.split(r"(?<![|&\\])\n", re.sub(r"^[ \t]*#.*$", "", text, flags=re.M))
+    lines = re.split(r"(?<![|&\\\s])\s*\n", re.sub(r"(?<!\S)#.*", "", text))
     if max(line.count("&&") + line.count("|") for line in lines) > LONGEST_CHAIN:
         return True
     depths = accumulate(1 if one in "({" else -1 for one in re.findall(r"[(){}]", text))
