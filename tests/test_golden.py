@@ -20,11 +20,12 @@ import pytest
 from botched_tree import plant_frozen
 from cases import read_cases
 from rl_resources.cli import main
+from rl_resources.cli.publishing import KINDS
 from sample_tree import aligned
 
 GOLDEN = Path(__file__).parent / "golden"
 ASKED = read_cases("golden/questions")
-FORMS = ("rst", "markdown")
+FORMS = [kind for kind in KINDS if kind != "json"]
 Answers = dict[str, list[Any]]
 
 

@@ -56,11 +56,20 @@ def test_find_in_python_as_printed_prints_answers_of_both_standings():
     assert "should-fit" in done.stdout
 
 
-def test_the_finding_as_printed_is_that_of_the_printed_row(tmp_path):
+def _made(root: Path) -> tuple[str, str]:
+    """The script and the row that `new` as printed makes in the frozen dataset at `root`."""
+    plant_frozen(root)
+    done = ran("bash", "-c", _block("sh", "rl-resources new"), cwd=root, stdin=subprocess.DEVNULL)
+    script, table = done.stdout.splitlines()
+    lines = (root / table).read_text(encoding="utf-8").splitlines()
+    return script, next(line for line in lines if line.startswith(Path(script).name))
+
+
+def test_the_finding_as_printed_is_that_of_a_wrong_row(tmp_path):
+    wrong = _made(tmp_path / "made")[1].replace(",h100,", ",h1000,")
     plant_frozen(tmp_path)
     tuning = tmp_path / "records" / "tuning.csv"
     lines = tuning.read_text(encoding="utf-8").splitlines()
-    wrong = _block("csv", ",untested,").strip().replace(",h100,", ",h1000,")
     tuning.write_text("\n".join([*lines[:5], wrong, *lines[5:]]) + "\n", encoding="utf-8")
     done = ran(sys.executable, "-m", "rl_resources", "check", cwd=tmp_path)
     said = done.stdout.replace(wrong.partition(",")[0], "…")
@@ -70,15 +79,12 @@ def test_the_finding_as_printed_is_that_of_the_printed_row(tmp_path):
     assert any(line.startswith(printed[1].removesuffix(" …")) for line in found)
 
 
-def test_new_and_draft_as_printed_make_the_printed_row_and_turn_it_into_a_measured_run(tmp_path):
+def test_new_and_draft_as_printed_make_a_row_and_turn_it_into_a_measured_run(tmp_path):
     # Not the shipped records: somebody may have contributed just what is printed.
-    plant_frozen(tmp_path)
-    new = _block("sh", "rl-resources new")
-    done = ran("bash", "-c", new, cwd=tmp_path, stdin=subprocess.DEVNULL)
-    script, _ = done.stdout.splitlines()
+    script, made = _made(tmp_path)
     assert (tmp_path / script).is_file()
+    assert ",untested," in made
     table = tmp_path / "records" / "tuning.csv"
-    assert _block("csv", ",untested,").strip() in table.read_text(encoding="utf-8").splitlines()
     log = tmp_path / "run.log"
     log.write_text("".join(f"step:{at} - timing_s/step:90.000\n" for at in range(1, 6)))
     (command,) = re.findall(r"`\.venv/bin/rl-resources (draft [^`]*)`", README)

@@ -70,12 +70,10 @@ class Dataset(dataset.Dataset):
     def find(self, **asked: object) -> pd.DataFrame:
         """What runs on this hardware, best first, one answer a row, as `rl-resources find` does.
 
-        `asked` are the command's options: `model`, `size`, `task`, `weights`, `scenario`, `gpus`,
-        `device`, `memory` of one device in GB in place of it, `length` as the minimum context in
-        tokens (`16384` or `16K`), `framework`, `train`, `infer` and `tag`. `fit` is `tested`,
-        `should-fit` or `claimed`, `reason` says why. There is no row where nothing fits; what comes
-        nearest, what ran out of memory and all else that the command shows are in `frame.attrs`,
-        as `find --format json` has them.
+        `asked` are the options that `rl-resources find --help` lists, for example `model="7B",
+        gpus=8, device="h100", length="16K"`. `fit` is `tested`, `should-fit` or `claimed`, `reason`
+        says why. There is no row where nothing fits; what comes nearest, what ran out of memory and
+        all else that the command shows are in `frame.attrs`, as `find --format json` has them.
 
         Raises `UnusableInput` with the nearest known words.
         """

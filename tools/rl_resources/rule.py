@@ -65,6 +65,7 @@ Fixer = Callable[[Any], Iterable[Edit]]
 class Rule:
     """A rule and its documentation. `bad` and `good` are one small example each.
 
+    A row that is true can be exempt from an `exemptable` rule, and from any about its script.
     `family`, `scope` and `fixer` are filled in where all rules are listed.
     """
 
@@ -75,6 +76,7 @@ class Rule:
     bad: str
     good: str
     mistakes: Check
+    exemptable: bool = False
     family: str = ""
     scope: Scope = "dataset"
     fixer: Fixer | None = None
@@ -95,12 +97,12 @@ class Rule:
         return self.fixer(target) if self.fixer else ()
 
 
-def rule(severity: Severity = "error") -> Callable[[Check], Rule]:
+def rule(severity: Severity = "error", *, exemptable: bool = False) -> Callable[[Check], Rule]:
     """Make a rule of the decorated generator."""
 
     def made(check: Check) -> Rule:
         name = str(check.__name__).replace("_", "-")
-        return Rule(name, severity, *_documentation(check.__doc__ or ""), check)
+        return Rule(name, severity, *_documentation(check.__doc__ or ""), check, exemptable)
 
     return made
 

@@ -2,7 +2,7 @@
 
 A record is exempt from a rule only if it violates it, and with a reason.
 
-Only rules about one script, one row with its script, or the memory of a row can have exemptions: a
+Only rules about one script, one row with its script, and those that say so can have exemptions: a
 file that cannot be read has no excuse.
 """
 
@@ -17,7 +17,6 @@ from rl_resources.snapshot import RUNS, Snapshot, Table
 from rl_resources.text import nearest, shown
 
 TABLE = "exemptions"
-ABOUT_MEMORY = frozenset({"minimum-memory", "unexplained-memory", "peak-memory"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,7 @@ class Outcome:
 def exemptable(rules: Iterable[Rule]) -> frozenset[str]:
     """The names of those that a record or report can be exempt from."""
     scopes = {"script", "pair"}
-    return frozenset(one.name for one in rules if one.scope in scopes or one.name in ABOUT_MEMORY)
+    return frozenset(one.name for one in rules if one.scope in scopes or one.exemptable)
 
 
 def _exemption(finding: Finding, scripts: dict[tuple[str, int], str]) -> tuple[str, str]:

@@ -31,7 +31,7 @@ FIELDS = {
 def _find_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
     for option, (metavar, help_) in FIELDS.items():
-        add(f"--{option}", metavar=metavar, help=help_)
+        add(f"--{option.replace('_', '-')}", metavar=metavar, help=help_)
     help_ = "answers in text (default: 10); 0: all"
     add("--limit", type=_count, default=10, metavar="N", help=help_)
     add("--format", choices=["text", "json", "csv"], default="text")

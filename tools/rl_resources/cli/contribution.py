@@ -51,7 +51,7 @@ def new(arguments: Arguments) -> int:
 def _draft_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run")
-    add("--log", default="", metavar="FILE", help="the run's log: console, JSON lines or CSV")
+    add("--log", default="", metavar="FILE", help="the run's log")
     add("--issue", default="", metavar="FILE", help="the body of an issue form")
     add("--set", action="append", default=[], metavar="COLUMN=VALUE", help="state a cell yourself")
     for column in ("device", "tag", "contributor"):

@@ -74,7 +74,7 @@ _DECIDING = ("model", "weights", "memory_optimizations", "gpus", "gpus_maximum",
 _DATES = ("tested_on", "read_on", "source_changed_on")
 
 
-@rule()
+@rule(exemptable=True)
 def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     """The devices of a report have room for what its weights need.
 
@@ -87,7 +87,7 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     yield from _too_small(snapshot, known=True)
 
 
-@rule("warning")
+@rule("warning", exemptable=True)
 def unexplained_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     """A report that does not say what trains has room for full fine-tuning.
 
@@ -138,7 +138,7 @@ def _memory_of_devices(snapshot: Snapshot) -> Mapping[str, float]:
     return {device.text("device"): device.number("memory_gb") for device in devices}
 
 
-@rule()
+@rule(exemptable=True)
 def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     """A peak is not above the memory of its device.
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from math import inf
 
 from rl_resources.dataset_rules.broken import Record, records, runs
+from rl_resources.devices import device_name
 from rl_resources.package import Resource, number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot, Table
@@ -82,6 +84,36 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
                 is_for = f" and infer is `{infer}`: they are swapped"
                 fix = f"Write `{infer}` as train and `{train}` as infer."
             yield record.mistake(name, is_for, fix)
+
+
+@rule()
+def device_names(snapshot: Snapshot) -> Iterator[Mistake]:
+    """What a device is called is the name of no other.
+
+    Who asks for one of the two gets the answers of the other.
+
+    Bad: a new device `h200-nvl-141g` where `h200-nvl` has the alias `H200 NVL 141GB`
+    Good: one row for each device, with all its names
+    """
+    first: dict[str, Record] = {}
+    for record in records(snapshot, "devices", *_NAMES):
+        for column, text, other in islice(_names_of_others(first, record), 1):
+            line = other.table.rows[other.row].line
+            wrong = f", but {other.text('device')} (line {line}) is called `{shown(text)}`"
+            fix = "Write each device once, with all its names in one row."
+            yield record.mistake(column, wrong, fix)
+
+
+_NAMES = ("device", "name", "aliases")
+
+
+def _names_of_others(first: dict[str, Record], record: Record) -> Iterator[tuple[str, str, Record]]:
+    for column in _NAMES:
+        for text in filter(None, record.text(column).split("; ")):
+            other = first.setdefault(device_name(text), record)
+            equal = (other.text(name) == record.text(name) for name in _NAMES[:2])
+            if not any(equal):  # duplicate_key reports that
+                yield column, text, other
 
 
 def role_of(snapshot: Snapshot, backend: str) -> str:

@@ -73,7 +73,15 @@ def _with_keys(keys: Mapping[str, str] | None) -> Mapping[str, Any]:
 def _key(key: str, train: str) -> str:
     """A key with what is in braces from a backend, FSDP for `any`; empty where that lacks it."""
     backend = BACKENDS.get(train, BACKENDS["fsdp"])
-    return key.format(critic=backend.section.removesuffix("_config"), **asdict(backend))
+    words = {
+        name: word[-1] if isinstance(word, tuple) else word
+        for name, word in asdict(backend).items()
+        if word
+    }
+    try:
+        return key.format(critic=backend.section.removesuffix("_config"), **words)
+    except KeyError:
+        return ""
 
 
 def key_of(item: Mapping[str, Any], train: str) -> str:

@@ -2,9 +2,8 @@
 
 `site/assets/javascripts/finder/find.js` follows the same rules; a test compares both.
 
-1. A configuration *matches* when it has every word that was asked: the model, else the size, task,
-   weights, scenario, framework, backends and tag. An empty cell never matches a word that was
-   asked. `lora` also matches `qlora`.
+1. A configuration *matches* when it has every word that was asked: the model, else the size, and
+   each of `FILTERS`. An empty cell matches no word that was asked. `lora` also matches `qlora`.
 2. Its *fit* is, the first that holds:
    `out-of-memory` where it ran out of memory;
    `too-short` where it ran with less context than asked, or does not say with how much;

@@ -74,6 +74,7 @@ BACKENDS: Mapping[str, Backend] = {
     "torchtitan": Backend(
         "torchtitan",
         checkpointing=f"{ACTOR}.torchtitan.activation_checkpoint",
+        sequence_parallel=(f"{ACTOR}.torchtitan.context_parallel_size",),
         expert_parallel="expert_parallel_size",
         all_gpus="data_parallel_shard_size",
     ),
