@@ -19,7 +19,7 @@ from rl_resources.errors import Finding
 from rl_resources.package import Package
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import read_rows
-from rl_resources.script_rules.target import ScriptText
+from rl_resources.script.script_text import ScriptText
 
 SEVEN = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 LORA = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"

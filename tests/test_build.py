@@ -13,9 +13,9 @@ from rl_resources.build import MARK, build
 from rl_resources.check import check_root
 from rl_resources.cli import main
 from rl_resources.files import new_directory
+from rl_resources.script import script_text
 from rl_resources.script.framework import Composition, Source, compose_launch
 from rl_resources.script.launch import Launch
-from rl_resources.script_rules import target
 from sample_tree import files, plant_site
 from website import RECORD, ROOT, edit_row
 
@@ -155,8 +155,8 @@ def test_a_script_is_composed_once_for_rules_and_pages(copy, monkeypatch):
         composed.append(launch)
         return compose_launch(source, launch)
 
-    monkeypatch.setattr(target, "compose_launch", counted)
-    target.script_text.cache_clear()
+    monkeypatch.setattr(script_text, "compose_launch", counted)
+    script_text.script_text.cache_clear()
     check_root(copy)
     publish.render(copy)
     assert len(composed) == len([*copy.rglob("*.sh")])

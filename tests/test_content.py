@@ -7,8 +7,8 @@ import pytest
 from cases import each, read_cases
 from rl_resources.check.registry import all_rules
 from rl_resources.script.framework.shipped import shipped
+from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules import shellcheck
-from rl_resources.script_rules.target import ScriptText
 
 FAMILIES = ("content", "variables", "arguments", "releases", "safety")
 RULES = {name: rule for name, rule in all_rules().items() if rule.family in FAMILIES}

@@ -20,7 +20,7 @@ from rl_resources.contribute.facts import Fact, read_form
 from rl_resources.contribute.training_log import read_excerpt
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.package import Package, read_package
-from rl_resources.script_rules.target import ScriptText
+from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from sample_tree import files, with_tables
 from website import read_rows

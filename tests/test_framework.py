@@ -42,7 +42,7 @@ from rl_resources.script.framework.shipped import (
     write_history,
 )
 from rl_resources.script.framework.syntax import Override, plain_override
-from rl_resources.script_rules.target import ScriptText
+from rl_resources.script.script_text import ScriptText
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted(ROOT.glob("examples/tuning/*/*.sh"))

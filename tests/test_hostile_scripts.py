@@ -6,7 +6,7 @@ from cases import read_cases
 from rl_resources.check import all_rules
 from rl_resources.errors import Finding
 from rl_resources.script.bash.parser import parse
-from rl_resources.script_rules.target import ScriptText
+from rl_resources.script.script_text import ScriptText
 
 CLASSES = read_cases("hostile/scripts")
 RULES = [all_rules()[name] for name in ("unexpected-command", "secret", "hidden-character")]

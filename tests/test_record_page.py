@@ -12,7 +12,7 @@ from mkdocs.config import load_config
 from rl_resources.dataset import script_path
 from rl_resources.git import Repository
 from rl_resources.package import Record
-from rl_resources.script_rules.target import ScriptText
+from rl_resources.script.script_text import ScriptText
 from rl_resources.site import record_page
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site

@@ -31,7 +31,7 @@ from rl_resources.script.framework.shipped import (
     read_shipped,
     write_history,
 )
-from rl_resources.script_rules.target import FRAMEWORK, ScriptText
+from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.text import in_order
 
 RESOURCE = "compatibility"

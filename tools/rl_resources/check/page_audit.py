@@ -16,7 +16,8 @@ from rl_resources.package import Record, text_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_rows
 from rl_resources.page.rules import confirmed_by_name
-from rl_resources.script_rules.target import Pair, Said, ScriptText
+from rl_resources.script.script_text import ScriptText
+from rl_resources.script_rules.target import Pair, Said
 from rl_resources.snapshot import ScriptFile, script_data
 from rl_resources.text import MOST_LISTED, shown
 

@@ -38,7 +38,8 @@ from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_text
 from rl_resources.package import SCRIPTS, TableSchema, read_package
 from rl_resources.script.name import PARTS
-from rl_resources.script_rules.target import ScriptText, Trial
+from rl_resources.script.script_text import ScriptText
+from rl_resources.script_rules.target import Trial
 from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, take_snapshot
 from rl_resources.tabular import write as as_csv
 from rl_resources.text import shown

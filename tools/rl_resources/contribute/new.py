@@ -23,7 +23,7 @@ from rl_resources.errors import UnusableInput, refuse_errors
 from rl_resources.package import read_package, text_of
 from rl_resources.script.framework import shipped
 from rl_resources.script.name import PARTS
-from rl_resources.script_rules.target import FRAMEWORK, ScriptText
+from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.snapshot import Snapshot, take_snapshot
 from rl_resources.text import MOST_LISTED
 

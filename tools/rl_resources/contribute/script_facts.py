@@ -13,9 +13,9 @@ from rl_resources.script.backends import ACTOR, SAME_BACKEND
 from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script.run import Run, is_on
+from rl_resources.script.script_text import ScriptText
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.agreement import is_id, likeness, model_in_path
-from rl_resources.script_rules.target import ScriptText
 from rl_resources.snapshot import Snapshot
 from rl_resources.text import shown
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
@@ -18,10 +17,10 @@ from rl_resources.files import read_text
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.script.name import ScriptName, parsed
+from rl_resources.script.run import Run
+from rl_resources.script.script_text import ScriptText
+from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.text import nearest, shown
-
-if TYPE_CHECKING:
-    from rl_resources.script.run import Run
 
 _USUAL_RANK = 32
 _ZERO = re.compile(r"(?:deepspeed[-_ ]?)?zero[-_ ]?([123])")
@@ -71,10 +70,6 @@ def estimate(
 
 def _run(path: str) -> Run:
     """What a script starts. Raises `UnusableInput` where it cannot be read, or starts nothing."""
-    # Here, because a question without a script needs none of the rules.
-    from rl_resources.script_rules.target import ScriptText
-    from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
-
     text = read_text(Path(path), LARGEST_SCRIPT_BYTES, "Name your own shell script.")
     script = ScriptText(Path(path).name, text)
     run = script.training or script.run

@@ -13,6 +13,7 @@ from rl_resources.script.framework import UNKNOWN, Composition
 from rl_resources.script.framework.composition import with_sections
 from rl_resources.script.framework.syntax import parse
 from rl_resources.script.launch import Launch, Override
+from rl_resources.text import shown
 
 
 class Setting(NamedTuple):
@@ -47,6 +48,17 @@ class Setting(NamedTuple):
     def flag(self) -> bool | None:
         """The value where it is known and a truth value."""
         return self.value if isinstance(self.value, bool) else None
+
+
+def in_words(setting: Setting) -> str:
+    """What a run uses for a key, and whether its script sets it."""
+    verb = "is" if setting.place else "is not set, and the framework then takes"
+    return f"`{setting.key}` {verb} `{shown(written(setting.value))}`"
+
+
+def written(value: Any) -> str:
+    """A value as a script writes it."""
+    return "null" if value is None else str(value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,8 +32,8 @@ from rl_resources.script.backends import (
     switched_on,
 )
 from rl_resources.script.run import LACKING, Run, is_off, is_on
-from rl_resources.script.settings import Setting
-from rl_resources.script_rules.target import Pair, in_words, run_rule
+from rl_resources.script.settings import Setting, in_words
+from rl_resources.script_rules.target import Pair, run_rule
 from rl_resources.text import misspelt, quoted
 
 Likeness = Literal["same", "variant", "other"]

@@ -24,8 +24,8 @@ from rl_resources.script.bash.script import Place, Word
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.framework.syntax import STAND_IN, parse
 from rl_resources.script.launch import Launch, Override
+from rl_resources.script.script_text import ScriptText, value_of
 from rl_resources.script_rules.releases import is_frameworks, rejections
-from rl_resources.script_rules.target import ScriptText, value_of
 from rl_resources.text import misspelt, nearest, quoted, shown
 
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from rl_resources.dataset_rules.broken import Record, records, with_cells
 from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.script.framework.shipped import Rejected, as_word, read_rejected
-from rl_resources.script_rules.target import ScriptText, script_texts
+from rl_resources.script.script_text import ScriptText
+from rl_resources.script_rules.target import script_texts
 from rl_resources.snapshot import Snapshot
 from rl_resources.text import shown
 

@@ -16,8 +16,8 @@ from rl_resources.rule import Mistake, Rewrite, rule, with_lines
 from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.script import Command, Option, Place, Reference, Source
 from rl_resources.script.launch import Lost
+from rl_resources.script.script_text import ScriptText, settings_of
 from rl_resources.script_rules.safety import COMMANDS
-from rl_resources.script_rules.target import ScriptText, settings_of
 from rl_resources.script_rules.variables import WITH_DEFAULT, without_comments
 from rl_resources.text import shown
 

@@ -15,7 +15,7 @@ from itertools import accumulate
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Part, Place, Value
 from rl_resources.script.launch import Override
-from rl_resources.script_rules.target import ScriptText, trains, value_of
+from rl_resources.script.script_text import ScriptText, trains, value_of
 from rl_resources.script_rules.variables import lacks_dollar, split_of
 from rl_resources.text import shown
 

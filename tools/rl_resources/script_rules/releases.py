@@ -19,8 +19,8 @@ from rl_resources.script.framework import Composition, Rejection
 from rl_resources.script.framework.shipped import history
 from rl_resources.script.launch import Launch
 from rl_resources.script.run import REFERENCE, Run
+from rl_resources.script.script_text import ScriptText
 from rl_resources.script.settings import Setting
-from rl_resources.script_rules.target import ScriptText
 from rl_resources.script_rules.variables import lacks_dollar
 from rl_resources.text import shown
 

@@ -17,10 +17,10 @@ from rl_resources.rule import Mistake
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.backends import ACTOR, ENGINES, ROLLOUT, Engine
 from rl_resources.script.run import Run
-from rl_resources.script.settings import Setting
+from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules.agreement import likeness, model_in_path
 from rl_resources.script_rules.releases import is_inherited, micro_batches
-from rl_resources.script_rules.target import Pair, in_words, run_rule
+from rl_resources.script_rules.target import Pair, run_rule
 
 
 @run_rule()

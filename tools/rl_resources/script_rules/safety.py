@@ -13,7 +13,7 @@ from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import Command, Source
 from rl_resources.script.launch import program
-from rl_resources.script_rules.target import ScriptText
+from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules.variables import without_comments
 from rl_resources.text import shown
 

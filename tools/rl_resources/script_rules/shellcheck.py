@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.parser import WORKERS, nests_too_deeply, program
-from rl_resources.script_rules.target import ScriptText
+from rl_resources.script.script_text import ScriptText
 
 RULES = frozenset({"shellcheck", "shellcheck-error"})
 """The rules that ask it."""

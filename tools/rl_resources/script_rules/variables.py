@@ -14,7 +14,7 @@ from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Assignment, Part, Place, Reference
 from rl_resources.script.framework import shipped
 from rl_resources.script.launch import Override
-from rl_resources.script_rules.target import ScriptText
+from rl_resources.script.script_text import ScriptText
 from rl_resources.text import is_slip, shown
 
 _FOR_PROGRAMS = re.compile(

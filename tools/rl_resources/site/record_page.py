@@ -26,8 +26,8 @@ from rl_resources.query.find import size_of
 from rl_resources.query.sentences import resource, start
 from rl_resources.script.backends import ROLLOUT
 from rl_resources.script.run import Run
-from rl_resources.script.settings import Setting
-from rl_resources.script_rules.target import FRAMEWORK, script_text, written
+from rl_resources.script.script_text import FRAMEWORK, script_text
+from rl_resources.script.settings import Setting, written
 from rl_resources.site import estimate_page, recipes
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site

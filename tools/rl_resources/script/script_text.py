@@ -1,0 +1,127 @@
+"""One script as text and what follows from it: launches, their configuration, the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+from rl_resources.rule import Mistake
+from rl_resources.script.bash import read
+from rl_resources.script.bash.script import Part, Place, Script
+from rl_resources.script.framework import Composition, compose_launch, shipped
+from rl_resources.script.launch import TRAINER, Launch, Lost, Override, launches, lost
+from rl_resources.script.run import Run
+from rl_resources.text import shown
+
+FRAMEWORK = "verl"
+_NO_TRAINER = ("main_generation", "print_cfg", "merge", "main_eval", "sft_trainer")
+
+
+@dataclass(frozen=True, eq=False)
+class ScriptText:
+    """One script as text, and what follows from it; each is found out when it is first asked for.
+
+    `framework` is the one that its overrides configure. `ours` are scripts of the dataset, which
+    readers are asked to run.
+    """
+
+    path: str
+    text: str
+    framework: str = FRAMEWORK
+    ours: bool = True
+
+    @cached_property
+    def script(self) -> Script:
+        """The script, evaluated without running it; with ends of lines as bash needs them."""
+        return read(self.text.replace("\\\r\n", " \\\n").replace("\r\n", " \n"))
+
+    @cached_property
+    def launches(self) -> tuple[Launch, ...]:
+        """What it starts."""
+        return launches(self.script)
+
+    @cached_property
+    def lost(self) -> tuple[Lost, ...]:
+        """Commands that were meant to be arguments of the one before."""
+        return lost(self.script)
+
+    @cached_property
+    def composed(self) -> tuple[tuple[Launch, Composition], ...]:
+        """Every launch with the configuration that follows from it."""
+        known = shipped(self.framework)
+        return tuple((launch, compose_launch(known, launch)) for launch in self.launches)
+
+    @cached_property
+    def trainings(self) -> tuple[Launch, ...]:
+        """What it starts that trains; other programs with overrides only where none is known."""
+        some = [launch for launch in self.launches if trains(launch)]
+        return tuple([item for item in some if TRAINER.fullmatch(item.module)] or some)
+
+    @cached_property
+    def _started(self) -> tuple[Launch, ...]:
+        """The trainings that start as the script is shipped."""
+        return tuple(item for item in self.trainings if item.command.reach != "never")
+
+    @cached_property
+    def run(self) -> Run | None:
+        """Its first training, or else its first launch; `None` where it starts nothing known."""
+        first = next(iter(self._started or self.launches), None)
+        return next((Run(*both) for both in self.composed if both[0] is first), None)
+
+    @cached_property
+    def training(self) -> Run | None:
+        """What it does; `None` where it starts no training, or several that differ."""
+        run = self.run
+        if run is None or len({settings_of(launch) for launch in self._started}) != 1:
+            return None
+        unsure = run.launch.stray or self.lost or self.script.problems
+        return replace(run, trusts_defaults=False) if unsure else run
+
+    def sets(self, option: str, place: Place) -> bool:
+        """Whether an option of bash, such as `pipefail`, is on at a place."""
+        options = [item for item in self.script.options if item.name == option]
+        return [item.on for item in options if item.place < place][-1:] == [True]
+
+    def or_exempt(self, rule: str) -> str:
+        """The way out for a script that ran as it is; a page that is kept by hand has none."""
+        row = f"{shown(self.path.rpartition('/')[2], 120)},{rule},REASON"
+        way = f"; if it ran as it is, say why with a row `{row}` in records/exemptions.csv"
+        return way if self.ours else ""
+
+    def mistake(self, place: Place, message: str, fix: str) -> Mistake:
+        """A mistake at a place of the script."""
+        return Mistake(self.path, place.line, place.column, message, fix)
+
+    def place_in(self, part: Part, at: int) -> Place:
+        """Where character `at` of a part of a value is written; its beginning, if not as it is."""
+        origin = part.origin
+        before = (part.text or "")[: at + 1]
+        if "\n" in before or not self.text.startswith(before, origin.offset):
+            return origin
+        return replace(origin, offset=origin.offset + at, column=origin.column + at)
+
+
+def trains(launch: Launch) -> bool:
+    """Whether a launch trains, and does not only generate, convert or evaluate."""
+    validates = any(
+        item.key == "trainer.val_only" and (item.value or "").lower() == "true"
+        for item in launch.overrides
+    )
+    return not (validates or any(word in launch.module for word in _NO_TRAINER))
+
+
+def value_of(override: Override) -> str:
+    """The value of an override, with what is not known of it as it is written."""
+    return override.content.shown if override.content else ""
+
+
+def settings_of(launch: Launch) -> tuple[object, ...]:
+    """All that a launch asks for, to be compared with another."""
+    overrides = ((item.prefix, item.key, item.value) for item in launch.overrides)
+    return (launch.module, launch.config_name, *overrides)
+
+
+@lru_cache(maxsize=1024)
+def script_text(path: str, text: str) -> ScriptText:
+    """A script of the dataset, parsed and composed once for rules, pages and the next preview."""
+    return ScriptText(path, text)
