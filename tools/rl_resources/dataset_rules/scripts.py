@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -26,7 +26,9 @@ from rl_resources.dataset_rules.records import (
 )
 from rl_resources.package import SCRIPTS
 from rl_resources.rule import Edit, MakeExecutable, Mistake, Move, rule
+from rl_resources.script.backends import SAME_BACKEND
 from rl_resources.script.name import FORM, PARTS, ScriptName, parse, parsed, predicate
+from rl_resources.script.script_text import script_text as read_script
 from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, ScriptFile, Snapshot
 from rl_resources.text import nearest, shown
 
@@ -364,7 +366,39 @@ def _agreement_help(snapshot: Snapshot, row: int, said: Mapping[str, str]) -> st
     if script is None or expected is None:
         return fix
     move = _renaming(snapshot, row, script.path, expected)
+    match _confirmed_by_script(script, expected, said):
+        case "name":
+            return f"{fix.removesuffix('.')}: the script says so too."
+        case "row":
+            return f"The script says what the row says. Rename it: {move}."
     return f"{fix} If the row is right, rename the script: {move}."
+
+
+def _confirmed_by_script(script: ScriptFile, row: ScriptName, parts: Iterable[str]) -> str:
+    """Whether a script does in these parts what its `name` or what its `row` says; empty if unsure.
+
+    `row` is the name that follows from the row.
+    """
+    run, name = read_script(script.path, script.text or "").training, parsed(script.name)
+    if run is None or name is None:
+        return ""
+    path = run.model_path_end or ""
+    does = {
+        "model": slug_of(path) if "/" in path else None,
+        "gpus": run.gpus.number,
+        "train": run.train_backend.text,
+        "infer": run.infer_backend.text,
+    }
+    sides = set()
+    for part, word in ((part, does[part]) for part in parts if part in does):
+        said = {_framework_word(getattr(row, part)): "row"}
+        said[_framework_word(getattr(name, part))] = "name"
+        sides |= {said.get(word, "")} if word else set()
+    return sides.pop() if len(sides) == 1 else ""
+
+
+def _framework_word(part: str | int) -> str | int:
+    return SAME_BACKEND.get(str(part), part)
 
 
 @rule()
