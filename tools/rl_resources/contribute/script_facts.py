@@ -70,15 +70,13 @@ def run_with_defaults(script: ScriptText) -> Run | None:
 
 def memory_cells(run: Run) -> dict[str, str]:
     """The cells that decide memory, as the run sets them; empty if that is not known."""
-    dtype = run.dtype.text or ""
     by_tokens = run.dynamic_batch.flag
     batch, tokens = run.micro_batch_size_per_gpu, run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
     share, optimizations = run.gpu_memory_utilization, run.optimizations_on
-    formats = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
     return {
         "weights": run.weights,
         "lora_rank": str(run.lora_rank.number or ""),
-        "precision": "fp8" if "fp8-training" in optimizations else formats.get(dtype, ""),
+        "precision": run.precision,
         "memory_optimizations": "; ".join(optimizations),
         "micro_batch_per_gpu": str(batch.number or "") if by_tokens is False else "",
         "max_tokens_per_gpu": str(tokens.number or "") if by_tokens else "",

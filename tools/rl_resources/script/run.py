@@ -276,6 +276,13 @@ class Run(Settings):
         """The number format that training computes in."""
         return self._of_backend("dtype")
 
+    @property
+    def precision(self) -> str:
+        """`dtype` in the words of the column `precision`; empty where that is not known."""
+        formats = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+        known = formats.get(self.dtype.text or "", "")
+        return "fp8" if "fp8-training" in self.optimizations_on else known
+
     def _of_backend(self, name: str) -> Setting:
         return self.setting(f"{ACTOR}.{self.backend.section}.{name}")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import inf
 from typing import Literal
 
 from rl_resources.dataset_rules.plausibility import minimum_memory_gb, parameters_in_name
@@ -33,6 +34,7 @@ from rl_resources.script.backends import (
 )
 from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting, in_words
+from rl_resources.script_rules.arguments import BOUNDS
 from rl_resources.script_rules.target import Pair, run_rule
 from rl_resources.text import misspelt, quoted
 
@@ -116,8 +118,12 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     A critic may begin as another model, but not as the framework's example by oversight.
     """
     yield from _other_model(pair, run, family_alone=False)
+    if run.model_path.value == "":
+        message = f"`{run.model_path.key}` is empty"
+        yield Mistake(*pair.place_of(run.model_path), message, "Write the model that trains.")
     critic, trained = run.setting("critic.model.path"), run.model_path
-    asked = run.estimator.text == "gae" and trained.place and not critic.place
+    is_ppo = algorithm_of(pair.text("task")) in {"PPO", ""}  # else task_agrees reports it
+    asked = is_ppo and run.estimator.text == "gae" and trained.place and not critic.place
     if asked and critic.text and critic.text != trained.text:
         message = f"{in_words(critic)}, another model than the one that trains"
         fix = f"Set `critic.model.path`; most begin as the actor, at `{trained.key}`."
@@ -246,24 +252,47 @@ def _lacks_choice(run: Run, backend: str) -> bool:
 
 @run_rule()
 def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The row's lengths, batches and shares of memory are those of its script.
+    """The row's lengths, batches, precision and shares of memory are those of its script.
 
     They decide how much memory a run takes.
 
     Bad: `512` as `max_prompt_length` with `data.max_prompt_length=1024`
     Good: `1024` as `max_prompt_length` with `data.max_prompt_length=1024`
     """
+    unused = set(_unused(pair, run))
+    for column in unused:
+        wrong = ", but the run of its script has none"
+        yield pair.mistake(column, wrong, "Leave it empty, or fix the script.")
     for column, setting in (
         ("max_prompt_length", run.max_prompt_length),
         ("max_response_length", run.max_response_length),
         ("rollout_n", run.rollout_n),
+        ("lora_rank", run.lora_rank),
         ("micro_batch_per_gpu", run.micro_batch_size_per_gpu),
         ("max_tokens_per_gpu", run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")),
         ("gpu_memory_utilization", run.gpu_memory_utilization),
     ):
         wanted, found = number(pair.text(column)), setting.value
-        if wanted is not None and isinstance(found, int | float) and wanted != found:
+        least, most = BOUNDS.get(setting.key, (-inf, inf))
+        is_possible = isinstance(found, int | float) and least <= found <= most
+        if wanted is not None and is_possible and wanted != found and column not in unused:
             yield from pair.differs(column, setting, str(found))
+    precision = pair.text("precision")
+    if precision and run.precision not in {"", precision}:
+        yield from pair.differs("precision", run.dtype, run.precision)
+
+
+def _unused(pair: Pair, run: Run) -> Iterator[str]:
+    """The filled columns of a setting that a run does not read."""
+    full = pair.text("weights") == "full" and run.lora_rank.number == 0
+    dynamic = run.dynamic_batch.flag
+    for column, is_unused in (
+        ("lora_rank", full),
+        ("micro_batch_per_gpu", dynamic is True),
+        ("max_tokens_per_gpu", dynamic is False),
+    ):
+        if is_unused and pair.text(column):
+            yield column
 
 
 @run_rule()
@@ -296,8 +325,13 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     column = "memory_optimizations"
     words = pair.text(column).split("; ")
+    train, is_min = pair.text("train").lower(), pair.text("tag").upper() == "MIN"
+    if SAME_BACKEND.get(train, train) not in {"", run.train_backend.text}:
+        return  # backends_agree reports it
+    promised = {setting.key for setting in run.memory_savers if is_min}  # as min_saves_memory says
     for word, setting in run.optimizations.items() if pair.text(column) else ():
         stated = word in words or word in _ALWAYS_STATED
+        stated &= not (word in words and setting.key in promised)
         if stated and setting.known and is_on(setting) != (word in words):
             change = "Remove" if word in words else "Add"
             lacking = f"the script does not turn on `{word}`"

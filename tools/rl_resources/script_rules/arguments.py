@@ -60,6 +60,10 @@ def _stray_mistake(target: ScriptText, stray: Word) -> Mistake:
     word = stray.raw if stray.place == stray.site else text
     message = f"`{shown(word)}` is not an override"
     fix = "Write it as `key=value`, without a space around `=`, in quotes if the value has one."
+    if re.match(r"--\w[\w.]*=", text):
+        fix = f"Write `{shown(text.lstrip('-'))}`."
+    elif "=" in text and (strange := re.search(r"[^\x00-\x7f]", text.partition("=")[0])):
+        fix = f"Type it again: `{strange[0]}` is U+{ord(strange[0]):04X}, no letter of a key."
     return target.mistake(stray.place, message, fix)
 
 
@@ -214,7 +218,7 @@ def _broken_list(override: Override) -> str:
 _ROLLOUT = "actor_rollout_ref.rollout"
 
 
-_BOUNDS: Mapping[str, tuple[float, float]] = {
+BOUNDS: Mapping[str, tuple[float, float]] = {
     f"{_ROLLOUT}.gpu_memory_utilization": (0.01, 1),
     f"{_ROLLOUT}.top_p": (0.0001, 1),
     f"{_ROLLOUT}.n": (1, inf),
@@ -247,7 +251,7 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
     """
     for launch in target.launches:
         for override in launch.overrides if is_frameworks(target, launch) else ():
-            least, most = _BOUNDS.get(override.key, (-inf, inf))
+            least, most = BOUNDS.get(override.key, (-inf, inf))
             value = number(override.value or "")
             if value is not None and not least <= value <= most:
                 limits = f"of {least:g} or more" if most == inf else f"between 0 and {most:g}"

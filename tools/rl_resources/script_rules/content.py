@@ -97,6 +97,9 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
     for problem in target.script.problems[:1]:  # the others follow from the first
         message = f"bash cannot read the script: {problem.text}"
         fix = "Fix it here, then see that `bash -n` is silent about the script."
+        if problem.text.startswith("array element values"):
+            message = "an item of the list is `key = value` with spaces around `=`"
+            fix = "Write it as `key=value`."
         yield _unclosed_quote(target) or target.mistake(problem.place, message, fix)
 
 

@@ -26,11 +26,11 @@ _SHAPE = frozenset(
 """What a tuning script consists of, as shfmt calls it: no loop, function, subshell or process."""
 COMMANDS = frozenset(
     {":", "[", "basename", "date", "dirname", "echo", "exit", "false", "hostname", "mkdir"}
-    | {"nproc", "nvidia-smi", "pwd", "set", "shift", "sleep", "tee", "test", "true", "ulimit"}
-    | {"unset", "wait"}
+    | {"nproc", "nvidia-smi", "printf", "pwd", "set", "shift", "sleep", "tee", "test", "true"}
+    | {"ulimit", "unset", "wait"}
 )
 _RAY = re.compile(r"ray (?:start|status|stop)\b")
-_PYTHON = re.compile(r"python3?|torchrun")
+_PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?|torchrun")
 _BEFORE_MODULE = re.compile(r"--\w[\w-]*(?:=\w+)?|-[uBOsE]+|\d+")
 _OBEYED = re.compile(
     r"(?:BASH|DYLD|GIT|LD|PIP|UV)_\w+|PATH|ENV|IFS|PS[0-4]|PROMPT_COMMAND|\w*PAGER|EDITOR|VISUAL"
@@ -51,6 +51,7 @@ _UNSET = re.compile(r"\$\{?([A-Za-z_]\w*)\}?/\*?$")
 """All of a folder, or of `/` where nothing sets the variable."""
 _SUDO = re.compile(r"sudo(?:\s+-\S+)*\s+")
 _DELETES = re.compile(r"rm\b.*\s(?:-\w*[rR]|--rec)|find\b.*\s-delete\b", re.S)
+_SPACED = re.compile(r"\$\w+=|\w+ +=")
 _MODULE = re.compile(r"-m\s+[\"']?((?:verl|recipe)\.[\w.]+)")
 _GENERIC = r"\b(?:ray|python3?|verl|vllm|sglang)\b"
 _OWN = r"(?![^|]*(?:-\w*P\b|--ppid))"
@@ -113,17 +114,24 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
 
     Of the scripts of a page, which nobody is asked to run, only what deletes or ends.
     """
-    # what a lost backslash has made a command is reported as that
+    # what a lost backslash has made a command is reported as that, and `a = b` by ShellCheck
     seen = {item.command.place.line for item in target.lost}
-    source = Source(target.script.text)
+    source, exempt = Source(target.script.text), target.or_exempt("unexpected-command")
     for start, end, wrong in _unexpected(target) if target.ours else _destructive(target):
         place = source.place(start)
         if place.line not in seen:
             seen.add(place.line)
-            message = f"`{shown(source.text[start:end].strip(), 80)}` {wrong}"
-            fix = "Delete it; say in a comment what a reader has to prepare."
-            if module := _MODULE.search(source.text, start, end):
-                fix = f"Start `python3 -m {module[1]}` by itself; how, its readers know."
+            raw = source.text[start:end].strip()
+            if _SPACED.match(raw):
+                continue
+            message = f"`{shown(raw.partition(chr(10))[0], 80)}` {wrong}"
+            fix = f"Delete it, and say in a comment what a reader has to prepare{exempt}."
+            if raw in target.script.names:
+                fix = f"Write `${{{raw}}}`, if the variable is meant."
+            elif module := _MODULE.search(raw):
+                fix = (
+                    f"Write `python3 -m {module[1]}`, with nothing before it or around it{exempt}."
+                )
             yield target.mistake(place, message, fix)
 
 
@@ -177,7 +185,7 @@ _NO_LOG = "reads or writes a file that may not be a log in the working directory
 
 def _wrong_call(words: list[Node], text: str) -> str:
     raw = [text[word["Pos"] : word["End"]] for word in words]
-    if raw[0] not in COMMANDS and not _RAY.match(" ".join(raw)):
+    if (raw[0] not in COMMANDS and not _RAY.match(" ".join(raw))) or raw[:2] == ["printf", "-v"]:
         return "is not a command that a tuning script needs"
     files = [word for word in raw[1:] if word not in ("-a", "-i", "--append")]
     return _NO_LOG if raw[0] == "tee" and not all(map(_is_log, files)) else ""

@@ -166,6 +166,7 @@ def _read_names(target: ScriptText) -> set[str]:
     own = {item.start("read") for item in _OWN_DEFAULT.finditer(text)}
     read = set(re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", _OWN_DEFAULT.sub(_but_shared, text)))
     read |= {item.name for item in script.references if item.place.offset not in own}
+    read |= {str(command.name) for command in script.commands}  # `$(NAME)` has a parenthesis
     read |= {item.name for item in script.assignments if item.exported}
     for command in script.commands:
         if command.name in ("export", "declare", "typeset", "let", "unset", "read"):

@@ -74,13 +74,21 @@ def parse(text: str) -> Override:
     try:
         parsed = _grammar().parse_override(text)
     except (HydraException, RecursionError) as error:
-        line = str(error).partition("\n")[0]
-        raise ValueError(f"is not Hydra's syntax: {line}") from None
+        raise ValueError(_reason(text, str(error))) from None
     prefix = {"DEL": "~", "ADD": "+", "FORCE_ADD": "++"}.get(parsed.type.name, "")
     key = parsed.key_or_group + (f"@{parsed.package}" if parsed.package else "")
     if parsed.is_sweep_override():
         raise ValueError("holds several values, separated by commas outside brackets")
     return Override(prefix, key, parsed.value())
+
+
+def _reason(text: str, error: str) -> str:
+    """Why Hydra does not read an override, from the words of its parser."""
+    if found := re.search("token recognition error at: '(.)", error):
+        return f"has `{found[1]}`, which must be in quotes, or is a wrong character"
+    if re.search(r",\s*\Z", text):
+        return "ends with a comma"
+    return f"is not Hydra's syntax: {error.partition(' expecting')[0].partition(chr(10))[0]}"
 
 
 # References: `${a.b}`, `${.b}` from the section that it is in, `${oc.select:a.b,default}`.
