@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from rl_resources.dataset_rules.broken import Record, records, runs
+from rl_resources.dataset_rules.scripts import word_of_name
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot
@@ -188,6 +189,8 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
         task, weights = record.text("task"), record.text("weights")
         known = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.keys("tasks")
         lora = weights in {"lora", "qlora"}
+        if word_of_name(snapshot, record.text("script"), "task") not in {"", task}:
+            continue  # name_against_row reports the task
         if task and weights and known and lora != task.endswith("-LoRA"):
             fix = "Correct the one that is not as in the source."
             yield record.mistake("weights", f", but its task is `{task}`", fix)

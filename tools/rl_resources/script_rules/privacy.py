@@ -285,5 +285,5 @@ def script_email_address(target: ScriptText) -> Iterator[Mistake]:
     for number, line in enumerate(target.script.lines, 1):
         for match in _MAIL.finditer(line[:_LONGEST_LINE]):
             if not _NO_MAIL.search(match[0]):
-                message = f"`{shown(match[0])}` is an e-mail address"
+                message = f"`{match[0][0]}…@…` is an e-mail address"
                 yield Mistake(target.path, number, match.start() + 1, message, "Delete it.")
