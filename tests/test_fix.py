@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from botched_tree import commit, plant_repository
 from cases import each, read_cases
 from rl_resources.check import all_rules, check
 from rl_resources.cli import main
@@ -107,6 +108,20 @@ def test_check_says_what_is_fixable_only_where_a_fix_is_certain(root, capsys):
     apply(root, DOUBTFUL["strict mode where something may fail on purpose"]["edit"])
     assert main(["check", "--root", str(root), "--select", "strict-mode"]) == 0
     assert "--fix" not in capsys.readouterr().err
+
+
+def test_a_new_column_is_added_and_one_that_was_dropped_is_not(tmp_path):
+    root = plant_repository(tmp_path, new=False)
+    before = (root / TRIALS).read_text(encoding="utf-8")
+    field = '{"name": "hours", "type": "number", "title": "Hours", "description": "Its hours."}'
+    old = '"fields": [\n    {'
+    apply(root, [{"file": "schema/trials.json", "replace": old, "with": f'"fields": [{field}, {{'}])
+    assert set(fixed(take_snapshot(read_package(root))).done.values()) == {"header"}
+    dropped = re.sub(r",[^,\n]*$", "", before, flags=re.M)
+    (root / TRIALS).write_text(dropped, encoding="utf-8")
+    assert not fixed(take_snapshot(read_package(root))).done
+    commit(root)
+    assert not fixed(take_snapshot(read_package(root))).done
 
 
 SIGNS = '"|,|\t| |;|\ufeff|\u200b|\u00a0|H100|1.0|$@|é|\r\n|\r|\n|\n\n|<<<<<<< a\n|set -x\n|\\ \n'

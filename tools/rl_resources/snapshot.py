@@ -17,7 +17,7 @@ from typing import ClassVar
 from rl_resources import tabular
 from rl_resources.errors import UnreadableDataset
 from rl_resources.files import LARGEST_TABLE_BYTES, read_file, undecodable
-from rl_resources.git import file_at, released_versions
+from rl_resources.git import file_at, had_column, released_versions
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
 from rl_resources.rule import Lines, Mistake, Rewrite, with_lines
 from rl_resources.text import shown
@@ -214,6 +214,16 @@ class Snapshot:
         row = self.keys(resource).get(key)
         return None if row is None else partial(self.tables[resource].cell, row)
 
+    def committed_header(self, table: Table) -> tuple[str, ...]:
+        """The column names of a table in git's HEAD; none where git does not know the table."""
+        header = _committed(self.package, "HEAD", table.path).header
+        return header.cells if header else ()
+
+    def is_new_column(self, table: Table, name: str) -> bool:
+        """Whether no commit of a table that git knows has this column."""
+        known = self.committed_header(table)
+        return bool(known) and not had_column(self.package.root, table.path, name)
+
 
 def _first_rows(cells: Sequence[str]) -> dict[str, int]:
     first: dict[str, int] = {}
@@ -244,13 +254,18 @@ def take_snapshot(package: Package) -> Snapshot:
 def _released_ids(package: Package, tag: str, name: str) -> tuple[str, ...]:
     """The ids of a table in the newest release; none where there is no release to compare."""
     resource = package.resources[name]
-    data = file_at(package.root, tag, resource.path) if tag else None
-    text = tabular.read((data or b"").decode("utf-8", "replace"))
+    text = _committed(package, tag, resource.path)
     key = resource.schema.primary_key[0]
     if text.header is None or key not in text.header.cells:
         return ()
     at = text.header.cells.index(key)
     return tuple(row.cells[at].removesuffix(".sh") for row in text.rows if len(row.cells) > at)
+
+
+def _committed(package: Package, revision: str, path: str) -> tabular.Text:
+    """A table as a revision has it; without records where there is none."""
+    data = file_at(package.root, revision, path) if revision else None
+    return tabular.read((data or b"").decode("utf-8", "replace"))
 
 
 def _read_table(root: Path, resource: Resource) -> Table:

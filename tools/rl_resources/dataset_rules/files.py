@@ -177,6 +177,9 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> tuple[int, str, str]:
         elif len(extra) == len(missing) == 1:
             whole = f"Write `{missing[0]}`."
         return extra[0], message, whole
+    committed = () if table.outside or not missing else snapshot.committed_header(table)
+    if dropped := [name for name in missing if name in committed]:
+        missing, whole = dropped, f"Bring the column back with `git checkout -- {table.path}`."
     if missing:
         at = min(wanted.index(missing[0]), len(found) - 1)
         return at, f"the column {missing[0]!r} is missing", whole
@@ -185,7 +188,7 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> tuple[int, str, str]:
 
 
 def fix_header(snapshot: Snapshot) -> Iterator[Rewrite]:
-    """Cells with another separator, columns in another order or missing, a repeated header."""
+    """Cells with another separator, columns in another order, new columns, a repeated header."""
     for table in snapshot.tables.values():
         wanted = table.schema.names
         names = tuple(name.strip().lower() for name in table.header)

@@ -135,11 +135,11 @@ def as_help(rows: Sequence[Cells]) -> str:
 
 @lru_cache(maxsize=8)
 def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
-    """The lines of a table in the columns of the schema; a column that it lacks is empty.
+    """The lines of a table in the columns of the schema; a new column is empty.
 
-    Empty unless the header has some of these columns and no other, and every row has as many
-    cells. Where columns are in another order, all cells must fit the schema too: else the names
-    alone may be in disorder.
+    Empty unless the header has all of these columns but new ones and no other, and every row has
+    as many cells: the cells of a dropped column are in git. Where columns are in another order, all
+    cells must fit the schema too: else the names alone may be in disorder.
     """
     header, wanted = table.header, table.schema.names
     known = [name for name in wanted if name in header]
@@ -152,6 +152,8 @@ def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
     if list(header) != known and set(_sound(snapshot, table, moved)) != set(moved):
         return {}
     lines = [table.text.header.line if table.text.header else 1, *(row.line for row in rows)]
+    if not all(snapshot.is_new_column(table, name) for name in wanted if name not in known):
+        return {}
     return dict(zip(lines, map(line_of, [wanted, *moved]), strict=True))
 
 
