@@ -92,8 +92,9 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
         field, kind = broken.field, TYPES[broken.field.type]
         unit = f" in {field.unit}" if field.unit else ""
         fix = f"Write {kind.words}{unit} and nothing else{_or_empty(field)}."
-        found = re.fullmatch(r"~?\s*([0-9]+)\s*([A-Za-z]*)", broken.cell)
-        if found and found[2].lower() in {"", field.unit.lower(), *_NOUNS.get(field.name, ())}:
+        found = re.fullmatch(r"~?\s*([0-9.]+)\s*([A-Za-z]*)", broken.cell)
+        units = {"", field.unit.lower().partition(" per ")[0], *_NOUNS.get(field.name, ())}
+        if found and re.fullmatch(kind.pattern, found[1]) and found[2].lower() in units:
             fix = f"Write `{found[1]}`: {kind.words}{unit} and nothing else."
         elif re.fullmatch(r"\d{1,3}(?:,\d{3})+", broken.cell):
             fix = f"Write `{broken.cell.replace(',', '')}` if the comma separates thousands."

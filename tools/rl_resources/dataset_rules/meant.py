@@ -8,8 +8,10 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from csv import Error as CsvError
 from csv import reader
+from datetime import datetime
 from functools import lru_cache
 
 from rl_resources.dataset_rules.broken import BrokenCell, vocabulary_of
@@ -25,6 +27,9 @@ SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars"}
 MOST_CHARACTERS = 500
 LIKENESS = 0.8
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
+_DAYS = ("%Y%m%d", "%Y-%m-%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3})+|(?: \d{3})+)(?:\.\d+)?")
+_DOUBTFUL = re.compile(r"\d+,\d+")
 _COUNT = re.compile(r"\A\s*\d+\s*[xX\u00d7*]\s*")
 
 Cells = tuple[str, ...]
@@ -147,13 +152,13 @@ def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
     whole = not table.text.defects and all(len(row.cells) == len(header) for row in rows)
     if not known or header == wanted or sorted(header) != sorted(known) or not whole:
         return {}
+    if not all(snapshot.is_new_column(table, name) for name in wanted if name not in known):
+        return {}
     cells = (dict(zip(header, row.cells, strict=True)) for row in rows)
     moved = [tuple(row.get(name, "") for name in wanted) for row in cells]
     if list(header) != known and set(_sound(snapshot, table, moved)) != set(moved):
         return {}
     lines = [table.text.header.line if table.text.header else 1, *(row.line for row in rows)]
-    if not all(snapshot.is_new_column(table, name) for name in wanted if name not in known):
-        return {}
     return dict(zip(lines, map(line_of, [wanted, *moved]), strict=True))
 
 
@@ -218,10 +223,12 @@ def fits(field: Field, cell: str) -> bool:
 def _typed(field: Field, cell: str) -> str:
     """The cell without quotes and unit, spelled as its type is: `8.0`, `76,4`, `2026/1/31`.
 
-    A comma before three digits may separate thousands.
+    One comma before three digits may be a decimal point where numbers have fractions.
     """
     bare = cell.strip(_QUOTES).strip()
     bare = bare.removesuffix(f" {field.unit}" if field.unit else "")
+    if _THOUSANDS.fullmatch(bare) and (field.type == "integer" or not _DOUBTFUL.fullmatch(bare)):
+        bare = re.sub("[, ]", "", bare)
     match field.type:
         case "integer":
             return re.sub(r"\.0*\Z", "", bare)
@@ -229,9 +236,18 @@ def _typed(field: Field, cell: str) -> str:
             return bare.replace(",", ".")
         case "boolean":
             return bare.lower()
-        case "date" if found := re.fullmatch(r"(\d{4})[-/.]?(\d\d?)[-/.]?(\d\d?)", bare):
-            return f"{found[1]}-{found[2]:>02}-{found[3]:>02}"
+        case "date":
+            return _day(bare)
     return bare
+
+
+def _day(text: str) -> str:
+    """The one day that a text means, as ISO 8601 writes it; the text where that is in doubt."""
+    days = set()
+    for form in _DAYS if re.fullmatch(r"\d+([-/.])\d+\1\d+|\d{8}", text) else ():
+        with suppress(ValueError):
+            days.add(datetime.strptime(text.replace("/", "-"), form).date().isoformat())
+    return days.pop() if len(days) == 1 else text
 
 
 def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
