@@ -76,25 +76,29 @@ class Text(NamedTuple):
 
 
 class LineEnd(NamedTuple):
-    """The line and column of a line's end that is CR LF, or (of the last line) missing."""
+    """The line and column of a line's end that is CR LF, CR, or (of the last line) missing."""
 
     line: int
     column: int
-    missing: bool
+    found: str
 
 
 def wrong_end(data: bytes | mmap) -> LineEnd | None:
-    """The first line's end that is not LF alone, in a file in UTF-8."""
+    """The first line's end that is not LF alone, in a file in UTF-8.
+
+    CR alone is one where no line ends with LF.
+    """
     # A search for two bytes in a `mmap` takes four times as long as for one in copies of its parts.
     parts = (data[at : at + _PART] for at in range(0, len(data), _PART))
-    found = re.search(rb"\r\n", data) if any(b"\r" in part for part in parts) else None
-    last = data[-1:]
-    if found is None and last in {b"", b"\n"}:
+    end = rb"\r(?:\n|\Z)" if data.find(b"\n") >= 0 else rb"\r"
+    found = re.search(end, data) if any(b"\r" in part for part in parts) else None
+    if found is None and data[-1:] in {b"", b"\n"}:
         return None
-    at = found.start() if found else len(data) - (last == b"\r")
+    at = found.start() if found else len(data)
     before = data[:at]
     column = len(before.rpartition(b"\n")[2].decode("utf-8").removeprefix("\ufeff")) + 1
-    return LineEnd(before.count(b"\n") + 1, column, at == len(data))
+    name = {b"\r\n": "CR LF", b"\r": "CR", b"": ""}[found[0] if found else b""]
+    return LineEnd(before.count(b"\n") + 1, column, name)
 
 
 @lru_cache(maxsize=32)

@@ -101,8 +101,8 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for file in _texts(snapshot):
         end = file.wrong_end
-        if end and (isinstance(file, Table) or not end.missing):
-            wrong = "has no line end" if end.missing else "ends with CR LF, not LF"
+        if end and (isinstance(file, Table) or end.found):
+            wrong = f"ends with {end.found}, not LF" if end.found else "has no line end"
             fix = f"Save the file with LF at the end of every line{_FIX[file.outside]}"
             yield Mistake(file.path, end.line, end.column, f"the line {wrong}", fix)
 
