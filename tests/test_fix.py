@@ -87,6 +87,14 @@ def test_what_is_in_doubt_is_left_to_a_person(edit, root):
     assert not fixed(snapshot).done
 
 
+def test_a_row_with_semicolons_keeps_its_list(root):
+    words = tuning(memory_optimizations="activation-checkpointing; optimizer-offload")
+    sound = in_memory(root, [words]).tables["tuning"]
+    semicolons = {"file": TUNING, "line": 2, "with": sound.lines[1].replace(",", ";")}
+    found = fixed(in_memory(root, [semicolons]))
+    assert found.snapshot.tables["tuning"].data == sound.data
+
+
 def test_only_the_files_and_rules_that_are_named_change(root, capsys):
     apply(root, [{"file": TRIALS, **CRLF}, tuning(device="H800"), {"file": TUNING, **CRLF}])
     before = files(root)

@@ -37,8 +37,15 @@ Cells = tuple[str, ...]
 
 def separator_of(table: Table, row: Row | None) -> str:
     """What separates the cells of a row, or of the header, in place of commas; empty for most."""
-    cells, width = row.cells if row else (), len(table.schema.names)
-    return next((mark for mark in SEPARATORS if len(",".join(cells).split(mark)) == width), "")
+    width = len(table.schema.names)
+    return next((mark for mark in SEPARATORS if row and len(_split(row, mark, width)) == width), "")
+
+
+def _split(row: Row, mark: str, width: int) -> Cells:
+    """The cells of a row between these marks; a mark before a space may be one of a list."""
+    text = ",".join(row.cells)
+    cells = tuple(text.split(mark))
+    return cells if len(cells) == width else tuple(re.split(rf"{re.escape(mark)}(?! )", text))
 
 
 @lru_cache(maxsize=256)
@@ -50,13 +57,14 @@ def likely_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
     if not off or any("\n" in cell for cell in row.cells):
         return []
     if separator := separator_of(table, row):
-        return [tuple(",".join(row.cells).split(separator))]
+        return [_split(row, separator, len(table.schema.names))]
     pattern = table.schema.fields[0].pattern or ".*"
     is_row = re.fullmatch(pattern, row.cells[0]) is not None
     if off < -MOST_CELLS_MISSING or (off > MOST_CELLS_MISSING and not is_row):
         return []  # each try takes a tenth of a second
     candidates = _shorter(row.cells, off) if off > 0 else _longer(row.cells, -off)
-    return _sound(snapshot, table, candidates)
+    rows = _sound(snapshot, table, candidates)
+    return [row for row in rows if not _misplaced(table, row)] or rows
 
 
 def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
@@ -85,6 +93,13 @@ def missing_columns(snapshot: Snapshot, table: Table, row: Row) -> list[str]:
     names = table.schema.names
     others = {at for at, name in _failures(snapshot, table, rows) if names[at] != name}
     return [name for at, name in enumerate(names) if at not in others]
+
+
+def _misplaced(table: Table, row: Cells) -> bool:
+    """Whether a cell of free text is a word of another column."""
+    fields = table.schema.fields
+    words = {word for field in fields for word in field.words}
+    return any(cell in words for cell, field in zip(row, fields, strict=True) if _is_free(field))
 
 
 def _longer(cells: Cells, count: int) -> Iterator[Cells]:
@@ -199,10 +214,13 @@ def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     return meant if meant is not None and meant != cell and fits(field, meant) else None
 
 
+def _is_free(field: Field) -> bool:
+    return field.type == "string" and not field.pattern and "maxLength" in field.constraints
+
+
 def _seen(field: Field, cell: str) -> str | None:
     """The cell as it looks; hidden characters may have a purpose in free text."""
-    free = field.type == "string" and not field.pattern and "maxLength" in field.constraints
-    if free and any(is_hidden(one) or one.isspace() for one in strange_characters(cell)):
+    if _is_free(field) and any(is_hidden(one) or one.isspace() for one in strange_characters(cell)):
         return None
     seen = as_seen(cell).strip()
     return None if strange_characters(seen) else seen
