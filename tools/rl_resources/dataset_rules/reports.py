@@ -98,7 +98,8 @@ def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
         for other in named[name]:
             if other not in named or other == name:
                 wrong = f", but `{shown(other, 120)}` is not another report"
-                fix = nearest(other, named).sentence() if other != name else ""
+                others = (one for one in named if one != name)
+                fix = nearest(other, others).sentence() if other != name else ""
                 yield record.mistake("contradicts", wrong, fix or "Name the other report, or none.")
             elif name not in named[other] and set(named[other]) <= named.keys():
                 line = table.rows[record.row].line
