@@ -249,7 +249,9 @@ def disputed_note(snapshot: Snapshot) -> Iterator[Mistake]:
             yield record.mistake("notes", ", but the status is `disputed`", fix)
 
 
-_MEASURED = ("tested_on", "peak_memory_gb", "step_seconds", "tokens_per_second_per_gpu")
+_MEASURED = (
+    *("tested_on", "peak_memory_gb", "step_seconds", "tokens_per_second_per_gpu", "statement"),
+)
 
 
 @rule()
