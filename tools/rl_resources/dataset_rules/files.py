@@ -309,6 +309,8 @@ def _with_cell(snapshot: Snapshot, row: Row, at: int, name: str) -> str:
 
 def _length_help(table: Table, row: Row) -> str:
     cells, wanted = len(row.cells), len(table.schema.names)
+    if cells == 1 and row.cells[0].startswith("#"):
+        return "Delete the line."
     if cells < wanted:
         return "An empty cell needs its comma too: compare the row with the header, cell by cell."
     second = re.search(r"[a-z0-9][a-z0-9.+-]*(?:_[a-z0-9.+-]+){5}\.sh$", row.cells[wanted - 1])
