@@ -120,8 +120,11 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         target = snapshot.tables[key.resource]
         if _has_broken_key(snapshot, target, broken.cell):
             continue  # that is reported
-        fix = nearest(broken.cell, _keys(snapshot, key)).sentence()
-        if word := _in_names(snapshot, [broken, *others]):
+        near = nearest(broken.cell, _keys(snapshot, key))
+        fix, word = near.sentence(), _in_names(snapshot, [broken, *others])
+        if word and near.words and word not in near.words:
+            fix = f"{fix} The name of its script says `{word}`."
+        elif word:
             fix = f"Write `{word}`, as the name of its script says."
         elif key.resource == "tuning":
             fix = f"{fix} If the script is gone, delete the lines that name it.".strip()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from csv import Error as CsvError
 from csv import reader
@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from rl_resources.dataset_rules.broken import BrokenCell, vocabulary_of
+from rl_resources.devices import device_name
 from rl_resources.package import Field
 from rl_resources.schema.text_rules import as_seen, is_hidden, strange_characters
 from rl_resources.snapshot import Snapshot, Table
@@ -208,7 +209,7 @@ def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
         case "enum" | "vocabulary":
             return _word(snapshot, broken)
         case "pattern":
-            meant = re.sub(r"\A(?:[vV]\.?|@)", "", cell)
+            meant = re.sub(r"\A(?:[vV]\.?|@)|#?\bL(?=\d)", "", cell)
         case _:
             return None
     return meant if meant is not None and meant != cell and fits(field, meant) else None
@@ -275,13 +276,13 @@ def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     """
     cell, field = broken.cell, broken.field
     items = [item for item in re.split(r"\s*[;,|]\s*", cell) if item]
-    if field.item_words and items and set(items) <= set(field.item_words):
-        return field.delimiter.join(dict.fromkeys(items))
+    of_list = {_plain(word): word for word in field.item_words}
+    if items and {*map(_plain, items)} <= of_list.keys():
+        return field.delimiter.join(dict.fromkeys(of_list[_plain(item)] for item in items))
     key = broken.table.schema.foreign_key(field.name)
-    known = (
-        _words_meant(snapshot, key.resource) if key else {_plain(it): [it] for it in field.words}
-    )
-    found = known.get(_plain(cell)) or known.get(_plain(_COUNT.sub("", cell))) or []
+    plain = _plain_of(key.resource if key else "")
+    known = _words_meant(snapshot, key.resource) if key else {plain(it): [it] for it in field.words}
+    found = known.get(plain(cell)) or known.get(plain(_COUNT.sub("", cell))) or []
     if not found and key and key.resource == "tuning":
         found = _renamed(snapshot, cell)
     return found[0] if len(found) == 1 else None
@@ -296,14 +297,18 @@ def _words_meant(snapshot: Snapshot, resource: str) -> Mapping[str, list[str]]:
         names = [word, table.cell(row, "name"), *table.cell(row, "aliases").split("; ")]
         if memory := table.cell(row, "memory_gb"):
             names.append(re.sub(r"-\d+g\Z", "", word) + f" {memory} GB")
-        for name in set(map(_plain, names)):
+        for name in set(map(_plain_of(resource), names)):
             found[name].append(word)
     return found
 
 
+def _plain_of(resource: str) -> Callable[[str], str]:
+    return device_name if resource == "devices" else _plain
+
+
 def _plain(word: str) -> str:
     """A word in any case, with spaces for hyphens."""
-    return re.sub(r"[\s-]+", " ", word.strip(_QUOTES)).strip().lower().replace(" gb", "gb")
+    return re.sub(r"[\s_-]+", " ", word.strip(_QUOTES)).strip().lower().replace(" gb", "gb")
 
 
 def _renamed(snapshot: Snapshot, old: str) -> list[str]:
