@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from botched_tree import commit, git
 from rl_resources import load
 from rl_resources.check import all_rules
 from rl_resources.cli import main
@@ -203,6 +204,8 @@ def test_a_file_that_cannot_be_read_is_left_alone_and_the_others_are_written(roo
 
 
 def test_fix_adds_a_column_that_the_schema_has_and_the_file_lacks(root):
+    git(root, "init", "--quiet")
+    commit(root)
     path = root / "schema" / "trials.json"
     schema = json.loads(path.read_text(encoding="utf-8"))
     schema["fields"].insert(1, {**schema["fields"][1], "name": "seed", "constraints": {}})
