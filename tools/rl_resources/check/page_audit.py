@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from rl_resources.check import all_rules, findings_of
-from rl_resources.dataset import Dataset, csv_text
+from rl_resources.dataset import Dataset, csv_text, grouped
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_text
 from rl_resources.package import Record, text_of
@@ -57,15 +58,25 @@ def import_page(
 
 
 def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator[str]:
-    if unread := [shown(path, 120) for path in paths if path not in texts]:
+    named = {*reading.scripts()}
+    if unread := [shown(path, 120) for path in paths if path not in named]:
         more = f" and {len(unread) - MOST_LISTED} more" if len(unread) > MOST_LISTED else ""
         yield f"Not read, because no row leads to them: {', '.join(unread[:MOST_LISTED])}{more}."
-    for row in reading.rows:
-        script = texts.get(row.link.read or "")
-        if not (script and script.training):
-            why = "its link names two scripts" if row.link.ambiguous else "its script is not there"
-            why = "its script starts no training, or several that differ" if script else why
-            yield f"Not compared: the row of line {row.cells['Link'].line}, because {why}."
+    lines = [(_why_not(row, texts), row.cells["Link"].line) for row in reading.rows]
+    for why, found in grouped(lines, itemgetter(0)).items():
+        listed, several = ", ".join(str(line) for _, line in found), "s"[: len(found) > 1]
+        if why:
+            yield f"Not compared, because {why}: the row{several} in line{several} {listed}."
+
+
+def _why_not(row: ReadRow, texts: Texts) -> str:
+    """Why a row is not compared with a script; empty where it is."""
+    if row.link.ambiguous and not row.link.read:
+        return "the link names two scripts"
+    script = texts.get(row.link.read or "")
+    if script is None:
+        return "the script is not there, or no text in UTF-8"
+    return "" if script.training else "the script starts no training, or several that differ"
 
 
 def audit(reading: Reading, texts: Texts) -> Audit:

@@ -145,11 +145,14 @@ def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def fitting_size(snapshot: Snapshot, model: int) -> str:
-    """The size that the parameters of a row of models belong to; empty where that is in doubt."""
+    """The last size that the parameters of a row of models belong to; empty where that is in doubt.
+
+    A size without an end goes up to the next one.
+    """
     value = number(snapshot.tables["models"].cell(model, "parameters_b"))
     if value is None:
         return ""
-    bounds = _bounds(snapshot).items()
+    bounds = reversed([*_bounds(snapshot).items()])
     return next((size for size, (start, end) in bounds if start <= value < end), "")
 
 

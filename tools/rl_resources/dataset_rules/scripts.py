@@ -390,10 +390,10 @@ def _confirmed_by_script(script: ScriptFile, row: ScriptName, parts: Iterable[st
         "infer": run.infer_backend.text,
     }
     sides = set()
-    for part, word in ((part, does[part]) for part in parts if part in does):
-        said = {_framework_word(getattr(row, part)): "row"}
-        said[_framework_word(getattr(name, part))] = "name"
-        sides |= {said.get(word, "")} if word else set()
+    for part in parts:
+        words = [_framework_word(getattr(side, part)) for side in (row, name)]
+        said = dict(zip(words, ("row", "name"), strict=True))
+        sides.add(said.get(does.get(part) or "", "") if len(said) == len(words) else "")
     return sides.pop() if len(sides) == 1 else ""
 
 

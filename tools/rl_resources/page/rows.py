@@ -334,9 +334,10 @@ def _row(cells: Mapping[str, Cell], link: Link, context: Context) -> ReadRow:
 
 def _confirmed(row: ReadRow, context: Context) -> ReadRow:
     """The row with the one of two scripts that its link names and that has its six facts."""
+    if not row.link.ambiguous:
+        return row
     known = {PurePosixPath(path).name: path for path in context.scripts or ()}
-    both = (row.link.target, row.link.label) if row.link.ambiguous else ()
-    for name in (name for name in both if name in known):
+    for name in (name for name in (row.link.target, row.link.label) if name in known):
         link = replace(row.link, script=name, file=known[name], confirms=True)
         found, parts = _row(row.cells, link, context), parsed(name)
         models = context.meanings("model", parts.model) if parts else ()

@@ -10,12 +10,14 @@ from functools import cached_property
 from math import prod
 
 from rl_resources.script.backends import ACTOR, BACKENDS, CHECKPOINTING, MODEL, ROLLOUT, Backend
+from rl_resources.script.bash.script import Place
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 
 REFERENCE = "actor_rollout_ref.ref"
 LACKING = Setting("", value=False)
 _BF16 = frozenset({"bf16", "bfloat16"})
+FP8 = f"{ACTOR}.megatron.override_transformer_config.fp8"
 _POOL_KEYS = ("nnodes", "n_gpus_per_node")
 
 
@@ -74,6 +76,10 @@ class Run(Settings):
         adapter = self.setting(f"{MODEL}.lora_adapter_path")
         unsure = adapter.value is not None and not self.composition.problem
         return Setting(found.key, UNKNOWN) if unsure and not found.number else found
+
+    def starts_with(self, place: Place) -> bool:
+        """Whether something at a place belongs to the command that starts it."""
+        return self.launch.command.place <= place < self.launch.command.end
 
     shares_gpus = Key("actor_rollout_ref.hybrid_engine")
     """Whether the rollout engine runs on the GPUs that train."""
@@ -377,7 +383,7 @@ class Run(Settings):
         gradients = self._of_backend("grad_offload")  # gone: Megatron's move with the parameters
         dtype = self._of_backend("model_dtype")  # of weights, gradients and moments
         # Weights that are FP8 already ask for neither.
-        fp8 = self.setting(f"{ACTOR}.megatron.override_transformer_config.fp8")
+        fp8 = self.setting(FP8)
         quantized = self.setting(f"{ROLLOUT}.quantization")
         found = {
             "activation-checkpointing": self.gradient_checkpointing,

@@ -32,7 +32,7 @@ from rl_resources.script.backends import (
     SAME_BACKEND,
     switched_on,
 )
-from rl_resources.script.run import LACKING, Run, is_off, is_on
+from rl_resources.script.run import FP8, LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules.arguments import BOUNDS
 from rl_resources.script_rules.target import Pair, run_rule
@@ -118,7 +118,7 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     A critic may begin as another model, but not as the framework's example by oversight.
     """
     yield from _other_model(pair, run, family_alone=False)
-    if run.model_path.value == "":
+    if run.model_path.value == "" and not run.may_change(run.model_path.key):
         message = f"`{run.model_path.key}` is empty"
         yield Mistake(*pair.place_of(run.model_path), message, "Write the model that trains.")
     critic, trained = run.setting("critic.model.path"), run.model_path
@@ -273,13 +273,17 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         ("gpu_memory_utilization", run.gpu_memory_utilization),
     ):
         wanted, found = number(pair.text(column)), setting.value
-        least, most = BOUNDS.get(setting.key, (-inf, inf))
-        is_possible = isinstance(found, int | float) and least <= found <= most
+        least, most = BOUNDS.get(setting.key, (1, inf))
+        is_number = isinstance(found, int | float) and not isinstance(found, bool)
+        is_possible = is_number and least <= found <= most
         if wanted is not None and is_possible and wanted != found and column not in unused:
             yield from pair.differs(column, setting, str(found))
-    precision = pair.text("precision")
-    if precision and run.precision not in {"", precision}:
+    both = {pair.text("precision"), run.precision}
+    if len(both) > 1 and both <= _FORMATS and run.index(FP8) is None:
         yield from pair.differs("precision", run.dtype, run.precision)
+
+
+_FORMATS = frozenset({"bf16", "fp16", "fp32"})
 
 
 def _unused(pair: Pair, run: Run) -> Iterator[str]:
@@ -325,13 +329,11 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     column = "memory_optimizations"
     words = pair.text(column).split("; ")
-    train, is_min = pair.text("train").lower(), pair.text("tag").upper() == "MIN"
+    train = pair.text("train").lower()
     if SAME_BACKEND.get(train, train) not in {"", run.train_backend.text}:
         return  # backends_agree reports it
-    promised = {setting.key for setting in run.memory_savers if is_min}  # as min_saves_memory says
     for word, setting in run.optimizations.items() if pair.text(column) else ():
         stated = word in words or word in _ALWAYS_STATED
-        stated &= not (word in words and setting.key in promised)
         if stated and setting.known and is_on(setting) != (word in words):
             change = "Remove" if word in words else "Add"
             lacking = f"the script does not turn on `{word}`"

@@ -60,7 +60,7 @@ def _stray_mistake(target: ScriptText, stray: Word) -> Mistake:
     word = stray.raw if stray.place == stray.site else text
     message = f"`{shown(word)}` is not an override"
     fix = "Write it as `key=value`, without a space around `=`, in quotes if the value has one."
-    if re.match(r"--\w[\w.]*=", text):
+    if re.match(r"--\w+\.[\w.]+=", text):
         fix = f"Write `{shown(text.lstrip('-'))}`."
     elif "=" in text and (strange := re.search(r"[^\x00-\x7f]", text.partition("=")[0])):
         fix = f"Type it again: `{strange[0]}` is U+{ord(strange[0]):04X}, no letter of a key."

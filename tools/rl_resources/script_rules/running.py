@@ -16,7 +16,7 @@ from rl_resources.package import number
 from rl_resources.rule import Mistake
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.backends import ACTOR, ENGINES, ROLLOUT, Engine
-from rl_resources.script.run import Run
+from rl_resources.script.run import REFERENCE, Run
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules.agreement import likeness, model_in_path
 from rl_resources.script_rules.releases import is_inherited, micro_batches
@@ -143,7 +143,7 @@ def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
     own, actor = run.setting(f"{ROLLOUT}.log_prob_use_dynamic_bsz"), run.dynamic_batch
     if own.place and {own.flag, actor.flag} == {True, False}:
         message = f"{in_words(own)}, but {in_words(actor)}: verl 0.8.0 and later refuse that"
-        yield Mistake(*pair.place_of(own), message, "Leave it out: its default is the other.")
+        yield Mistake(*pair.place_of(own), message, "Give both the same value.")
     elif actor.flag is False and not _has_other_gpus(pair, run) and not any(batch_problems(run)):
         wrong, share = _log_prob_sizes(run)
         for setting in wrong[:1]:
@@ -311,7 +311,9 @@ def _log_prob_sizes(run: Run) -> tuple[list[Setting], int]:
         return [], 0
     share = batch.number * n.number // ranks
     bypassed = run.setting("algorithm.rollout_correction.bypass_mode").flag
-    used = [it for it in micro_batches(run) if not (bypassed and it[0].key.startswith(ROLLOUT))]
+    # the reference of an actor with adapters is the actor without them
+    unused = (ROLLOUT if bypassed else "-", REFERENCE if run.lora_rank.number != 0 else "-")
+    used = [sizes for sizes in micro_batches(run) if not sizes[0].key.startswith(unused)]
     return [
         micro
         for _, micro, dynamic in used

@@ -26,8 +26,8 @@ _SHAPE = frozenset(
 """What a tuning script consists of, as shfmt calls it: no loop, function, subshell or process."""
 COMMANDS = frozenset(
     {":", "[", "basename", "date", "dirname", "echo", "exit", "false", "hostname", "mkdir"}
-    | {"nproc", "nvidia-smi", "printf", "pwd", "set", "shift", "sleep", "tee", "test", "true"}
-    | {"ulimit", "unset", "wait"}
+    | {"nproc", "nvidia-smi", "pwd", "set", "shift", "sleep", "tee", "test", "true", "ulimit"}
+    | {"unset", "wait"}
 )
 _RAY = re.compile(r"ray (?:start|status|stop)\b")
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?|torchrun")
@@ -114,7 +114,7 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
 
     Of the scripts of a page, which nobody is asked to run, only what deletes or ends.
     """
-    # what a lost backslash has made a command is reported as that, and `a = b` by ShellCheck
+    # what a lost backslash has made a command is reported as that
     seen = {item.command.place.line for item in target.lost}
     source, exempt = Source(target.script.text), target.or_exempt("unexpected-command")
     for start, end, wrong in _unexpected(target) if target.ours else _destructive(target):
@@ -122,11 +122,11 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
         if place.line not in seen:
             seen.add(place.line)
             raw = source.text[start:end].strip()
-            if _SPACED.match(raw):
-                continue
             message = f"`{shown(raw.partition(chr(10))[0], 80)}` {wrong}"
             fix = f"Delete it, and say in a comment what a reader has to prepare{exempt}."
-            if raw in target.script.names:
+            if _SPACED.match(raw):
+                fix = "Write it without a space around `=`, if it sets a variable."
+            elif raw in target.script.names:
                 fix = f"Write `${{{raw}}}`, if the variable is meant."
             elif module := _MODULE.search(raw):
                 fix = (
@@ -185,7 +185,7 @@ _NO_LOG = "reads or writes a file that may not be a log in the working directory
 
 def _wrong_call(words: list[Node], text: str) -> str:
     raw = [text[word["Pos"] : word["End"]] for word in words]
-    if (raw[0] not in COMMANDS and not _RAY.match(" ".join(raw))) or raw[:2] == ["printf", "-v"]:
+    if raw[0] not in COMMANDS and not _RAY.match(" ".join(raw)):
         return "is not a command that a tuning script needs"
     files = [word for word in raw[1:] if word not in ("-a", "-i", "--append")]
     return _NO_LOG if raw[0] == "tee" and not all(map(_is_log, files)) else ""
@@ -208,14 +208,14 @@ def _trains(target: ScriptText, command: Command) -> bool:
 def _destructive(target: ScriptText) -> Iterator[Part]:
     """The commands that delete or end what may be somebody else's."""
     found = {item.name for item in target.script.references if item.defined} | {"HOME", "TMPDIR"}
-    begin, text = 0, target.script.text
+    first, piped, text = 0, False, target.script.text
     for command in target.script.commands:
         part, raw = (command.place.offset, command.end.offset), _SUDO.sub("", command.raw, count=1)
         paths = [word.value.shown for word in command.words[1:] if not word.raw.endswith('/*"')]
         unset = any((name := _UNSET.match(path)) and name[1] not in found for path in paths)
-        first = max(begin, part[0] - _LONGEST_PIPELINE)
-        listed = re.match(r"xargs\b.*\bkill\b", raw) and _LISTS.search(text, first, part[0])
-        begin = begin if command.piped else part[1]
+        first, piped = first if piped else part[0], command.piped
+        begin = max(first, part[0] - _LONGEST_PIPELINE)
+        listed = re.match(r"xargs\b.*\bkill\b", raw) and _LISTS.search(text, begin, part[0])
         if listed or _ENDS.match(raw):
             yield *part, "ends every such program on the machine, also those of other runs"
         elif _DELETES.match(raw) and (unset or any(map(_KEPT.match, paths))):

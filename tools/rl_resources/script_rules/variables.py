@@ -150,21 +150,27 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
         yield target.mistake(item.place, message, fix)
 
 
-_OWN_DEFAULT = re.compile(r"(?<![\w.-])(?P<name>[A-Za-z_]\w*)=\"?(?P<read>\$\{(?P=name):?[-=+])")
+_OWN_DEFAULT = re.compile(r"(?P<name>[A-Za-z_]\w*)=\"?(?P<read>\$\{(?P=name):?[-=+])")
 """A setting that names itself, which is no use of it: `NAME=${NAME:-VALUE}`."""
+_BARE = re.compile(r"\(\(.*?\)\)|\[\[.*?\]\]|\b(?:let|declare -i)\b.*")
+"""Where names are read without a `$`."""
 
 
-def _but_shared(match: re.Match[str]) -> str:
-    """Nothing in place of a name's own default; programs may read one that is exported outside."""
-    is_own = re.fullmatch(_COUNTS, match["name"]) or not _SHARED.fullmatch(match["name"])
-    return "" if is_own else match[0]
+def _own_defaults(target: ScriptText, text: str) -> Iterator[int]:
+    """Where settings read themselves; programs may read what is exported outside under the name."""
+    for item in target.script.assignments:
+        found = _OWN_DEFAULT.match(text, item.place.offset)
+        is_own = re.fullmatch(_COUNTS, item.name) or not _SHARED.fullmatch(item.name)
+        if found and is_own and not (item.prefix or item.exported):
+            yield found.start("read")
 
 
 def _read_names(target: ScriptText) -> set[str]:
     """Names that are read or exported, and those that another rule says were meant to be."""
     script, text = target.script, without_comments(target)
-    own = {item.start("read") for item in _OWN_DEFAULT.finditer(text)}
-    read = set(re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", _OWN_DEFAULT.sub(_but_shared, text)))
+    own, names = {*_own_defaults(target, text)}, re.compile(r"\$\{?[#!]?([A-Za-z_]\w*)")
+    read = {found[1] for found in names.finditer(text) if found.start() not in own}
+    read |= {*re.findall(r"[A-Za-z_]\w*", " ".join(_BARE.findall(text)))}
     read |= {item.name for item in script.references if item.place.offset not in own}
     read |= {str(command.name) for command in script.commands}  # `$(NAME)` has a parenthesis
     read |= {item.name for item in script.assignments if item.exported}
@@ -302,7 +308,8 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
         chosen = re.match(r"(?!-1)[^,\s]", text) and not item.value.default
         if seen and chosen and text != usual and _DEVICES.fullmatch(item.name):
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
-            if wanted > (count := len(text.split(","))):
+            of_run = item.exported or (run and run.starts_with(item.place))
+            if of_run and wanted > (count := len(text.split(","))):
                 message += f": {count}, and the run asks for {wanted}"
             yield target.mistake(item.place, message, "Delete it.")
 

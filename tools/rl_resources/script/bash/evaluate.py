@@ -40,8 +40,9 @@ _NAMED = re.compile(
     r"((?:\"[^\"\n]*\"|'[^'\n]*'|\\\n|[^;|&<>()\n])*+)"
 )
 _SETS_ANY = re.compile(
-    r"\b(?:eval|(?:declare|local|typeset) +-\w*n)\b"
-    r"|\b(?:printf -v|declare|export|local|read|readonly|typeset) (?:-\w+ )*[\"']?\$"
+    r"\b(?:eval|(?:declare|local|typeset) +-\w*n)\b|\$\{!|\bprintf\s+-v\s*[\"']?\w*\$"
+    r"|\b(?:declare|export|local|readonly|typeset)\s+(?:-[\w-]*\s+){0,3}[\"']?\w*\$"
+    r"|\b(?:read|unset|mapfile|readarray|getopts)\b[^\n;|&]{0,80}\$"
 )
 """What sets a variable whose name another one has, or an argument."""
 _CHANGES_NAMES = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "printf", "eval"})
@@ -352,6 +353,7 @@ class Evaluator(Expander):
         inner = Evaluator(Source(before + text))
         inner.here, inner.steps = self.here, self.steps - 200  # parsing takes so long
         inner.run(parse(before + text).statements, other)
+        inner.run_functions(other)
         self.steps = inner.steps
         read = {item.name for item in inner.references} if quoted[2] else set()
         own = {item.name for item in inner.assignments if not item.prefix}
