@@ -118,7 +118,8 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     A critic may begin as another model, but not as the framework's example by oversight.
     """
     yield from _other_model(pair, run, family_alone=False)
-    if run.model_path.value == "" and not run.may_change(run.model_path.key):
+    may_be_named = run.may_change(run.model_path.key) or run.launch.stray
+    if run.model_path.value == "" and not may_be_named:
         message = f"`{run.model_path.key}` is empty"
         yield Mistake(*pair.place_of(run.model_path), message, "Write the model that trains.")
     critic, trained = run.setting("critic.model.path"), run.model_path

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 
 from rl_resources.package import number
 from rl_resources.rule import Mistake
-from rl_resources.script.algorithm import GROUP_ESTIMATORS
+from rl_resources.script.algorithm import GROUP_ESTIMATORS, algorithm_of
 from rl_resources.script.backends import ACTOR, ENGINES, ROLLOUT, Engine
 from rl_resources.script.run import REFERENCE, Run
 from rl_resources.script.settings import Setting, in_words
@@ -379,8 +379,9 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
     dynamic batches neither is read.
     """
+    has_no_critic = algorithm_of(pair.text("task")) not in {"PPO", ""}  # task_agrees reports it
     for total, each, dynamic in micro_batches(run):
-        if dynamic.flag is not False:
+        if dynamic.flag is not False or (has_no_critic and total.key.startswith("critic.")):
             continue
         if total.number is not None and each.number is not None and not is_inherited(each, total):
             message = f"both `{total.key}` and `{each.key}` are set"

@@ -172,7 +172,7 @@ def _read_names(target: ScriptText) -> set[str]:
     read = {found[1] for found in names.finditer(text) if found.start() not in own}
     read |= {*re.findall(r"[A-Za-z_]\w*", " ".join(_BARE.findall(text)))}
     read |= {item.name for item in script.references if item.place.offset not in own}
-    read |= {str(command.name) for command in script.commands}  # `$(NAME)` has a parenthesis
+    read |= {*re.findall(r"\$\((\w+)\)", text)}  # `$(NAME)` is `${NAME}` with a slip
     read |= {item.name for item in script.assignments if item.exported}
     for command in script.commands:
         if command.name in ("export", "declare", "typeset", "let", "unset", "read"):
