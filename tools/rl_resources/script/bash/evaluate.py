@@ -48,8 +48,8 @@ _SETS_ANY = re.compile(
 _CHANGES_NAMES = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "printf", "eval"})
 _OPTIONS = {"a": "allexport", "e": "errexit", "u": "nounset", "x": "xtrace"}
 _SHELL = re.compile(r"(?:.*/)?(?:ba|z)?sh")
-_QUOTED = re.compile(r"'([^']*)'|\"((?:[^'\"\\]|\\\n)*)\"")
-"""A text that another shell reads as it is written, but for variables."""
+_QUOTED = re.compile(r"'([^']*)'|\"((?:[^'\"\\]|'[^'\"\\$`]*'|\\\n)*+)\"")
+"""A text that another shell reads as it is written, but for variables outside of its quotes."""
 _WORD = r"[\w.:-]+"
 _PATTERN = re.compile(r"[*?\[$(~]")
 _PLAIN = re.compile(r"([\"']?)([\w./:@%+=,-]*)\1")
