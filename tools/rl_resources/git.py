@@ -77,7 +77,12 @@ def file_at(root: Path, revision: str, path: str) -> bytes | None:
 
 
 def had_column(root: Path, path: str, name: str) -> bool:
-    """Whether a commit has added, changed or removed a line with this cell in a table."""
+    """Whether a commit may have added, changed or removed a line with this cell in a table.
+
+    A shallow clone lacks commits.
+    """
+    if git_text(root, "rev-parse", "--is-shallow-repository") != "false":
+        return True
     line = f"-G(^|,){name}(,|.?$)"
     return bool(git_text(root, "log", "-1", "--format=%h", "--full-history", line, "--", path))
 

@@ -179,7 +179,10 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> tuple[int, str, str]:
         return extra[0], message, whole
     committed = () if table.outside or not missing else snapshot.committed_header(table)
     if dropped := [name for name in missing if name in committed]:
-        missing, whole = dropped, f"Bring the column back with `git checkout -- {table.path}`."
+        missing = dropped
+        whole = (
+            f"Bring the column back: `git checkout -- {table.path}` does, without your new rows."
+        )
     if missing:
         at = min(wanted.index(missing[0]), len(found) - 1)
         return at, f"the column {missing[0]!r} is missing", whole

@@ -30,7 +30,7 @@ LIKENESS = 0.8
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
 _DAYS = ("%Y%m%d", "%Y-%m-%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3})+|(?: \d{3})+)(?:\.\d+)?")
-_DOUBTFUL = re.compile(r"\d+,\d+")
+_DOUBTFUL = re.compile(r"\d+[, ]\d+")
 _COUNT = re.compile(r"\A\s*\d+\s*[xX\u00d7*]\s*")
 
 Cells = tuple[str, ...]
@@ -39,7 +39,8 @@ Cells = tuple[str, ...]
 def separator_of(table: Table, row: Row | None) -> str:
     """What separates the cells of a row, or of the header, in place of commas; empty for most."""
     width = len(table.schema.names)
-    return next((mark for mark in SEPARATORS if row and len(_split(row, mark, width)) == width), "")
+    marks = (mark for mark in SEPARATORS if row and mark in row.cells[0])
+    return next((mark for mark in marks if row and len(_split(row, mark, width)) == width), "")
 
 
 def _split(row: Row, mark: str, width: int) -> Cells:
@@ -209,7 +210,8 @@ def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
         case "enum" | "vocabulary":
             return _word(snapshot, broken)
         case "pattern":
-            meant = re.sub(r"\A(?:[vV]\.?|@)|#?\bL(?=\d)", "", cell)
+            of_lines = field.name == "source_lines"
+            meant = re.sub(r"#?\bL(?=\d)" if of_lines else r"\A(?:[vV]\.?|@)", "", cell)
         case _:
             return None
     return meant if meant is not None and meant != cell and fits(field, meant) else None
@@ -242,15 +244,15 @@ def fits(field: Field, cell: str) -> bool:
 def _typed(field: Field, cell: str) -> str:
     """The cell without quotes and unit, spelled as its type is: `8.0`, `76,4`, `2026/1/31`.
 
-    One comma before three digits may be a decimal point where numbers have fractions.
+    One comma before three digits may be a decimal point, or stand between two numbers.
     """
     bare = cell.strip(_QUOTES).strip()
     bare = bare.removesuffix(f" {field.unit}" if field.unit else "")
-    if _THOUSANDS.fullmatch(bare) and (field.type == "integer" or not _DOUBTFUL.fullmatch(bare)):
+    if _THOUSANDS.fullmatch(bare) and not _DOUBTFUL.fullmatch(bare):
         bare = re.sub("[, ]", "", bare)
     match field.type:
         case "integer":
-            return re.sub(r"\.0*\Z", "", bare)
+            return re.sub(r"\.0{0,2}\Z", "", bare)
         case "number" if re.fullmatch(r"\d+,(?:\d{1,2}|\d{4,})", bare):
             return bare.replace(",", ".")
         case "boolean":

@@ -51,7 +51,8 @@ _UNSET = re.compile(r"\$\{?([A-Za-z_]\w*)\}?/\*?$")
 """All of a folder, or of `/` where nothing sets the variable."""
 _SUDO = re.compile(r"sudo(?:\s+-\S+)*\s+")
 _DELETES = re.compile(r"rm\b.*\s(?:-\w*[rR]|--rec)|find\b.*\s-delete\b", re.S)
-_SPACED = re.compile(r"\$\w+=|\w+ +=")
+_SPACED = re.compile(r"\$\w+=\S*|\w+ +=(?: \S+)?")
+"""An assignment that bash takes for a command, as ShellCheck reports it."""
 _MODULE = re.compile(r"-m\s+[\"']?((?:verl|recipe)\.[\w.]+)")
 _GENERIC = r"\b(?:ray|python3?|verl|vllm|sglang)\b"
 _OWN = r"(?![^|]*(?:-\w*P\b|--ppid))"
@@ -118,15 +119,13 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     seen = {item.command.place.line for item in target.lost}
     source, exempt = Source(target.script.text), target.or_exempt("unexpected-command")
     for start, end, wrong in _unexpected(target) if target.ours else _destructive(target):
-        place = source.place(start)
-        if place.line not in seen:
+        place, raw = source.place(start), source.text[start:end].strip()
+        of_shellcheck = target.ours and _SPACED.fullmatch(raw) and "shellcheck" not in source.text
+        if place.line not in seen and not of_shellcheck:
             seen.add(place.line)
-            raw = source.text[start:end].strip()
             message = f"`{shown(raw.partition(chr(10))[0], 80)}` {wrong}"
             fix = f"Delete it, and say in a comment what a reader has to prepare{exempt}."
-            if _SPACED.match(raw):
-                fix = "Write it without a space around `=`, if it sets a variable."
-            elif raw in target.script.names:
+            if raw in target.script.names:
                 fix = f"Write `${{{raw}}}`, if the variable is meant."
             elif module := _MODULE.search(raw):
                 fix = (

@@ -152,7 +152,10 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
 
 _OWN_DEFAULT = re.compile(r"(?P<name>[A-Za-z_]\w*)=\"?(?P<read>\$\{(?P=name):?[-=+])")
 """A setting that names itself, which is no use of it: `NAME=${NAME:-VALUE}`."""
-_BARE = re.compile(r"\(\(.*?\)\)|\[\[.*?\]\]|\b(?:let|declare -i)\b.*")
+_BARE = re.compile(
+    r"\(\([\s\S]*?\)\)|\[\[[\s\S]*?\]\]|\b(?:let|(?:declare|local|typeset) -\w*i)\b.*"
+    r"|\w+\[[^\]\n]*\]|\$\{@?\w*:[^-+=?}\n][^}\n]*\}|\s-v +\w+"
+)
 """Where names are read without a `$`."""
 
 

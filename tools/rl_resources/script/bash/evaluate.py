@@ -40,8 +40,8 @@ _NAMED = re.compile(
     r"((?:\"[^\"\n]*\"|'[^'\n]*'|\\\n|[^;|&<>()\n])*+)"
 )
 _SETS_ANY = re.compile(
-    r"\b(?:eval|(?:declare|local|typeset) +-\w*n)\b|\$\{!|\bprintf\s+-v\s*[\"']?\w*\$"
-    r"|\b(?:declare|export|local|readonly|typeset)\s+(?:-[\w-]*\s+){0,3}[\"']?\w*\$"
+    r"\b(?:eval|(?:declare|local|typeset)\s+(?:-\w+\s+){0,8}-\w*n)\b|\$\{!|\bprintf\s+-v\s*[\"']?\w*\$"
+    r"|\b(?:declare|export|local|readonly|typeset)\s+(?:-[\w-]*\s+){0,8}[\"']?\w*\$"
     r"|\b(?:read|unset|mapfile|readarray|getopts)\b[^\n;|&]{0,80}\$"
 )
 """What sets a variable whose name another one has, or an argument."""
@@ -370,6 +370,9 @@ class Evaluator(Expander):
         flags = {*"".join(word.raw for word in words if word.raw.startswith("-"))} - {"-"}
         for item in items:
             name = item["Name"]["Value"] if item.get("Name") else ""
+            if not name and re.search(r"[$`]", self.raw(item)):  # `export $(cat .env)`
+                for known in state.variables:
+                    state.lose(known, self.place(item))
             if name and not item.get("Naked"):
                 self._assign(item, state, exported=command == "export" or "x" in flags)
             elif name and name not in state.variables and command in ("local", "declare"):
