@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
+from itertools import pairwise
 
 from rl_resources.dataset_rules import meant
 from rl_resources.dataset_rules.scripts import scripts, word_of_name
@@ -322,6 +323,11 @@ def _length_help(table: Table, row: Row) -> str:
     return "A cell that has a comma must be in quotes: compare the row with the header."
 
 
+def _has_thousands(row: Row) -> bool:
+    pairs = (f"{one},{two}" for one, two in pairwise(row.cells))
+    return any(re.fullmatch(r"[1-9]\d{0,2},0\d\d(?:\.\d+)?", pair) for pair in pairs)
+
+
 def fix_row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
     """Remove empty lines; a row is unchanged where it is in doubt which cell is missing."""
     for table in snapshot.tables.values():
@@ -329,6 +335,8 @@ def fix_row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
         for row in table.text.rows if table.header == table.schema.names else ():
             if not any(cell.strip() for cell in row.cells):
                 lines[row.line] = None
+            elif _has_thousands(row):
+                continue  # `1,024` is one number or two cells
             elif len(likely := meant.likely_rows(snapshot, table, row)) == 1:
                 lines[row.line] = line_of(likely[0])
         yield from table.with_lines(lines)

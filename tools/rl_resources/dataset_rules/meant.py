@@ -31,6 +31,8 @@ _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
 _DAYS = ("%Y%m%d", "%Y-%m-%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3})+|(?: \d{3})+)(?:\.\d+)?")
 _DOUBTFUL = re.compile(r"\d+[, ]\d+")
+_PREFIXES = {"source_lines": r"#?\bL(?=\d)", "version": r"\A[vV]\.?", "contributor": r"\A@"}
+"""What people write before the text of a column."""
 _COUNT = re.compile(r"\A\s*\d+\s*[xX\u00d7*]\s*")
 
 Cells = tuple[str, ...]
@@ -126,7 +128,7 @@ def _joined(cells: Cells, count: int) -> Iterator[Cells]:
     for at in range(0 if count <= MOST_CELLS_MISSING else last - 1, last):
         parts = cells[at : at + count + 1]
         if all(parts):
-            numbers = count == 1 and all(part.isdecimal() for part in parts)
+            numbers = count == 1 and all(part.isdecimal() for part in parts) and len(parts[1]) != 3
             whole = ("." if numbers else ",").join(parts)
             yield (*cells[:at], whole, *cells[at + count + 1 :])
 
@@ -210,8 +212,8 @@ def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
         case "enum" | "vocabulary":
             return _word(snapshot, broken)
         case "pattern":
-            of_lines = field.name == "source_lines"
-            meant = re.sub(r"#?\bL(?=\d)" if of_lines else r"\A(?:[vV]\.?|@)", "", cell)
+            kind = "version" if field.name.endswith("_version") else field.name
+            meant = re.sub(_PREFIXES[kind], "", cell) if kind in _PREFIXES else None
         case _:
             return None
     return meant if meant is not None and meant != cell and fits(field, meant) else None
@@ -284,7 +286,9 @@ def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     key = broken.table.schema.foreign_key(field.name)
     plain = _plain_of(key.resource if key else "")
     known = _words_meant(snapshot, key.resource) if key else {plain(it): [it] for it in field.words}
-    found = known.get(plain(cell)) or known.get(plain(_COUNT.sub("", cell))) or []
+    counted = re.match(r"\d+", cell.strip())
+    same = counted and counted[0] == broken.table.cell(broken.row, "gpus")
+    found = known.get(plain(cell)) or (known.get(plain(_COUNT.sub("", cell))) if same else []) or []
     if not found and key and key.resource == "tuning":
         found = _renamed(snapshot, cell)
     return found[0] if len(found) == 1 else None
