@@ -309,8 +309,10 @@ def test_rows_that_no_script_is_read_of_are_said(scripts, capsys):
     page.write_text(PAGE.replace("/blob/main/", f"/blob/{'0' * 40}/"), encoding="utf-8")
     (scripts / "7b" / SEVEN).unlink()
     main(["import-page", str(page), "--scripts", str(scripts), "--check"])
-    told = "Not compared, because the script is not there, or no text in UTF-8: the row in line 32."
-    assert told in capsys.readouterr().err
+    expected = (
+        "Not compared, because the script is not there, or no text in UTF-8: the row in line 32."
+    )
+    assert expected in capsys.readouterr().err
 
 
 def test_findings_are_the_output_in_other_formats(scripts, capsys):

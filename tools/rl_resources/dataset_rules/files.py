@@ -329,7 +329,9 @@ def _has_thousands(row: Row) -> bool:
 
 
 def fix_row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
-    """Remove empty lines; a row is unchanged where it is in doubt which cell is missing."""
+    """Remove empty lines, add empty cells at a row's end; a cell that is missing within a row may
+    have had a value.
+    """
     for table in snapshot.tables.values():
         lines: dict[int, str | None] = {}
         for row in table.text.rows if table.header == table.schema.names else ():
@@ -338,7 +340,10 @@ def fix_row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
             elif _has_thousands(row):
                 continue  # `1,024` is one number or two cells
             elif len(likely := meant.likely_rows(snapshot, table, row)) == 1:
-                lines[row.line] = line_of(likely[0])
+                width = len(row.cells)
+                short = width < len(likely[0]) and not meant.separator_of(table, row)
+                if not short or likely[0][:width] == row.cells:
+                    lines[row.line] = line_of(likely[0])
         yield from table.with_lines(lines)
 
 

@@ -4,7 +4,6 @@ column wants.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +25,6 @@ MOST_CELLS_MISSING = 3
 MOST_ROWS_TO_CHOOSE = 3
 SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars"}
 MOST_CHARACTERS = 500
-LIKENESS = 0.8
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
 _DAYS = ("%Y%m%d", "%Y-%m-%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3})+|(?: \d{3})+)(?:\.\d+)?")
@@ -162,8 +160,8 @@ def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
     """The lines of a table in the columns of the schema; a new column is empty.
 
     Empty unless the header has all of these columns but new ones and no other, and every row has
-    as many cells: the cells of a dropped column are in git. Where columns are in another order, all
-    cells must fit the schema too: else the names alone may be in disorder.
+    as many cells: the cells of a dropped column are in git. Where columns are in another order,
+    the cells must fit the schema there and nowhere else: else the names alone may be in disorder.
     """
     header, wanted = table.header, table.schema.names
     known = [name for name in wanted if name in header]
@@ -173,9 +171,16 @@ def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
         return {}
     if not all(snapshot.is_new_column(table, name) for name in wanted if name not in known):
         return {}
-    cells = (dict(zip(header, row.cells, strict=True)) for row in rows)
-    moved = [tuple(row.get(name, "") for name in wanted) for row in cells]
-    if list(header) != known and set(_sound(snapshot, table, moved)) != set(moved):
+
+    def under(names: Sequence[str]) -> list[Cells]:
+        cells = (dict(zip(names, row.cells, strict=True)) for row in rows)
+        return [tuple(row.get(name, "") for name in wanted) for row in cells]
+
+    def fit(rows: list[Cells]) -> bool:
+        return set(_sound(snapshot, table, rows)) == set(rows)
+
+    moved = under(header)
+    if list(header) != known and (not fit(moved) or fit(under(known))):
         return {}
     lines = [table.text.header.line if table.text.header else 1, *(row.line for row in rows)]
     return dict(zip(lines, map(line_of, [wanted, *moved]), strict=True))
@@ -274,10 +279,7 @@ def _day(text: str) -> str:
 
 
 def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
-    """The one word of the vocabulary that differs in case, in what surrounds it, or has this alias.
-
-    A script that was renamed has another name in the generated table of releases.
-    """
+    """The one word of the vocabulary that differs in case or surroundings, or has this alias."""
     cell, field = broken.cell, broken.field
     items = [item for item in re.split(r"\s*[;,|]\s*", cell) if item]
     of_list = {_plain(word): word for word in field.item_words}
@@ -289,8 +291,6 @@ def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     counted = re.match(r"\d+", cell.strip())
     same = counted and counted[0] == broken.table.cell(broken.row, "gpus")
     found = known.get(plain(cell)) or (known.get(plain(_COUNT.sub("", cell))) if same else []) or []
-    if not found and key and key.resource == "tuning":
-        found = _renamed(snapshot, cell)
     return found[0] if len(found) == 1 else None
 
 
@@ -315,10 +315,3 @@ def _plain_of(resource: str) -> Callable[[str], str]:
 def _plain(word: str) -> str:
     """A word in any case, with spaces for hyphens."""
     return re.sub(r"[\s_-]+", " ", word.strip(_QUOTES)).strip().lower().replace(" gb", "gb")
-
-
-def _renamed(snapshot: Snapshot, old: str) -> list[str]:
-    """The records like a script that has generated rows, of those that have none."""
-    known = set(snapshot.tables["compatibility"].columns["script"])
-    free = [name for name in snapshot.keys("tuning") if name and name not in known]
-    return difflib.get_close_matches(old, free, n=2, cutoff=LIKENESS) if old in known else []

@@ -24,7 +24,7 @@ from rl_resources.text import shown
 _PREPARING = COMMANDS | {"cat", "cd", "chmod", "cp", "declare", "export", "ls", "mv", "pip", "rm"}
 SHEBANG = "#!/usr/bin/env bash"
 _BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?bash(?:\s|$)")
-_SH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:da|a)?sh(?:\s|$)")
+_SH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:da|a)?sh\s*")
 _BACKSLASH = re.compile(r"(?<!\\)(?:\\\\)*\\\s*$")
 """A backslash at the end of a line but for spaces, also wide ones; two are a character."""
 _ENDS = re.compile(r"[;|&]\s*\\?\s*$|\|\s*\w")
@@ -33,6 +33,8 @@ _WORD_OF_BACKSLASHES = re.compile(r"(?<=\s)\\+(?:\s+#.*|\s*)$")
 STRICT = "set -euo pipefail"
 _ALWAYS_SET = frozenset({*"@*#?$!0", "HOME", "PATH", "PWD"})
 _CANNOT_FAIL = frozenset({"set", "export", "echo", "printf", "declare", "readonly", "ulimit", ":"})
+_MAY_FAIL = re.compile(r"[|`]|\$\((?!\()|(?<!\$)\(\(|\[\[|(?<!\S)!\s")
+"""What ends with a status of its own, besides commands."""
 _STARTED_INSIDE = re.compile(r"(?:\$\(|`)\s*(?:python|torchrun)")
 """A command in another one, which is not followed."""
 _BACKGROUND = re.compile(r"(?:[ \t]*[\d&]*[<>]+&?[ \t]*[^\s;&|#<>]+)*[ \t]*&(?![&>])")
@@ -202,7 +204,7 @@ def fix_shebang(target: ScriptText) -> Iterator[Rewrite]:
     first, below = lines[at], lines[at + 1 :]
     if _BASH.match(first):
         yield Rewrite(target.path, "\n".join([first, *below]))
-    elif _SH.match(first):
+    elif _SH.fullmatch(first):
         yield Rewrite(target.path, "\n".join([SHEBANG, *below]))
     elif target.path.endswith(".sh") and not first.startswith(("#!", "```", "import ", "from ")):
         yield Rewrite(target.path, f"{SHEBANG}\n{target.text}")
@@ -269,7 +271,7 @@ def _nothing_fails_on_purpose(target: ScriptText) -> bool:
         not command.words or command.name in _CANNOT_FAIL or command.place.offset in launched
         for command in target.script.commands
     )
-    unfollowed = re.search(r"[|`]|\$\((?!\()", target.text)
+    unfollowed = _MAY_FAIL.search(without_comments(target))
     return simple and not unfollowed and not target.script.problems and not target.lost
 
 
@@ -292,8 +294,9 @@ def unquoted(target: ScriptText) -> Iterator[tuple[Place, str]]:
     """Where lists of arguments have no quotes, and what to write there."""
     if target.script.problems:
         return  # what is quoted there is not what its author sees
+    texts = {item.name for item in target.script.assignments if item.elements is None}
     for reference in target.script.references:
-        if not reference.quoted and _is_list(reference):
+        if not reference.quoted and _is_list(reference) and reference.name not in texts:
             whole = '"$@"' if reference.name in "@*" else f'"{reference.raw}"'
             yield reference.place, whole.replace("[*]", "[@]")
 

@@ -137,8 +137,8 @@ def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
     Good: `actor.use_dynamic_bsz=True rollout.log_prob_use_dynamic_bsz=True`
 
     verl/workers/engine_workers.py `init_model` asserts that updates and log probabilities have
-    dynamic batches alike, and `infer_batch`, in engine/utils.py `prepare_micro_batches`, that micro
-    batches divide each rank's share of a step; 0.7.0 has both for its new workers alone.
+    dynamic batches alike (0.7.0 for its new workers alone), and `infer_batch`, in engine/utils.py
+    `prepare_micro_batches`, that micro batches divide each rank's share of a step.
     """
     own, actor = run.setting(f"{ROLLOUT}.log_prob_use_dynamic_bsz"), run.dynamic_batch
     if own.place and {own.flag, actor.flag} == {True, False}:
