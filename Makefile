@@ -13,7 +13,7 @@ export NO_MKDOCS_2_WARNING := 1
 serve: $(READY)  ## validate, build and serve the site with live reload
 	-$(BIN)/rl-resources check
 	@echo "The site is at http://$(ADDRESS)/ from the line 'Serving on' on; Ctrl-C ends it."
-	$(BIN)/mkdocs serve --dirty --dev-addr $(ADDRESS)
+	$(BIN)/mkdocs serve --dev-addr $(ADDRESS)
 
 build: $(READY)  ## write everything that is published to build/site
 	$(BIN)/rl-resources build

@@ -154,7 +154,7 @@ def bench_preview(folder: Path) -> None:
     names, first = rows[0], rows[1]
     note, page = names.index("notes"), first[names.index("script")].removesuffix(".sh")
     server = subprocess.Popen(
-        [BIN / "mkdocs", "serve", "--quiet", "--dirty", "--dev-addr", f"localhost:{port}"],
+        [BIN / "mkdocs", "serve", "--quiet", "--dev-addr", f"localhost:{port}"],
         cwd=root, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
     )  # fmt: skip
 

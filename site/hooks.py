@@ -1,9 +1,7 @@
 """MkDocs asks here for everything that is generated from the data.
 
 In a build a mistake in the data ends it before anything is written. Under `mkdocs serve` the server
-lives on and shows the last good pages, each below what is wrong, until the data are fixed. With
-`--dirty` it renders only the pages whose Markdown changed; the links and anchors of the others are
-checked again by the next build.
+lives on and shows the last good pages, each below what is wrong, until the data are fixed.
 """
 
 from __future__ import annotations
@@ -11,10 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import logging
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,10 +22,8 @@ from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-from mkdocs.utils import clean_directory
 
 from rl_resources import publish
-from rl_resources.build import MARK
 from rl_resources.check import all_rules, check_root
 from rl_resources.errors import refuse_errors
 from rl_resources.git import read_repository
@@ -43,6 +37,7 @@ _NO_ERRORS = {name for name, rule in all_rules().items() if rule.severity == "wa
 _NO_ERRORS |= shellcheck.RULES
 
 _TABLE = re.compile(r"^<(table|figure)\b.*?^</\1>$", re.M | re.S)
+_BLOCK = re.compile(r"^<(table|figure|div|details)\b.*?^</\1>$", re.M | re.S)
 _CODE = re.compile(r"^(?:```|~~~)", re.M)
 _INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.S)
 # `data:` for the theme's icons, which are part of its style sheet.
@@ -58,38 +53,25 @@ _POLICY = {
 
 # MkDocs loads this file once a process, so the session outlives the rebuilds of a server.
 _session = SimpleNamespace(serving=False, files={}, mistakes="", tables={})
-# What the last build wrote: generated files, all names, the mistakes shown, the entries of the
-# search; what every page depends on, and the theme's compiled templates.
-_written = SimpleNamespace(files={}, names=set(), mistakes="", entries=[], frame=None, env=None)
 
 
 class _Generated(File):
-    """A generated file, which `--dirty` writes again only if its content is another."""
+    """A generated file. A download in Markdown is no page of the site."""
 
     def is_documentation_page(self) -> bool:
-        """Whether MkDocs makes a page of it; a download in Markdown stays one."""
+        """Whether MkDocs makes a page of it."""
         return super().is_documentation_page() and not self.src_uri.startswith("downloads/")
-
-    def is_modified(self) -> bool:
-        """Whether it is not in the directory as it should be."""
-        same = _written.files.get(self.src_uri) == _session.files[self.src_uri]
-        return not (same and Path(self.abs_dest_path).is_file())
 
 
 def on_startup(*, command: str, **_: Any) -> None:
     """Note whether a server must live on."""
     _session.serving = command == "serve"
-    # MkDocs warns that other pages get stale, and `strict` would end at the warning.
-    logger = logging.getLogger("mkdocs.commands.build")
-    logger.addFilter(lambda record: "'dirty' build" not in record.msg)
 
 
 def on_pre_build(config: MkDocsConfig) -> None:
     """Check and render before MkDocs empties the directory of the last build."""
     root = Path(config.config_file_path).parent
     repository = read_repository(root)
-    if _session.serving:  # the first edit would otherwise change every page with a link to a commit
-        repository = replace(repository, commit=None)
     config.extra["repository"] = repository.url
     try:
         refuse_errors(check_root(root, ignore=_NO_ERRORS))
@@ -103,36 +85,16 @@ def on_pre_build(config: MkDocsConfig) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated files; remove from the directory what is gone or has to be made again."""
+    """Add the generated files."""
     for path, content in _session.files.items():
         files.append(_Generated.generated(config, path, content=content))
-    folder, names = Path(config.site_dir), {file.dest_uri for file in files}
-    for name in _written.names - names:
-        (folder / name).unlink(missing_ok=True)
-    _written.names = names
-    frame = _frame(config)
-    if _written.frame != frame:
-        clean_directory(config.site_dir)
-        _written.env = None
-    _written.frame = frame
-    kept = (file.url for file in files.documentation_pages() if not file.is_modified())
-    _session.kept = {"" if url == "./" else url for url in kept}
     return files
 
 
-def _frame(config: MkDocsConfig) -> list[object]:
-    """What every page depends on: the configuration, the theme's templates, the repository."""
-    templates = sorted(Path(config.theme.custom_dir).rglob("*.html"))
-    texts = [path.read_bytes() for path in (Path(config.config_file_path), *templates)]
-    return [*texts, config.extra["repository"]]
-
-
 def on_env(env: Environment, **_: Any) -> Environment:
-    """Add the filter that the theme's main template needs, or take the compiled templates."""
-    if not _written.env:
-        env.filters["content_security_policy"] = content_security_policy
-        _written.env = env
-    return _written.env
+    """Add the filter that the theme's main template needs."""
+    env.filters["content_security_policy"] = content_security_policy
+    return env
 
 
 def content_security_policy(frame: str) -> str:
@@ -166,7 +128,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 
     code = _CODE.search(markdown)
     end = code.start() if code else len(markdown)
-    return _TABLE.sub(cut, markdown[:end]) + markdown[end:]
+    blocks = _BLOCK if page.meta.get("search", {}).get("exclude") else _TABLE
+    return blocks.sub(cut, markdown[:end]) + markdown[end:]
 
 
 def _placeholder(number: int) -> str:
@@ -178,41 +141,13 @@ def on_page_context(context: dict[str, Any], page: Page, **_: Any) -> dict[str, 
     """Put the tables back, and in a preview the mistakes in the data above the text."""
     for number, table in enumerate(_session.tables[page.file.src_uri]):
         page.content = page.content.replace(_placeholder(number), table, 1)
-    if _session.serving:
-        page.content = _box(_session.mistakes) + page.content
+    if _session.mistakes:
+        page.content = (
+            '<div class="admonition failure mistakes" role="alert" data-search-exclude>'
+            '<p class="admonition-title">These pages are older than the data, which have mistakes'
+            f"</p><pre>{html.escape(_session.mistakes)}</pre></div>{page.content}"
+        )
     return context
-
-
-def _box(mistakes: str) -> str:
-    if not mistakes:
-        return '<div class="mistakes" hidden></div>'
-    return (
-        '<div class="admonition failure mistakes" role="alert" data-search-exclude>'
-        '<p class="admonition-title">These pages are older than the data, which have mistakes</p>'
-        f"<pre>{html.escape(mistakes)}</pre></div>"
-    )
-
-
-@event_priority(100)  # before the search writes its index
-def on_post_build(config: MkDocsConfig) -> None:
-    """Mark the directory as one that may be replaced.
-
-    Pages that are not rendered again get today's mistakes, and keep their entries of the search:
-    by itself Material keeps those of all pages where only one page changed.
-    """
-    folder = Path(config.site_dir)
-    (folder / MARK).touch()
-    if _written.mistakes != _session.mistakes:
-        old, new = _box(_written.mistakes), _box(_session.mistakes)
-        for path in folder.rglob("*.html"):
-            path.write_text(path.read_text("utf-8").replace(old, new, 1), "utf-8")
-    search = config.plugins["material/search"]
-    search.search_index.entries += [
-        entry for entry in _written.entries if entry["location"].partition("#")[0] in _session.kept
-    ]
-    search.search_index_prev = None
-    _written.entries, _written.mistakes = search.search_index.entries, _session.mistakes
-    _written.files = _session.files
 
 
 def on_serve(server: LiveReloadServer, config: MkDocsConfig, **_: Any) -> LiveReloadServer:

@@ -5,20 +5,13 @@ from __future__ import annotations
 import io
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
 
-from rl_resources.errors import (
-    InvalidOutput,
-    RlResourcesError,
-    UnreadableDataset,
-    UnusableInput,
-)
+from rl_resources.errors import InvalidOutput, RlResourcesError, UnreadableDataset, UnusableInput
 from rl_resources.files import new_directory
 from rl_resources.git import read_repository
 
@@ -39,22 +32,19 @@ def build(root: Path, out: Path) -> Path:
             f"{configuration}: does not exist", "Building needs a checkout with its pages."
         )
     target = out / "site"
-    _refuse_to_replace(target)
-    elsewhere = "Name a directory with --out DIR that may be written to and has room."
-    os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
-    with new_directory(target, elsewhere) as staging, _commit_time(root):
-        _build(configuration, staging)
-    return target
-
-
-def _refuse_to_replace(target: Path) -> None:
-    """Raise `UnusableInput` where the output would replace anything but an older one."""
-    ours = target.is_dir() and ((target / MARK).exists() or not any(target.iterdir()))
-    if target.exists() and not ours:
+    if target.exists() and not (target / MARK).exists():
         raise UnusableInput(
             f"{target}: exists and was not built by this program",
             "Name another directory with --out, or remove it yourself.",
         )
+    elsewhere = "Name a directory with --out DIR that may be written to and has room."
+    os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
+    # What MkDocs uses as the time of the build.
+    os.environ.setdefault("SOURCE_DATE_EPOCH", str(read_repository(root).commit_time or 0))
+    with new_directory(target, elsewhere) as staging:
+        _build(configuration, staging)
+        (staging / MARK).touch()
+    return target
 
 
 def _build(configuration: Path, folder: Path) -> None:
@@ -69,26 +59,10 @@ def _build(configuration: Path, folder: Path) -> None:
         mkdocs_build(config)
         config.plugins.on_shutdown()
     except (MkDocsException, SystemExit) as error:
-        raise _own_error(error) or InvalidOutput(f"MkDocs: {error}\n{log.getvalue()}") from error
+        # The hook's error, in which MkDocs stopped, has what was wrong with the data as its cause.
+        cause = getattr(error.__context__, "__cause__", None)
+        if isinstance(cause, RlResourcesError):
+            raise cause from error
+        raise InvalidOutput(f"MkDocs: {error}\n{log.getvalue()}") from error
     finally:
         logging.getLogger("mkdocs").removeHandler(handler)
-
-
-def _own_error(error: BaseException | None) -> RlResourcesError | None:
-    """The error of ours that made MkDocs stop, where it was one."""
-    while error is not None and not isinstance(error, RlResourcesError):
-        error = error.__cause__ or error.__context__
-    return error
-
-
-@contextmanager
-def _commit_time(root: Path) -> Iterator[None]:
-    """Set what MkDocs uses as the time of the build, unless the caller has set it."""
-    if "SOURCE_DATE_EPOCH" in os.environ:
-        yield
-        return
-    os.environ["SOURCE_DATE_EPOCH"] = str(read_repository(root).commit_time or 0)
-    try:
-        yield
-    finally:
-        del os.environ["SOURCE_DATE_EPOCH"]
