@@ -72,7 +72,8 @@ class Site:
     def __init__(
         self, dataset: Dataset, repository_url: str | None = None, site_url: str | None = None
     ) -> None:
-        self.dataset, self.devices = dataset, devices_of(dataset)
+        self.dataset, self.package, self.records = dataset, dataset.package, dataset.records
+        self.devices = devices_of(dataset)
         url = repository_url or ""
         self.repository = url if is_web_address(url) else ""
         self.site_url, self.at = site_url or "", site_url or LOCAL
@@ -87,27 +88,11 @@ class Site:
 
         Raises `jinja2.TemplateError` for a template that cannot be used.
         """
-        templates = _environment(self.dataset.package.root / TEMPLATES)
-        shared = {
-            "api": BASE,
-            "at": self.at,
-            "device": self.devices.label,
-            "hardware": hardware,
-            "headers": HEADERS,
-            "package": self.dataset.package,
-            "pieces": self.pieces,
-            "place": place,
-            "reports_url": reports_url,
-            "repository": self.repository,
-            "resource": resource,
-            "records": self.dataset.records,
-            "site_url": self.site_url,
-            "sizes": self.sizes,
-            "source": self.source_url,
-            "source_name": source_name,
-            "to": partial(link, path),
-        }
-        return templates.get_template(f"{template or path}.jinja").render({**shared, **values})
+        found = _environment(self.package.root / TEMPLATES).get_template(
+            f"{template or path}.jinja"
+        )
+        values = {"site": self, "device": self.devices.label, "to": partial(link, path), **values}
+        return found.render(values)
 
     def source_url(self, path: str) -> str:
         """The page of a file in the repository; empty where the repository is not known."""
@@ -123,7 +108,7 @@ class Site:
         text = field.write(value)
         if is_web_address(text):
             return [Piece(text, text)]
-        key = self.dataset.package.resources[table].schema.foreign_key(field.name)
+        key = self.package.resources[table].schema.foreign_key(field.name)
         if not key:
             return [Piece(text)]
         name = self.devices.label(text) if key.resource == "devices" else text
@@ -133,7 +118,7 @@ class Site:
         """The row of another table on its page, or the row's own link."""
         row = self.dataset.by_key.get(table, {}).get(key)
         if row and table in PAGES_OF_ROWS:
-            return f"{table}/#{quote(anchor(self.dataset.package.resources[table].schema, row))}"
+            return f"{table}/#{quote(anchor(self.package.resources[table].schema, row))}"
         found = str(row.get("link")) if row else ""
         return found if is_web_address(found) else ""
 
@@ -180,9 +165,12 @@ def source_name(report: Record) -> str:
 @cache
 def _environment(templates: Path) -> Environment:
     found = environment(templates, OWN, autoescape=True)
-    own = (visible, markdown, fenced, coded, breakable, heading, labelled)
+    filters = (visible, markdown, fenced, coded, breakable, heading, labelled)
+    functions = (hardware, place, reports_url, resource, source_name)
     found.tests |= {"web_address": is_web_address, "in_doubt": in_doubt, "estimable": estimable}
-    found.filters |= {filter_.__name__: filter_ for filter_ in own}
+    found.filters |= {filter_.__name__: filter_ for filter_ in filters}
+    found.globals |= {function.__name__: function for function in functions}
+    found.globals |= {"api": BASE, "headers": HEADERS}
     found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return found
 
