@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -22,13 +21,14 @@ from rl_resources.check import check_root
 from rl_resources.dataset import find_root
 from rl_resources.errors import InvalidDataset, RlResourcesError, UnusableInput
 from rl_resources.files import write_file
-from rl_resources.generate import CITATION, citation_file, stale
+from rl_resources.generate import stale
 from rl_resources.git import git_text, released_versions
 from rl_resources.package import DESCRIPTOR, read_package
 from rl_resources.query.diff import TableDiff, diff, read_directory, read_state
 from rl_resources.site.changes import SAME, counts
 
 CHANGELOG = "CHANGELOG.md"
+CITATION = "CITATION.cff"
 UNRELEASED = "## Unreleased\n"
 
 
@@ -62,9 +62,12 @@ def release_files(root: Path, today: date) -> tuple[str, dict[str, str]]:
     descriptor = (root / DESCRIPTOR).read_text(encoding="utf-8")
     descriptor = re.sub(r'(?<="version": ")[^"]*', version, descriptor, count=1)
     descriptor = re.sub(r'(?<="created": ")[0-9-]*', today.isoformat(), descriptor, count=1)
+    citation = (root / CITATION).read_text(encoding="utf-8")
+    citation = re.sub(r"(?m)^version: .*", f"version: {version}", citation)
+    citation = re.sub(r"(?m)^date-released: .*", f"date-released: '{today}'", citation)
     return version, {
         DESCRIPTOR: descriptor,
-        CITATION: citation_file(replace(package, version=version, created=today.isoformat())),
+        CITATION: citation,
         CHANGELOG: text.replace(UNRELEASED, section, 1),
     }
 

@@ -23,7 +23,8 @@ from rl_resources.package import Record
 from rl_resources.site.tuning_table import records_of_size, sizes
 
 BASE = "api/v1"
-_UP = "../../"
+_ROOT = "../../../"
+"""From a document in a directory below `BASE` to the site's root."""
 SCRIPTS = "scripts"
 """The directory of the scripts, as they are."""
 DOWNLOADS = ("downloads/", "rst/", f"{SCRIPTS}/")
@@ -62,20 +63,17 @@ def documents(
     dataset: Dataset, repository: Repository, files: Mapping[str, str | bytes]
 ) -> list[Document]:
     """Every document, the index first; `files` is what else is published, by path on the site."""
-    tables = [records_document(dataset)]
-    tables += [
-        _table(dataset, name, rows) for name, rows in dataset.records.items() if name != "tuning"
-    ]
+    tables = {name_of(name): [*rows] for name, rows in dataset.records.items()}
+    tables["records"] = _records(dataset, dataset.records["tuning"])
     head = _head(dataset, repository)
-    whole = {item.schema: item.value[item.schema] for item in tables}
     listed = [
-        *tables,
+        *(_table(dataset, name, rows) for name, rows in tables.items()),
         *(size_document(dataset, size) for size in sizes(dataset)),
         *_by_id(dataset),
         Document("estimate.json", "estimate", _estimate(dataset)),
-        Document("all.json", "all", head | whole),
+        Document("all.json", "all", head | tables),
     ]
-    counts = {name_of(name): len(rows) for name, rows in dataset.records.items()}
+    counts = {name: len(rows) for name, rows in tables.items()}
     return [_index(head | {"counts": counts}, listed, files), *listed]
 
 
@@ -98,43 +96,38 @@ def _estimate(dataset: Dataset) -> dict[str, Any]:
 
 def records_document(dataset: Dataset) -> Document:
     """All tuning records."""
-    return _table(dataset, "records", (_record(dataset, row) for row in dataset.records["tuning"]))
+    return _table(dataset, "records", _records(dataset, dataset.records["tuning"]))
 
 
 def size_document(dataset: Dataset, size: str) -> Document:
     """The tuning records of one size."""
-    rows = [_record(dataset, record) for record in records_of_size(dataset, size)]
+    rows = _records(dataset, records_of_size(dataset, size))
     about = {"dataset_version": dataset.version, "size": dataset.by_key["sizes"][size]}
     value = {**about, "count": len(rows), "records": rows}
     return Document(f"sizes/{size.lower()}.json", "size", value)
 
 
-def _table(dataset: Dataset, name: str, rows: Iterable[Record]) -> Document:
-    listed = list(rows)
-    value = {"dataset_version": dataset.version, "count": len(listed), name: listed}
+def _table(dataset: Dataset, name: str, rows: list[Record]) -> Document:
+    value = {"dataset_version": dataset.version, "count": len(rows), name: rows}
     return Document(f"{name}.json", name, value)
 
 
 def _by_id(dataset: Dataset) -> Iterator[Document]:
     """A document for each id of a record, also for those that are gone."""
-
-    def document(id_: str, script: object, **value: object) -> Document:
-        root = f"../{_UP}"  # the document lies one directory below `BASE`
-        links = {
-            "page": root + quote(f"records/{id_}/"),
-            "script": root + quote(f"{SCRIPTS}/{script}") if script else None,
-        }
-        known = {"dataset_version": dataset.version, "id": id_, **value, "links": links}
-        return Document(f"records/{id_}.json", "record", known)
-
-    for row in dataset.records["tuning"]:
-        name = row["script"]
-        trials = list(dataset.by_script["trials"].get(name, ()))
-        record = _record(dataset, row)
-        yield document(record_id(row), name, record=record, trials=trials, moved=None)
+    for row in _records(dataset, dataset.records["tuning"]):
+        trials = list(dataset.by_script["trials"].get(row["script"], ()))
+        value: dict[str, Any] = {"record": row, "trials": trials, "moved": None}
+        yield _of_id(dataset, str(row["id"]), value, quote(f"{_ROOT}{SCRIPTS}/{row['script']}"))
     for move in moves(dataset, "tuning"):
         moved = {"moved_to": list(move.moved_to), "version": move.version, "reason": move.reason}
-        yield document(move.id, None, record=None, trials=[], moved=moved)
+        value = {"record": None, "trials": [], "moved": moved}
+        yield _of_id(dataset, move.id, value, None)
+
+
+def _of_id(dataset: Dataset, id_: str, value: Mapping[str, Any], script: str | None) -> Document:
+    links = {"page": quote(f"{_ROOT}records/{id_}/"), "script": script}
+    known = {"dataset_version": dataset.version, "id": id_, **value, "links": links}
+    return Document(f"records/{id_}.json", "record", known)
 
 
 def _index(
@@ -148,7 +141,7 @@ def _index(
             for item in listed
         ],
         "downloads": [
-            {"path": f"{_UP}{path}", **_checksum(content)}
+            {"path": f"../../{path}", **_checksum(content)}
             for path, content in sorted(files.items())
             if path.startswith(DOWNLOADS)
         ],
@@ -158,14 +151,13 @@ def _index(
 
 def _head(dataset: Dataset, repository: Repository) -> dict[str, Any]:
     package = dataset.package
-    time = repository.commit_time if repository.commit else None
     words = ("name", "title", "path")
     return {
         "title": package.title,
         "description": package.description,
         "dataset_version": package.version,
         "commit": repository.commit,
-        "committed_at": None if time is None else utc(time),
+        "committed_at": utc(repository.commit_time or 0) if repository.commit else None,
         "licenses": [{word: item.get(word) for word in words} for item in package.licenses],
     }
 
@@ -175,10 +167,18 @@ def _checksum(content: str | bytes) -> dict[str, Any]:
     return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def _record(dataset: Dataset, record: Record) -> dict[str, Any]:
-    size = dataset.by_key["models"][record["model"]]["size"]
-    derived = {"id": record_id(record), "size": size, "path": script_path(dataset, record)}
-    return {**derived, **record}
+def _records(dataset: Dataset, rows: Iterable[Record]) -> list[Record]:
+    """Tuning records, each after what follows from it."""
+    models = dataset.by_key["models"]
+    return [
+        {
+            "id": record_id(row),
+            "size": models[row["model"]]["size"],
+            "path": script_path(dataset, row),
+            **row,
+        }
+        for row in rows
+    ]
 
 
 def _lines(item: Any) -> str:
