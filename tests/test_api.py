@@ -13,8 +13,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from rl_resources.dataset import Dataset, moves
 from rl_resources.git import Repository
 from rl_resources.package import Record
-from rl_resources.site import api, api_schema, record_page
-from rl_resources.site.api_schema import files
+from rl_resources.site import api, record_page
+from rl_resources.site.api import files
 from rl_resources.site.environment import Site
 from sample_tree import with_tables
 from shipped import DATASET
@@ -148,7 +148,7 @@ def test_the_old_document_says_where_the_record_went_and_holds_its_schema():
     moved = {"moved_to": [TODAY], "version": "2026.12.0", "reason": "Why."}
     assert document["record"] is None
     assert document["moved"] == moved
-    Draft202012Validator(api_schema.schemas(dataset)["record"]).validate(document)
+    Draft202012Validator(api.schemas(dataset)["record"]).validate(document)
 
 
 def test_the_old_page_links_to_the_new_one_or_says_withdrawn():

@@ -25,7 +25,6 @@ from rl_resources.check import check as all_findings
 from rl_resources.cli import main
 from rl_resources.errors import Finding
 from rl_resources.package import read_package
-from rl_resources.site.findings import summary
 from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.tabular import quote
 from rl_resources.text import nearest, printable
@@ -138,14 +137,6 @@ def test_one_answer_in_all_formats(root, capsys):
         "%0Ahelp: `MIN`: runs with every memory optimization on. `RECOMMENDED`: runs without the "
         "optimizations that cost time, for best throughput."
     )
-
-
-def test_many_findings_are_counted_by_rule():
-    found = [Finding("shebang", "warning", "a.sh", line, 1, "", "") for line in range(1, 21)]
-    assert summary(found) == "20 warnings in 1 file."
-    found.append(Finding("syntax", "error", "a.sh", 1, 1, "", ""))
-    both = "1 error and 20 warnings in 1 file."
-    assert summary(found) == f"Errors: syntax 1.\nWarnings: shebang 20.\n{both}"
 
 
 def test_a_word_means_its_own_family():

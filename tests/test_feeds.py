@@ -8,8 +8,8 @@ import feedparser  # type: ignore[import-untyped]
 import pytest
 
 from rl_resources.dataset import Dataset
+from rl_resources.publish import feed
 from rl_resources.site.environment import Site
-from rl_resources.site.metadata import feed
 from sample_tree import with_tables
 from shipped import DATASET
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import uuid
 from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
 
 import yaml
@@ -12,15 +14,12 @@ import yaml
 from rl_resources.check.registry import FAMILIES
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidOutput
-from rl_resources.git import Repository, line_times, read_repository
+from rl_resources.git import Repository, line_times, read_repository, utc
 from rl_resources.package import read_package
 from rl_resources.site import (
     api,
-    api_schema,
     charts,
-    estimate_page,
     finder,
-    metadata,
     pages,
     record_page,
     rst,
@@ -29,6 +28,8 @@ from rl_resources.site.downloads import downloads
 from rl_resources.site.environment import Site
 
 Files = dict[str, str | bytes]
+FEED = "feeds/all.xml"
+_NAMESPACE = uuid.UUID("2b181242-a48a-4f7d-bbd9-b09cefcc15bc")
 
 
 def render(root: Path, repository: Repository | None = None) -> Files:
@@ -46,12 +47,12 @@ def render(root: Path, repository: Repository | None = None) -> Files:
     if outside := [path for path in files if ".." in PurePosixPath(path).parts]:
         raise InvalidOutput(f"{outside[0]}: leads out of the directory of the site")
     tuning = dataset.package.resources["tuning"]
-    files[metadata.FEED] = metadata.feed(site, line_times(root, tuning.path))
+    files[FEED] = feed(site, line_times(root, tuning.path))
     # Where assistants find the data, by the form of https://llmstxt.org.
     by_hand = {path.name: path.read_text("utf-8") for path in (root / "site/pages").glob("*.md")}
     files["llms.txt"] = site.page("index.md", "llms.txt", pages=_front_matter({**files, **by_hand}))
     documents = api.documents(dataset, repository, files)
-    return files | api_schema.files(dataset, site.site_url, documents)
+    return files | api.files(dataset, site.site_url, documents)
 
 
 def _front_matter(files: Files) -> Mapping[str, Mapping[str, str]]:
@@ -79,11 +80,26 @@ def render_dataset(site: Site, scripts: Mapping[str, str], repository: Repositor
         **{f"{api.SCRIPTS}/{name}": text for name, text in scripts.items()},
         **record_page.badges(dataset),
         **charts.pages(site),
-        **estimate_page.pages(site),
         **finder.files(dataset),
         **rst.files(dataset, repository.script_url()),
         **{item.path: item.content for item in files},
     }
+
+
+def feed(site: Site, times: Mapping[int, int]) -> str:
+    """The Atom feed of all records (RFC 4287), the latest change first.
+
+    `times` says when each line of their table was last written, in seconds since 1970, by line from
+    1; where it does not, that was the day of the release. An entry keeps its id.
+    """
+    released = f"{site.dataset.package.created}T00:00:00Z"
+    entries = [
+        (utc(times[line]) if line in times else released, row)
+        for line, row in enumerate(site.dataset.records["tuning"], start=2)
+    ]
+    entries.sort(key=itemgetter(0), reverse=True)
+    values = {"entries": entries, "released": released, "record_id": api.record_id}
+    return site.page(FEED, FEED, **values, urn=lambda name: uuid.uuid5(_NAMESPACE, name).urn)
 
 
 def _scripts(root: Path, dataset: Dataset) -> dict[str, str]:

@@ -94,14 +94,15 @@ def estimate(arguments: Arguments) -> int:
     """Estimate the memory of a run, and show what would lower it."""
     from rl_resources.estimate import NUMBERS, WORDS
     from rl_resources.query.estimate import estimate
-    from rl_resources.site.estimate import as_json, as_text, inputs_as_text
+    from rl_resources.site import answers
 
     if "list" in arguments.set:
-        sys.stdout.write(inputs_as_text())
+        sys.stdout.write(answers.inputs_as_text())
         return 0
     asked = {name: getattr(arguments, name) or "" for name in (*WORDS, *NUMBERS)}
     found = estimate(dataset_of_answers(arguments), asked, arguments.set, arguments.script)
-    sys.stdout.write(as_json(found) if arguments.format == "json" else as_text(found))
+    forms = {"text": answers.estimate_as_text, "json": answers.estimate_as_json}
+    sys.stdout.write(forms[arguments.format](found))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Answers of `find` and `coverage` as text for a person, and as JSON and CSV for a program."""
+"""Answers of `find`, `coverage` and `estimate`: text for a person, JSON and CSV for a program."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import posixpath
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from textwrap import fill
 from typing import Any
 
 from rl_resources.dataset import Dataset, is_packaged
 from rl_resources.devices import Devices, devices_of
 from rl_resources.estimate.configuration import estimable
+from rl_resources.estimate.estimate import Estimate, Knob, knobs, limits
+from rl_resources.estimate.formula import inputs_by_name
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, every_configuration
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage
@@ -68,12 +71,8 @@ def _flat(row: Configuration) -> dict[str, Any]:
 
 
 def _cells(row: Configuration) -> dict[str, Any]:
-    cells = row._asdict()
-    del cells["fit"]
-    return {
-        name: list(cell) if isinstance(cell, tuple) else cell or None
-        for name, cell in cells.items()
-    }
+    known = {name: cell or None for name, cell in row._asdict().items() if name != "fit"}
+    return known | {name: list(cell) for name, cell in known.items() if isinstance(cell, tuple)}
 
 
 def _contradictions(dataset: Dataset, found: Found) -> dict[str, list[Configuration]]:
@@ -81,11 +80,8 @@ def _contradictions(dataset: Dataset, found: Found) -> dict[str, list[Configurat
     by_id = {row.id: row for row in every_configuration(dataset)}
     nearest = (item.row for item in found.nearest)
     listed = (*found.answers, *found.unclear, *found.failures, *nearest)
-    return {
-        row.id: [by_id[name] for name in row.contradicts if name in by_id]
-        for row in listed
-        if row.contradicts
-    }
+    against = {row.id: [by_id[name] for name in row.contradicts if name in by_id] for row in listed}
+    return {name: rows for name, rows in against.items() if rows}
 
 
 def _root(dataset: Dataset) -> str:
@@ -100,21 +96,19 @@ def estimate_command(dataset: Dataset, found: Found) -> str:
     """
     query, fits = found.query, {row.fit for row in found.answers}
     model = dataset.by_key["models"].get(query.model)
-    known = model and estimable(model) and query.gpus and query.memory_gb
+    asked = model and estimable(model) and query.gpus and query.memory_gb
     several = len(query.devices) > 1 or query.weights == "partial"
-    several = several or (query.weights == "full" and query.task.endswith("-LoRA"))
-    if not known or several or (fits and SHOULD_FIT not in fits):
+    if not asked or several or (fits and SHOULD_FIT not in fits):
         return ""
-    lengths = {"prompt-length": "0", "response-length": str(query.length)} if query.length else {}
     words = {
         "model": query.model,
-        "gpus": str(query.gpus),
+        "gpus": query.gpus,
         "device": query.device,
         "memory": "" if query.device else f"{query.memory_gb:g}",
         **{name: getattr(query, name) for name in ("task", "weights", "train", "infer")},
-        **lengths,
+        **({"prompt-length": "0", "response-length": query.length} if query.length else {}),
     }
-    options = (f"--{name} {shlex.quote(word)}" for name, word in words.items() if word)
+    options = (f"--{name} {shlex.quote(str(word))}" for name, word in words.items() if word)
     return " ".join(["rl-resources estimate", *options])
 
 
@@ -202,3 +196,32 @@ def _cell_table(names: Devices, cells: Sequence[Cell], counts: Mapping[str, str]
     rows = [("SIZE", "TASK", "DEVICE", *counts), *map(row_of, cells)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def inputs_as_text() -> str:
+    """The inputs of the formula, each with its meaning and the framework's keys."""
+    return rendered("inputs.txt", inputs=inputs_by_name())
+
+
+def estimate_as_json(estimate: Estimate) -> str:
+    """The estimate with its knobs and limits."""
+    found = [_knob(knob) for knob in knobs(estimate)]
+    return json_text({**estimate.as_dict(), "knobs": found, "limits": limits(estimate)}, 2)
+
+
+def _knob(knob: Knob) -> dict[str, Any]:
+    saves = {phase: round(gb, 2) for phase, gb in knob.saves.items()}
+    found = {"setting": knob.setting, "saves_gb": saves, "price": knob.price}
+    return {**found, "line": knob.line or None}
+
+
+def estimate_as_text(estimate: Estimate) -> str:
+    """The estimate for a terminal."""
+    return rendered(
+        "estimate.txt",
+        estimate=estimate,
+        inputs=inputs_by_name(),
+        knobs=knobs(estimate),
+        limits=limits(estimate),
+        fill=fill,
+    )

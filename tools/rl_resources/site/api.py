@@ -1,7 +1,8 @@
-"""The published JSON documents, under `/api/v1`.
+"""The published JSON documents, under `/api/v1`, with their schemas and the OpenAPI document.
 
 Numbers are numbers, empty cells are null, every key is always there, ids are script names without
-`.sh`.
+`.sh`. The JSON Schemas (2020-12) follow from the Table Schemas. They are open: an object may have
+more than they name, because fields may be added. The tests validate what we publish closed.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from rl_resources.estimate.configuration import estimable, model_figures
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import published
 from rl_resources.git import Repository, utc
-from rl_resources.package import Record
+from rl_resources.package import TYPES, Field, Record
 from rl_resources.site.tuning_table import records_of_size, sizes
+from rl_resources.text import json_text
 
 BASE = "api/v1"
 _ROOT = "../../../"
@@ -29,6 +31,26 @@ SCRIPTS = "scripts"
 """The directory of the scripts, as they are."""
 DOWNLOADS = ("downloads/", "rst/", f"{SCRIPTS}/")
 """Where files for programs are published outside the API."""
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_MAYBE: Schema = {"type": ["string", "null"]}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_VERSION: Schema = {**_TEXT, "description": "CalVer version of the dataset."}
+_URL: Schema = {**_TEXT, "description": "URL, relative to this document."}
+_DERIVED: Mapping[str, Schema] = {
+    "id": {**_TEXT, "description": "Stable id: the script's name without its ending."},
+    "size": {**_TEXT, "description": "The section that the model belongs to."},
+    "path": {**_TEXT, "description": "Where the script lies in the repository."},
+}
+_CHECKSUM: Mapping[str, Schema] = {
+    "bytes": {**_COUNT, "description": "Length of what is served, uncompressed."},
+    "sha256": {**_TEXT, "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 of these bytes."},
+}
+_PARAMETERS = {"record": "id", "size": "size"}
+"""By schema, in place of a file's name in the path of all documents of a directory."""
+_LIMITS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"}
 
 
 @dataclass(frozen=True)
@@ -190,3 +212,170 @@ def _lines(item: Any) -> str:
 
 # A day in ISO form. A figure of type number stays one where it is whole: `80.0`.
 _compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str).encode
+
+
+def files(dataset: Dataset, site_url: str, listed: Sequence[Document]) -> dict[str, str]:
+    """The documents `listed`, their schemas and the OpenAPI document, by path on the site.
+
+    `site_url` is that of the site with its closing slash, or empty.
+    """
+    known = schemas(dataset)
+    texts = {item.path: item.text for item in listed}
+    for name, schema in known.items():
+        texts[f"schema/{name}.json"] = json_text({"$schema": DIALECT, **schema}, 1)
+    texts["openapi.json"] = json_text(openapi(dataset, site_url, listed, known), 1)
+    return {f"{BASE}/{path}": text for path, text in texts.items()}
+
+
+def schemas(dataset: Dataset) -> dict[str, Schema]:
+    """The JSON Schema of every kind of document by its name."""
+    rows: dict[str, Schema] = {}
+    found: dict[str, Schema] = {}
+    counted = {"dataset_version": _VERSION, "count": _COUNT}
+    for table, item in dataset.package.resources.items():
+        name, derived = name_of(table), _DERIVED if table == "tuning" else {}
+        columns = {field.name: property_schema(field) for field in item.schema.fields}
+        rows[name] = _object(item.schema.description, **columns, **derived)
+        listed = {name: _array(rows[name])}
+        found[name] = _object(item.schema.title, **counted, **listed)
+    size = {"size": rows["sizes"], **counted, "records": _array(rows["records"])}
+    return {
+        **found,
+        **dict(_whole(rows)),
+        "size": _object("The tuning records of one size", **size),
+        "record": _record_schema(rows),
+        "estimate": _estimate_schema(),
+    }
+
+
+def _whole(rows: Mapping[str, Schema]) -> Iterator[tuple[str, Schema]]:
+    """The index, and the document that has all tables."""
+    head = {
+        "title": _TEXT,
+        "description": _TEXT,
+        "dataset_version": _VERSION,
+        "commit": {**_MAYBE, "description": "Revision of the repository that this was made from."},
+        "committed_at": {**_MAYBE, "format": "date-time", "description": "Time of that revision."},
+        "licenses": _array(_object(name=_MAYBE, title=_MAYBE, path=_MAYBE)),
+    }
+    listed = {
+        "counts": _object("Rows by table.", **dict.fromkeys(rows, _COUNT)),
+        "openapi": _URL,
+        "documents": _array(_object(path=_URL, schema=_URL, **_CHECKSUM)),
+        "downloads": _array(_object(path=_URL, **_CHECKSUM)),
+    }
+    yield "index", _object("What there is", **head, **listed)
+    tables = {name: _array(row) for name, row in rows.items()}
+    yield "all", _object("Everything in one document", **head, **tables)
+
+
+def _record_schema(rows: Mapping[str, Schema]) -> Schema:
+    moved = _object(
+        moved_to=_array(_TEXT, "Ids that stand for it today; none where it was withdrawn."),
+        version={**_TEXT, "description": "The version from which on the id is gone."},
+        reason=_TEXT,
+    )
+    return _object(
+        "One tuning record with its trials, or where it moved to",
+        dataset_version=_VERSION,
+        id=_DERIVED["id"],
+        record=_or_null(rows["records"], "Null where the id is gone."),
+        trials=_array(rows["trials"]),
+        moved=_or_null(moved, "Set where the id is gone; `record` is null then."),
+        links=_object(page=_URL, script=_MAYBE),
+    )
+
+
+def _estimate_schema() -> Schema:
+    """The parts of the formula; `estimate/formula.toml` explains what is in each."""
+    kinds = {
+        name: "array" if isinstance(value, list) else "object"
+        for name, value in published().items()
+    }
+    kinds |= {"verdicts": "object", "models": "array", "devices": "object"}
+    parts = {name: {"type": kind} for name, kind in kinds.items()}
+    about = "The estimate of GPU memory: inputs, and terms that are evaluated in their order"
+    return _object(about, dataset_version=_VERSION, **parts)
+
+
+def _object(description: str = "", /, **properties: Schema) -> Schema:
+    """An object. It has no title: generators of clients would call their class by that."""
+    about = {"description": description} if description else {}
+    return {**about, "type": "object", "properties": properties, "required": list(properties)}
+
+
+def _array(items: Schema, description: str = "") -> Schema:
+    about = {"description": description} if description else {}
+    return {"type": "array", "items": items, **about}
+
+
+def _or_null(schema: Schema, description: str) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}], "description": description}
+
+
+def property_schema(field: Field) -> Schema:
+    """What a JSON value of this column may be. An empty cell is `null`, so no key is absent."""
+    schema: Schema = {"title": field.title, "description": field.sentence}
+    schema |= TYPES[field.type].json
+    if field.item_words:
+        schema["items"] = {"type": "string", "enum": list(field.item_words)}
+    elif field.item_pattern:
+        schema["items"] = {"type": "string", "pattern": f"^(?:{field.item_pattern})$"}
+    if not field.required:
+        schema["type"] = [schema["type"], "null"]
+    if field.format != "default":
+        schema["format"] = field.format
+    return schema | _constraints(field)
+
+
+def _constraints(field: Field) -> Schema:
+    """Its constraints; those of a list and a date are of the cell, not of the JSON value."""
+    known = field.constraints
+    found: Schema = {}
+    if "enum" in known:
+        found["enum"] = [*known["enum"], *([] if field.required else [None])]
+    if field.type in {"list", "date"}:
+        return found
+    if "pattern" in known:
+        found["pattern"] = f"^(?:{known['pattern']})$"
+    return found | {word: known[word] for word in known if word in _LIMITS}
+
+
+def openapi(
+    dataset: Dataset, site_url: str, listed: Sequence[Document], known: Mapping[str, Schema]
+) -> Schema:
+    """The OpenAPI 3.1 description of `listed`; the first document of a kind is its example."""
+    kinds: dict[str, Document] = {}
+    for item in listed:
+        parameter, folder = _PARAMETERS.get(item.schema), item.path.partition("/")[0]
+        kinds.setdefault(f"{folder}/{{{parameter}}}.json" if parameter else item.path, item)
+    package = dataset.package
+    license_ = package.licenses[0]
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": package.title,
+            "summary": "Static JSON documents: every URL is a file, and none needs a key.",
+            "description": package.description,
+            "version": dataset.version,
+            "license": {"name": license_["title"], "identifier": license_["name"]},
+        },
+        "servers": [{"url": f"{site_url}{BASE}" if site_url else "."}],
+        "paths": {f"/{path}": {"get": _get(item, known)} for path, item in kinds.items()},
+        "components": {"schemas": dict(known)},
+    }
+
+
+def _get(item: Document, known: Mapping[str, Schema]) -> Schema:
+    """The operation that gets a document, and all of its kind."""
+    operation: Schema = {"summary": known[item.schema]["description"]}
+    if name := _PARAMETERS.get(item.schema):
+        example = item.path.partition("/")[2].removesuffix(".json")
+        known_by = {"name": name, "in": "path", "required": True, "schema": _TEXT}
+        operation["parameters"] = [known_by | {"example": example}]
+    content = {
+        "schema": {"$ref": f"#/components/schemas/{item.schema}"},
+        "examples": {"published": {"externalValue": item.path}},
+    }
+    reply = {"description": "The document.", "content": {"application/json": content}}
+    return operation | {"responses": {"200": reply}}

@@ -1,4 +1,4 @@
-"""The pages of charts and of coverage: the memory chart as SVG, figures and coverage as tables."""
+"""The pages of charts, of coverage and of the estimate, with its back-test."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from math import log
 from operator import attrgetter
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlencode
 
+import polars as pl
+
 from rl_resources.dataset import grouped
+from rl_resources.estimate.estimate import VERDICTS
+from rl_resources.estimate.formula import published
 from rl_resources.query.configurations import configurations
 from rl_resources.query.coverage import (
     MOST_WANTED,
@@ -22,8 +26,20 @@ from rl_resources.query.coverage import (
     throughputs,
 )
 from rl_resources.site.environment import Site, link
+from rl_resources.site.record_page import OWN_FIELDS
 
 STYLE = PurePosixPath("site/assets/stylesheets/charts.css")
+BACKTEST = PurePosixPath("benchmarks/backtest.csv")
+"""The measured runs with their estimates, in a checkout; no wheel has it."""
+MODULES = tuple(
+    f"javascripts/{name}.js"
+    for name in ("elements", "form", "estimate/estimate", "estimate/question", "estimate/view")
+)
+SIMULATED = "pytorch"
+"""The kind of cases that no GPU ran: PyTorch's own accounts of steps on fake tensors."""
+OUTCOMES = {"ran": "ran", "out-of-memory": "ran out of memory"}
+GOALS = (0.08, 0.20)
+"""The errors that half and nine of ten estimates should stay below."""
 FEWEST_SIZES = 4
 """A task gets a panel of its own from this number of sizes on; the table has all."""
 STEP = 4
@@ -31,7 +47,7 @@ STEP = 4
 
 
 def pages(site: Site) -> dict[str, str]:
-    """`charts.md` with the memory chart as `charts/memory.svg`, and `coverage.md`."""
+    """`charts.md` with the memory chart as `charts/memory.svg`, `coverage.md`, `estimate.md`."""
     dataset, known = site.dataset, configurations(site.dataset)
     memory = minimum_memory(known)
     values = {
@@ -46,6 +62,14 @@ def pages(site: Site) -> dict[str, str]:
         "charts.md": site.page("charts.md", **values),
         "charts/memory.svg": site.page("charts.md", "memory.svg", **values),
         "coverage.md": _coverage_page(site),
+        "estimate.md": site.page(
+            "estimate.md",
+            formula=published(),
+            own_fields=OWN_FIELDS,
+            modules=MODULES,
+            backtest=backtest(dataset.package.root / BACKTEST),
+            verdicts=VERDICTS,
+        ),
     }
 
 
@@ -114,3 +138,48 @@ def _start_of_contribution(repository: str, contributing: str, cell: Cell, task:
     if repository:
         return f"{repository}/issues/new?{urlencode({'template': 'record.yml', **known})}"
     return f"{contributing}?{urlencode({'size': cell.size, **known})}"
+
+
+def backtest(path: Path) -> dict[str, Any] | None:
+    """The runs of the back-test with the errors of their estimates; `None` without its file."""
+    if not path.is_file():
+        return None
+    cases = pl.read_csv(path, infer_schema_length=None).with_columns(
+        every=pl.lit("all"),
+        length=pl.when("known")
+        .then(pl.lit("tokens known"))
+        .otherwise(pl.lit("only the longest sequence known")),
+    )
+    peaks = cases.filter(pl.col("measured_gb") > 0)
+    return {
+        "runs": cases.height,
+        "peaks": peaks.with_columns(
+            x=pl.col("measured_gb").log(2), y=pl.col("estimated_gb").log(2)
+        ).to_dicts(),
+        "all": errors(peaks.filter(pl.col("kind") != SIMULATED), "every"),
+        "errors": {by: errors(peaks, by) for by in ("kind", "length", "project")},
+        "decided": {
+            words: {
+                verdict: cases.filter(outcome=outcome, verdict=verdict).height
+                for verdict in VERDICTS
+            }
+            for outcome, words in OUTCOMES.items()
+        },
+    }
+
+
+def errors(peaks: pl.DataFrame, by: str) -> list[dict[str, Any]]:
+    """How far estimates of each group are off, the groups with most runs first.
+
+    Relative errors: their median and 90th percentile, and the share of peaks within the interval.
+    """
+    off = (pl.col("estimated_gb") / pl.col("measured_gb") - 1).abs()
+    found = peaks.group_by(group=pl.col(by)).agg(
+        runs=pl.len(),
+        median=off.median(),
+        ninth=off.quantile(0.9, "higher"),
+        within=pl.col("measured_gb").is_between("low_gb", "high_gb").mean(),
+    )
+    misses = (pl.col("median") > GOALS[0]) | (pl.col("ninth") > GOALS[1])
+    ranked = found.with_columns(misses=misses).sort("runs", "group", descending=[True, False])
+    return ranked.to_dicts()

@@ -10,8 +10,7 @@ import json
 import re
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
 
@@ -66,16 +65,12 @@ def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str
 
 
 def error_as_text(error: BaseException) -> str:
-    """The findings of broken data; of anything else the message, and where it was raised."""
+    """The findings of broken data, our own messages; of anything else where it was raised."""
     if isinstance(error, InvalidDataset):
         return "".join(as_text(error.findings))
     if isinstance(error, RlResourcesError):
         return f"{error}\n" + (f"  help: {error.help}\n" if error.help else "")
-    # A template's own place, not where Jinja2 fails.
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "/jinja2/" not in Path(frame.filename).as_posix()]
-    place = (own or frames)[-1]
-    return f"{place.filename}:{place.lineno}: {type(error).__name__}: {error}\n"
+    return "".join(traceback.format_exception(error))
 
 
 def wants_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
@@ -171,21 +166,9 @@ def shown_diff(diff: str) -> str:
     return "".join(f"{printable(line)}\n" for line in diff.split("\n")[:-1])
 
 
-MOST_OF_ONE_LOOK = 20
-"""Findings that a reader oversees without a list of their rules."""
-
-
-def summary(findings: Sequence[Finding], looked_at: Mapping[str, int] | None = None) -> str:
-    """A line that counts what was found, of many also by rule; or else what was `looked_at`."""
-    line = counted(Counter((item.severity, item.path) for item in findings), looked_at)
-    if len(findings) <= MOST_OF_ONE_LOOK:
-        return line
-    lists = ""
-    for severity in ("error", "warning"):
-        rules = Counter(item.rule for item in findings if item.severity == severity)
-        words = ", ".join(f"{rule} {count}" for rule, count in rules.most_common())
-        lists += f"{severity.capitalize()}s: {words}.\n" if words else ""
-    return lists + line
+def summary(findings: Iterable[Finding], looked_at: Mapping[str, int] | None = None) -> str:
+    """A line that counts what was found, or else what was `looked_at`."""
+    return counted(Counter((item.severity, item.path) for item in findings), looked_at)
 
 
 def counted(
@@ -193,13 +176,13 @@ def counted(
 ) -> str:
     """The same of findings by severity and path."""
     if not found:
-        words = [_counted(count, word) or f"no {word}" for word, count in (looked_at or {}).items()]
+        words = [_counted(count, word) for word, count in (looked_at or {}).items()]
         return f"No findings{' in ' if words else ''}{' and '.join(words)}."
-    severities = Counter(severity for severity, _ in found.elements())
-    words = [_counted(severities[severity], severity) for severity in ("error", "warning")]
     files = len({path for _, path in found})
-    return f"{' and '.join(filter(None, words))} in {_counted(files, 'file')}."
+    severities = Counter(severity for severity, _ in found.elements())
+    words = [_counted(severities[one], one) for one in ("error", "warning") if severities[one]]
+    return f"{' and '.join(words)} in {_counted(files, 'file')}."
 
 
 def _counted(count: int, word: str) -> str:
-    return f"{count} {word}{'s' if count != 1 else ''}" if count else ""
+    return f"{count or 'no'} {word}{'s' if count != 1 else ''}"

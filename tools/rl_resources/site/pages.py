@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from rl_resources.dataset import Dataset, grouped
@@ -24,8 +24,9 @@ from rl_resources.query.configurations import (
 )
 from rl_resources.query.coverage import HEADLINES, headline
 from rl_resources.query.vocabulary import FILTERS, WEIGHTS, Words, words_of
-from rl_resources.site import finder, metadata, recipes
+from rl_resources.site import finder, recipes
 from rl_resources.site.api import record_id
+from rl_resources.site.downloads import Download, croissant
 from rl_resources.site.environment import (
     UNKNOWN_SIZE,
     Site,
@@ -35,9 +36,6 @@ from rl_resources.site.environment import (
     slug,
 )
 from rl_resources.site.tuning_table import cells, records_of_size
-
-if TYPE_CHECKING:
-    from rl_resources.site.downloads import Download
 
 VENDOR_HOSTS = ("amd.com", "hiascend.com", "huawei.com", "nvidia.com")
 """Of the sources of a device's figures, those of its vendor."""
@@ -138,7 +136,7 @@ def _reports(site: Site) -> dict[str, str]:
     found = {"reports.md": site.page("reports.md", **shared, tabs=tabs)}
     for name in sections:
         path = f"{reports_url(name).removesuffix('/')}.md"
-        only = None if name == UNKNOWN_SIZE else name
+        only = "" if name == UNKNOWN_SIZE else name
         tabs = recipes.of_table(site.dataset, "reports", site.at, only)
         found[path] = site.page(path, "reports-of-size.md", **shared, section=name, tabs=tabs)
     return found
@@ -188,9 +186,9 @@ def data_page(site: Site, files: Sequence[Download]) -> str:
     """The page of the downloads and of what every column means."""
     csv = {item.table: item.content for item in files if item.format == "CSV"}
     folder = f"{site.site_url or '../'}downloads/"
-    croissant = metadata.croissant(site.dataset.package, csv, folder)
+    structured = croissant(site.package, csv, folder)
     return site.page(
         "data.md",
         formats=[(name, list(found)) for name, found in groupby(files, attrgetter("format"))],
-        structured={name: value for name, value in croissant.items() if name != "recordSet"},
+        structured={name: value for name, value in structured.items() if name != "recordSet"},
     )

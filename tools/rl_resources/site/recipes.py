@@ -5,7 +5,6 @@ The page of recipes and the tabs below every table are made of it, and the tests
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -17,9 +16,6 @@ from rl_resources.site.templates import environment
 
 LOCAL = "http://localhost:8000/"
 """In place of the site's URL where it is not configured: there `make serve` shows the site."""
-
-_SAFE = re.compile(r"[A-Za-z0-9._-]*")
-_ALL, _UNKNOWN = "", "unknown"
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
     "tuning": ("tag", "model", "task", "gpus", "device", "max_batch"),
@@ -52,30 +48,28 @@ def _texts() -> Mapping[str, Any]:
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def of_table(dataset: Dataset, table: str, at: str, only: str | None = _ALL) -> tuple[Code, ...]:
-    """A table in five tools; `only` is the size that is looked at, `None` rows without one."""
-    word = _UNKNOWN if only is None else only
+def of_table(dataset: Dataset, table: str, at: str, only: str = "") -> tuple[Code, ...]:
+    """A table in five tools, or its rows of `only` a size."""
     fields = dataset.package.resources[table].schema.fields
     return _filled(
         _texts()["table"],
-        word,
         at=at,
         table=table,
         document="records" if table == "tuning" else table,
         shown=SHOWN[table],
-        only=word,
+        only=only,
         texts=[field.name for field in fields if field.name.endswith("_version")],
     )
 
 
 def of_size(size: str, at: str) -> tuple[Code, ...]:
     """The records of a size in five tools."""
-    return _filled(_texts()["size"], size, at=at, size=size.lower(), shown=SHOWN["tuning"])
+    return _filled(_texts()["size"], at=at, size=size.lower(), shown=SHOWN["tuning"])
 
 
 def of_record(name: str, at: str) -> tuple[Code, ...]:
     """One record, by its id, in two tools."""
-    return _filled(_texts()["record"], name, at=at, id=name)
+    return _filled(_texts()["record"], at=at, id=name)
 
 
 def recipes(dataset: Dataset, at: str) -> Iterator[Recipe]:
@@ -87,10 +81,7 @@ def recipes(dataset: Dataset, at: str) -> Iterator[Recipe]:
         yield Recipe(**item | {"codes": _filled(item["codes"], at=at)})
 
 
-def _filled(codes: Iterable[Mapping[str, str]], name: str = "", **values: Any) -> tuple[Code, ...]:
-    """The codes with their values; none for a `name` that is not safe to copy into a shell."""
-    if not _SAFE.fullmatch(name):
-        return ()
+def _filled(codes: Iterable[Mapping[str, str]], **values: Any) -> tuple[Code, ...]:
     return tuple(
         Code(*(_template(code[part]).render(values) for part in Code._fields)) for code in codes
     )

@@ -8,16 +8,20 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from rl_resources.dataset import Dataset, grouped, moves, script_path
+from rl_resources.errors import UnusableInput
+from rl_resources.estimate.configuration import Configuration as Asked
+from rl_resources.estimate.estimate import Estimate, of_script
+from rl_resources.estimate.formula import backends, inputs_by_name
 from rl_resources.git import Repository
 from rl_resources.package import Field, Record
 from rl_resources.query.compatibility import accepted_by, rejections, releases_of
@@ -28,13 +32,15 @@ from rl_resources.script.backends import ROLLOUT
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, script_text
 from rl_resources.script.settings import Setting, written
-from rl_resources.site import estimate_page, recipes
+from rl_resources.site import recipes
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site
 from rl_resources.text import json_text
 
 MOST_RELATED = 3
 """Related configurations of each kind."""
+OWN_FIELDS = frozenset({"gpus", "lora_rank", "quantized", "has_engine"})
+"""Inputs of the estimate that other fields of its form stand for."""
 _ALIKE = ("kind", "tag", "task", "model", "gpus", "device_label")
 _MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>[^`]+?\.)(?= |$)")
 
@@ -60,33 +66,59 @@ def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dic
 
     `scripts` maps the name of a script to its text; raises `KeyError` for a record without one.
     """
-    dataset, every = site.dataset, configurations(site.dataset)
-    by_id = {item.id: item for item in every if item.kind == "record"}
+    dataset = site.dataset
+    by_id = {row.id: row for row in configurations(dataset) if row.kind == "record"}
     script_url = (site.repository and repository.script_url()) or ""
     made = {}
     for record in dataset.records["tuning"]:
-        id_, path = record_id(record), script_path(dataset, record)
+        row, path = by_id[record_id(record)], script_path(dataset, record)
         text = scripts[str(record["script"])]
         run = script_text(path, text).run if record["framework"] == FRAMEWORK else None
-        made[f"records/{id_}.md"] = site.page(
-            f"records/{id_}.md",
+        made[f"records/{row.id}.md"] = site.page(
+            f"records/{row.id}.md",
             "record.md",
-            **_facts(dataset, record),
-            **_script(text, run),
-            **estimate_page.of_record(dataset, record, run),
-            configuration=by_id[id_],
-            failures=failures(every, by_id[id_]),
-            related=related(every, by_id[id_]),
+            **_facts(dataset, row, record),
+            **_settings(run),
+            **estimated(dataset, record, run),
+            configuration=row,
+            script=text,
+            run=run,
             path=path,
-            start=start(by_id[id_]),
-            start_downloaded=f"bash {shlex.quote(str(record['script']))}",
-            codes=recipes.of_record(id_, site.at),
+            start=start(row),
+            start_downloaded=f"bash {shlex.quote(row.script.rpartition('/')[2])}",
+            codes=recipes.of_record(row.id, site.at),
             permalink=script_url.replace("{path}", quote(path)),
         )
     for move in moves(dataset, "tuning"):
         path = f"records/{move.id}.md"
         made[path] = site.page(path, "moved.md", move=move)
     return made
+
+
+def _facts(dataset: Dataset, row: Configuration, record: Record) -> Mapping[str, Any]:
+    name, schema = record["script"], dataset.package.resources["tuning"].schema
+    releases, every = releases_of(dataset, name), configurations(dataset)
+    return {
+        "record": record,
+        "schema": schema,
+        "meaning": meaning,
+        "fields": [field for field in schema.fields if record[field.name] is not None],
+        "failures": failures(every, row),
+        "related": related(every, row),
+        "trials": dataset.by_script["trials"].get(name, ()),
+        "releases": releases,
+        "accepted": accepted_by(releases),
+        "rejections": rejections(releases),
+        "exemptions": [row for row in dataset.records["exemptions"] if row["record"] == name],
+    }
+
+
+def _settings(run: Run | None) -> Mapping[str, Any]:
+    """Those that the script states and those that it leaves to the framework, each by group."""
+    found, by_group = explained(run) if run else [], attrgetter("group")
+    stated = grouped((item for item in found if item.setting.place), by_group)
+    left = grouped((item for item in found if not item.setting.place), by_group)
+    return {"settings": [*stated.items()], "defaults": [*left.items()], "shown": shown}
 
 
 def failures(rows: Iterable[Configuration], record: Configuration) -> list[Configuration]:
@@ -104,16 +136,14 @@ def related(
     `less-hardware`: same model and task with less memory in all; `other-tag`: same model and task
     under the other tag; `other-task`: same model, another task.
     """
-    models = (row for row in rows if row.model == record.model and row.id != record.id)
-    own = [row for row in models if row.state == "run"]
-    same_task = [row for row in own if row.task == record.task]
-    less = _nearest(row for row in same_task if 0 < row.total_memory_gb < record.total_memory_gb)
-    tagged = _nearest(row for row in same_task if row.tag not in {"", record.tag})
+    own = [row for row in rows if row.model == record.model and row.state == "run"]
+    same = [row for row in own if row.task == record.task and row.id != record.id]
+    less = _nearest(row for row in same if 0 < row.total_memory_gb < record.total_memory_gb)
+    tagged = _nearest(row for row in same if row.tag not in {"", record.tag})
     tasks = _nearest((row for row in own if row.task not in {"", record.task}), "task")
-    less = less[:MOST_RELATED]
     return {
-        "less-hardware": less,
-        "other-tag": [row for row in tagged[:1] if row not in less],
+        "less-hardware": less[:MOST_RELATED],
+        "other-tag": [row for row in tagged[:1] if row not in less[:MOST_RELATED]],
         "other-task": tasks[:MOST_RELATED],
     }
 
@@ -122,33 +152,6 @@ def _nearest(rows: Iterable[Configuration], *alike: str) -> list[Configuration]:
     """Records first, by the memory in all, unknown last; of alike ones the first by id."""
     ranked = sorted(rows, key=lambda row: (row.kind != "record", *size_of(row)))
     return [first for first, *_ in grouped(ranked, attrgetter(*alike or _ALIKE)).values()]
-
-
-def _facts(dataset: Dataset, record: Record) -> Mapping[str, Any]:
-    name, schema = record["script"], dataset.package.resources["tuning"].schema
-    releases = releases_of(dataset, name)
-    return {
-        "record": record,
-        "schema": schema,
-        "meaning": meaning,
-        "fields": [field for field in schema.fields if record[field.name] is not None],
-        "trials": dataset.by_script["trials"].get(name, ()),
-        "releases": releases,
-        "accepted": accepted_by(releases),
-        "rejections": rejections(releases),
-        "exemptions": [row for row in dataset.records["exemptions"] if row["record"] == name],
-    }
-
-
-def _script(text: str, run: Run | None) -> Mapping[str, Any]:
-    settings = explained(run) if run else []
-    return {
-        "script": text,
-        "run": run,
-        "settings": _grouped(item for item in settings if item.setting.place),
-        "defaults": _grouped(item for item in settings if not item.setting.place),
-        "shown": shown,
-    }
 
 
 def meaning(field: Field, word: str) -> str:
@@ -216,13 +219,54 @@ def _standing(run: Run, setting: Setting) -> Standing:
     return "absent" if setting.place is None and run.knows_defaults else "unknown"
 
 
-def _grouped(items: Iterable[Explained]) -> list[tuple[str, list[Explained]]]:
-    return [(name, list(group)) for name, group in groupby(items, attrgetter("group"))]
-
-
 def shown(item: Explained) -> str:
     """The value of a setting as a reader may write it; empty where there is none to show."""
     value = item.setting.value
     if not item.setting.known:
         return ""
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else written(value)
+
+
+def estimated(dataset: Dataset, record: Record, run: Run | None) -> Mapping[str, Any]:
+    """What the page of a record shows: the estimate of its script, `None` where there is none."""
+    device, found = dataset.by_key["devices"].get(record["device"]), None
+    if run and device and device["memory_gb"]:
+        sizes = float(str(record["gpus"])), float(str(device["memory_gb"]))
+        with suppress(UnusableInput):
+            found = of_script(run, *sizes, dataset.by_key["models"][record["model"]])
+    if found is None:
+        return {"estimate": None}
+    assumed = found.configuration.assumed
+    return {
+        "estimate": found,
+        "estimate_query": query_of(found, str(record["device"]), str(record["infer"])),
+        "guessed": [item for item in assumed if "not known" in item.reason],
+    }
+
+
+def query_of(estimate: Estimate, device: str, infer: str) -> str:
+    """The query of a URL that fills the form with the inputs of a record's estimate."""
+    asked = estimate.configuration
+    rank, quantized = asked.inputs["lora_rank"], asked.inputs["quantized"]
+    words = {
+        "model": asked.model,
+        "gpus": f"{asked.inputs['gpus']:g}",
+        "device": device,
+        "weights": "qlora" if quantized else "lora" if rank else "full",
+        "lora_rank": f"{rank:g}" if rank else "",
+        "train": asked.train,
+        "infer": infer if asked.inputs["has_engine"] else "",
+        **{name: f"{value:.10g}" for name, value in _others(asked)},
+    }
+    return f"?{urlencode({name: word for name, word in words.items() if word})}"
+
+
+def _others(asked: Asked) -> Iterator[tuple[str, float]]:
+    """The inputs that the form does not assume; sizes of parallelism it would choose are named."""
+    own = backends()[asked.train]
+    for name, item in inputs_by_name().items():
+        default = own.get(name, item.get("default"))
+        value, chosen = asked.inputs[name], name.endswith("_parallel")
+        unset = value < item["minimum"]  # a micro batch where batches are filled up by tokens
+        if name not in {*OWN_FIELDS, "device_gb"} and not unset and (chosen or value != default):
+            yield name, value
