@@ -18,7 +18,6 @@ from typing import Any
 from jinja2 import Environment
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
-from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -30,14 +29,13 @@ from rl_resources.git import read_repository
 from rl_resources.script_rules import shellcheck
 from rl_resources.site.findings import error_as_text
 
-WATCHED = ("records", "schema", "examples", "benchmarks", "site/templates", "site/assets")
-
 _NO_ERRORS = {name for name, rule in all_rules().items() if rule.severity == "warning"}
 # `check` has those, and exemptions from them without use. ShellCheck takes longer than all pages.
 _NO_ERRORS |= shellcheck.RULES
 
 _TABLE = re.compile(r"^<(table|figure)\b.*?^</\1>$", re.M | re.S)
 _BLOCK = re.compile(r"^<(table|figure|div|details)\b.*?^</\1>$", re.M | re.S)
+_HOLE = re.compile(r'<div data-table="([0-9]+)"></div>')
 _CODE = re.compile(r"^(?:```|~~~)", re.M)
 _INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.S)
 # `data:` for the theme's icons, which are part of its style sheet.
@@ -114,33 +112,27 @@ def _hash(script: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Take the tables of a generated page out: Markdown takes long to copy them as they are.
+    """Take tables in HTML out: Markdown takes long to copy them as they are.
 
     Their cells are escaped. Code blocks may hold anything, so tables after the first one stay.
     """
+    blocks = _BLOCK if page.meta.get("search", {}).get("exclude") else _TABLE
     tables = _session.tables[page.file.src_uri] = []
-    if page.file.src_uri not in _session.files:
-        return markdown
 
     def cut(table: re.Match[str]) -> str:
         tables.append(table[0])
-        return _placeholder(len(tables) - 1)
+        return f'<div data-table="{len(tables) - 1}"></div>'
 
     code = _CODE.search(markdown)
     end = code.start() if code else len(markdown)
-    blocks = _BLOCK if page.meta.get("search", {}).get("exclude") else _TABLE
     return blocks.sub(cut, markdown[:end]) + markdown[end:]
-
-
-def _placeholder(number: int) -> str:
-    return f'<div data-table="{number}"></div>'
 
 
 @event_priority(-100)  # after the search, which indexes no table
 def on_page_context(context: dict[str, Any], page: Page, **_: Any) -> dict[str, Any]:
     """Put the tables back, and in a preview the mistakes in the data above the text."""
-    for number, table in enumerate(_session.tables[page.file.src_uri]):
-        page.content = page.content.replace(_placeholder(number), table, 1)
+    tables = _session.tables[page.file.src_uri]
+    page.content = _HOLE.sub(lambda hole: tables[int(hole[1])], str(page.content))
     if _session.mistakes:
         page.content = (
             '<div class="admonition failure mistakes" role="alert" data-search-exclude>'
@@ -148,14 +140,3 @@ def on_page_context(context: dict[str, Any], page: Page, **_: Any) -> dict[str, 
             f"</p><pre>{html.escape(_session.mistakes)}</pre></div>{page.content}"
         )
     return context
-
-
-def on_serve(server: LiveReloadServer, config: MkDocsConfig, **_: Any) -> LiveReloadServer:
-    """Rebuild when data, schemas, scripts, templates or assets change."""
-    root = Path(config.config_file_path).parent
-    # A watch on datapackage.json itself would end when git or an editor replaces the file.
-    server.watch(str(root), recursive=False)
-    for folder in WATCHED:
-        if (root / folder).is_dir():
-            server.watch(str(root / folder))
-    return server

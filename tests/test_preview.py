@@ -1,7 +1,6 @@
 """`make serve`: what a preview shows after an edit, and after a mistake."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from mkdocs.commands.build import build
@@ -64,12 +63,9 @@ def test_a_mistake_before_there_is_any_page_ends_the_server(tmp_path, caplog):
 
 
 def test_the_server_watches_all_that_pages_are_made_of():
-    config = load_config(config_file=str(ROOT / "mkdocs.yml"))
-    watched: list[str] = []
-    server = SimpleNamespace(watch=lambda path, **_: watched.append(path))
-    config.plugins.on_serve(server, config=config, builder=None)
-    names = ("records", "schema", "examples", "benchmarks", "site/templates", "site/assets")
-    assert set(watched) == {str(ROOT), *(str(ROOT / name) for name in names)}
+    watched = load_config(config_file=str(ROOT / "mkdocs.yml")).watch
+    names = ("records", "schema", "examples", "site/templates", "site/assets", "datapackage.json")
+    assert set(watched) == {str(ROOT / name) for name in names}
 
 
 def test_a_mistake_shows_above_the_last_good_pages_until_it_is_fixed(preview):

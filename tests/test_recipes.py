@@ -16,7 +16,7 @@ from conftest import program
 from rl_resources.package import Record
 from rl_resources.site import recipes
 from rl_resources.site.environment import Site
-from rl_resources.site.recipes import Code, Recipe, of_record, of_size, of_table
+from rl_resources.site.recipes import Code, of_record, of_size, of_table
 from sample_tree import ran
 from shipped import DATASET
 from website import RECORD, served, visited
@@ -49,8 +49,9 @@ def _codes(table: str, only: str, at: str) -> dict[str, Code]:
     return {code.title: code for code in codes}
 
 
-def _recipe(name: str, at: str) -> Recipe:
-    return next(item for item in recipes.recipes(DATASET, at) if item.id == name)
+def _recipe(name: str, at: str) -> tuple[Code, ...]:
+    """The codes of one."""
+    return next(one["codes"] for one in recipes.recipes(DATASET, at) if one["id"] == name)
 
 
 def _rows(table: str, only: str) -> list[Record]:
@@ -128,7 +129,7 @@ def test_the_examples_of_a_record_give_its_row_and_its_script(at, folder, capsys
 
 
 def test_a_copy_is_updated_by_fetching_what_differs(at, folder):
-    (code,) = _recipe("follow", at).codes
+    (code,) = _recipe("follow", at)
     everything = _run_python(code)["fetched"]
     assert _run_python(code)["fetched"] == []
     old = folder / "rl-resources/downloads/tuning.csv"
@@ -139,7 +140,7 @@ def test_a_copy_is_updated_by_fetching_what_differs(at, folder):
 
 
 def test_duckdb_and_sqlite_join_to_the_same_rows(at, folder):
-    codes = {code.title: code for code in _recipe("sql", at).codes}
+    codes = {code.title: code for code in _recipe("sql", at)}
     lines = _run_shell(codes["SQLite"], folder).splitlines()
     rows = _run_python(codes["DuckDB"])["small"].fetchall()
     assert _numbers(line.split("|") for line in lines) == _numbers(rows) != []
@@ -147,7 +148,7 @@ def test_duckdb_and_sqlite_join_to_the_same_rows(at, folder):
 
 @nightly
 def test_a_page_of_another_origin_reads_the_records(browser, at, tmp_path):
-    (code,) = _recipe("browser", at).codes
+    (code,) = _recipe("browser", at)
     html = f"<!doctype html><title>Elsewhere</title><script type=module>{code.text}</script>"
     (tmp_path / "open.html").write_text(html, encoding="utf-8")
     with served(tmp_path) as elsewhere:
@@ -162,7 +163,7 @@ def test_a_page_of_another_origin_reads_the_records(browser, at, tmp_path):
 
 @nightly
 def test_a_sphinx_site_includes_the_table(at, tmp_path):
-    before, configuration, include = _recipe("sphinx", at).codes
+    before, configuration, include = _recipe("sphinx", at)
     _run_shell(before, tmp_path)
     (tmp_path / "conf.py").write_text(configuration.text, encoding="utf-8")
     page = f"Our runs\n========\n\n{include.text}\nAfter it.\n"
@@ -175,7 +176,7 @@ def test_a_sphinx_site_includes_the_table(at, tmp_path):
 
 @nightly
 def test_a_mkdocs_site_includes_the_table(tmp_path):
-    before, configuration, include = _recipe("mkdocs", "").codes
+    before, configuration, include = _recipe("mkdocs", "")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     variables = {**os.environ, "PATH": path, "NO_MKDOCS_2_WARNING": "1"}
     # Far from a checkout: the data are those that came with the package.
@@ -191,7 +192,7 @@ def test_a_mkdocs_site_includes_the_table(tmp_path):
 
 
 def test_the_python_package_answers_as_printed(capsys):
-    (code,) = _recipe("package", "").codes
+    (code,) = _recipe("package", "")
     found = _run_python(code)["found"]
     assert set(found["fit"]) >= {"tested"}
     assert ".sh" in capsys.readouterr().out.splitlines()[-1]

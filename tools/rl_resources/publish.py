@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import uuid
 from collections.abc import Mapping
 from operator import itemgetter
@@ -55,16 +54,15 @@ def render(root: Path, repository: Repository | None = None) -> Files:
     return files | api.files(dataset, site.site_url, documents)
 
 
-def _front_matter(files: Files) -> Mapping[str, Mapping[str, str]]:
+def _front_matter(texts: Mapping[str, str | bytes]) -> Mapping[str, Mapping[str, str]]:
     """Title and description of each page of the menu, by its path on the site."""
-    texts = {path: text for path, text in files.items() if PurePosixPath(path).match("*.md")}
-    top = {path: str(texts[path]) for path in sorted(texts) if "/" not in path}
-    found = {
-        path.replace("index.md", "").replace(".md", "/"): yaml.safe_load(match[1])
-        for path, text in top.items()
-        if (match := re.match(r"---\n(.*?)\n---\n", text, re.DOTALL))
+    return {
+        path.replace("index.md", "").replace(".md", "/"): yaml.safe_load(
+            str(text).split("---\n")[1]
+        )
+        for path, text in sorted(texts.items())
+        if "/" not in path and path.endswith(".md")
     }
-    return {path: front for path, front in found.items() if {"title", "description"} <= {*front}}
 
 
 def render_dataset(site: Site, scripts: Mapping[str, str], repository: Repository) -> Files:

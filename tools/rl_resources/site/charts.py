@@ -31,10 +31,6 @@ from rl_resources.site.record_page import OWN_FIELDS
 STYLE = PurePosixPath("site/assets/stylesheets/charts.css")
 BACKTEST = PurePosixPath("benchmarks/backtest.csv")
 """The measured runs with their estimates, in a checkout; no wheel has it."""
-MODULES = tuple(
-    f"javascripts/{name}.js"
-    for name in ("elements", "form", "estimate/estimate", "estimate/question", "estimate/view")
-)
 SIMULATED = "pytorch"
 """The kind of cases that no GPU ran: PyTorch's own accounts of steps on fake tensors."""
 OUTCOMES = {"ran": "ran", "out-of-memory": "ran out of memory"}
@@ -66,7 +62,6 @@ def pages(site: Site) -> dict[str, str]:
             "estimate.md",
             formula=published(),
             own_fields=OWN_FIELDS,
-            modules=MODULES,
             backtest=backtest(dataset.package.root / BACKTEST),
             verdicts=VERDICTS,
         ),

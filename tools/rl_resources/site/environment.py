@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import cycle
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -215,11 +216,7 @@ def labelled(rows: str, headers: Sequence[str]) -> Markup:
 
     A style sheet shows the labels where rows are cards, on a narrow screen.
     """
-    first, *others = re.split(r"(?=<tr\b)", rows)
+    labels = cycle(f' data-label="{escape_html(header)}"' for header in headers)
     # Cells in one column; they were escaped before.
-    cell = re.compile(r"<t[dh]\b(?![^>]*\bcolspan=)")
-    attributes = [f' data-label="{escape_html(header)}"' for header in headers]
-    for at, row in enumerate(others):
-        labels = iter(attributes)
-        others[at] = cell.sub(lambda tag, labels=labels: tag[0] + next(labels), row)
-    return Markup("".join([first, *others]))  # noqa: S704
+    cells = re.compile(r"<t[dh]\b(?![^>]*\bcolspan=)")
+    return Markup(cells.sub(lambda cell: cell[0] + next(labels), rows))  # noqa: S704

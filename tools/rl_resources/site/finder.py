@@ -23,18 +23,6 @@ from rl_resources.text import is_web_address
 
 PATH = "assets/finder.json"
 """Its form may change with any release; that of the API is stable."""
-MODULES = tuple(
-    f"javascripts/{name}.js"
-    for name in (
-        "elements",
-        "form",
-        "finder/find",
-        "finder/published",
-        "finder/understand",
-        "finder/view",
-    )
-)
-"""What the module of the page imports, at any depth."""
 
 
 def files(dataset: Dataset) -> dict[str, str]:

@@ -67,7 +67,6 @@ def _front(site: Site) -> str:
         filters=FILTERS,
         least=smallest,
         data=finder.PATH,
-        modules=finder.MODULES,
     )
 
 

@@ -6,7 +6,7 @@ The page of recipes and the tabs below every table are made of it, and the tests
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,16 +31,6 @@ class Code(NamedTuple):
     title: str
     language: str
     text: str
-
-
-class Recipe(NamedTuple):
-    """Codes that belong together under a heading, in this order or, as `tabs`, one of them."""
-
-    id: str
-    title: str
-    about: str
-    codes: tuple[Code, ...]
-    tabs: bool = False
 
 
 @cache
@@ -72,13 +62,13 @@ def of_record(name: str, at: str) -> tuple[Code, ...]:
     return _filled(_texts()["record"], at=at, id=name)
 
 
-def recipes(dataset: Dataset, at: str) -> Iterator[Recipe]:
-    """All recipes of the page."""
+def recipes(dataset: Dataset, at: str) -> list[dict[str, Any]]:
+    """All recipes of the page: codes under a heading, in this order or, as `tabs`, one of them."""
+    every = _texts()["recipe"]
+    made = [{"tabs": False, **item, "codes": _filled(item["codes"], at=at)} for item in every]
     about = "For each table there is such a snippet on its page."
-    codes = of_table(dataset, "tuning", at)
-    yield Recipe("table", "A table in your language", about, codes, tabs=True)
-    for item in _texts()["recipe"]:
-        yield Recipe(**item | {"codes": _filled(item["codes"], at=at)})
+    table = {"id": "table", "title": "A table in your language", "about": about, "tabs": True}
+    return [table | {"codes": of_table(dataset, "tuning", at)}, *made]
 
 
 def _filled(codes: Iterable[Mapping[str, str]], **values: Any) -> tuple[Code, ...]:
