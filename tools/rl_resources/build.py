@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import os
 from pathlib import Path
@@ -11,7 +10,7 @@ from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
 
-from rl_resources.errors import InvalidOutput, RlResourcesError, UnreadableDataset, UnusableInput
+from rl_resources.errors import InvalidOutput, UnreadableDataset, UnusableInput
 from rl_resources.files import new_directory
 from rl_resources.git import read_repository
 
@@ -39,30 +38,15 @@ def build(root: Path, out: Path) -> Path:
         )
     elsewhere = "Name a directory with --out DIR that may be written to and has room."
     os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
+    logging.basicConfig(format="%(message)s")  # what MkDocs warns of, and stops at
     # What MkDocs uses as the time of the build.
     os.environ.setdefault("SOURCE_DATE_EPOCH", str(read_repository(root).commit_time or 0))
     with new_directory(target, elsewhere) as staging:
-        _build(configuration, staging)
+        config = load_config(config_file=str(configuration), site_dir=str(staging))
+        config.plugins.on_startup(command="build", dirty=False)
+        try:
+            mkdocs_build(config)
+        except MkDocsException as error:
+            raise InvalidOutput(f"MkDocs: {error}") from error
         (staging / MARK).touch()
     return target
-
-
-def _build(configuration: Path, folder: Path) -> None:
-    """Let MkDocs build into `folder`; raise what it stops at as an error of ours."""
-    log = io.StringIO()
-    handler = logging.StreamHandler(log)
-    handler.setLevel(logging.WARNING)
-    logging.getLogger("mkdocs").addHandler(handler)
-    try:
-        config = load_config(config_file=str(configuration), site_dir=str(folder))
-        config.plugins.on_startup(command="build", dirty=False)
-        mkdocs_build(config)
-        config.plugins.on_shutdown()
-    except (MkDocsException, SystemExit) as error:
-        # The hook's error, in which MkDocs stopped, has what was wrong with the data as its cause.
-        cause = getattr(error.__context__, "__cause__", None)
-        if isinstance(cause, RlResourcesError):
-            raise cause from error
-        raise InvalidOutput(f"MkDocs: {error}\n{log.getvalue()}") from error
-    finally:
-        logging.getLogger("mkdocs").removeHandler(handler)

@@ -20,7 +20,7 @@ from rl_resources.estimate.configuration import estimable, model_figures
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import published
 from rl_resources.git import Repository, utc
-from rl_resources.package import TYPES, Field, Record
+from rl_resources.package import TYPES, Field, Record, TableSchema
 from rl_resources.site.tuning_table import records_of_size, sizes
 from rl_resources.text import json_text
 
@@ -47,6 +47,13 @@ _DERIVED: Mapping[str, Schema] = {
 _CHECKSUM: Mapping[str, Schema] = {
     "bytes": {**_COUNT, "description": "Length of what is served, uncompressed."},
     "sha256": {**_TEXT, "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 of these bytes."},
+}
+_HEAD: Mapping[str, Schema] = {
+    "title": _TEXT,
+    "description": _TEXT,
+    "dataset_version": _VERSION,
+    "commit": {**_MAYBE, "description": "Revision of the repository that this was made from."},
+    "committed_at": {**_MAYBE, "format": "date-time", "description": "Time of that revision."},
 }
 _PARAMETERS = {"record": "id", "size": "size"}
 """By schema, in place of a file's name in the path of all documents of a directory."""
@@ -229,44 +236,34 @@ def files(dataset: Dataset, site_url: str, listed: Sequence[Document]) -> dict[s
 
 def schemas(dataset: Dataset) -> dict[str, Schema]:
     """The JSON Schema of every kind of document by its name."""
-    rows: dict[str, Schema] = {}
-    found: dict[str, Schema] = {}
+    tables = {name_of(name): item.schema for name, item in dataset.package.resources.items()}
+    rows = {name: _row_schema(name, schema) for name, schema in tables.items()}
+    arrays = {name: _array(row) for name, row in rows.items()}
     counted = {"dataset_version": _VERSION, "count": _COUNT}
-    for table, item in dataset.package.resources.items():
-        name, derived = name_of(table), _DERIVED if table == "tuning" else {}
-        columns = {field.name: property_schema(field) for field in item.schema.fields}
-        rows[name] = _object(item.schema.description, **columns, **derived)
-        listed = {name: _array(rows[name])}
-        found[name] = _object(item.schema.title, **counted, **listed)
-    size = {"size": rows["sizes"], **counted, "records": _array(rows["records"])}
-    return {
-        **found,
-        **dict(_whole(rows)),
-        "size": _object("The tuning records of one size", **size),
-        "record": _record_schema(rows),
-        "estimate": _estimate_schema(),
-    }
-
-
-def _whole(rows: Mapping[str, Schema]) -> Iterator[tuple[str, Schema]]:
-    """The index, and the document that has all tables."""
-    head = {
-        "title": _TEXT,
-        "description": _TEXT,
-        "dataset_version": _VERSION,
-        "commit": {**_MAYBE, "description": "Revision of the repository that this was made from."},
-        "committed_at": {**_MAYBE, "format": "date-time", "description": "Time of that revision."},
-        "licenses": _array(_object(name=_MAYBE, title=_MAYBE, path=_MAYBE)),
-    }
+    licenses = {"licenses": _array(_object(name=_MAYBE, title=_MAYBE, path=_MAYBE))}
     listed = {
         "counts": _object("Rows by table.", **dict.fromkeys(rows, _COUNT)),
         "openapi": _URL,
         "documents": _array(_object(path=_URL, schema=_URL, **_CHECKSUM)),
         "downloads": _array(_object(path=_URL, **_CHECKSUM)),
     }
-    yield "index", _object("What there is", **head, **listed)
-    tables = {name: _array(row) for name, row in rows.items()}
-    yield "all", _object("Everything in one document", **head, **tables)
+    size = {"size": rows["sizes"], **counted, "records": arrays["records"]}
+    return {
+        **{
+            name: _object(schema.title, **counted, **{name: arrays[name]})
+            for name, schema in tables.items()
+        },
+        "index": _object("What there is", **_HEAD, **licenses, **listed),
+        "all": _object("Everything in one document", **_HEAD, **licenses, **arrays),
+        "size": _object("The tuning records of one size", **size),
+        "record": _record_schema(rows),
+        "estimate": _estimate_schema(),
+    }
+
+
+def _row_schema(name: str, schema: TableSchema) -> Schema:
+    columns = {field.name: property_schema(field) for field in schema.fields}
+    return _object(schema.description, **columns, **(_DERIVED if name == "records" else {}))
 
 
 def _record_schema(rows: Mapping[str, Schema]) -> Schema:
@@ -325,20 +322,15 @@ def property_schema(field: Field) -> Schema:
         schema["type"] = [schema["type"], "null"]
     if field.format != "default":
         schema["format"] = field.format
-    return schema | _constraints(field)
-
-
-def _constraints(field: Field) -> Schema:
-    """Its constraints; those of a list and a date are of the cell, not of the JSON value."""
     known = field.constraints
-    found: Schema = {}
     if "enum" in known:
-        found["enum"] = [*known["enum"], *([] if field.required else [None])]
-    if field.type in {"list", "date"}:
-        return found
-    if "pattern" in known:
-        found["pattern"] = f"^(?:{known['pattern']})$"
-    return found | {word: known[word] for word in known if word in _LIMITS}
+        schema["enum"] = [*known["enum"], *([] if field.required else [None])]
+    # The constraints of a list and a date are of the cell, not of the JSON value.
+    if field.type not in {"list", "date"}:
+        if "pattern" in known:
+            schema["pattern"] = f"^(?:{known['pattern']})$"
+        schema |= {word: known[word] for word in known if word in _LIMITS}
+    return schema
 
 
 def openapi(

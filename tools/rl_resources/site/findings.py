@@ -1,7 +1,6 @@
 """Findings as text for people, JSON and SARIF for tools, and GitHub workflow commands.
 
-Each yields its text finding by finding: there may be more of them than fit in memory. JSON and
-SARIF have every finding; text for people has repeated ones once.
+JSON and SARIF have every finding; text for people has repeated ones once.
 """
 
 from __future__ import annotations
@@ -84,31 +83,19 @@ def wants_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
 
 def as_json(findings: Iterable[Finding]) -> Iterator[str]:
     """A JSON list of objects, `[]` when there is nothing to say."""
-    yield from _listed(finding._asdict() for finding in findings)
-    yield "\n"
+    yield json.dumps([finding._asdict() for finding in findings], indent=2) + "\n"
 
 
 def as_sarif(findings: Iterable[Finding], rules: Iterable[Rule], version: str) -> Iterator[str]:
     """A SARIF 2.1.0 log, https://docs.oasis-open.org/sarif/sarif/v2.1.0/, with all `rules`."""
-    driver = {
-        "name": "rl-resources",
-        "version": version,
-        "rules": [_sarif_rule(rule) for rule in rules],
+    described = [_sarif_rule(rule) for rule in rules]
+    driver = {"name": "rl-resources", "version": version, "rules": described}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_sarif_result(finding) for finding in findings],
     }
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": []}
-    before, after = json.dumps({"version": "2.1.0", "runs": [run]}).rsplit("[]", 1)
-    yield before
-    yield from _listed(map(_sarif_result, findings))
-    yield f"{after}\n"
-
-
-def _listed(values: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """A JSON list, each value begun on a line of its own."""
-    before = "["
-    for value in values:
-        yield f"{before}\n{json.dumps(value, indent=2)}"
-        before = ","
-    yield "[]" if before == "[" else "\n]"
+    yield json.dumps({"version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
 def _sarif_rule(rule: Rule) -> dict[str, Any]:
