@@ -41,12 +41,23 @@ def render(root: Path, repository: Repository | None = None) -> Files:
     site's directory: the rules may not have been asked.
     """
     dataset, repository = read_dataset(read_package(root)), repository or read_repository(root)
-    site = Site(dataset, repository.url, site_url())
-    files = render_dataset(site, _scripts(root, dataset), repository)
+    site, scripts = Site(dataset, repository.url, site_url()), _scripts(root, dataset)
+    downloaded = [*downloads(site)]
+    tuning = dataset.package.resources["tuning"]
+    files: Files = {
+        **pages.pages(site, downloaded),
+        "rules/index.md": site.page("rules/index.md", "rules.md", families=FAMILIES),
+        **record_page.pages(site, scripts, repository),
+        **{f"{api.SCRIPTS}/{name}": text for name, text in scripts.items()},
+        **record_page.badges(dataset),
+        **charts.pages(site),
+        **finder.files(dataset),
+        **rst.files(dataset, repository.script_url()),
+        **{item.path: item.content for item in downloaded},
+        FEED: feed(site, line_times(root, tuning.path)),
+    }
     if outside := [path for path in files if ".." in PurePosixPath(path).parts]:
         raise InvalidOutput(f"{outside[0]}: leads out of the directory of the site")
-    tuning = dataset.package.resources["tuning"]
-    files[FEED] = feed(site, line_times(root, tuning.path))
     # Where assistants find the data, by the form of https://llmstxt.org.
     by_hand = {path.name: path.read_text("utf-8") for path in (root / "site/pages").glob("*.md")}
     files["llms.txt"] = site.page("index.md", "llms.txt", pages=_front_matter({**files, **by_hand}))
@@ -62,25 +73,6 @@ def _front_matter(texts: Mapping[str, str | bytes]) -> Mapping[str, Mapping[str,
         )
         for path, text in sorted(texts.items())
         if "/" not in path and path.endswith(".md")
-    }
-
-
-def render_dataset(site: Site, scripts: Mapping[str, str], repository: Repository) -> Files:
-    """All but the JSON and the feed, from values alone.
-
-    `scripts` maps the name of a script to its text.
-    """
-    dataset, files = site.dataset, [*downloads(site)]
-    return {
-        **pages.pages(site, files),
-        "rules/index.md": site.page("rules/index.md", "rules.md", families=FAMILIES),
-        **record_page.pages(site, scripts, repository),
-        **{f"{api.SCRIPTS}/{name}": text for name, text in scripts.items()},
-        **record_page.badges(dataset),
-        **charts.pages(site),
-        **finder.files(dataset),
-        **rst.files(dataset, repository.script_url()),
-        **{item.path: item.content for item in files},
     }
 
 

@@ -15,16 +15,8 @@ import polars as pl
 from rl_resources.dataset import grouped
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import published
+from rl_resources.query import coverage
 from rl_resources.query.configurations import configurations
-from rl_resources.query.coverage import (
-    MOST_WANTED,
-    WANTED_RULE,
-    Cell,
-    Point,
-    coverage,
-    minimum_memory,
-    throughputs,
-)
 from rl_resources.site.environment import Site, link
 from rl_resources.site.record_page import OWN_FIELDS
 
@@ -45,11 +37,11 @@ STEP = 4
 def pages(site: Site) -> dict[str, str]:
     """`charts.md` with the memory chart as `charts/memory.svg`, `coverage.md`, `estimate.md`."""
     dataset, known = site.dataset, configurations(site.dataset)
-    memory = minimum_memory(known)
+    memory = coverage.minimum_memory(known)
     values = {
         "memory": memory,
         "chart": memory_chart(memory, [size.name for size in site.sizes]),
-        "throughputs": throughputs(dataset, known),
+        "throughputs": coverage.throughputs(dataset, known),
         "known": known,
         "reports": dataset.by_key["reports"],
         "style": (dataset.package.root / STYLE).read_text(encoding="utf-8"),
@@ -68,7 +60,7 @@ def pages(site: Site) -> dict[str, str]:
     }
 
 
-def memory_chart(points: Sequence[Point], sizes: Sequence[str]) -> dict[str, Any]:
+def memory_chart(points: Sequence[coverage.Point], sizes: Sequence[str]) -> dict[str, Any]:
     """A panel for each task known at enough sizes, the task with most runs first.
 
     All have the same axes: sizes across, memory up, with a line for each of `powers`.
@@ -85,7 +77,7 @@ def memory_chart(points: Sequence[Point], sizes: Sequence[str]) -> dict[str, Any
 
 
 def _coverage_page(site: Site) -> str:
-    found, path = coverage(site.dataset), "coverage.md"
+    found, path = coverage.coverage(site.dataset), "coverage.md"
     sizes = [size.name for size in site.sizes]
     every = (*found.cells, *found.partial)
     tasks, devices = (grid(every, axis, sizes) for axis in ("task", "device"))
@@ -95,8 +87,8 @@ def _coverage_page(site: Site) -> str:
         by_task=tasks,
         by_device=devices,
         found=found,
-        wanted=found.wanted[:MOST_WANTED],
-        wanted_rule=WANTED_RULE,
+        wanted=found.wanted[: coverage.MOST_WANTED],
+        wanted_rule=coverage.WANTED_RULE,
         tables=[
             (site.dataset.by_key["tasks"][task], grid(cells, "device", sizes))
             for task, cells in of_task.items()
@@ -107,19 +99,19 @@ def _coverage_page(site: Site) -> str:
 
 
 def grid(
-    cells: Iterable[Cell], axis: str, sizes: Sequence[str]
-) -> list[tuple[str, Sequence[Cell]]]:
+    cells: Iterable[coverage.Cell], axis: str, sizes: Sequence[str]
+) -> list[tuple[str, Sequence[coverage.Cell]]]:
     """For each word of an axis a cell for each size, summed over the other axis.
 
     The best covered is first: by its records, then by its reports.
     """
-    sums: dict[str, dict[str, Cell]] = {}
+    sums: dict[str, dict[str, coverage.Cell]] = {}
     for cell in cells:
         if cell.size and (word := getattr(cell, axis)):
-            row = sums.setdefault(word, {size: Cell(size, word, word) for size in sizes})
+            row = sums.setdefault(word, {size: coverage.Cell(size, word, word) for size in sizes})
             row[cell.size] = row[cell.size].plus(cell)
 
-    def rank(line: tuple[str, Sequence[Cell]]) -> tuple[int, int, str]:
+    def rank(line: tuple[str, Sequence[coverage.Cell]]) -> tuple[int, int, str]:
         word, row = line
         records, reports = (cell.records for cell in row), (cell.reports for cell in row)
         return -sum(records), -sum(reports), word
@@ -127,7 +119,9 @@ def grid(
     return sorted(((word, [*row.values()]) for word, row in sums.items()), key=rank)
 
 
-def _start_of_contribution(repository: str, contributing: str, cell: Cell, task: str = "") -> str:
+def _start_of_contribution(
+    repository: str, contributing: str, cell: coverage.Cell, task: str = ""
+) -> str:
     """Where a record of a cell begins: the form of the repository, filled in, or our own page."""
     known = {"task": task or cell.task, "device": cell.device}
     if repository:

@@ -106,12 +106,9 @@ class Site:
             return ()
         if isinstance(value, tuple) and all(map(is_web_address, value)):
             return [Piece(str(place), url, url) for place, url in enumerate(value, start=1)]
-        text = field.write(value)
-        if is_web_address(text):
-            return [Piece(text, text)]
-        key = self.package.resources[table].schema.foreign_key(field.name)
+        text, key = field.write(value), self.package.resources[table].schema.foreign_key(field.name)
         if not key:
-            return [Piece(text)]
+            return [Piece(text, text if is_web_address(text) else "")]
         name = self.devices.label(text) if key.resource == "devices" else text
         return [Piece(name, self._url_of_row(key.resource, text))]
 
@@ -167,7 +164,7 @@ def source_name(report: Record) -> str:
 def _environment(templates: Path) -> Environment:
     found = environment(templates, OWN, autoescape=True)
     filters = (visible, markdown, fenced, coded, breakable, heading, labelled)
-    functions = (hardware, place, reports_url, resource, source_name)
+    functions = (anchor, hardware, place, reports_url, resource, slug, source_name)
     found.tests |= {"web_address": is_web_address, "in_doubt": in_doubt, "estimable": estimable}
     found.filters |= {filter_.__name__: filter_ for filter_ in filters}
     found.globals |= {function.__name__: function for function in functions}

@@ -27,14 +27,7 @@ from rl_resources.query.vocabulary import FILTERS, WEIGHTS, Words, words_of
 from rl_resources.site import finder, recipes
 from rl_resources.site.api import record_id
 from rl_resources.site.downloads import Download, croissant
-from rl_resources.site.environment import (
-    UNKNOWN_SIZE,
-    Site,
-    anchor,
-    place,
-    reports_url,
-    slug,
-)
+from rl_resources.site.environment import UNKNOWN_SIZE, Site, reports_url
 from rl_resources.site.tuning_table import cells, records_of_size
 
 VENDOR_HOSTS = ("amd.com", "hiascend.com", "huawei.com", "nvidia.com")
@@ -115,9 +108,8 @@ def _rows_of_size(dataset: Dataset, size: str) -> Iterator[Mapping[str, Any]]:
 
 def _reports(site: Site) -> dict[str, str]:
     """The overview, and one page for each size that has reports."""
-    every = every_configuration(site.dataset)
-    known = {item.id: item for item in every if item.kind == "report"}
-    rows = [(row, known[str(row["report"])]) for row in site.dataset.records["reports"]]
+    by_id = {item.id: item for item in every_configuration(site.dataset)}
+    rows = [(row, by_id[str(row["report"])]) for row in site.records["reports"]]
     # Runs before benchmarks on random tokens, then those with the fewest empty cells.
     rows.sort(key=lambda pair: ("synthetic" in pair[1].scenario, [*pair[0].values()].count(None)))
     sections: dict[str, list[tuple[Record, Configuration]]] = {}
@@ -126,9 +118,8 @@ def _reports(site: Site) -> dict[str, str]:
             sections[name] = of_size
     shared = {
         "sections": sections,
-        "schema": site.dataset.package.resources["reports"].schema,
-        "places": {id_: place(item) for id_, item in known.items()},
-        "record_places": {f"{item.id}.sh": place(item) for item in every if item.kind == "record"},
+        "schema": site.package.resources["reports"].schema,
+        "by_id": by_id,
         "recorded": recorded(site.dataset),
     }
     tabs = recipes.of_table(site.dataset, "reports", site.at)
@@ -143,8 +134,8 @@ def _reports(site: Site) -> dict[str, str]:
 
 def _rows_page(site: Site, table: str, group: str) -> str:
     """A page with all rows of a table, in sections, with the columns that any row of one fills."""
-    schema = site.dataset.package.resources[table].schema
-    every = site.dataset.records[table]
+    schema = site.package.resources[table].schema
+    every = site.records[table]
     fields = [field for field in schema.fields if field.name != group]
     sections = [
         (title, [f for f in fields if any(row[f.name] is not None for row in rows)], rows)
@@ -163,8 +154,6 @@ def _rows_page(site: Site, table: str, group: str) -> str:
         tabs=tabs,
         table=table,
         schema=schema,
-        anchor=anchor,
-        slug=slug,
         runs=runs,
         name=lambda row: (
             site.devices.label(row[key]) if key == "device" else row[key].rpartition("/")[2]
