@@ -38,16 +38,6 @@ _BLOCK = re.compile(r"^<(table|figure|div|details)\b.*?^</\1>$", re.M | re.S)
 _HOLE = re.compile(r'<div data-table="([0-9]+)"></div>')
 _CODE = re.compile(r"^(?:```|~~~)", re.M)
 _INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.S)
-# `data:` for the theme's icons, which are part of its style sheet.
-_POLICY = {
-    "style-src": "'self'",
-    "img-src": "'self' data:",
-    "connect-src": "'self'",
-    "worker-src": "'self'",
-    "manifest-src": "'self'",
-    "base-uri": "'none'",
-    "form-action": "'self'",
-}
 
 # MkDocs loads this file once a process, so the session outlives the rebuilds of a server.
 _session = SimpleNamespace(serving=False, files={}, mistakes="", tables={})
@@ -92,25 +82,21 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_env(env: Environment, **_: Any) -> Environment:
-    """Add the filter that the theme's main template needs."""
-    env.filters["content_security_policy"] = content_security_policy
+    """Add the filter that the theme's main template needs for the policy of a page."""
+    env.filters["script_sources"] = script_sources
     return env
 
 
-def content_security_policy(frame: str) -> str:
-    """The policy under which a page runs the inline scripts of `frame` and no other.
+def script_sources(frame: str) -> str:
+    """What allows the inline scripts of `frame`, and no other, to run.
 
     `frame` is HTML of the theme alone, so a script in contributed text is not among its scripts. A
     preview allows all inline scripts: its server makes up one for each request, to reload the page.
     """
-    inline = ["'unsafe-inline'"] if _session.serving else map(_hash, _INLINE_SCRIPT.findall(frame))
-    directives = {"default-src": "'none'", "script-src": " ".join(["'self'", *inline]), **_POLICY}
-    return "; ".join(f"{name} {value}" for name, value in directives.items())
-
-
-def _hash(script: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
+    if _session.serving:
+        return "'unsafe-inline'"
+    digests = (hashlib.sha256(script.encode()) for script in _INLINE_SCRIPT.findall(frame))
+    return " ".join(f"'sha256-{base64.b64encode(one.digest()).decode()}'" for one in digests)
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:

@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from rl_resources import Dataset
-from rl_resources.site.downloads import downloads
+from rl_resources.site.downloads import Download, downloads
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import data_page
 from shipped import DATASET
@@ -28,7 +28,6 @@ from website import read_rows
 
 PACKAGE = DATASET.package
 TABLES = list(DATASET.records)
-FILES = [*downloads(Site(DATASET))]
 Rows = list[dict[str, Any]]
 
 
@@ -137,28 +136,30 @@ def test_mlcroissant_and_frictionless_accept_the_descriptions(downloads_folder):
     assert frictionless.validate(str(downloads_folder / "datapackage.json")).valid
 
 
-def described(dataset: Dataset, site_url: str | None = None) -> tuple[str, dict[str, Any]]:
-    """The page of the data, and the JSON-LD in it."""
-    page = data_page(Site(dataset, None, site_url), FILES)
+def described(dataset: Dataset) -> tuple[str, dict[str, Any], list[Download]]:
+    """The page of the data of a published site, the JSON-LD in it, and the files."""
+    site = Site(dataset, None, "https://example.org/x/")
+    files = [*downloads(site)]
+    page = data_page(site, files)
     block = re.search(r'(?m)^<script type="application/ld\+json">(.*)</script>$', page)
     assert block
-    return page, json.loads(block[1])
+    return page, json.loads(block[1]), files
 
 
 def test_the_page_describes_the_dataset_as_croissant_in_the_words_of_schema_org():
-    _, found = described(DATASET)
-    _, published = described(DATASET, "https://example.org/x/")
-    assert (found["url"], published["url"]) == ("../data/", "https://example.org/x/data/")
-    assert published["distribution"][0]["contentUrl"].startswith("https://example.org/x/downloads/")
+    _, found, files = described(DATASET)
+    assert found["url"] == "https://example.org/x/data/"
     assert 50 <= len(found["description"]) <= 5000  # what Google's dataset search takes
     assert [(item["contentUrl"], item["sha256"]) for item in found["distribution"]] == [
-        (f"../{item.path}", item.sha256) for item in FILES if item.format == "CSV"
+        (f"https://example.org/x/{item.path}", item.sha256)
+        for item in files
+        if item.format == "CSV"
     ]
 
 
 def test_no_text_of_the_descriptor_ends_the_block_that_describes_the_dataset():
     title = "</script><script>alert(1)</script>"
-    page, found = described(replace(DATASET, package=replace(PACKAGE, title=title)))
+    page, found, _ = described(replace(DATASET, package=replace(PACKAGE, title=title)))
     assert found["alternateName"] == title
     assert title not in page
 

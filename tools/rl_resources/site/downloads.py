@@ -91,8 +91,7 @@ def downloads(site: Site) -> Iterator[Download]:
     yield Download("rl-resources.sqlite", "SQLite", "All tables", database(dataset))
     holds = "Data Package 2.0 with all Table Schemas"
     yield _described("datapackage.json", holds, descriptor(package, csv))
-    folder = f"{site.site_url}{BASE}/" if site.site_url else ""
-    yield _described("croissant.json", "Croissant 1.1", croissant(package, csv, folder))
+    yield _described("croissant.json", "Croissant 1.1", croissant(package, csv, site.site_url))
     yield Download("README.md", "Descriptions", "Dataset card", card(site).encode())
 
 
@@ -187,12 +186,13 @@ def descriptor(package: Package, csv: Mapping[str, bytes]) -> dict[str, Any]:
     return {**document, "resources": [resource(item) for item in document["resources"]]}
 
 
-def croissant(package: Package, csv: Mapping[str, bytes], folder: str = "") -> dict[str, Any]:
+def croissant(package: Package, csv: Mapping[str, bytes], site_url: str) -> dict[str, Any]:
     """Croissant of CSV files, whose contents `csv` has by resource.
 
-    `folder` is the URL that all of them are published under, with a closing slash. With it the
-    document can be read by its own URL; without it mlcroissant needs the files next to it.
+    With the site's URL the document can be read by its own URL; without one mlcroissant needs the
+    files next to it.
     """
+    folder = f"{site_url}{BASE}/" if site_url else ""
     return {
         "@context": _CROISSANT_CONTEXT,
         "@type": "Dataset",
@@ -208,7 +208,7 @@ def croissant(package: Package, csv: Mapping[str, bytes], folder: str = "") -> d
         "inLanguage": "en",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "citeAs": citation(package),
-        "url": f"{(folder or '../downloads/').removesuffix('downloads/')}data/",
+        "url": f"{site_url or '../'}data/",
         "distribution": [_file_object(name, content, folder) for name, content in csv.items()],
         "recordSet": [_record_set(resource) for resource in package.resources.values()],
     }

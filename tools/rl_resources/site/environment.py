@@ -95,10 +95,6 @@ class Site:
         values = {"site": self, "device": self.devices.label, "to": partial(link, path), **values}
         return found.render(values)
 
-    def source_url(self, path: str) -> str:
-        """The page of a file in the repository; empty where the repository is not known."""
-        return f"{self.repository}/blob/HEAD/{quote(path)}" if self.repository else ""
-
     def pieces(self, table: str, field: Field, record: Record) -> Sequence[Piece]:
         """A cell as text and links: URLs link to themselves, keys to the row that they name."""
         value = record[field.name]

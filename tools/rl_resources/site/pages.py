@@ -6,6 +6,7 @@ URL `/sizes/7b/` can take the same files.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby
@@ -26,7 +27,7 @@ from rl_resources.query.coverage import HEADLINES, headline
 from rl_resources.query.vocabulary import FILTERS, WEIGHTS, Words, words_of
 from rl_resources.site import finder, recipes
 from rl_resources.site.api import record_id
-from rl_resources.site.downloads import Download, croissant
+from rl_resources.site.downloads import Download
 from rl_resources.site.environment import UNKNOWN_SIZE, Site, reports_url
 from rl_resources.site.tuning_table import cells, records_of_size
 
@@ -172,11 +173,10 @@ def _page_of(row: Record) -> str:
 
 def data_page(site: Site, files: Sequence[Download]) -> str:
     """The page of the downloads and of what every column means."""
-    csv = {item.table: item.content for item in files if item.format == "CSV"}
-    folder = f"{site.site_url or '../'}downloads/"
-    structured = croissant(site.package, csv, folder)
+    contents = {item.name: item.content for item in files}
+    croissant = json.loads(contents.get("croissant.json", "{}"))
     return site.page(
         "data.md",
         formats=[(name, list(found)) for name, found in groupby(files, attrgetter("format"))],
-        structured={name: value for name, value in structured.items() if name != "recordSet"},
+        structured={name: value for name, value in croissant.items() if name != "recordSet"},
     )
