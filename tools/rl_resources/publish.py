@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 import yaml
 
 from rl_resources.check.registry import FAMILIES
-from rl_resources.dataset import Dataset, read_dataset, script_path
+from rl_resources.dataset import read_dataset, script_path
 from rl_resources.errors import InvalidOutput
 from rl_resources.git import Repository, line_times, read_repository, utc
 from rl_resources.package import read_package
@@ -41,7 +41,9 @@ def render(root: Path, repository: Repository | None = None) -> Files:
     site's directory: the rules may not have been asked.
     """
     dataset, repository = read_dataset(read_package(root)), repository or read_repository(root)
-    site, scripts = Site(dataset, repository.url, site_url()), _scripts(root, dataset)
+    site = Site(dataset, repository.url, site_url())
+    paths = {str(row["script"]): script_path(dataset, row) for row in dataset.records["tuning"]}
+    scripts = {name: (root / path).read_bytes().decode() for name, path in paths.items()}
     downloaded = [*downloads(site)]
     tuning = dataset.package.resources["tuning"]
     files: Files = {
@@ -90,13 +92,6 @@ def feed(site: Site, times: Mapping[int, int]) -> str:
     entries.sort(key=itemgetter(0), reverse=True)
     values = {"entries": entries, "released": released, "record_id": api.record_id}
     return site.page(FEED, FEED, **values, urn=lambda name: uuid.uuid5(_NAMESPACE, name).urn)
-
-
-def _scripts(root: Path, dataset: Dataset) -> dict[str, str]:
-    return {
-        str(record["script"]): (root / script_path(dataset, record)).read_bytes().decode("utf-8")
-        for record in dataset.records["tuning"]
-    }
 
 
 def site_url() -> str | None:

@@ -285,14 +285,13 @@ def _record_schema(rows: Mapping[str, Schema]) -> Schema:
 
 def _estimate_schema() -> Schema:
     """The parts of the formula; `estimate/formula.toml` explains what is in each."""
-    kinds = {
-        name: "array" if isinstance(value, list) else "object"
-        for name, value in published().items()
+    parts: dict[str, Any] = {**published(), "verdicts": {}, "models": [], "devices": {}}
+    kinds: dict[str, Schema] = {
+        name: {"type": "array" if isinstance(value, list) else "object"}
+        for name, value in parts.items()
     }
-    kinds |= {"verdicts": "object", "models": "array", "devices": "object"}
-    parts = {name: {"type": kind} for name, kind in kinds.items()}
     about = "The estimate of GPU memory: inputs, and terms that are evaluated in their order"
-    return _object(about, dataset_version=_VERSION, **parts)
+    return _object(about, dataset_version=_VERSION, **kinds)
 
 
 def _object(description: str = "", /, **properties: Schema) -> Schema:

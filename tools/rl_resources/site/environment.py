@@ -32,7 +32,7 @@ from rl_resources.site.api import BASE
 from rl_resources.site.recipes import LOCAL
 from rl_resources.site.templates import OWN, environment
 from rl_resources.site.tuning_table import escape, in_doubt, records_of_size, sizes
-from rl_resources.text import is_web_address
+from rl_resources.text import is_web_address, printable
 
 TEMPLATES = PurePosixPath("site/templates")
 PAGES_OF_ROWS = ("models", "devices")
@@ -159,19 +159,14 @@ def source_name(report: Record) -> str:
 @cache
 def _environment(templates: Path) -> Environment:
     found = environment(templates, OWN, autoescape=True)
-    filters = (visible, markdown, fenced, coded, breakable, heading, labelled)
+    filters = (markdown, fenced, coded, breakable, heading, labelled)
     functions = (anchor, hardware, place, reports_url, resource, slug, source_name)
     found.tests |= {"web_address": is_web_address, "in_doubt": in_doubt, "estimable": estimable}
-    found.filters |= {filter_.__name__: filter_ for filter_ in filters}
+    found.filters |= {filter_.__name__: filter_ for filter_ in filters} | {"visible": printable}
     found.globals |= {function.__name__: function for function in functions}
     found.globals |= {"api": BASE, "headers": HEADERS}
     found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return found
-
-
-def visible(text: str) -> str:
-    """The text with a replacement character for each character that XML and YAML may refuse."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def markdown(text: str) -> Markup:

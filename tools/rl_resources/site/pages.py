@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from rl_resources.dataset import Dataset, grouped
+from rl_resources.dataset import grouped
 from rl_resources.package import Record, items_of
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
@@ -29,7 +29,7 @@ from rl_resources.site import finder, recipes
 from rl_resources.site.api import record_id
 from rl_resources.site.downloads import Download
 from rl_resources.site.environment import UNKNOWN_SIZE, Site, reports_url
-from rl_resources.site.tuning_table import cells, records_of_size
+from rl_resources.site.tuning_table import cells
 
 VENDOR_HOSTS = ("amd.com", "hiascend.com", "huawei.com", "nvidia.com")
 """Of the sources of a device's figures, those of its vendor."""
@@ -83,28 +83,27 @@ def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tupl
 
 def _records(site: Site) -> dict[str, str]:
     """All records, the sizes, and the records of each size."""
-    rows = {size.name: [*_rows_of_size(site.dataset, size.name)] for size in site.sizes}
-    every = [*chain(*rows.values())]
-    found = {
-        "records/index.md": site.page("records/index.md", "records.md", rows=every),
-        "sizes/index.md": site.page("sizes/index.md", "sizes.md"),
-    }
-    for size in site.sizes:
-        path, tabs = f"sizes/{size.name.lower()}.md", recipes.of_size(size.name, site.at)
-        found[path] = site.page(path, "size.md", size=size, rows=rows[size.name], tabs=tabs)
-    return found
-
-
-def _rows_of_size(dataset: Dataset, size: str) -> Iterator[Mapping[str, Any]]:
-    """Each record of a size with its cells, and the releases that accept its script."""
+    dataset = site.dataset
     known = {row.id: row for row in configurations(dataset)}
-    for record in records_of_size(dataset, size):
-        yield {
+    every: list[dict[str, Any]] = [
+        {
             "record": record,
             "item": known[record_id(record)],
             "cells": cells(dataset, record),
             "accepted": accepted_by(releases_of(dataset, record["script"])),
         }
+        for record in site.records["tuning"]
+    ]
+    by_size = grouped(every, lambda row: row["item"].size)
+    found = {
+        "records/index.md": site.page("records/index.md", "records.md", rows=every),
+        "sizes/index.md": site.page("sizes/index.md", "sizes.md"),
+    }
+    for size in site.sizes:
+        path, rows = f"sizes/{size.name.lower()}.md", by_size.get(size.name, [])
+        tabs = recipes.of_size(size.name, site.at)
+        found[path] = site.page(path, "size.md", size=size, rows=rows, tabs=tabs)
+    return found
 
 
 def _reports(site: Site) -> dict[str, str]:
@@ -113,10 +112,9 @@ def _reports(site: Site) -> dict[str, str]:
     rows = [(row, by_id[str(row["report"])]) for row in site.records["reports"]]
     # Runs before benchmarks on random tokens, then those with the fewest empty cells.
     rows.sort(key=lambda pair: ("synthetic" in pair[1].scenario, [*pair[0].values()].count(None)))
-    sections: dict[str, list[tuple[Record, Configuration]]] = {}
-    for name in (*(size.name for size in site.sizes), UNKNOWN_SIZE):
-        if of_size := [pair for pair in rows if (pair[1].size or UNKNOWN_SIZE) == name]:
-            sections[name] = of_size
+    by_size = grouped(rows, lambda pair: pair[1].size or UNKNOWN_SIZE)
+    names = [*(size.name for size in site.sizes), UNKNOWN_SIZE]
+    sections = {name: by_size[name] for name in names if name in by_size}
     shared = {
         "sections": sections,
         "schema": site.package.resources["reports"].schema,
