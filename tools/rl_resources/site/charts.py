@@ -77,13 +77,13 @@ def memory_chart(points: Sequence[coverage.Point], sizes: Sequence[str]) -> dict
 
 
 def _coverage_page(site: Site) -> str:
-    found, path = coverage.coverage(site.dataset), "coverage.md"
+    found = coverage.coverage(site.dataset)
     sizes = [size.name for size in site.sizes]
     every = (*found.cells, *found.partial)
     tasks, devices = (grid(every, axis, sizes) for axis in ("task", "device"))
     of_task = {task: [cell for cell in found.cells if cell.task == task] for task, _ in tasks}
     return site.page(
-        path,
+        "coverage.md",
         by_task=tasks,
         by_device=devices,
         found=found,
@@ -94,7 +94,7 @@ def _coverage_page(site: Site) -> str:
             for task, cells in of_task.items()
             if cells
         ],
-        start=partial(_start_of_contribution, site.repository, link(path, "contributing/")),
+        start=partial(_start_of_contribution, site),
     )
 
 
@@ -119,14 +119,12 @@ def grid(
     return sorted(((word, [*row.values()]) for word, row in sums.items()), key=rank)
 
 
-def _start_of_contribution(
-    repository: str, contributing: str, cell: coverage.Cell, task: str = ""
-) -> str:
+def _start_of_contribution(site: Site, cell: coverage.Cell, task: str = "") -> str:
     """Where a record of a cell begins: the form of the repository, filled in, or our own page."""
-    known = {"task": task or cell.task, "device": cell.device}
-    if repository:
-        return f"{repository}/issues/new?{urlencode({'template': 'record.yml', **known})}"
-    return f"{contributing}?{urlencode({'size': cell.size, **known})}"
+    if not site.repository:
+        return link("coverage.md", "contributing/")
+    known = {"template": "record.yml", "task": task or cell.task, "device": cell.device}
+    return f"{site.repository}/issues/new?{urlencode(known)}"
 
 
 def backtest(path: Path) -> dict[str, Any] | None:

@@ -12,10 +12,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
-from urllib.parse import quote, urlsplit
 
 from rl_resources.dataset import grouped
-from rl_resources.package import Record, items_of
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
     Configuration,
@@ -30,9 +28,6 @@ from rl_resources.site.api import record_id
 from rl_resources.site.downloads import Download
 from rl_resources.site.environment import UNKNOWN_SIZE, Site, reports_url
 from rl_resources.site.tuning_table import cells
-
-VENDOR_HOSTS = ("amd.com", "hiascend.com", "huawei.com", "nvidia.com")
-"""Of the sources of a device's figures, those of its vendor."""
 
 
 def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
@@ -157,16 +152,7 @@ def _rows_page(site: Site, table: str, group: str) -> str:
         name=lambda row: (
             site.devices.label(row[key]) if key == "device" else row[key].rpartition("/")[2]
         ),
-        page_of=_page_of,
     )
-
-
-def _page_of(row: Record) -> str:
-    """The page of a model on Hugging Face; of a device the first source of its vendor."""
-    if "model" in row:
-        return f"https://huggingface.co/{quote(str(row['model']))}"
-    sources = items_of(row, "source")
-    return next((url for url in sources if urlsplit(url).netloc.endswith(VENDOR_HOSTS)), "")
 
 
 def data_page(site: Site, files: Sequence[Download]) -> str:
