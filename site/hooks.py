@@ -102,7 +102,8 @@ def script_sources(frame: str) -> str:
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Take tables in HTML out: Markdown takes long to copy them as they are.
 
-    Their cells are escaped. Code blocks may hold anything, so tables after the first one stay.
+    Of a page that the search excludes, such as a record's, every block. Their texts are escaped.
+    Code blocks may hold anything, so what follows the first one stays.
     """
     blocks = _BLOCK if page.meta.get("search", {}).get("exclude") else _TABLE
     tables = _session.tables[page.file.src_uri] = []
