@@ -7,8 +7,8 @@ import pytest
 
 from rl_resources.query.configurations import configurations
 from rl_resources.query.coverage import coverage, minimum_memory
-from rl_resources.site.charts import grid, memory_chart, pages
 from rl_resources.site.environment import Site
+from rl_resources.site.pages import charts, grid, memory_chart
 from sample_tree import with_tables
 from shipped import DATASET
 
@@ -28,7 +28,7 @@ def test_an_untested_record_takes_the_place_of_none_that_ran():
 
 
 def test_marks_lie_inside_the_panel_where_size_and_memory_put_them():
-    panels = pages(Site(DATASET))["charts.md"].partition('<div class="panels">')[2]
+    panels = charts(Site(DATASET))["charts.md"].partition('<div class="panels">')[2]
     at = dict(re.findall(r'<text class="quiet number middle" x="([\d.]+)"[^>]*>(.*?)<', panels))
     marks = re.findall(r'translate\(([\d.]+) ([\d.]+)\)"><title>', panels)
     known = memory_chart(minimum_memory(KNOWN), SIZES)["panels"]
@@ -51,7 +51,7 @@ def test_the_best_covered_row_of_the_grid_is_first(axis):
 def test_hostile_names_stay_text_and_the_file_stays_well_formed():
     changes = {"model": None, "model_as_published": HOSTILE}
     rows = [row | changes for row in DATASET.records["reports"]]
-    files = pages(Site(with_tables(DATASET, reports=rows)))
+    files = charts(Site(with_tables(DATASET, reports=rows)))
     tree = ElementTree.fromstring(files["charts/memory.svg"])  # noqa: S314
     names = [str(item.get("aria-label")) for item in tree.iter("{http://www.w3.org/2000/svg}a")]
     assert any("window.hacked=1" in name for name in names)
@@ -60,6 +60,6 @@ def test_hostile_names_stay_text_and_the_file_stays_well_formed():
 
 
 def test_an_empty_dataset_gives_sentences_and_no_chart():
-    page = pages(Site(with_tables(DATASET, tuning=(), reports=(), trials=())))["charts.md"]
+    page = charts(Site(with_tables(DATASET, tuning=(), reports=(), trials=())))["charts.md"]
     assert page.count('class="nothing"') == 2
     assert "<svg" not in page

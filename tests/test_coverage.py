@@ -15,9 +15,8 @@ from rl_resources.devices import Devices
 from rl_resources.query.compatibility import Ages
 from rl_resources.query.configurations import recorded
 from rl_resources.query.coverage import MOST_ASKED, coverage
-from rl_resources.site import charts
 from rl_resources.site.environment import Site
-from rl_resources.site.pages import pages
+from rl_resources.site.pages import charts, pages
 from sample_tree import with_tables
 
 
@@ -52,7 +51,7 @@ def test_more_projects_are_wanted_before_more_reports(dataset):
 
 @pytest.mark.parametrize("path", ["coverage.md", "models.md", "devices.md"])
 def test_every_count_leads_to_what_it_counts(dataset, path):
-    made = pages(Site(dataset)) | charts.pages(Site(dataset))
+    made = pages(Site(dataset))
     linked = r'href="../((?:sizes|reports)/[^"?]+)/\?([^"]+)">(.*?)</a>'
     links = re.findall(linked, made[path], re.S)
     assert len(links) > 20
@@ -97,7 +96,7 @@ def test_the_command_says_the_same_in_every_format(dataset, command):
 
 @cases("coverage", "empty")
 def test_an_empty_cell_leads_to_a_form_filled_in(dataset, repository, path, fields):
-    page = charts.pages(Site(dataset, repository or None))["coverage.md"]
+    page = charts(Site(dataset, repository or None))["coverage.md"]
     links = re.findall(r'class="open"[^>]*><a href="([^"]+)"', page)
     address = urlsplit(links[0].replace("&amp;", "&"))
     assert (address.path, {*parse_qs(address.query)}) == (path, {*fields})

@@ -11,7 +11,7 @@ from cases import read_cases
 from rl_resources import load
 from rl_resources.estimate.configuration import estimable
 from rl_resources.query.estimate import estimate
-from rl_resources.site import charts, record_page
+from rl_resources.site import pages, record_page
 from rl_resources.site.environment import Site
 from sample_tree import plant_site
 from shipped import DATASET
@@ -122,12 +122,12 @@ def test_every_record_with_a_known_run_leads_to_exactly_its_inputs():
 
 def test_the_back_test_counts_errors_and_verdicts(tmp_path):
     root = plant_site(tmp_path / "checkout")
-    missing = charts.pages(Site(load(root)))["estimate.md"]
+    missing = pages.charts(Site(load(root)))["estimate.md"]
     assert "not part of this build" in missing
     (root / "benchmarks").mkdir()
     shutil.copy(ROOT / "tests/backtest.csv", root / "benchmarks")
-    page = charts.pages(Site(load(root)))["estimate.md"]
-    found = charts.backtest(root / charts.BACKTEST)
+    page = pages.charts(Site(load(root)))["estimate.md"]
+    found = pages.backtest(root / pages.BACKTEST)
     assert found
     (group,) = found["errors"]["kind"]
     assert (group["group"], group["runs"], group["within"]) == ("measured", 2, 0.5)

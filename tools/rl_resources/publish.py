@@ -17,7 +17,6 @@ from rl_resources.git import Repository, line_times, read_repository, utc
 from rl_resources.package import read_package
 from rl_resources.site import (
     api,
-    charts,
     finder,
     pages,
     record_page,
@@ -52,7 +51,6 @@ def render(root: Path, repository: Repository | None = None) -> Files:
         **record_page.pages(site, scripts, repository),
         **{f"{api.SCRIPTS}/{name}": text for name, text in scripts.items()},
         **record_page.badges(dataset),
-        **charts.pages(site),
         **finder.files(dataset),
         **rst.files(dataset, repository.script_url()),
         **{item.path: item.content for item in downloaded},
