@@ -17,7 +17,7 @@ from typing import ClassVar
 from rl_resources import tabular
 from rl_resources.errors import UnreadableDataset
 from rl_resources.files import LARGEST_TABLE_BYTES, read_file, undecodable
-from rl_resources.git import file_at, had_column, released_versions
+from rl_resources.git import file_at, released_versions
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
 from rl_resources.rule import Lines, Mistake, Rewrite, with_lines
 from rl_resources.text import shown
@@ -218,11 +218,6 @@ class Snapshot:
         """The column names of a table in git's HEAD; none where git does not know the table."""
         header = _committed(self.package, "HEAD", table.path).header
         return header.cells if header else ()
-
-    def is_new_column(self, table: Table, name: str) -> bool:
-        """Whether no commit of a table that git knows has this column."""
-        known = self.committed_header(table)
-        return bool(known) and not had_column(self.package.root, table.path, name)
 
 
 def _first_rows(cells: Sequence[str]) -> dict[str, int]:

@@ -207,10 +207,10 @@ def slug_of(model: str) -> str:
 def new_row(resource: Resource, key: str) -> str:
     """What to do so that a table knows a word: a row to copy, in capitals what is to be filled in.
 
-    Empty for the records, whose rows belong to scripts.
+    The rows of records belong to scripts.
     """
     if resource.name == "tuning":
-        return ""
+        return "If the script is gone, delete the lines that name it."
     known = {resource.schema.primary_key[0]: key, "slug": slug_of(key)}
     needed = {field.name: field.name.upper() for field in resource.schema.fields if field.required}
     cells = [(needed | known).get(name, "") for name in resource.schema.names]
