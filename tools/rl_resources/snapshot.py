@@ -84,14 +84,9 @@ class Table(File):
         return self.source.removeprefix("\ufeff")
 
     @cached_property
-    def characters(self) -> str:
-        """The file's text; a lone CR ends a line where no line ends with LF."""
-        return self.decoded if "\n" in self.decoded else self.decoded.replace("\r", "\n")
-
-    @cached_property
     def lines(self) -> tuple[str, ...]:
         """The physical lines without their ends."""
-        return tuple(line.removesuffix("\r") for line in self.characters.split("\n"))
+        return tuple(line.removesuffix("\r") for line in self.decoded.split("\n"))
 
     @cached_property
     def wrong_end(self) -> tabular.LineEnd | None:
@@ -101,7 +96,7 @@ class Table(File):
     @cached_property
     def text(self) -> tabular.Text:
         """The file's records with their places."""
-        return self.some or tabular.read(self.characters)
+        return self.some or tabular.read(self.decoded)
 
     @cached_property
     def header(self) -> tuple[str, ...]:
@@ -143,8 +138,8 @@ class Table(File):
         return self.rows[row].place(self.schema.names.index(name))
 
     def with_lines(self, lines: Lines) -> Iterator[Rewrite]:
-        """Its file with these lines; nothing where its lines are not those of the file."""
-        if lines and self.data is not None and self.characters is self.decoded:
+        """Its file with these lines."""
+        if lines and self.data is not None:
             mark = self.source.removesuffix(self.decoded)
             yield Rewrite(self.path, mark + with_lines(self.decoded, lines))
 

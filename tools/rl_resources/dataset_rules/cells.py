@@ -17,7 +17,6 @@ from rl_resources.dataset_rules.broken import (
 )
 from rl_resources.dataset_rules.meant import certain
 from rl_resources.dataset_rules.records import new_row
-from rl_resources.dataset_rules.scripts import word_of_name
 from rl_resources.package import TYPES, Field
 from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.schema import text_rules as text
@@ -95,43 +94,24 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100` as `device`
     """
     for broken, others in _grouped(_cells(snapshot, "enum", "vocabulary")):
-        key = broken.table.schema.foreign_key(broken.field.name)
-        if key is None:
-            yield _wrong_item(snapshot, broken, others)
-            continue
-        target = snapshot.tables[key.resource]
-        if (target.path, key.reference) in broken_columns(snapshot):
-            continue  # that is reported
-        word = certain(snapshot, broken)
-        fix = _write(word or _in_names(snapshot, [broken, *others]))
-        if not fix:
-            near = nearest(broken.cell, sorted(target.columns[key.reference])).sentence()
-            fix = f"{near} {new_row(target.resource, broken.cell)}".strip()
-        yield broken.mistake(f"not found in {target.path}{_also(others)}", fix)
+        field, key = broken.field, broken.table.schema.foreign_key(broken.field.name)
+        where, new = "the words of its column", ""
+        words: Iterable[str] = field.item_words or field.words
+        if key:
+            target = snapshot.tables[key.resource]
+            if (target.path, key.reference) in broken_columns(snapshot):
+                continue  # that is reported
+            where, new = target.path, new_row(target.resource, broken.cell)
+            words = sorted(target.columns[key.reference])
+        fix = _write(certain(snapshot, broken)) or f"{_nearest(field, broken.cell, words)} {new}"
+        yield broken.mistake(f"not found in {where}{_also(others)}", fix.strip())
 
 
-def _in_names(snapshot: Snapshot, cells: Iterable[BrokenCell]) -> str:
-    """The word in the place of these cells in the names of their scripts; empty if they differ.
-
-    The name says nothing of a model's owner.
-    """
-    places = ((broken.table.cell(broken.row, "script"), broken.field.name) for broken in cells)
-    found = {word_of_name(snapshot, script, part) for script, part in places if part != "model"}
-    return found.pop() if len(found) == 1 else ""
-
-
-def _wrong_item(snapshot: Snapshot, broken: BrokenCell, others: Sequence[BrokenCell]) -> Mistake:
-    """A word, or the first item of a list, that its column does not have."""
-    field, cell = broken.field, broken.cell
-    words = field.item_words or field.words
+def _nearest(field: Field, cell: str, words: Iterable[str]) -> str:
+    """What to write in the place of a word, or of the first item of a list, that is not known."""
     items = cell.split(field.delimiter) if field.item_words else [cell]
-    wrong = next((item for item in items if item not in words), cell)
-    near = nearest(wrong, words)
-    fix = near.sentence() if near.words else field.explained(words)
-    fix = _write(certain(snapshot, broken)) or fix
-    which = f"where `{shown(wrong)}`" if field.item_words else "which"
-    what = f"{which} is not a known {'word' if field.item_words else field.title.lower()}"
-    return broken.mistake(f"{what}{_also(others)}", fix)
+    near = nearest(next((item for item in items if item not in words), cell), words)
+    return near.sentence() if near.words or not field.words else field.explained(field.words)
 
 
 def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:
@@ -231,17 +211,11 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "hidden", "character"):
         strange = dict.fromkeys(text.strange_characters(broken.cell))
-        hidden = [one for one in strange if text.is_hidden(one) or one.isspace()]
-        points = " and ".join(f"U+{ord(one):04X}" for one in [*(hidden or strange)][:3])
+        points = " and ".join(f"U+{ord(one):04X}" for one in [*strange][:3])
+        wrong = f"which contains {points}: invisible, a homoglyph, or a letter that no record uses"
         meant = text.as_seen(broken.cell).strip()
-        if hidden:
-            wrong = f"which contains the invisible character {points}"
-        else:
-            wrong = f"which contains {points}, a homoglyph or a letter that no record uses"
-        fix = f"Write `{shown(meant, 600)}`."
-        if text.strange_characters(meant):
-            fix = "Type it again in Latin letters and plain digits."
-        yield broken.mistake(wrong, fix)
+        fix = "" if text.strange_characters(meant) else _write(meant)
+        yield broken.mistake(wrong, fix or "Type it again in Latin letters and plain digits.")
 
 
 @rule()

@@ -5,6 +5,7 @@ Each table is UTF-8 with LF line ends, its quotes are closed, its header is the 
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -107,8 +108,7 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
 def fix_line_ending(snapshot: Snapshot) -> Iterator[Rewrite]:
     """LF ends every line."""
     for file in _texts(snapshot):
-        source = file.source  # as it is read: CR ends a line only where no LF does
-        text = source.replace("\r\n" if "\n" in source else "\r", "\n")
+        text = re.sub("\r\n?", "\n", file.source)
         yield Rewrite(file.path, text if text.endswith("\n") or not text else f"{text}\n")
 
 

@@ -77,42 +77,24 @@ _DATES = ("tested_on", "read_on", "source_changed_on")
 
 @rule(exemptable=True)
 def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
-    """The devices of a report have room for what its weights need.
+    """The devices of a report have room for what its weights need, or for full fine-tuning where it
+    does not say what trains.
 
     Below the bytes of weights, gradients and optimizer states no run is possible, so the row
-    says too few devices, or leaves out what was offloaded.
+    says too few devices, or leaves out LoRA or what was offloaded.
 
     Bad: 7 billion parameters, `full`, on `1` x `a100-40g`, with no offload stated
     Good: the same with `parameter-offload; optimizer-offload` as the source has it
     """
-    yield from _too_small(snapshot, known=True)
-
-
-@rule("warning", exemptable=True)
-def unexplained_memory(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A report that does not say what trains has room for full fine-tuning.
-
-    Where it has not, LoRA or offload was left out, and a reader would take it for full
-    fine-tuning.
-
-    Bad: 7 billion parameters on `1` x `a100-40g` with empty `weights`
-    Good: `lora` as `weights`, as the source's script has it
-    """
-    yield from _too_small(snapshot, known=False)
-
-
-def _too_small(snapshot: Snapshot, *, known: bool) -> Iterator[Mistake]:
-    for record in records(snapshot, "reports", *_DECIDING):
+    for record in records(snapshot, "reports", *_DECIDING, "outcome"):
         weights, saved = record.text("weights"), record.text("memory_optimizations")
-        if bool(weights) != known or record.text("outcome") != "ran":
-            continue
         parameters = _parameters(snapshot, record)
         gpus = record.number("gpus_maximum") or record.number("gpus")
         own = gpus * _device_memory(snapshot, record)
         least = minimum_memory_gb(parameters, weights, saved.split("; "))
-        if own and least > own:
-            full = "" if known else " in full fine-tuning"
-            need = f"{parameters:g} billion parameters need at least {least:.0f} GB{full}"
+        if record.text("outcome") == "ran" and 0 < own < least:
+            need = f"{parameters:g} billion parameters need at least {least:.0f} GB"
+            need += f" with `{weights or 'full'}` as weights"
             fix = "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`."
             yield record.mistake("gpus", f": {own:g} GB together, but {need}", fix)
 

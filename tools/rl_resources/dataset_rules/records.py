@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
 from math import inf
 
 from rl_resources.dataset_rules.broken import Record, records, runs
@@ -18,7 +17,7 @@ from rl_resources.package import Resource, number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import write
-from rl_resources.text import nearest, shown
+from rl_resources.text import nearest, quoted, shown
 
 OTHER_ROLE = {"train": "infer", "infer": "train"}
 _PLACEHOLDERS = frozenset(
@@ -56,11 +55,9 @@ def _copies(table: Table, names: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mistake:
     values = shown(" ".join(table.cell(copy, name) for name in names), 120)
-    line = table.rows[first].line
+    message = f"{' and '.join(names)} `{values}` is a duplicate of line {table.rows[first].line}"
     differ = [name for name in table.columns if table.cell(copy, name) != table.cell(first, name)]
-    fix = f"The two differ in {', '.join(differ)}. Keep one line, or fix the other."
-    message = f"{' and '.join(names)} `{values}` is a duplicate of line {line}"
-    fix = fix if differ else "Delete this line: the two are the same."
+    fix = f"Delete this line, or fix one: the two differ in {', '.join(differ) or 'nothing'}."
     return table.mistake(copy, names[0], message, fix)
 
 
@@ -74,16 +71,10 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `fsdp` as `train`
     """
     for record in runs(snapshot, *OTHER_ROLE):
-        wrong = [name for name in OTHER_ROLE if misplaced(snapshot, record, name)]
-        for name in wrong[:1]:
+        for name in (name for name in OTHER_ROLE if misplaced(snapshot, record, name)):
             known = (word for word in snapshot.keys("backends") if role_of(snapshot, word) == name)
-            words = ", ".join(f"`{shown(word)}`" for word in known)
-            is_for, fix = f", which is for `{OTHER_ROLE[name]}`", f"Known are {words}."
-            if len(wrong) == 2:
-                train, infer = map(record.text, wrong)
-                is_for = f" and infer is `{infer}`: they are swapped"
-                fix = f"Write `{infer}` as train and `{train}` as infer."
-            yield record.mistake(name, is_for, fix)
+            fix = f"Known are {quoted(map(shown, known))}."
+            yield record.mistake(name, f", which is for `{OTHER_ROLE[name]}`", fix)
 
 
 @rule()
@@ -95,25 +86,16 @@ def device_names(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: a new device `h200-nvl-141g` where `h200-nvl` has the alias `H200 NVL 141GB`
     Good: one row for each device, with all its names
     """
-    first: dict[str, Record] = {}
-    for record in records(snapshot, "devices", *_NAMES):
-        for column, text, other in islice(_names_of_others(first, record), 1):
-            line = other.table.rows[other.row].line
-            wrong = f", but {other.text('device')} (line {line}) is called `{shown(text)}`"
-            fix = "Write each device once, with all its names in one row."
-            yield record.mistake(column, wrong, fix)
-
-
-_NAMES = ("device", "name", "aliases")
-
-
-def _names_of_others(first: dict[str, Record], record: Record) -> Iterator[tuple[str, str, Record]]:
-    for column in _NAMES:
-        for text in filter(None, record.text(column).split("; ")):
-            other = first.setdefault(device_name(text), record)
-            equal = (other.text(name) == record.text(name) for name in _NAMES[:2])
-            if not any(equal):  # duplicate_key reports that
-                yield column, text, other
+    first: dict[str, str] = {}
+    for record in records(snapshot, "devices", "device", "name", "aliases"):
+        device, aliases = record.text("device"), record.text("aliases").split("; ")
+        for text in filter(None, (device, record.text("name"), *aliases)):
+            other = first.setdefault(device_name(text), device)
+            if other != device:
+                wrong = f", but {other} is called `{shown(text)}`, too"
+                fix = "Write each device once, with all its names in one row."
+                yield record.mistake("device", wrong, fix)
+                break
 
 
 def role_of(snapshot: Snapshot, backend: str) -> str:
@@ -237,19 +219,27 @@ def equal_nodes(snapshot: Snapshot) -> Iterator[Mistake]:
             yield record.mistake("nodes", f", which does not divide {gpus} GPUs", fix)
 
 
+_NOTES = {
+    "disputed": (" ", "Say in one sentence which published facts contradict each other."),
+    "reproduced": ("https://", "Link the second run there, or write `reported` as `status`."),
+}
+"""What must be in the notes by the status, and what to do where it is not."""
+
+
 @rule()
-def disputed_note(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A disputed record says in its notes what is disputed.
+def status_note(snapshot: Snapshot) -> Iterator[Mistake]:
+    """The notes say why a record is disputed, or link the run that reproduced it.
 
-    A figure in doubt helps nobody unless the doubt is named.
+    A doubt helps nobody unless it is named, and a second run is what a reader relies on.
 
-    Bad: `disputed` with empty `notes`
+    Bad: `disputed` or `reproduced` with empty `notes`
     Good: `disputed` with `Published as 16, the trials reached 100.`
     """
     for record in records(snapshot, "tuning", "status", "notes"):
-        if record.text("status") == "disputed" and not record.text("notes"):
-            fix = "Say in one sentence which published facts contradict each other."
-            yield record.mistake("notes", ", but the status is `disputed`", fix)
+        status = record.text("status")
+        needed, fix = _NOTES.get(status, ("", ""))
+        if needed not in record.text("notes"):
+            yield record.mistake("notes", f", but the status is `{status}`", fix)
 
 
 _FIGURES = ("peak_memory_gb", "step_seconds", "tokens_per_second_per_gpu")
@@ -270,21 +260,6 @@ def untested_figure(snapshot: Snapshot) -> Iterator[Mistake]:
         if record.text("status") == "untested" and figures:
             fix = "Write `reported` as `status` if it ran; else leave the cell empty."
             yield record.mistake(figures[0], ", but the status is `untested`", fix)
-
-
-@rule()
-def reproduced_note(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A reproduced record links the second run in its notes.
-
-    That somebody else ran it too is what a reader relies on.
-
-    Bad: `reproduced` with empty `notes`
-    Good: `reproduced` with `Ran again: https://…`
-    """
-    for record in records(snapshot, "tuning", "status", "notes"):
-        if record.text("status") == "reproduced" and "https://" not in record.text("notes"):
-            fix = "Link the second run there, or write `reported` as `status`."
-            yield record.mistake("notes", ", but the status is `reproduced`", fix)
 
 
 @rule()

@@ -345,10 +345,10 @@ def script_text(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: the script itself
     """
     for script in snapshot.scripts:
-        message = f"the script is not an ordinary file, or larger than {LARGEST_SCRIPT_BYTES} bytes"
-        if script.target is not None:
-            message = f"the script is a symbolic link to {shown(script.target, 120)}"
         if script.data is None and script.name not in IGNORED:
+            message = (
+                f"the script is a link, no ordinary file, or over {LARGEST_SCRIPT_BYTES} bytes"
+            )
             fix = "Put the file or directory itself in its place."
             yield Mistake(script.path, 1, 1, message, fix)
 
