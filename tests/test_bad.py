@@ -134,9 +134,9 @@ def test_one_answer_in_all_formats(root, capsys):
     assert [line.split(" ")[0] for line in lines] == ["::error"] * 20
     assert lines[0] == (
         "::error file=records/tuning.csv,line=2,col=44,title=vocabulary::"
-        "tag of qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh is `MAX1`, not found in the words of its column"
-        "%0Ahelp: `MIN`: runs with every memory optimization on. `RECOMMENDED`: runs without the "
-        "optimizations that cost time, for best throughput."
+        "tag of qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh is `MAX1`, not found in the words of "
+        "its column%0Ahelp: `MIN`: runs with every memory optimization on. `RECOMMENDED`: runs "
+        "without the optimizations that cost time, for best throughput."
     )
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import repeat
 from pathlib import Path
-from typing import ClassVar
 
 from rl_resources import tabular
 from rl_resources.errors import UnreadableDataset
@@ -35,6 +34,7 @@ class File:
     """The bytes of a table or a script; `None` where it cannot be read."""
 
     data: bytes | None
+    end: tabular.LineEnd | None = None
 
     @cached_property
     def undecodable(self) -> int | None:
@@ -49,7 +49,7 @@ class File:
     @property
     def wrong_end(self) -> tabular.LineEnd | None:
         """Its first line's end that is not LF alone. The file must be text in UTF-8."""
-        return tabular.wrong_end(self.data or b"")
+        return self.end or tabular.wrong_end(self.data or b"")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +89,6 @@ class Table(File):
         return tuple(line.removesuffix("\r") for line in self.decoded.split("\n"))
 
     @cached_property
-    def wrong_end(self) -> tabular.LineEnd | None:
-        """Its first line's end that is not LF alone. The file must be text in UTF-8."""
-        return self.end or super().wrong_end
-
-    @cached_property
     def text(self) -> tabular.Text:
         """The file's records with their places."""
         return self.some or tabular.read(self.decoded)
@@ -124,6 +119,14 @@ class Table(File):
         """Cells of `rows` by column."""
         cells = [*zip(*(row.cells for row in self.rows), strict=True)]
         return dict(zip(self.schema.names, cells or repeat(()), strict=False))
+
+    @cached_property
+    def keys(self) -> Mapping[str, int]:
+        """Its rows by the first column of its key; the first row of each."""
+        found: dict[str, int] = {}
+        for row, cell in enumerate(self.columns[self.schema.primary_key[0]]):
+            found.setdefault(cell, row)
+        return found
 
     def cell(self, row: int, name: str) -> str:
         """The text of column `name` in row `row` of `rows`; empty where there is no such column."""
@@ -165,7 +168,6 @@ class ScriptFile(File):
     target: str | None = None
     data: bytes | None = None
     executable: bool | None = None
-    outside: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -193,16 +195,9 @@ class Snapshot:
     published: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Ids of the newest release, by table; of tables alone that have changed since."""
 
-    @cached_property
-    def _keys(self) -> Mapping[str, Mapping[str, int]]:
-        return {
-            name: _first_rows(table.columns[table.schema.primary_key[0]])
-            for name, table in self.tables.items()
-        }
-
     def keys(self, resource: str) -> Mapping[str, int]:
         """Rows of a table by the first column of its key; the first row of each."""
-        return self._keys[resource]
+        return self.tables[resource].keys
 
     def find(self, resource: str, key: str) -> Callable[[str], str] | None:
         """The cells of the row of a table with this key, where there is one."""
@@ -213,13 +208,6 @@ class Snapshot:
         """The column names of a table in git's HEAD; none where git does not know the table."""
         header = _committed(self.package, "HEAD", table.path).header
         return header.cells if header else ()
-
-
-def _first_rows(cells: Sequence[str]) -> dict[str, int]:
-    first: dict[str, int] = {}
-    for row, cell in enumerate(cells):
-        first.setdefault(cell, row)
-    return first
 
 
 def take_snapshot(package: Package) -> Snapshot:

@@ -7,7 +7,8 @@ active or private.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from rl_resources.dataset_rules.broken import (
     BrokenCell,
@@ -28,23 +29,16 @@ def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
     return (cell for cell in broken_cells(snapshot) if cell.constraint in constraints)
 
 
-def _spelling(*constraints: str) -> Callable[[Snapshot], Iterator[Rewrite]]:
-    """The fixer of cells that break one of these constraints and certainly mean another text."""
-
-    def fixer(snapshot: Snapshot) -> Iterator[Rewrite]:
-        return with_cells(
-            (cell.table, cell.row, cell.field.name, text)
-            for cell in _cells(snapshot, *constraints)
-            if (text := certain(snapshot, cell)) is not None
-        )
-
-    return fixer
+def _spelled(constraints: Sequence[str], snapshot: Snapshot) -> Iterator[Rewrite]:
+    """The tables with the cells that break one of these constraints and mean a certain text."""
+    cells = ((cell, certain(snapshot, cell)) for cell in _cells(snapshot, *constraints))
+    return with_cells((cell.table, cell.row, cell.field.name, new) for cell, new in cells if new)
 
 
-fix_type = _spelling("type")
-fix_vocabulary = _spelling("enum", "vocabulary")
-fix_surrounding_whitespace = _spelling("space")
-fix_invisible_character = _spelling("hidden")
+fix_type = partial(_spelled, ["type"])
+fix_vocabulary = partial(_spelled, ["enum", "vocabulary"])
+fix_surrounding_whitespace = partial(_spelled, ["space"])
+fix_invisible_character = partial(_spelled, ["hidden"])
 
 
 def _write(meant: str | None) -> str:
@@ -95,23 +89,25 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken, others in _grouped(_cells(snapshot, "enum", "vocabulary")):
         field, key = broken.field, broken.table.schema.foreign_key(broken.field.name)
-        where, new = "the words of its column", ""
-        words: Iterable[str] = field.item_words or field.words
-        if key:
+        if key is None:
+            words = field.item_words or field.words
+            where, new = "the words of its column", ""
+        else:
             target = snapshot.tables[key.resource]
             if (target.path, key.reference) in broken_columns(snapshot):
                 continue  # that is reported
+            words = tuple(sorted(target.columns[key.reference]))
             where, new = target.path, new_row(target.resource, broken.cell)
-            words = sorted(target.columns[key.reference])
-        fix = _write(certain(snapshot, broken)) or f"{_nearest(field, broken.cell, words)} {new}"
-        yield broken.mistake(f"not found in {where}{_also(others)}", fix.strip())
+        near = nearest(_unknown_item(field, broken.cell, words), words)
+        fix = near.sentence() if near.words or key else field.explained(words)
+        fix = _write(certain(snapshot, broken)) or f"{fix} {new}".strip()
+        yield broken.mistake(f"not found in {where}{_also(others)}", fix)
 
 
-def _nearest(field: Field, cell: str, words: Iterable[str]) -> str:
-    """What to write in the place of a word, or of the first item of a list, that is not known."""
+def _unknown_item(field: Field, cell: str, words: Sequence[str]) -> str:
+    """A word, or the first item of a list, that is none of these words."""
     items = cell.split(field.delimiter) if field.item_words else [cell]
-    near = nearest(next((item for item in items if item not in words), cell), words)
-    return near.sentence() if near.words or not field.words else field.explained(field.words)
+    return next((item for item in items if item not in words), cell)
 
 
 def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:
@@ -273,6 +269,5 @@ def surrounding_whitespace(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `qwen2.5` as `family`
     """
     for broken in _cells(snapshot, "space"):
-        bare = shown(broken.cell.strip(), 600)
-        fix = f"Write `{bare}`." if bare else "Leave nothing between the commas, or fill the cell."
+        fix = _write(broken.cell.strip()) or "Leave nothing between the commas, or fill the cell."
         yield broken.mistake("which has leading or trailing whitespace", fix)

@@ -172,7 +172,7 @@ def _under_header(snapshot: Snapshot, table: Table, header: Row) -> Lines:
     split = {number: cells for number, line in lines if (cells := meant.separated(table, line))}
     if header.line in split:
         return {number: line_of(cells) for number, cells in split.items()}
-    return meant.with_new_columns(snapshot, table)
+    return meant.with_new_columns(snapshot, table, header)
 
 
 @rule()

@@ -115,19 +115,19 @@ def as_help(rows: Sequence[Cells]) -> str:
     return "Write: " + " or: ".join(shown(line_of(cells), 2000) for cells in few) if few else ""
 
 
-def with_new_columns(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
+def with_new_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, str]:
     """The lines of a table with an empty cell in each column that its schema has and git has not.
 
     Empty where git has another header: the cells of a column that was dropped are there.
     """
-    names, wanted = table.header, table.schema.names
+    names, wanted = header.cells, table.schema.names
     as_wanted = tuple(name for name in wanted if name in names)
-    if not names or not names == as_wanted == snapshot.committed_header(table):
+    if not names == as_wanted == snapshot.committed_header(table):
         return {}
-    rows = [row for row in table.text.rows if len(row.cells) == len(names)]
-    cells = [dict(zip(names, row.cells, strict=True)) for row in rows]
+    rows = [row for row in (header, *table.text.rows) if len(row.cells) == len(names)]
+    cells = [dict(zip(names, row.cells, strict=True)) for row in rows[1:]]
     new = [line_of(row.get(name, "") for name in wanted) for row in cells]
-    return dict(zip([1, *(row.line for row in rows)], [line_of(wanted), *new], strict=True))
+    return dict(zip((row.line for row in rows), [line_of(wanted), *new], strict=True))
 
 
 def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
@@ -194,7 +194,8 @@ def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     key = broken.table.schema.foreign_key(broken.field.name)
     words = [(device_name(word), word) for word in broken.field.words]
     names = _names_of_keys(snapshot.tables[key.resource]) if key else words
-    found = {word for name, word in names if name == device_name(broken.cell)}
+    meant = device_name(broken.cell)
+    found = {word for name, word in names if name == meant}
     return found.pop() if len(found) == 1 else None
 
 

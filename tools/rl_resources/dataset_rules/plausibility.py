@@ -9,9 +9,8 @@ The minimum memory of a run is arithmetic alone, below which a statement cannot 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 
 from rl_resources.dataset_rules.broken import Record, records, runs
 from rl_resources.dataset_rules.scripts import word_of_name
@@ -107,18 +106,12 @@ def _parameters(snapshot: Snapshot, record: Record) -> float:
 
 def _device_memory(snapshot: Snapshot, record: Record) -> float:
     """Nominal GB of one device; of a name with several sizes (`A100`) the largest; 0 if unknown."""
-    sizes = _memory_of_devices(snapshot)
-    if key := record.text("device"):
-        return sizes.get(key, 0)
-    word = record.text("device_as_published").lower()
-    family = [size for key, size in sizes.items() if f"{key}-".startswith(f"{word}-")]
+    if device := snapshot.find("devices", record.text("device")):
+        return number(device("memory_gb")) or 0
+    word, table = record.text("device_as_published").lower(), snapshot.tables["devices"]
+    names = zip(table.columns["device"], table.columns["memory_gb"], strict=True)
+    family = [number(memory) or 0 for name, memory in names if f"{name}-".startswith(f"{word}-")]
     return record.number("device_memory_gb") or max(family, default=0)
-
-
-@lru_cache(maxsize=1)
-def _memory_of_devices(snapshot: Snapshot) -> Mapping[str, float]:
-    devices = records(snapshot, "devices")
-    return {device.text("device"): device.number("memory_gb") for device in devices}
 
 
 @rule(exemptable=True)

@@ -171,14 +171,9 @@ def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `qwen2.5-7b-instruct` for `Qwen/Qwen2.5-7B-Instruct`
     """
     for record in records(snapshot, "models", "model", "slug"):
-        if not named_after_model(record):
+        if record.text("slug") != slug_of(record.text("model")):
             fix = f"Write `{slug_of(record.text('model'))}`, or fix the name of the model."
             yield record.mistake("slug", ", not the name of its model", fix)
-
-
-def named_after_model(record: Record) -> bool:
-    """Whether a model's slug is that of its name; if not, either may be the right one."""
-    return record.text("slug") == slug_of(record.text("model"))
 
 
 def slug_of(model: str) -> str:
@@ -201,22 +196,6 @@ def new_row(resource: Resource, key: str) -> str:
         f"A new {what} needs its row in {resource.path}: fill in the words in capitals of "
         f"`{shown(write([cells]).rstrip(), 600)}`, add it, and run `rl-resources fmt`."
     )
-
-
-@rule()
-def equal_nodes(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A nodes count divides the GPU count.
-
-    Every node of a run has as many GPUs as the others.
-
-    Bad: 8 `gpus` on 3 `nodes`
-    Good: 8 `gpus` on 2 `nodes`
-    """
-    for record in runs(snapshot, "nodes", "gpus"):
-        nodes, gpus = record.number("nodes"), record.text("gpus")
-        if nodes and gpus and int(gpus) % nodes:
-            fix = "Write the number of machines, each with the same number of GPUs."
-            yield record.mistake("nodes", f", which does not divide {gpus} GPUs", fix)
 
 
 _NOTES = {
@@ -272,13 +251,11 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: a handle as `contributor`
     """
     for record in records(snapshot, "tuning", "contributor", "status", "source"):
-        contributor = record.text("contributor")
-        if contributor.lower() in _PLACEHOLDERS:
+        contributor, source = record.text("contributor"), record.text("source")
+        nobody = record.text("status") != "untested" and not (contributor or source)
+        if nobody or contributor.lower() in _PLACEHOLDERS:
             fix = "Write your public handle, or leave it empty where the record has a source."
-            yield record.mistake("contributor", ", which is a placeholder", fix)
-        elif record.text("status") != "untested" and not (contributor or record.text("source")):
-            fix = "Write your public handle as contributor."
-            yield record.mistake("contributor", ", and so is source", fix)
+            yield record.mistake("contributor", ", which names nobody to ask", fix)
 
 
 _BRANCH = re.compile(
@@ -350,15 +327,10 @@ def lost_id(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: a row in `records/moved.csv` with what stands for it today, or empty
         where nothing does
     """
-    scripts = {script.name.removesuffix(".sh") for script in snapshot.scripts}
     for resource, names in snapshot.published.items():
         table, known = snapshot.tables[resource], _ids(snapshot, resource)
-        if not table.rows or table.lost:
-            continue
-        # A row whose script is still there has a typing error that other rules report.
-        known_or_reported = known.keys() | (scripts if resource == "tuning" else set())
-        for name in names:
-            if name not in known_or_reported and (resource, name) not in _moved_ids(snapshot):
+        for name in names if table.rows and not table.lost else ():
+            if name not in known and (resource, name) not in _moved_ids(snapshot):
                 message = f"id `{shown(name, 120)}` is published, and {resource} has no such row"
                 row = f"{resource},{shown(name, 120)},NEW-ID,VERSION,REASON"
                 fix = f"Bring it back, or add `{row}`, NEW-ID empty where nothing replaces it."

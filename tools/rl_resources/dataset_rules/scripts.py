@@ -163,15 +163,11 @@ def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `qwen2_14b_grpo_4_h800_fsdp_vllm.sh`
     Good: `qwen2.5-coder-14b-instruct_grpo_4_h800_fsdp_vllm.sh`
     """
-    for script in scripts(snapshot):
-        if found := _wrong_name(snapshot, script):
-            wrong, fix = found
-            message = f"the name `{shown(script.name, 120)}` {predicate(wrong)}"
-            yield Mistake(script.path, 1, 1, message, fix)
+    return filter(None, (_wrong_name(snapshot, script) for script in scripts(snapshot)))
 
 
-def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> tuple[str, str] | None:
-    """What is wrong with a script's name, and the fix, but for what is wrong in its row too."""
+def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Mistake | None:
+    """The mistake in a script's name, if it is not one in its row, too."""
     row = pairing(snapshot).row(script)
     try:
         name = parse(script.name)
@@ -189,7 +185,8 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> tuple[str, str] | Non
     expected = expected_name(snapshot, row)
     if expected and str(expected) != script.name:
         fix = _renaming(snapshot, script, expected)
-    return wrong, fix
+    message = f"the name `{shown(script.name, 120)}` {predicate(wrong)}"
+    return Mistake(script.path, 1, 1, message, fix)
 
 
 def _renaming(snapshot: Snapshot, script: ScriptFile, name: ScriptName) -> str:
