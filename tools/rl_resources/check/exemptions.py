@@ -81,11 +81,11 @@ def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
 
     What cannot be read may be what its rule would have reported: then nothing is said.
     """
+    if any(table.lost for table in outcome.snapshot.tables.values()):
+        return
     scripts = _scripts_of_lines(outcome.snapshot)
     used = {_exemption(finding, scripts) for finding in outcome.findings}
     broken = {_exemption(item, scripts)[0] for item in outcome.reported if item.severity == "error"}
-    if any(table.lost for table in outcome.snapshot.tables.values()):
-        return
     for row, (record, name) in enumerate(outcome.table.cells(("record", "rule"))):
         known = name in outcome.exemptable
         needless = name in outcome.ran and (record, name) not in used and record not in broken

@@ -18,10 +18,11 @@ from rl_resources.dataset_rules.broken import (
 )
 from rl_resources.dataset_rules.meant import certain
 from rl_resources.dataset_rules.records import new_row
+from rl_resources.dataset_rules.scripts import word_of_name
 from rl_resources.package import TYPES, Field
 from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.schema import text_rules as text
-from rl_resources.snapshot import Snapshot
+from rl_resources.snapshot import Snapshot, Table
 from rl_resources.text import MOST_LISTED, nearest, shown
 
 
@@ -88,26 +89,35 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100` as `device`
     """
     for broken, others in _grouped(_cells(snapshot, "enum", "vocabulary")):
-        field, key = broken.field, broken.table.schema.foreign_key(broken.field.name)
-        if key is None:
-            words = field.item_words or field.words
-            where, new = "the words of its column", ""
-        else:
-            target = snapshot.tables[key.resource]
-            if (target.path, key.reference) in broken_columns(snapshot):
-                continue  # that is reported
-            words = tuple(sorted(target.columns[key.reference]))
-            where, new = target.path, new_row(target.resource, broken.cell)
-        near = nearest(_unknown_item(field, broken.cell, words), words)
-        fix = near.sentence() if near.words or key else field.explained(words)
-        fix = _write(certain(snapshot, broken)) or f"{fix} {new}".strip()
+        key = broken.table.schema.foreign_key(broken.field.name)
+        table = snapshot.tables[key.resource] if key else None
+        if key and table and (table.path, key.reference) in broken_columns(snapshot):
+            continue  # that is reported
+        where = table.path if table else "the words of its column"
+        fix = _write(certain(snapshot, broken)) or _named(snapshot, broken)
+        fix = fix or (_key(table, broken.cell) if table else _item(broken.field, broken.cell))
         yield broken.mistake(f"not found in {where}{_also(others)}", fix)
 
 
-def _unknown_item(field: Field, cell: str, words: Sequence[str]) -> str:
-    """A word, or the first item of a list, that is none of these words."""
+def _named(snapshot: Snapshot, broken: BrokenCell) -> str:
+    """What the name of its script says, which names no model's owner."""
+    part, script = broken.field.name, broken.table.cell(broken.row, "script")
+    word = "" if part == "model" else word_of_name(snapshot, script, part)
+    return f"Write `{word}`, as the name of its script says." if word else ""
+
+
+def _key(table: Table, cell: str) -> str:
+    """What to do where a cell is no key of a table."""
+    near = nearest(cell, sorted(table.keys)).sentence()
+    return f"{near} {new_row(table.resource, cell)}".strip()
+
+
+def _item(field: Field, cell: str) -> str:
+    """What to write in the place of a word, or of the first item of a list, that is not known."""
+    words = field.item_words or field.words
     items = cell.split(field.delimiter) if field.item_words else [cell]
-    return next((item for item in items if item not in words), cell)
+    near = nearest(next((item for item in items if item not in words), cell), words)
+    return near.sentence() if near.words else field.explained(words)
 
 
 def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:

@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 
 from rl_resources.dataset_rules.broken import Record, records, runs
-from rl_resources.dataset_rules.scripts import word_of_name
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot
@@ -101,7 +100,7 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
 def _parameters(snapshot: Snapshot, record: Record) -> float:
     model = snapshot.find("models", record.text("model"))
     known = number(model("parameters_b")) if model else None
-    return known or parameters_in_name(record.text("model_as_published")) or 0
+    return known or parameters_in_name(record.text("model_as_published"))
 
 
 def _device_memory(snapshot: Snapshot, record: Record) -> float:
@@ -160,12 +159,10 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `GRPO` with `lora` as `weights`
     Good: `GRPO-LoRA` with `lora` as `weights`
     """
-    for record in runs(snapshot, "task", "weights"):
+    for record in records(snapshot, "reports", "task", "weights"):
         task, weights = record.text("task"), record.text("weights")
         known = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.keys("tasks")
         lora = weights in {"lora", "qlora"}
-        if word_of_name(snapshot, record.text("script"), "task") not in {"", task}:
-            continue  # name_against_row reports the task
         if task and weights and known and lora != task.endswith("-LoRA"):
             fix = "Correct the one that is not as in the source."
             yield record.mistake("weights", f", but its task is `{task}`", fix)

@@ -21,8 +21,7 @@ from rl_resources.text import nearest, quoted, shown
 
 OTHER_ROLE = {"train": "infer", "infer": "train"}
 _PLACEHOLDERS = frozenset(
-    {"your-handle", "yourhandle", "your-name", "handle", "username", "user", "contributor", "name"}
-    | {"todo", "tbd", "me", "someone", "nobody", "anonymous", "unknown", "none", "example", "xxx"}
+    {"your-handle", "handle", "username", "me", "todo", "tbd", "anonymous", "unknown", "none"}
 )
 _NO_PART = re.compile(r"[^\w.-]|_")
 

@@ -72,9 +72,9 @@ def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
         for other in named[name]:
             if other not in named or other == name:
                 wrong = f", but `{shown(other, 120)}` is not another report"
-                others = (one for one in named if one != name)
-                fix = nearest(other, others).sentence() if other != name else ""
-                yield record.mistake("contradicts", wrong, fix or "Name the other report, or none.")
+                others = sorted(named.keys() - {name})
+                fix = nearest(other, others).sentence() or "Name another report."
+                yield record.mistake("contradicts", wrong, fix)
             elif name not in named[other] and set(named[other]) <= named.keys():
                 line = table.rows[record.row].line
                 wrong = f", but `{shown(name, 120)}` in line {line} names this report"

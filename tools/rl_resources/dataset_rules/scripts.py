@@ -277,8 +277,7 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
     for script in scripts(snapshot):
         if pairs.row(script) is None and not _wrong_name(snapshot, script):
             draft = f"rl-resources draft {shlex.quote(script.path)} --contributor HANDLE --write"
-            fix = f"Have its row written: `{shown(draft, 400)}`, with your public handle."
-            fix += f" If `git diff` shows that {tuning.path} had it, put that row back."
+            fix = f"Have its row written: `{shown(draft, 400)}`, or put the row back that it had."
             message = f"no row of {tuning.path} names this script"
             yield Mistake(script.path, 1, 1, message, fix)
 
@@ -359,18 +358,18 @@ def executable_script(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: a script of mode 644
     Good: a script of mode 755
     """
-    for script in not_executable(snapshot):
+    for script in _not_executable(snapshot):
         path = shown(shlex.quote(script.path), 300)
         message = "the file is not executable: starting it ends with `Permission denied`"
         yield Mistake(script.path, 1, 1, message, f"Run `chmod +x {path}`.")
 
 
-def not_executable(snapshot: Snapshot) -> Iterator[ScriptFile]:
+def _not_executable(snapshot: Snapshot) -> Iterator[ScriptFile]:
     """The scripts that lack the mode, where the system has modes."""
-    named = (item for item in scripts(snapshot) if item.name.lower().endswith(".sh"))
-    return (item for item in named if item.executable is False)
+    files = (script for script in scripts(snapshot) if script.executable is False)
+    return (script for script in files if script.name.lower().endswith(".sh"))
 
 
 def fix_executable_script(snapshot: Snapshot) -> Iterator[MakeExecutable]:
     """Execute permission."""
-    return (MakeExecutable(script.path) for script in not_executable(snapshot))
+    return (MakeExecutable(script.path) for script in _not_executable(snapshot))
