@@ -57,9 +57,8 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100` as `device`
     """
     for broken in _cells(snapshot, "required"):
-        example = broken.field.example
-        fix = f"Fill it. {broken.field.description} For example `{example}`."
-        yield broken.mistake("", fix)
+        fix = f"Fill it. {broken.field.description} For example `{broken.field.example}`."
+        yield broken.mistake("but every row needs one", fix)
 
 
 @rule()

@@ -125,13 +125,12 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
     used = {key.resource for table in tables if table.rows for key in table.schema.foreign_keys}
     used |= {"tuning"} if snapshot.scripts else set()
     for table in _decoded(snapshot):
-        wanted, defects = table.schema.names, table.text.defects
+        wanted, records = table.schema.names, table.text.rows or table.text.defects
         if not _has_known_header(table):
             yield _header_mistake(snapshot, table)
-        elif not table.text.rows and not defects and table.resource.name in used:
+        elif not records and table.resource.name in used:
             fix = f"Bring its rows back with `git checkout -- {table.path}`."
-            message = "the file has no rows, but other files refer to them"
-            yield Mistake(table.path, 2, 1, message, fix)
+            yield Mistake(table.path, 2, 1, "the file has no rows, but others refer to them", fix)
         for row in table.text.rows:
             if row.cells == wanted:
                 message = "the header is repeated here"

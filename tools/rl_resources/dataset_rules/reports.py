@@ -28,14 +28,14 @@ def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for record in records(snapshot, "reports", *PLACE, "source_url"):
         repo, commit, path, lines = map(record.text, PLACE)
-        wanted = permalink(repo, commit, path, lines) if repo and commit else ""
-        wanted = wanted if lines or not path else ""
+        whole = repo and commit and (lines or not path)
+        wanted = permalink(repo, commit, path, lines) if whole else ""
         thread = THREAD.fullmatch(record.text("source_url")) and not (repo or commit or path)
         if record.text("source_url") != wanted and not thread:
             wrong = ", not the permalink of its repository, commit, path and lines, nor a thread"
-            filled = f"Write `{shown(wanted, 400)}`, or fix those columns."
             fix = f"Fill {', '.join(PLACE)}, or write the URL of an issue or discussion alone."
-            yield record.mistake("source_url", wrong, filled if wanted else fix)
+            fix = f"Write `{shown(wanted, 400)}`, or fix those columns." if wanted else fix
+            yield record.mistake("source_url", wrong, fix)
 
 
 @rule()

@@ -326,8 +326,7 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
             if script and expected:
                 other = _renaming(snapshot, script, expected)
                 fix = f"{fix} Or is the name of the script wrong? {other}"
-            cell = f"{part} of {name} is `{shown(tuning.cell(row, part))}`"
-            yield tuning.mistake(row, part, f"{cell}, but the name says `{words[part]}`", fix)
+            yield Record(tuning, row).mistake(part, f", but the name says `{words[part]}`", fix)
 
 
 @rule()
