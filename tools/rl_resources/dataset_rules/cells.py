@@ -190,7 +190,7 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
         yield broken.mistake("which does not have the form of its column", fix)
 
 
-_SLIPS = ((r"\A(?:v\.?|@)", ""), (r"#?\bL(?=\d)", ""), (r"\Ahttp:", "https:"), (r".*[/\\]", ""))
+_SLIPS = ((r"\A[vV@]", ""), (r"#?\bL(?=\d)", ""), (r"\Ahttp:", "https:"), (r".*[/\\]", ""))
 """What people write in the place of `0.8.3`, `jane`, `12-14`, `https://…` and a file's name."""
 _MOST_CHARACTERS = 500
 
