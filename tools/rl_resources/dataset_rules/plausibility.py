@@ -73,7 +73,7 @@ _DECIDING = ("model", "weights", "memory_optimizations", "gpus", "gpus_maximum",
 _DATES = ("tested_on", "read_on", "source_changed_on")
 
 
-@rule(exemptable=True)
+@rule("warning", exemptable=True)
 def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     """The devices of a report have room for what its weights need, or for full fine-tuning where it
     does not say what trains.
