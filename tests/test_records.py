@@ -80,7 +80,7 @@ def test_a_large_file_has_the_findings_of_a_small_one(sample, tmp_path, monkeypa
         ([*GOOD[:40], f'{SCRIPT},70,"1,5",ran', GOOD[6]], [("type", 42, PLACE), ("key", 43, 1)]),
         (
             [*GOOD[:20], f"{SCRIPT},71,8", f'{SCRIPT},72,"8', *GOOD[20:]],
-            [("row-length", 22, PLACE + 2), ("quoting", 23, PLACE)],
+            [("row-length", 22, PLACE), ("quoting", 23, PLACE)],
         ),
         ([f"<<<<<<< HEAD{SCRIPT},1,64,ran", *GOOD], [("merge-conflict", 2, 1)]),
         ([f"{SCRIPT},73,8,j@example.org"], [("email-address", 2, PLACE + 2)]),

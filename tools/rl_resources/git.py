@@ -76,17 +76,6 @@ def file_at(root: Path, revision: str, path: str) -> bytes | None:
     return _git(root, "cat-file", "blob", f"{revision}:./{path}")
 
 
-def had_column(root: Path, path: str, name: str) -> bool:
-    """Whether a commit may have added, changed or removed a line with this cell in a table.
-
-    A shallow clone lacks commits.
-    """
-    if git_text(root, "rev-parse", "--is-shallow-repository") != "false":
-        return True
-    line = f"-G(^|,){name}(,|.?$)"
-    return bool(git_text(root, "log", "-1", "--format=%h", "--full-history", line, "--", path))
-
-
 def git_text(root: Path, *arguments: str) -> str:
     """What a git command prints, without surrounding whitespace; empty where it fails."""
     return (_git(root, *arguments) or b"").decode("utf-8", "replace").strip()

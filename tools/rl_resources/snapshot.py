@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import repeat
 from pathlib import Path
-from typing import ClassVar
 
 from rl_resources import tabular
 from rl_resources.errors import UnreadableDataset
 from rl_resources.files import LARGEST_TABLE_BYTES, read_file, undecodable
-from rl_resources.git import file_at, had_column, released_versions
+from rl_resources.git import file_at, released_versions
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
 from rl_resources.rule import Lines, Mistake, Rewrite, with_lines
 from rl_resources.text import shown
@@ -35,6 +34,7 @@ class File:
     """The bytes of a table or a script; `None` where it cannot be read."""
 
     data: bytes | None
+    end: tabular.LineEnd | None = None
 
     @cached_property
     def undecodable(self) -> int | None:
@@ -49,7 +49,7 @@ class File:
     @property
     def wrong_end(self) -> tabular.LineEnd | None:
         """Its first line's end that is not LF alone. The file must be text in UTF-8."""
-        return tabular.wrong_end(self.data or b"")
+        return self.end or tabular.wrong_end(self.data or b"")
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,24 +84,14 @@ class Table(File):
         return self.source.removeprefix("\ufeff")
 
     @cached_property
-    def characters(self) -> str:
-        """The file's text; a lone CR ends a line where no line ends with LF."""
-        return self.decoded if "\n" in self.decoded else self.decoded.replace("\r", "\n")
-
-    @cached_property
     def lines(self) -> tuple[str, ...]:
         """The physical lines without their ends."""
-        return tuple(line.removesuffix("\r") for line in self.characters.split("\n"))
-
-    @cached_property
-    def wrong_end(self) -> tabular.LineEnd | None:
-        """Its first line's end that is not LF alone. The file must be text in UTF-8."""
-        return self.end or super().wrong_end
+        return tuple(line.removesuffix("\r") for line in self.decoded.split("\n"))
 
     @cached_property
     def text(self) -> tabular.Text:
         """The file's records with their places."""
-        return self.some or tabular.read(self.characters)
+        return self.some or tabular.read(self.decoded)
 
     @cached_property
     def header(self) -> tuple[str, ...]:
@@ -130,6 +120,14 @@ class Table(File):
         cells = [*zip(*(row.cells for row in self.rows), strict=True)]
         return dict(zip(self.schema.names, cells or repeat(()), strict=False))
 
+    @cached_property
+    def keys(self) -> Mapping[str, int]:
+        """Its rows by the first column of its key; the first row of each."""
+        found: dict[str, int] = {}
+        for row, cell in enumerate(self.columns[self.schema.primary_key[0]]):
+            found.setdefault(cell, row)
+        return found
+
     def cell(self, row: int, name: str) -> str:
         """The text of column `name` in row `row` of `rows`; empty where there is no such column."""
         return self.columns[name][row] if name in self.columns else ""
@@ -143,8 +141,8 @@ class Table(File):
         return self.rows[row].place(self.schema.names.index(name))
 
     def with_lines(self, lines: Lines) -> Iterator[Rewrite]:
-        """Its file with these lines; nothing where its lines are not those of the file."""
-        if lines and self.data is not None and self.characters is self.decoded:
+        """Its file with these lines."""
+        if lines and self.data is not None:
             mark = self.source.removesuffix(self.decoded)
             yield Rewrite(self.path, mark + with_lines(self.decoded, lines))
 
@@ -170,7 +168,6 @@ class ScriptFile(File):
     target: str | None = None
     data: bytes | None = None
     executable: bool | None = None
-    outside: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -198,16 +195,9 @@ class Snapshot:
     published: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Ids of the newest release, by table; of tables alone that have changed since."""
 
-    @cached_property
-    def _keys(self) -> Mapping[str, Mapping[str, int]]:
-        return {
-            name: _first_rows(table.columns[table.schema.primary_key[0]])
-            for name, table in self.tables.items()
-        }
-
     def keys(self, resource: str) -> Mapping[str, int]:
         """Rows of a table by the first column of its key; the first row of each."""
-        return self._keys[resource]
+        return self.tables[resource].keys
 
     def find(self, resource: str, key: str) -> Callable[[str], str] | None:
         """The cells of the row of a table with this key, where there is one."""
@@ -218,18 +208,6 @@ class Snapshot:
         """The column names of a table in git's HEAD; none where git does not know the table."""
         header = _committed(self.package, "HEAD", table.path).header
         return header.cells if header else ()
-
-    def is_new_column(self, table: Table, name: str) -> bool:
-        """Whether no commit of a table that git knows has this column."""
-        known = self.committed_header(table)
-        return bool(known) and not had_column(self.package.root, table.path, name)
-
-
-def _first_rows(cells: Sequence[str]) -> dict[str, int]:
-    first: dict[str, int] = {}
-    for row, cell in enumerate(cells):
-        first.setdefault(cell, row)
-    return first
 
 
 def take_snapshot(package: Package) -> Snapshot:

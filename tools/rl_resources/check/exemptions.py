@@ -70,46 +70,26 @@ def _scripts_of_lines(snapshot: Snapshot) -> dict[tuple[str, int], str]:
 
 
 @rule()
-def exemption_rule(outcome: Outcome) -> Iterator[Mistake]:
-    """An exemption names a rule about a script or about a row with its script.
-
-    A misspelt name has no effect, and a broken file has no excuse.
-
-    Bad: `min-saves-memry` as `rule`
-    Good: `min-saves-memory` as `rule`
-    """
-    rules, table = outcome.exemptable, outcome.table
-    lost = any(outcome.snapshot.tables[name].lost for name in RUNS)
-    records = [*_scripts_of_lines(outcome.snapshot).values()]
-    for row, (record, name) in enumerate(table.cells(("record", "rule"))):
-        if name and name not in rules:
-            wrong = "is not a rule that a record can be exempt from"
-            message = f"rule of {table.label(row)} is `{shown(name)}`, which {wrong}"
-            fix = nearest(name, rules).sentence() or "Delete this line."
-            yield table.mistake(row, "rule", message, fix)
-        if record not in records and not lost:
-            message = f"`{shown(record, 120)}` is not a record or a report"
-            close = nearest(record, records).sentence()
-            yield table.mistake(row, "record", message, close or "Delete this line.")
-
-
-@rule()
 def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
-    """Every exemption is used.
+    """Every exemption is of a record or report that violates its rule.
 
-    One that is left behind would hide the next mistake of its kind.
+    One that is misspelt has no effect, and one that is left behind would hide the next mistake of
+    its kind. A broken file has no excuse.
 
     Bad: an exemption from `min-saves-memory` for a script that turns all offloading on
     Good: no exemption
 
     What cannot be read may be what its rule would have reported: then nothing is said.
     """
+    if any(table.lost for table in outcome.snapshot.tables.values()):
+        return
     scripts = _scripts_of_lines(outcome.snapshot)
     used = {_exemption(finding, scripts) for finding in outcome.findings}
     broken = {_exemption(item, scripts)[0] for item in outcome.reported if item.severity == "error"}
-    lost = any(table.lost for table in outcome.snapshot.tables.values())
     for row, (record, name) in enumerate(outcome.table.cells(("record", "rule"))):
-        known = name in outcome.ran and name in outcome.exemptable
-        if known and not lost and (record, name) not in used and record not in broken:
-            message = f"{shown(record, 120)} no longer violates `{name}`: unused exemption"
-            yield outcome.table.mistake(row, "record", message, "Delete this line.")
+        known = name in outcome.exemptable
+        needless = name in outcome.ran and (record, name) not in used and record not in broken
+        if name and (needless or not known):
+            message = f"{shown(record, 120)} does not violate `{shown(name)}`: unused exemption"
+            near = "" if known else nearest(name, outcome.exemptable).sentence()
+            yield outcome.table.mistake(row, "record", message, near or "Delete this line.")

@@ -51,8 +51,7 @@ class BrokenCell(NamedTuple):
 
     def mistake(self, wrong: str, fix: str) -> Mistake:
         """The mistake at this cell: `wrong` goes after the column and its value."""
-        record = Record(self.table, self.row)
-        return record.mistake(self.field.name, f", {wrong}" if wrong else "", fix)
+        return Record(self.table, self.row).mistake(self.field.name, f", {wrong}", fix)
 
 
 def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Rewrite]:

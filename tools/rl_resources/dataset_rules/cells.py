@@ -7,57 +7,44 @@ active or private.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from rl_resources.dataset_rules.broken import (
     BrokenCell,
     broken_cells,
     broken_columns,
-    records,
     with_cells,
 )
-from rl_resources.dataset_rules.meant import MOST_CHARACTERS, certain
-from rl_resources.dataset_rules.records import named_after_model, new_row, slug_of
-from rl_resources.dataset_rules.scripts import pairing, word_of_name
-from rl_resources.package import TYPES, Field, ForeignKey
+from rl_resources.dataset_rules.meant import certain
+from rl_resources.dataset_rules.records import new_row
+from rl_resources.dataset_rules.scripts import word_of_name
+from rl_resources.package import TYPES, Field
 from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.schema import text_rules as text
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.text import MOST_LISTED, nearest, shown
-
-FIX = "rl-resources check --fix"
 
 
 def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
     return (cell for cell in broken_cells(snapshot) if cell.constraint in constraints)
 
 
-def _spelling(*constraints: str) -> Callable[[Snapshot], Iterator[Rewrite]]:
-    """The fixer of cells that break one of these constraints and certainly mean another text."""
-
-    def fixer(snapshot: Snapshot) -> Iterator[Rewrite]:
-        return with_cells(
-            (cell.table, cell.row, cell.field.name, text)
-            for cell in _cells(snapshot, *constraints)
-            if (text := certain(snapshot, cell)) is not None
-        )
-
-    return fixer
+def _spelled(constraints: Sequence[str], snapshot: Snapshot) -> Iterator[Rewrite]:
+    """The tables with the cells that break one of these constraints and mean a certain text."""
+    cells = ((cell, certain(snapshot, cell)) for cell in _cells(snapshot, *constraints))
+    return with_cells((cell.table, cell.row, cell.field.name, new) for cell, new in cells if new)
 
 
-fix_type = _spelling("type")
-fix_vocabulary = _spelling("enum", "vocabulary")
-fix_pattern = _spelling("pattern")
-fix_surrounding_whitespace = _spelling("space")
-fix_invisible_character = _spelling("hidden", "character")
+fix_type = partial(_spelled, ["type"])
+fix_vocabulary = partial(_spelled, ["enum", "vocabulary"])
+fix_surrounding_whitespace = partial(_spelled, ["space"])
+fix_invisible_character = partial(_spelled, ["hidden"])
 
 
-def _meant(snapshot: Snapshot, broken: BrokenCell) -> str:
-    """What to write where that is certain; else empty. Only the dataset's own files are fixed."""
-    meant = certain(snapshot, broken)
-    fixed = "" if broken.table.outside else f", or run `{FIX}`"
-    return "" if meant is None else f"Write `{shown(meant, 600)}`{fixed}."
+def _write(meant: str | None) -> str:
+    """What to write where that is certain; else empty."""
+    return f"Write `{shown(meant, 600)}`." if meant else ""
 
 
 @rule()
@@ -70,13 +57,8 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100` as `device`
     """
     for broken in _cells(snapshot, "required"):
-        example = broken.field.example
-        fix = f"Fill it. {broken.field.description} For example `{example}`."
-        yield broken.mistake("", fix)
-
-
-_NOUNS = {"gpus": ("gpu", "gpus"), "nodes": ("node", "nodes")}
-"""What may be left out behind a number, as its unit; another unit changes it."""
+        fix = f"Fill it. {broken.field.description} For example `{broken.field.example}`."
+        yield broken.mistake("but every row needs one", fix)
 
 
 @rule()
@@ -89,18 +71,11 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
     Good: `2` as `gpus`
     """
     for broken in _cells(snapshot, "type"):
-        field, kind = broken.field, TYPES[broken.field.type]
+        field, kind = broken.field, TYPES[broken.field.type].words
         unit = f" in {field.unit}" if field.unit else ""
-        fix = f"Write {kind.words}{unit} and nothing else{_or_empty(field)}."
-        found = re.fullmatch(r"~?\s*([0-9.]+)\s*([A-Za-z]*)", broken.cell)
-        units = {"", field.unit.lower().partition(" per ")[0], *_NOUNS.get(field.name, ())}
-        if found and re.fullmatch(kind.pattern, found[1]) and found[2].lower() in units:
-            fix = f"Write `{found[1]}`: {kind.words}{unit} and nothing else."
-        elif re.fullmatch(r"\d{1,3}(?:,\d{3})+", broken.cell):
-            fix = f"Write `{broken.cell.replace(',', '')}` if the comma separates thousands."
-        day = field.type == "date" and re.fullmatch(kind.pattern, broken.cell)
-        wrong = "which is not a calendar date" if day else f"which is not {kind.words}"
-        yield broken.mistake(wrong, _meant(snapshot, broken) or fix)
+        fix = f"Write {kind}{unit} and nothing else{_or_empty(field)}."
+        fix = _write(certain(snapshot, broken)) or fix
+        yield broken.mistake(f"which is not {kind}", fix)
 
 
 @rule()
@@ -114,64 +89,34 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken, others in _grouped(_cells(snapshot, "enum", "vocabulary")):
         key = broken.table.schema.foreign_key(broken.field.name)
-        if key is None:
-            yield _wrong_item(snapshot, broken, others)
-            continue
-        target = snapshot.tables[key.resource]
-        if _has_broken_key(snapshot, target, broken.cell):
+        table = snapshot.tables[key.resource] if key else None
+        if key and table and (table.path, key.reference) in broken_columns(snapshot):
             continue  # that is reported
-        near = nearest(broken.cell, _keys(snapshot, key))
-        fix, word = near.sentence(), _in_names(snapshot, [broken, *others])
-        if word and near.words and word not in near.words:
-            fix = f"{fix} The name of its script says `{word}`."
-        elif word:
-            fix = f"Write `{word}`, as the name of its script says."
-        elif key.resource == "tuning":
-            fix = f"{fix} If the script is gone, delete the lines that name it.".strip()
-        else:
-            fix = f"{fix} {new_row(target.resource, broken.cell)}".strip()
-        fix = _meant(snapshot, broken) or fix
-        yield broken.mistake(f"not found in {target.path}{_also(others)}", fix)
+        where = table.path if table else "the words of its column"
+        fix = _write(certain(snapshot, broken)) or _named(snapshot, broken)
+        fix = fix or (_key(table, broken.cell) if table else _item(broken.field, broken.cell))
+        yield broken.mistake(f"not found in {where}{_also(others)}", fix)
 
 
-def _in_names(snapshot: Snapshot, cells: Iterable[BrokenCell]) -> str:
-    """The word in the place of these cells in the names of their scripts; empty if they differ.
-
-    A model is asked for only where the script has it too: the name says nothing of its owner.
-    """
-    found = set()
-    for broken in cells:
-        script, part = broken.table.cell(broken.row, "script"), broken.field.name
-        word, file = word_of_name(snapshot, script, part), pairing(snapshot).files.get(script)
-        found.add(word if part != "model" or (file and word in (file.text or "")) else "")
-    return found.pop() if len(found) == 1 else ""
+def _named(snapshot: Snapshot, broken: BrokenCell) -> str:
+    """What the name of its script says, which names no model's owner."""
+    part, script = broken.field.name, broken.table.cell(broken.row, "script")
+    word = "" if part == "model" else word_of_name(snapshot, script, part)
+    return f"Write `{word}`, as the name of its script says." if word else ""
 
 
-@lru_cache(maxsize=16)
-def _keys(snapshot: Snapshot, key: ForeignKey) -> list[str]:
-    return sorted(snapshot.tables[key.resource].columns[key.reference])
+def _key(table: Table, cell: str) -> str:
+    """What to do where a cell is no key of a table."""
+    near = nearest(cell, sorted(table.keys)).sentence()
+    return f"{near} {new_row(table.resource, cell)}".strip()
 
 
-def _wrong_item(snapshot: Snapshot, broken: BrokenCell, others: Sequence[BrokenCell]) -> Mistake:
-    """A word, or the first item of a list, that its column does not have."""
-    field, cell = broken.field, broken.cell
+def _item(field: Field, cell: str) -> str:
+    """What to write in the place of a word, or of the first item of a list, that is not known."""
     words = field.item_words or field.words
     items = cell.split(field.delimiter) if field.item_words else [cell]
-    wrong = next((item for item in items if item not in words), cell)
-    what = field.title.lower().removesuffix("s" if field.item_words else "")
-    which = f"where `{shown(wrong)}`" if field.item_words else "which"
-    near = nearest(wrong, words)
-    fix = near.sentence() if near.words else field.explained(words)
-    fix = _meant(snapshot, broken) or fix
-    return broken.mistake(f"{which} is not a known {what}{_also(others)}", fix)
-
-
-def _has_broken_key(snapshot: Snapshot, table: Table, word: str) -> bool:
-    """Whether a key of the table is reported as broken, or as a model whose slug is `word`."""
-    models = records(snapshot, "models", "model", "slug")
-    slugs = (item.text("slug") for item in models if not named_after_model(item))
-    meant = table.resource.name == "models" and slug_of(word) in slugs
-    return meant or (table.path, table.schema.primary_key[0]) in broken_columns(snapshot)
+    near = nearest(next((item for item in items if item not in words), cell), words)
+    return near.sentence() if near.words else field.explained(words)
 
 
 def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:
@@ -197,35 +142,30 @@ def _also(others: Sequence[BrokenCell]) -> str:
 
 
 _BOUNDS = {
-    "minimum": ("which is below {}", "at least {}"),
-    "exclusiveMinimum": ("which is not above {}", "more than {}"),
-    "maximum": ("which is above {}", "at most {}"),
-    "exclusiveMaximum": ("which is not below {}", "less than {}"),
+    "minimum": "at least {}",
+    "exclusiveMinimum": "more than {}",
+    "maximum": "at most {}",
+    "exclusiveMaximum": "less than {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
 }
 
 
 @rule()
 def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's name)
-    """A number or date lies within its column's bounds.
+    """A number, a date and the length of a text lie within their column's bounds.
 
-    A run on 0, -1 or 10^30 GPUs is a slip of the hand.
+    A run on 0, -1 or 10^30 GPUs is a slip of the hand, and a table is read across.
 
-    Bad: `0` as `gpus`
-    Good: `1` as `gpus`
+    Bad: `0` as `gpus`; a note of 600 characters
+    Good: `1` as `gpus`; a note of 300 characters
     """
     for broken in _cells(snapshot, *_BOUNDS):
-        field = broken.field
-        limit = field.constraints[broken.constraint]
-        wrong = _BOUNDS[broken.constraint][0].format(limit)
+        field, limits = broken.field, broken.field.constraints
+        words = [text.format(limits[name]) for name, text in _BOUNDS.items() if name in limits]
         unit = f" {field.unit}" if field.unit else ""
-        fix = f"Write {_bounds(field)}{unit}{_or_empty(field)}."
-        yield broken.mistake(wrong, f"{fix} {field.title}: {field.description}")
-
-
-def _bounds(field: Field) -> str:
-    limits = field.constraints
-    words = [text.format(limits[name]) for name, (_, text) in _BOUNDS.items() if name in limits]
-    return " and ".join(words)
+        fix = f"Write {' and '.join(words)}{unit}{_or_empty(field)}."
+        yield broken.mistake("which is out of bounds", f"{fix} {field.title}: {field.description}")
 
 
 def _or_empty(field: Field) -> str:
@@ -246,39 +186,21 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
         if broken.field.name == "script" and broken.cell in files:
             continue  # the name is reported at the file
         fix = f"{broken.field.description} For example `{broken.field.example}`."
-        if meant := _likely(broken.field.pattern or "", broken.cell):
-            fix = f"Write `{meant}`."
-        fix = _meant(snapshot, broken) or fix
+        fix = _write(_likely(broken.field.pattern or "", broken.cell)) or fix
         yield broken.mistake("which does not have the form of its column", fix)
+
+
+_SLIPS = ((r"\A[vV@]", ""), (r"#?\bL(?=\d)", ""), (r"\Ahttp:", "https:"), (r".*[/\\]", ""))
+"""What people write in the place of `0.8.3`, `jane`, `12-14`, `https://…` and a file's name."""
+_MOST_CHARACTERS = 500
 
 
 def _likely(pattern: str, cell: str) -> str | None:
     """The cell as it was most likely meant, if one of the usual slips is all that is wrong."""
-    slips = (
-        cell.lower(),
-        re.sub(r"\Ahttp://", "https://", cell),
-        cell.replace("\\", "/").rstrip("/").rpartition("/")[2],
-    )
-    possible = slips if len(cell) <= MOST_CHARACTERS else ()
-    return next((slip for slip in possible if re.fullmatch(pattern, slip)), None)
-
-
-@rule()
-def length(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A text is no longer than its column allows.
-
-    A table is read across; what needs more room belongs at the source's URL.
-
-    Bad: a note of 600 characters
-    Good: a note of 300 characters
-    """
-    sides = {
-        "minLength": "Write at least {} characters.",
-        "maxLength": "At most {} are allowed. Shorten it.",
-    }
-    for broken in _cells(snapshot, *sides):
-        fix = sides[broken.constraint].format(broken.field.constraints[broken.constraint])
-        yield broken.mistake(f"which has {len(broken.cell)} characters", fix)
+    if len(cell) > _MOST_CHARACTERS:
+        return None
+    possible = (cell.lower(), *(re.sub(slip, right, cell) for slip, right in _SLIPS))
+    return next((text for text in possible if re.fullmatch(pattern, text)), None)
 
 
 @rule()
@@ -294,17 +216,11 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "hidden", "character"):
         strange = dict.fromkeys(text.strange_characters(broken.cell))
-        hidden = [one for one in strange if text.is_hidden(one) or one.isspace()]
-        points = " and ".join(f"U+{ord(one):04X}" for one in [*(hidden or strange)][:3])
+        points = " and ".join(f"U+{ord(one):04X}" for one in [*strange][:3])
+        wrong = f"which contains {points}: invisible, a homoglyph, or a letter that no record uses"
         meant = text.as_seen(broken.cell).strip()
-        if hidden:
-            wrong = f"which contains the invisible character {points}"
-        else:
-            wrong = f"which contains {points}, a homoglyph or a letter that no record uses"
-        fix = f"Write `{shown(meant, 600)}`."
-        if text.strange_characters(meant):
-            fix = "Type it again in Latin letters and plain digits."
-        yield broken.mistake(wrong, fix)
+        fix = "" if text.strange_characters(meant) else _write(meant)
+        yield broken.mistake(wrong, fix or "Type it again in Latin letters and plain digits.")
 
 
 @rule()
@@ -318,12 +234,8 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "formula"):
         found = text.formula(broken.cell)
-        where, fix = "begins with", "Begin with a letter or a digit."
-        if len(found) > 1:
-            where, fix = "goes on with", "Write a letter or a digit after the semicolon."
-        elif meant := text.no_formula(broken.cell):
-            fix = f"Write `{shown(meant, 600)}`."
-        yield broken.mistake(f"which {where} `{found}` as a spreadsheet formula does", fix)
+        fix = "Begin it, and what follows a semicolon, with a letter or a digit."
+        yield broken.mistake(f"which begins a spreadsheet formula with `{found}`", fix)
 
 
 @rule()
@@ -337,11 +249,9 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `ran out of memory below 8 GPUs`
     """
     for broken in _cells(snapshot, "markup"):
-        found = text.markup(broken.cell)
-        fix = "Say it in plain words."
-        if re.match(r"<\w", found) and ">" not in broken.cell:
-            fix += " If it means less, put a space after `<`."
-        yield broken.mistake(f"which contains the markup or code `{shown(found, 20)}`", fix)
+        found = shown(text.markup(broken.cell), 20)
+        fix = "Say it in plain words; where `<` means less, put a space after it."
+        yield broken.mistake(f"which contains the markup or code `{found}`", fix)
 
 
 @rule()
@@ -368,6 +278,5 @@ def surrounding_whitespace(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `qwen2.5` as `family`
     """
     for broken in _cells(snapshot, "space"):
-        bare = shown(broken.cell.strip(), 600)
-        fix = f"Write `{bare}`." if bare else "Leave nothing between the commas, or fill the cell."
+        fix = _write(broken.cell.strip()) or "Leave nothing between the commas, or fill the cell."
         yield broken.mistake("which has leading or trailing whitespace", fix)

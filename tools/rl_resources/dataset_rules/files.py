@@ -8,17 +8,14 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import zip_longest
 
 from rl_resources.dataset_rules import meant
-from rl_resources.dataset_rules.scripts import scripts, word_of_name
-from rl_resources.rule import Mistake, Rewrite, rule
+from rl_resources.dataset_rules.scripts import scripts
+from rl_resources.rule import Lines, Mistake, Rewrite, rule
 from rl_resources.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.tabular import Row, conflicts, line_of, quote
 from rl_resources.text import shown
-
-_FIX = {False: ", or run `rl-resources check --fix`.", True: "."}
-"""How a help ends, for the files of the dataset and for one from outside."""
 
 
 def _files(snapshot: Snapshot) -> tuple[Table | ScriptFile, ...]:
@@ -80,8 +77,8 @@ def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for file in _texts(snapshot):
         if file.source.startswith("\ufeff"):
-            fix = f"Save it as UTF-8 without BOM{_FIX[file.outside]}"
-            yield Mistake(file.path, 1, 1, "the file begins with a byte order mark", fix)
+            message, fix = "the file begins with a byte order mark", "Save it as UTF-8 without BOM."
+            yield Mistake(file.path, 1, 1, message, fix)
 
 
 def fix_byte_order_mark(snapshot: Snapshot) -> Iterator[Rewrite]:
@@ -104,21 +101,15 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
         end = file.wrong_end
         if end and (isinstance(file, Table) or end.found):
             wrong = f"ends with {end.found}, not LF" if end.found else "has no line end"
-            fix = f"Save the file with LF at the end of every line{_FIX[file.outside]}"
+            fix = "Save the file with LF at the end of every line."
             yield Mistake(file.path, end.line, end.column, f"the line {wrong}", fix)
 
 
 def fix_line_ending(snapshot: Snapshot) -> Iterator[Rewrite]:
     """LF ends every line."""
     for file in _texts(snapshot):
-        source = file.source  # as it is read: CR ends a line only where no LF does
-        text = source.replace("\r\n" if "\n" in source else "\r", "\n")
+        text = re.sub("\r\n?", "\n", file.source)
         yield Rewrite(file.path, text if text.endswith("\n") or not text else f"{text}\n")
-
-
-def _has_known_header(table: Table) -> bool:
-    """Whether the header is the schema's, or is reported as no CSV; else nothing else is asked."""
-    return table.text.header is None or table.header == table.schema.names
 
 
 @rule()
@@ -134,89 +125,53 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
     used = {key.resource for table in tables if table.rows for key in table.schema.foreign_keys}
     used |= {"tuning"} if snapshot.scripts else set()
     for table in _decoded(snapshot):
-        first = table.text.header
-        if first is None or not any(first.cells):
-            whole = f"The header must be: {','.join(table.schema.names)}"
-            if not table.characters.strip() and not table.some:
-                yield Mistake(table.path, 1, 1, "the file is empty", whole)
-            continue
-        rows = table.text.rows or table.text.defects
-        if not rows and table.resource.name in used:
+        wanted, records = table.schema.names, table.text.rows or table.text.defects
+        if not _has_known_header(table):
+            yield _header_mistake(snapshot, table)
+        elif not records and table.resource.name in used:
             fix = f"Bring its rows back with `git checkout -- {table.path}`."
-            message = "the file has no rows, but other files refer to them"
-            yield Mistake(table.path, first.line + 1, 1, message, fix)
-        if first.cells != table.schema.names:
-            index, message, fix = _header_mistake(snapshot, table)
-            yield Mistake(table.path, *first.place(index), message, fix)
+            yield Mistake(table.path, 2, 1, "the file has no rows, but others refer to them", fix)
         for row in table.text.rows:
-            if row.cells == table.schema.names:
+            if row.cells == wanted:
                 message = "the header is repeated here"
                 yield Mistake(table.path, row.line, 1, message, "Delete this line.")
 
 
-def _header_mistake(snapshot: Snapshot, table: Table) -> tuple[int, str, str]:
-    """Index of the first wrong name, message and fix."""
-    found, wanted = table.header, table.schema.names
-    if separator := meant.separator_of(table, table.text.header):
-        message = f"the columns are separated by {separator!r}, not by commas"
-        ours = _FIX[table.outside or not meant.comma_separated(table)]
-        return 0, message, f"Separate the cells by commas, a cell with a comma in quotes{ours}"
-    whole = f"The header must be: {','.join(wanted)}"
-    if meant.rearranged(snapshot, table) and not table.outside:
-        whole = "Run `rl-resources check --fix`: it puts each cell under its name."
-    if len({name.strip().lower() for name in found} & set(wanted)) * 2 < len(wanted):
-        return 0, "the first line is not the header", whole
-    extra = [at for at, name in enumerate(found) if name not in wanted or name in found[:at]]
-    missing = [name for name in wanted if name not in found]
-    if extra:
-        name = found[extra[0]]
-        message = f"there is no column {shown(name)!r}"
-        if name in wanted:
-            message = f"the column {name!r} is repeated"
-        if not missing:
-            whole = "Take it out of the header and of the rows that have it."
-        elif len(extra) == len(missing) == 1:
-            whole = f"Write `{missing[0]}`."
-        return extra[0], message, whole
-    committed = () if table.outside or not missing else snapshot.committed_header(table)
-    if dropped := [name for name in missing if name in committed]:
-        missing = dropped
-        whole = (
-            f"Bring the column back: `git checkout -- {table.path}` does, without your new rows."
-        )
-    if missing:
-        at = min(wanted.index(missing[0]), len(found) - 1)
-        return at, f"the column {missing[0]!r} is missing", whole
-    at = next(at for at, name in enumerate(found) if name != wanted[at])
-    return at, f"the column is {found[at]!r} where {wanted[at]!r} is wanted", whole
+def _has_known_header(table: Table) -> bool:
+    """Whether the header is the schema's, or is reported as no CSV; else nothing else is asked."""
+    unread = table.text.header is None and bool(table.text.defects)
+    return unread or table.header == table.schema.names
+
+
+def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
+    """The first name that is not the one of its place."""
+    header, wanted = table.text.header or Row(1, ()), table.schema.names
+    pairs = enumerate(zip_longest(header.cells, wanted, fillvalue="nothing"))
+    index, (name, right) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
+    message = f"the column is `{shown(name)}` where `{right}` is wanted"
+    fix = f"The header must be: {','.join(wanted)}"
+    if len(header.cells) < len(wanted) and snapshot.committed_header(table) == wanted:
+        fix = f"Bring the column back: `git checkout -- {table.path}` does, without your new rows."
+    return Mistake(table.path, *header.place(index), message, fix)
 
 
 def fix_header(snapshot: Snapshot) -> Iterator[Rewrite]:
-    """Cells with another separator, columns in another order, new columns, a repeated header."""
+    """Cells with another separator, names in another case, new columns, a repeated header."""
     for table in snapshot.tables.values():
-        wanted = table.schema.names
-        names = tuple(name.strip().lower() for name in table.header)
-        if meant.separator_of(table, table.text.header):
-            yield from table.with_lines(meant.comma_separated(table))
-        elif table.text.header and names == wanted:
-            again = (row.line for row in table.text.rows if row.cells == wanted)
-            lines: dict[int, str | None] = dict.fromkeys(again)
-            yield from table.with_lines(lines | {table.text.header.line: ",".join(wanted)})
-        else:
-            yield from table.with_lines(meant.rearranged(snapshot, table))
+        if table.text.header:
+            yield from table.with_lines(_under_header(snapshot, table, table.text.header))
 
 
-_AGAIN = "Write that cell again, with its comma."
-_DEFECTS = {
-    "unclosed-quote": (
-        "a quote opens here and is not closed on this line",
-        'Close it with `"` at the end of its cell; write a quote inside a quoted cell as `""`.',
-    ),
-    "stray-quote": (
-        "the cell has text outside of its quotes",
-        'Put the whole cell in quotes and write each quote inside it as `""`.',
-    ),
-}
+def _under_header(snapshot: Snapshot, table: Table, header: Row) -> Lines:
+    wanted = table.schema.names
+    if tuple(name.strip().lower() for name in header.cells) == wanted:
+        again = (row.line for row in table.text.rows if row.cells == wanted)
+        return {header.line: ",".join(wanted), **dict.fromkeys(again)}
+    lines = enumerate(table.lines, 1)
+    split = {number: cells for number, line in lines if (cells := meant.separated(table, line))}
+    if header.line in split:
+        return {number: line_of(cells) for number, cells in split.items()}
+    return meant.with_new_columns(snapshot, table, header)
 
 
 @rule()
@@ -230,10 +185,10 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for table in _decoded(snapshot):
         for defect in table.text.defects if _has_known_header(table) else ():
-            if defect.kind in _DEFECTS:
-                message, fix = _DEFECTS[defect.kind]
-                fix = meant.as_help(meant.requoted(snapshot, table, defect.text)) or fix
-                message = f"{message}: {shown(defect.cell, 30)}"
+            if defect.kind != "merge-conflict":
+                message = f"a quote is not closed, or not doubled: {shown(defect.cell, 30)}"
+                fix = meant.as_help(meant.requoted(snapshot, table, defect.text))
+                fix = fix or 'Put the whole cell in quotes and write each quote inside it as `""`.'
                 yield Mistake(table.path, defect.line, defect.column, message, fix)
 
 
@@ -246,19 +201,17 @@ def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `<<<<<<< HEAD`, two versions of a row, `>>>>>>> branch`
     Good: the one version that is right
     """
-    places = [(table.path, *span) for table in _decoded(snapshot) for span in _spans(table)]
-    of_scripts = ((item.path, conflicts(item.text or "")) for item in scripts(snapshot))
-    places += [(path, *span) for path, spans in of_scripts for span in spans]
-    for path, first, last in places:
-        message = f"lines {first} to {last} are a merge conflict"
-        if first == last:
-            message = "the line is left of a merge conflict"
-        fix = "Keep the lines that are right and delete those that git put around them."
-        yield Mistake(path, first, 1, message, fix)
+    for file in _texts(snapshot):
+        for first, last in _conflicts(file):
+            message = f"lines {first} to {last} are a merge conflict, or what is left of one"
+            fix = "Keep the lines that are right and delete those that git put around them."
+            yield Mistake(file.path, first, 1, message, fix)
 
 
-def _spans(table: Table) -> list[tuple[int, int]]:
-    found = [defect for defect in table.text.defects if defect.kind == "merge-conflict"]
+def _conflicts(file: Table | ScriptFile) -> list[tuple[int, int]]:
+    if isinstance(file, ScriptFile):
+        return conflicts(file.source)
+    found = [defect for defect in file.text.defects if defect.kind == "merge-conflict"]
     return [(defect.line, defect.line + defect.lines - 1) for defect in found]
 
 
@@ -272,79 +225,33 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `7B,4,4.58` under `size,position,from_parameters_b`
     """
     for table in _decoded(snapshot):
-        after_empty = 0
+        wanted = len(table.schema.names)
         for row in table.text.rows if _has_known_header(table) else ():
-            if row.empty:
-                if table.outside or row.line != after_empty:
-                    yield Mistake(table.path, row.line, 1, "the line is empty", "Delete it.")
-                after_empty = row.line + 1
-            elif not any(row.cells):
-                yield Mistake(table.path, row.line, 1, "all cells are empty", "Delete the line.")
-            elif len(row.cells) != len(table.schema.names):
-                yield _length_mistake(snapshot, table, row)
+            cells = len(row.cells)
+            if _is_empty(row):
+                yield Mistake(table.path, row.line, 1, "the row is empty", "Delete the line.")
+            elif cells != wanted:
+                message = f"the row has {cells} cells, not {wanted}"
+                fix = meant.as_help(meant.likely_rows(snapshot, table, row)) or _COMMAS
+                yield Mistake(table.path, *row.place(min(wanted, cells) - 1), message, fix)
 
 
-def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
-    cells, wanted = len(row.cells), len(table.schema.names)
-    message, place = f"the row has {cells} cells, not {wanted}", row.place(min(wanted, cells) - 1)
-    if separator := meant.separator_of(table, row):
-        message = f"the row has {meant.SEPARATORS[separator]} between its cells, not commas"
-        before = len(",".join(row.cells).split(separator)[0])
-        place = row.line, before + (2 if row.text else 1)  # a row that is quoted as a whole
-    fix = meant.as_help(meant.likely_rows(snapshot, table, row))
-    if not fix and cells * 2 < wanted and ",".join(row.cells).count(";") >= wanted - 1:
-        message = "the row has semicolons between its cells, not commas"
-        place = row.line, len(",".join(row.cells).split(";")[0]) + 1
-        fix = "Separate the cells by commas, a cell with a comma in quotes."
-    missing = [] if fix else meant.missing_columns(snapshot, table, row)
-    if 0 < len(missing) <= meant.MOST_ROWS_TO_CHOOSE:
-        at = table.schema.names.index(missing[0])
-        place = row.place(at)
-        message += f": {' or '.join(f'`{name}`' for name in missing)} is missing"
-        fix = _with_cell(snapshot, row, at, missing[0]) if len(missing) == 1 else _AGAIN
-    return Mistake(table.path, *place, message, fix or _length_help(table, row))
-
-
-def _with_cell(snapshot: Snapshot, row: Row, at: int, name: str) -> str:
-    """The row with the cell that it lacks, where the name of its script says it."""
-    word = word_of_name(snapshot, row.cells[0], name)
-    return meant.as_help([(*row.cells[:at], word, *row.cells[at:])]) if word else _AGAIN
-
-
-def _length_help(table: Table, row: Row) -> str:
-    cells, wanted = len(row.cells), len(table.schema.names)
-    if cells == 1 and row.cells[0].startswith("#"):
-        return "Delete the line."
-    if cells < wanted:
-        return "An empty cell needs its comma too: compare the row with the header, cell by cell."
-    second = re.search(r"[a-z0-9][a-z0-9.+-]*(?:_[a-z0-9.+-]+){5}\.sh$", row.cells[wanted - 1])
-    if cells == 2 * wanted - 1 and second:
-        return f"Two rows are on one line: break it before `{second[0]}`."
-    return "A cell that has a comma must be in quotes: compare the row with the header."
-
-
-def _has_thousands(row: Row) -> bool:
-    pairs = (f"{one},{two}" for one, two in pairwise(row.cells))
-    return any(re.fullmatch(r"[1-9]\d{0,2},0\d\d(?:\.\d+)?", pair) for pair in pairs)
+_COMMAS = "Write each cell, also an empty one, with its comma, and one that has a comma in quotes."
 
 
 def fix_row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
-    """Remove empty lines, add empty cells at a row's end; a cell that is missing within a row may
-    have had a value.
-    """
+    """Remove empty rows, add or remove empty cells at a row's end, separate cells by commas."""
     for table in snapshot.tables.values():
-        lines: dict[int, str | None] = {}
-        for row in table.text.rows if table.header == table.schema.names else ():
-            if not any(cell.strip() for cell in row.cells):
-                lines[row.line] = None
-            elif _has_thousands(row):
-                continue  # `1,024` is one number or two cells
-            elif len(likely := meant.likely_rows(snapshot, table, row)) == 1:
-                width = len(row.cells)
-                short = width < len(likely[0]) and not meant.separator_of(table, row)
-                if not short or likely[0][:width] == row.cells:
-                    lines[row.line] = line_of(likely[0])
+        rows = table.text.rows if table.header == table.schema.names else ()
+        lines: dict[int, str | None] = {row.line: None for row in rows if _is_empty(row)}
+        odd = [row for row in rows if len(row.cells) != len(table.header) and not _is_empty(row)]
+        certain = ((row.line, meant.certain_row(snapshot, table, row)) for row in odd)
+        lines |= {line: line_of(cells) for line, cells in certain if cells}
         yield from table.with_lines(lines)
+
+
+def _is_empty(row: Row) -> bool:
+    return not "".join(row.cells).strip()
 
 
 @rule()

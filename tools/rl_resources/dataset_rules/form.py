@@ -7,24 +7,20 @@ Rows are sorted and cells are quoted only where needed: `rl-resources fmt` does 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
-from rl_resources.dataset_rules.broken import broken_columns, broken_keys
+from rl_resources.dataset_rules.broken import broken_columns
 from rl_resources.dataset_rules.records import duplicate_key, model_size
 from rl_resources.dataset_rules.reports import report_size
 from rl_resources.dataset_rules.scripts import name_against_row
 from rl_resources.package import NUMBERS, number
 from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.snapshot import Snapshot, Table
-from rl_resources.tabular import quote, starts, write
-from rl_resources.text import shown
+from rl_resources.tabular import line_of, write
 
 FMT = "Run `rl-resources fmt`."
 SortValue = tuple[int, float, str]
-_PLAIN = re.compile(r'"[^",\r\n]*"(?:,|\Z)')
-"""A cell, or the end of one, in quotes that it may not need."""
 _DECIDING = (duplicate_key, model_size, report_size, name_against_row)
 
 
@@ -40,7 +36,7 @@ def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for table in snapshot.tables.values():
         yield from _misplaced_row(snapshot, table)
-        yield from islice(_needless_quotes(snapshot, table), 1)
+        yield from _needless_quotes(table)
 
 
 def _misplaced_row(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
@@ -69,16 +65,11 @@ def _is_in_doubt(snapshot: Snapshot, table: Table) -> bool:
     return False
 
 
-def _needless_quotes(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
-    """The cells in quotes that they do not need."""
-    names, rows = table.schema.names, filter(None, (table.text.header, *table.rows))
-    doubtful = ((at, row) for at, row in enumerate(rows, -1) if _PLAIN.search(row.text))
-    for index, row in doubtful:
-        for (line, column), cell, name in zip(starts(row), row.cells, names, strict=False):
-            quoted = table.lines[line - 1].startswith('"', column - 1) and quote(cell) == cell
-            if quoted and (table.path, index, name) not in broken_keys(snapshot):
-                message = f'the cell "{shown(cell, 120)}" is in quotes that it does not need'
-                yield Mistake(table.path, line, column, message, FMT)
+def _needless_quotes(table: Table) -> Iterator[Mistake]:
+    """The first row with quotes that it does not need."""
+    quoted = (row.line for row in table.rows if row.text and row.text != line_of(row.cells))
+    for line in islice(quoted, 1):
+        yield Mistake(table.path, line, 1, "the row has quotes that it does not need", FMT)
 
 
 def fix_row_order(snapshot: Snapshot) -> Iterator[Rewrite]:

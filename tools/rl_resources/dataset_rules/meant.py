@@ -1,12 +1,11 @@
-"""What a line means that is out of its columns, and a cell that is written in another way than its
-column wants.
+"""What a row of another length may mean, and a cell that is spelled in another way than its column
+wants.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from csv import Error as CsvError
 from csv import reader
@@ -16,92 +15,63 @@ from functools import lru_cache
 from rl_resources.dataset_rules.broken import BrokenCell, vocabulary_of
 from rl_resources.devices import device_name
 from rl_resources.package import Field
-from rl_resources.schema.text_rules import as_seen, is_hidden, strange_characters
+from rl_resources.schema.text_rules import as_seen, strange_characters
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import Row, line_of
 from rl_resources.text import shown
 
-MOST_CELLS_MISSING = 3
 MOST_ROWS_TO_CHOOSE = 3
-SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars"}
-MOST_CHARACTERS = 500
-_QUOTES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
-_DAYS = ("%Y%m%d", "%Y-%m-%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y")
-_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3})+|(?: \d{3})+)(?:\.\d+)?")
-_DOUBTFUL = re.compile(r"\d+[, ]\d+")
-_PREFIXES = {"source_lines": r"#?\bL(?=\d)", "version": r"\A[vV]\.?", "contributor": r"\A@"}
-"""What people write before the text of a column."""
-_COUNT = re.compile(r"\A\s*\d+\s*[xX\u00d7*]\s*")
+_DAYS = ("%Y-%m-%d", "%d-%m-%Y", "%m-%d-%Y")
 
 Cells = tuple[str, ...]
 
 
-def separator_of(table: Table, row: Row | None) -> str:
-    """What separates the cells of a row, or of the header, in place of commas; empty for most."""
-    width = len(table.schema.names)
-    marks = (mark for mark in SEPARATORS if row and mark in row.cells[0])
-    return next((mark for mark in marks if row and len(_split(row, mark, width)) == width), "")
+def separated(table: Table, line: str) -> Cells:
+    """The cells of a line that a spreadsheet wrote with tabs or semicolons between them; none for
+    most.
+    """
+    splits = (_split(line, mark) for mark in "\t;")
+    fitting = (cells for cells in splits if len(cells) == len(table.schema.names))
+    return next((cells for cells in fitting if "," not in cells[0]), ())
 
 
-def _split(row: Row, mark: str, width: int) -> Cells:
-    """The cells of a row between these marks; a mark before a space may be one of a list."""
-    text = ",".join(row.cells)
-    cells = tuple(text.split(mark))
-    return cells if len(cells) == width else tuple(re.split(rf"{re.escape(mark)}(?! )", text))
+def _split(line: str, mark: str) -> Cells:
+    try:
+        return tuple(next(reader([line], delimiter=mark), ()))
+    except CsvError:
+        return ()
 
 
 @lru_cache(maxsize=256)
+def certain_row(snapshot: Snapshot, table: Table, row: Row) -> Cells:
+    """The row that one of another length certainly means: with commas between its cells, or with
+    empty cells at its end added or removed.
+    """
+    width = len(table.schema.names)
+    filled = (*row.cells, *[""] * width)[:width]
+    whole = not any(row.cells[width:]) and _sound(snapshot, table, [filled])
+    return separated(table, row.text or ",".join(row.cells)) or (filled if whole else ())
+
+
 def likely_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
     """The rows that one of another length may mean: all that differ from it by empty cells added or
     removed at one place, or by commas within one cell, and that break no constraint.
     """
-    off = len(row.cells) - len(table.schema.names)
-    if not off or any("\n" in cell for cell in row.cells):
-        return []
-    if separator := separator_of(table, row):
-        return [_split(row, separator, len(table.schema.names))]
-    pattern = table.schema.fields[0].pattern or ".*"
-    is_row = re.fullmatch(pattern, row.cells[0]) is not None
-    if off < -MOST_CELLS_MISSING or (off > MOST_CELLS_MISSING and not is_row):
-        return []  # each try takes a tenth of a second
-    candidates = _shorter(row.cells, off) if off > 0 else _longer(row.cells, -off)
-    rows = _sound(snapshot, table, candidates)
-    return [row for row in rows if not _misplaced(table, row)] or rows
+    certain = certain_row(snapshot, table, row)
+    return [certain] if certain else _sound(snapshot, table, _fitting(table, row.cells))
 
 
 def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
-    """The rows that a line with a quote too many or too few may mean: without the quotes at the
-    ends of its cells, and its superfluous commas within one cell.
-    """
-    for mark in SEPARATORS:
-        try:
-            parsed = next(reader([line], delimiter=mark, strict=True), [])
-        except CsvError:
-            continue
-        if len(parsed) == len(table.schema.names) and "," not in parsed[0]:
-            return [tuple(parsed)]
-    cells = tuple(line.split(","))
-    off = len(cells) - len(table.schema.names)
-    rows = [cells] if not off else _joined(cells, off) if off > 0 else []
-    bare = (tuple(cell.strip('"').replace('""', '"') for cell in row) for row in rows)
+    """The rows that a line with a quote too many or too few may mean."""
+    rows = _fitting(table, tuple(line.split(",")))
+    bare = [tuple(cell.strip('"').replace('""', '"') for cell in cells) for cells in rows]
     return _sound(snapshot, table, bare)
 
 
-def missing_columns(snapshot: Snapshot, table: Table, row: Row) -> list[str]:
-    """The columns one of which has lost its cell, comma and all: every other cell then fits."""
-    if len(row.cells) != len(table.schema.names) - 1 or any("\n" in cell for cell in row.cells):
-        return []
-    rows = [*_longer(row.cells, 1)]
-    names = table.schema.names
-    others = {at for at, name in _failures(snapshot, table, rows) if names[at] != name}
-    return [name for at, name in enumerate(names) if at not in others]
-
-
-def _misplaced(table: Table, row: Cells) -> bool:
-    """Whether a cell of free text is a word of another column."""
-    fields = table.schema.fields
-    words = {word for field in fields for word in field.words}
-    return any(cell in words for cell, field in zip(row, fields, strict=True) if _is_free(field))
+def _fitting(table: Table, cells: Cells) -> Iterator[Cells]:
+    """Rows of the table's length."""
+    off = len(cells) - len(table.schema.names)
+    return _shorter(cells, off) if off >= 0 else _longer(cells, -off)
 
 
 def _longer(cells: Cells, count: int) -> Iterator[Cells]:
@@ -110,130 +80,71 @@ def _longer(cells: Cells, count: int) -> Iterator[Cells]:
 
 
 def _shorter(cells: Cells, count: int) -> Iterator[Cells]:
-    yield from _joined(cells, count)
-    last = len(cells) - count
-    for at in range(0 if count <= MOST_CELLS_MISSING else last, last + 1):
-        if not any(cells[at : at + count]):
-            yield (*cells[:at], *cells[at + count :])
+    for at in range(len(cells) - count):
+        end = at + count + 1
+        for whole in _joined(cells[at:end]):
+            yield (*cells[:at], whole, *cells[end:])
 
 
-def _joined(cells: Cells, count: int) -> Iterator[Cells]:
-    """Rows in which the commas between some cells belong to one cell, or were decimal points.
-
-    More than a few are those of the last cell, which has the sentences.
+def _joined(cells: Cells) -> Sequence[str]:
+    """What some cells may be as one: a text, or a number whose comma is that of thousands or the
+    decimal point; of empty cells nothing is left.
     """
-    last = len(cells) - count
-    for at in range(0 if count <= MOST_CELLS_MISSING else last - 1, last):
-        parts = cells[at : at + count + 1]
-        if all(parts):
-            numbers = count == 1 and all(part.isdecimal() for part in parts) and len(parts[1]) != 3
-            whole = ("." if numbers else ",").join(parts)
-            yield (*cells[:at], whole, *cells[at + count + 1 :])
+    if all(map(str.isdecimal, cells)):
+        return ".".join(cells), "".join(cells)
+    full = [*filter(None, cells)]
+    return [",".join(cells if len(full) > 1 else full)]
 
 
-def _sound(snapshot: Snapshot, table: Table, rows: Iterable[Cells]) -> list[Cells]:
-    """Those of the rows that break no constraint of their columns; each once."""
-    found = list(dict.fromkeys(rows))
-    broken = {at for at, _ in _failures(snapshot, table, found)} if found else set()
-    return [row for at, row in enumerate(found) if at not in broken]
-
-
-def _failures(snapshot: Snapshot, table: Table, rows: Sequence[Cells]) -> set[tuple[int, str]]:
-    """Row and column of each cell that breaks a constraint."""
+def _sound(snapshot: Snapshot, table: Table, candidates: Iterable[Cells]) -> list[Cells]:
+    """Those rows whose cells fit their columns, each once; only the key must be there."""
     from rl_resources.schema.validation import failures  # imports pandera
 
+    rows = [*dict.fromkeys(candidates)]
+    key = table.schema.primary_key
     columns = dict(zip(table.schema.names, zip(*rows, strict=True), strict=True))
     found = failures(table.schema, columns, vocabulary_of(snapshot, table))
-    return {(failure.row, failure.field) for failure in found}
+    wrong = (one for one in found if one.constraint != "required" or one.field in key)
+    broken = {one.row for one in wrong}
+    return [row for at, row in enumerate(rows) if at not in broken]
 
 
 def as_help(rows: Sequence[Cells]) -> str:
     """What to write where a line means one of these rows; empty for none or too many."""
-    lines = [shown(line_of(cells), 2000) for cells in rows]
-    if not 0 < len(lines) <= MOST_ROWS_TO_CHOOSE:
-        return ""
-    return f"Write{'' if len(rows) == 1 else ' what is right'}: {' or: '.join(lines)}"
+    few = rows if len(rows) <= MOST_ROWS_TO_CHOOSE else ()
+    return "Write: " + " or: ".join(shown(line_of(cells), 2000) for cells in few) if few else ""
 
 
-@lru_cache(maxsize=8)
-def rearranged(snapshot: Snapshot, table: Table) -> Mapping[int, str]:
-    """The lines of a table in the columns of the schema; a new column is empty.
+def with_new_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, str]:
+    """The lines of a table with an empty cell in each column that its schema has and git has not.
 
-    Empty unless the header has all of these columns but new ones and no other, and every row has
-    as many cells: the cells of a dropped column are in git. Where columns are in another order,
-    the cells must fit the schema there and nowhere else: else the names alone may be in disorder.
+    Empty where git has another header: the cells of a column that was dropped are there.
     """
-    header, wanted = table.header, table.schema.names
-    known = [name for name in wanted if name in header]
-    rows = [row for row in table.text.rows if not row.empty]
-    whole = not table.text.defects and all(len(row.cells) == len(header) for row in rows)
-    if not known or header == wanted or sorted(header) != sorted(known) or not whole:
+    names, wanted = header.cells, table.schema.names
+    as_wanted = tuple(name for name in wanted if name in names)
+    if not names == as_wanted == snapshot.committed_header(table):
         return {}
-    if not all(snapshot.is_new_column(table, name) for name in wanted if name not in known):
-        return {}
-
-    def under(names: Sequence[str]) -> list[Cells]:
-        cells = (dict(zip(names, row.cells, strict=True)) for row in rows)
-        return [tuple(row.get(name, "") for name in wanted) for row in cells]
-
-    def fit(rows: list[Cells]) -> bool:
-        return set(_sound(snapshot, table, rows)) == set(rows)
-
-    moved = under(header)
-    if list(header) != known and (not fit(moved) or fit(under(known))):
-        return {}
-    lines = [table.text.header.line if table.text.header else 1, *(row.line for row in rows)]
-    return dict(zip(lines, map(line_of, [wanted, *moved]), strict=True))
-
-
-@lru_cache(maxsize=8)
-def comma_separated(table: Table) -> Mapping[int, str]:
-    """The lines of a table whose cells another character separates, with commas in its place.
-
-    Empty unless every row then has the cells of the schema.
-    """
-    lines = {number: line for number, line in enumerate(table.lines, 1) if line}
-    separator = separator_of(table, table.text.header)
-    try:
-        rows = list(reader(lines.values(), delimiter=separator, strict=True))
-    except CsvError:
-        return {}
-    whole = len(rows) == len(lines) and {len(row) for row in rows} == {len(table.schema.names)}
-    return dict(zip(lines, map(line_of, rows), strict=True)) if whole else {}
+    rows = [row for row in (header, *table.text.rows) if len(row.cells) == len(names)]
+    cells = [dict(zip(names, row.cells, strict=True)) for row in rows[1:]]
+    new = [line_of(row.get(name, "") for name in wanted) for row in cells]
+    return dict(zip((row.line for row in rows), [line_of(wanted), *new], strict=True))
 
 
 def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     """The text that a broken cell certainly means; `None` where somebody must decide."""
     cell, field = broken.cell, broken.field
-    if len(cell) > MOST_CHARACTERS:
-        return None
     match broken.constraint:
         case "space":
-            meant: str | None = cell.strip()
-        case "hidden" | "character":
-            meant = _seen(field, cell)
+            meant = cell.strip()
+        case "hidden":
+            meant = as_seen(cell).strip()
         case "type":
             meant = _typed(field, cell)
         case "enum" | "vocabulary":
             return _word(snapshot, broken)
-        case "pattern":
-            kind = "version" if field.name.endswith("_version") else field.name
-            meant = re.sub(_PREFIXES[kind], "", cell) if kind in _PREFIXES else None
         case _:
             return None
-    return meant if meant is not None and meant != cell and fits(field, meant) else None
-
-
-def _is_free(field: Field) -> bool:
-    return field.type == "string" and not field.pattern and "maxLength" in field.constraints
-
-
-def _seen(field: Field, cell: str) -> str | None:
-    """The cell as it looks; hidden characters may have a purpose in free text."""
-    if _is_free(field) and any(is_hidden(one) or one.isspace() for one in strange_characters(cell)):
-        return None
-    seen = as_seen(cell).strip()
-    return None if strange_characters(seen) else seen
+    return meant if meant != cell and not strange_characters(meant) and fits(field, meant) else None
 
 
 def fits(field: Field, cell: str) -> bool:
@@ -249,19 +160,16 @@ def fits(field: Field, cell: str) -> bool:
 
 
 def _typed(field: Field, cell: str) -> str:
-    """The cell without quotes and unit, spelled as its type is: `8.0`, `76,4`, `2026/1/31`.
-
-    One comma before three digits may be a decimal point, or stand between two numbers.
+    """The cell as its type is written: without unit or the column's own name (`8 GPUs`), and not
+    as spreadsheets write it (`8.0`, `76,4`, `TRUE`, `31.1.2026`).
     """
-    bare = cell.strip(_QUOTES).strip()
-    bare = bare.removesuffix(f" {field.unit}" if field.unit else "")
-    if _THOUSANDS.fullmatch(bare) and not _DOUBTFUL.fullmatch(bare):
-        bare = re.sub("[, ]", "", bare)
+    unit = re.escape(field.unit.partition(" per ")[0])
+    bare = re.sub(rf"(?i)(?<=\d)\s*(?:{unit}|{field.name}?)\Z", "", cell)
     match field.type:
         case "integer":
-            return re.sub(r"\.0{0,2}\Z", "", bare)
-        case "number" if re.fullmatch(r"\d+,(?:\d{1,2}|\d{4,})", bare):
-            return bare.replace(",", ".")
+            return re.sub(r"(?<=\d),(?=\d{3}\b)|\.0+\Z", "", bare)
+        case "number":
+            return re.sub(r",(?=\d{1,2}\Z)", ".", bare)
         case "boolean":
             return bare.lower()
         case "date":
@@ -272,46 +180,31 @@ def _typed(field: Field, cell: str) -> str:
 def _day(text: str) -> str:
     """The one day that a text means, as ISO 8601 writes it; the text where that is in doubt."""
     days = set()
-    for form in _DAYS if re.fullmatch(r"\d+([-/.])\d+\1\d+|\d{8}", text) else ():
+    for form in _DAYS:
         with suppress(ValueError):
-            days.add(datetime.strptime(text.replace("/", "-"), form).date().isoformat())
+            days.add(datetime.strptime(re.sub("[/.]", "-", text), form).date().isoformat())
     return days.pop() if len(days) == 1 else text
 
 
 def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
-    """The one word of the vocabulary that differs in case or surroundings, or has this alias."""
-    cell, field = broken.cell, broken.field
-    items = [item for item in re.split(r"\s*[;,|]\s*", cell) if item]
-    of_list = {_plain(word): word for word in field.item_words}
-    if items and {*map(_plain, items)} <= of_list.keys():
-        return field.delimiter.join(dict.fromkeys(of_list[_plain(item)] for item in items))
-    key = broken.table.schema.foreign_key(field.name)
-    plain = _plain_of(key.resource if key else "")
-    known = _words_meant(snapshot, key.resource) if key else {plain(it): [it] for it in field.words}
-    counted = re.match(r"\d+", cell.strip())
-    same = counted and counted[0] == broken.table.cell(broken.row, "gpus")
-    found = known.get(plain(cell)) or (known.get(plain(_COUNT.sub("", cell))) if same else []) or []
-    return found[0] if len(found) == 1 else None
+    """The one word of the vocabulary that differs in case or punctuation, or has this alias.
+
+    Vendors and units are read as those of devices: no other word has any.
+    """
+    key = broken.table.schema.foreign_key(broken.field.name)
+    words = [(device_name(word), word) for word in broken.field.words]
+    names = _names_of_keys(snapshot.tables[key.resource]) if key else words
+    meant = device_name(broken.cell)
+    found = {word for name, word in names if name == meant}
+    return found.pop() if len(found) == 1 else None
 
 
 @lru_cache(maxsize=16)
-def _words_meant(snapshot: Snapshot, resource: str) -> Mapping[str, list[str]]:
-    """The keys of a table by what else they are called: in any case, by name or alias."""
-    table = snapshot.tables[resource]
-    found: dict[str, list[str]] = defaultdict(list)
-    for row, word in enumerate(table.columns[table.schema.primary_key[0]]):
-        names = [word, table.cell(row, "name"), *table.cell(row, "aliases").split("; ")]
-        if memory := table.cell(row, "memory_gb"):
-            names.append(re.sub(r"-\d+g\Z", "", word) + f" {memory} GB")
-        for name in set(map(_plain_of(resource), names)):
-            found[name].append(word)
-    return found
-
-
-def _plain_of(resource: str) -> Callable[[str], str]:
-    return device_name if resource == "devices" else _plain
-
-
-def _plain(word: str) -> str:
-    """A word in any case, with spaces for hyphens."""
-    return re.sub(r"[\s_-]+", " ", word.strip(_QUOTES)).strip().lower().replace(" gb", "gb")
+def _names_of_keys(table: Table) -> list[tuple[str, str]]:
+    """All that each key of a table is called, with the key."""
+    return [
+        (device_name(name), key)
+        for row, key in enumerate(table.columns[table.schema.primary_key[0]])
+        for name in (key, table.cell(row, "name"), *table.cell(row, "aliases").split("; "))
+        if name
+    ]

@@ -9,12 +9,10 @@ The minimum memory of a run is arithmetic alone, below which a statement cannot 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 
 from rl_resources.dataset_rules.broken import Record, records, runs
-from rl_resources.dataset_rules.scripts import word_of_name
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot
@@ -75,44 +73,26 @@ _DECIDING = ("model", "weights", "memory_optimizations", "gpus", "gpus_maximum",
 _DATES = ("tested_on", "read_on", "source_changed_on")
 
 
-@rule(exemptable=True)
+@rule("warning", exemptable=True)
 def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
-    """The devices of a report have room for what its weights need.
+    """The devices of a report have room for what its weights need, or for full fine-tuning where it
+    does not say what trains.
 
     Below the bytes of weights, gradients and optimizer states no run is possible, so the row
-    says too few devices, or leaves out what was offloaded.
+    says too few devices, or leaves out LoRA or what was offloaded.
 
     Bad: 7 billion parameters, `full`, on `1` x `a100-40g`, with no offload stated
     Good: the same with `parameter-offload; optimizer-offload` as the source has it
     """
-    yield from _too_small(snapshot, known=True)
-
-
-@rule("warning", exemptable=True)
-def unexplained_memory(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A report that does not say what trains has room for full fine-tuning.
-
-    Where it has not, LoRA or offload was left out, and a reader would take it for full
-    fine-tuning.
-
-    Bad: 7 billion parameters on `1` x `a100-40g` with empty `weights`
-    Good: `lora` as `weights`, as the source's script has it
-    """
-    yield from _too_small(snapshot, known=False)
-
-
-def _too_small(snapshot: Snapshot, *, known: bool) -> Iterator[Mistake]:
-    for record in records(snapshot, "reports", *_DECIDING):
+    for record in records(snapshot, "reports", *_DECIDING, "outcome"):
         weights, saved = record.text("weights"), record.text("memory_optimizations")
-        if bool(weights) != known or record.text("outcome") != "ran":
-            continue
         parameters = _parameters(snapshot, record)
         gpus = record.number("gpus_maximum") or record.number("gpus")
         own = gpus * _device_memory(snapshot, record)
         least = minimum_memory_gb(parameters, weights, saved.split("; "))
-        if own and least > own:
-            full = "" if known else " in full fine-tuning"
-            need = f"{parameters:g} billion parameters need at least {least:.0f} GB{full}"
+        if record.text("outcome") == "ran" and 0 < own < least:
+            need = f"{parameters:g} billion parameters need at least {least:.0f} GB"
+            need += f" with `{weights or 'full'}` as weights"
             fix = "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`."
             yield record.mistake("gpus", f": {own:g} GB together, but {need}", fix)
 
@@ -120,23 +100,17 @@ def _too_small(snapshot: Snapshot, *, known: bool) -> Iterator[Mistake]:
 def _parameters(snapshot: Snapshot, record: Record) -> float:
     model = snapshot.find("models", record.text("model"))
     known = number(model("parameters_b")) if model else None
-    return known or parameters_in_name(record.text("model_as_published")) or 0
+    return known or parameters_in_name(record.text("model_as_published"))
 
 
 def _device_memory(snapshot: Snapshot, record: Record) -> float:
     """Nominal GB of one device; of a name with several sizes (`A100`) the largest; 0 if unknown."""
-    sizes = _memory_of_devices(snapshot)
-    if key := record.text("device"):
-        return sizes.get(key, 0)
-    word = record.text("device_as_published").lower()
-    family = [size for key, size in sizes.items() if f"{key}-".startswith(f"{word}-")]
+    if device := snapshot.find("devices", record.text("device")):
+        return number(device("memory_gb")) or 0
+    word, table = record.text("device_as_published").lower(), snapshot.tables["devices"]
+    names = zip(table.columns["device"], table.columns["memory_gb"], strict=True)
+    family = [number(memory) or 0 for name, memory in names if f"{name}-".startswith(f"{word}-")]
     return record.number("device_memory_gb") or max(family, default=0)
-
-
-@lru_cache(maxsize=1)
-def _memory_of_devices(snapshot: Snapshot) -> Mapping[str, float]:
-    devices = records(snapshot, "devices")
-    return {device.text("device"): device.number("memory_gb") for device in devices}
 
 
 @rule(exemptable=True)
@@ -185,12 +159,10 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `GRPO` with `lora` as `weights`
     Good: `GRPO-LoRA` with `lora` as `weights`
     """
-    for record in runs(snapshot, "task", "weights"):
+    for record in records(snapshot, "reports", "task", "weights"):
         task, weights = record.text("task"), record.text("weights")
         known = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.keys("tasks")
         lora = weights in {"lora", "qlora"}
-        if word_of_name(snapshot, record.text("script"), "task") not in {"", task}:
-            continue  # name_against_row reports the task
         if task and weights and known and lora != task.endswith("-LoRA"):
             fix = "Correct the one that is not as in the source."
             yield record.mistake("weights", f", but its task is `{task}`", fix)

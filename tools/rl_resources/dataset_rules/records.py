@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
 from math import inf
 
 from rl_resources.dataset_rules.broken import Record, records, runs
@@ -18,12 +17,11 @@ from rl_resources.package import Resource, number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import write
-from rl_resources.text import nearest, shown
+from rl_resources.text import nearest, quoted, shown
 
 OTHER_ROLE = {"train": "infer", "infer": "train"}
 _PLACEHOLDERS = frozenset(
-    {"your-handle", "yourhandle", "your-name", "handle", "username", "user", "contributor", "name"}
-    | {"todo", "tbd", "me", "someone", "nobody", "anonymous", "unknown", "none", "example", "xxx"}
+    {"your-handle", "handle", "username", "me", "todo", "tbd", "anonymous", "unknown", "none"}
 )
 _NO_PART = re.compile(r"[^\w.-]|_")
 
@@ -56,11 +54,9 @@ def _copies(table: Table, names: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mistake:
     values = shown(" ".join(table.cell(copy, name) for name in names), 120)
-    line = table.rows[first].line
+    message = f"{' and '.join(names)} `{values}` is a duplicate of line {table.rows[first].line}"
     differ = [name for name in table.columns if table.cell(copy, name) != table.cell(first, name)]
-    fix = f"The two differ in {', '.join(differ)}. Keep one line, or fix the other."
-    message = f"{' and '.join(names)} `{values}` is a duplicate of line {line}"
-    fix = fix if differ else "Delete this line: the two are the same."
+    fix = f"Delete this line, or fix one: the two differ in {', '.join(differ) or 'nothing'}."
     return table.mistake(copy, names[0], message, fix)
 
 
@@ -74,16 +70,10 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `fsdp` as `train`
     """
     for record in runs(snapshot, *OTHER_ROLE):
-        wrong = [name for name in OTHER_ROLE if misplaced(snapshot, record, name)]
-        for name in wrong[:1]:
+        for name in (name for name in OTHER_ROLE if misplaced(snapshot, record, name)):
             known = (word for word in snapshot.keys("backends") if role_of(snapshot, word) == name)
-            words = ", ".join(f"`{shown(word)}`" for word in known)
-            is_for, fix = f", which is for `{OTHER_ROLE[name]}`", f"Known are {words}."
-            if len(wrong) == 2:
-                train, infer = map(record.text, wrong)
-                is_for = f" and infer is `{infer}`: they are swapped"
-                fix = f"Write `{infer}` as train and `{train}` as infer."
-            yield record.mistake(name, is_for, fix)
+            fix = f"Known are {quoted(map(shown, known))}."
+            yield record.mistake(name, f", which is for `{OTHER_ROLE[name]}`", fix)
 
 
 @rule()
@@ -95,25 +85,16 @@ def device_names(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: a new device `h200-nvl-141g` where `h200-nvl` has the alias `H200 NVL 141GB`
     Good: one row for each device, with all its names
     """
-    first: dict[str, Record] = {}
-    for record in records(snapshot, "devices", *_NAMES):
-        for column, text, other in islice(_names_of_others(first, record), 1):
-            line = other.table.rows[other.row].line
-            wrong = f", but {other.text('device')} (line {line}) is called `{shown(text)}`"
-            fix = "Write each device once, with all its names in one row."
-            yield record.mistake(column, wrong, fix)
-
-
-_NAMES = ("device", "name", "aliases")
-
-
-def _names_of_others(first: dict[str, Record], record: Record) -> Iterator[tuple[str, str, Record]]:
-    for column in _NAMES:
-        for text in filter(None, record.text(column).split("; ")):
-            other = first.setdefault(device_name(text), record)
-            equal = (other.text(name) == record.text(name) for name in _NAMES[:2])
-            if not any(equal):  # duplicate_key reports that
-                yield column, text, other
+    first: dict[str, str] = {}
+    for record in records(snapshot, "devices", "device", "name", "aliases"):
+        device, aliases = record.text("device"), record.text("aliases").split("; ")
+        for text in filter(None, (device, record.text("name"), *aliases)):
+            other = first.setdefault(device_name(text), device)
+            if other != device:
+                wrong = f", but {other} is called `{shown(text)}`, too"
+                fix = "Write each device once, with all its names in one row."
+                yield record.mistake("device", wrong, fix)
+                break
 
 
 def role_of(snapshot: Snapshot, backend: str) -> str:
@@ -189,14 +170,9 @@ def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `qwen2.5-7b-instruct` for `Qwen/Qwen2.5-7B-Instruct`
     """
     for record in records(snapshot, "models", "model", "slug"):
-        if not named_after_model(record):
+        if record.text("slug") != slug_of(record.text("model")):
             fix = f"Write `{slug_of(record.text('model'))}`, or fix the name of the model."
             yield record.mistake("slug", ", not the name of its model", fix)
-
-
-def named_after_model(record: Record) -> bool:
-    """Whether a model's slug is that of its name; if not, either may be the right one."""
-    return record.text("slug") == slug_of(record.text("model"))
 
 
 def slug_of(model: str) -> str:
@@ -207,10 +183,10 @@ def slug_of(model: str) -> str:
 def new_row(resource: Resource, key: str) -> str:
     """What to do so that a table knows a word: a row to copy, in capitals what is to be filled in.
 
-    Empty for the records, whose rows belong to scripts.
+    The rows of records belong to scripts.
     """
     if resource.name == "tuning":
-        return ""
+        return "If the script is gone, delete the lines that name it."
     known = {resource.schema.primary_key[0]: key, "slug": slug_of(key)}
     needed = {field.name: field.name.upper() for field in resource.schema.fields if field.required}
     cells = [(needed | known).get(name, "") for name in resource.schema.names]
@@ -221,35 +197,27 @@ def new_row(resource: Resource, key: str) -> str:
     )
 
 
-@rule()
-def equal_nodes(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A nodes count divides the GPU count.
-
-    Every node of a run has as many GPUs as the others.
-
-    Bad: 8 `gpus` on 3 `nodes`
-    Good: 8 `gpus` on 2 `nodes`
-    """
-    for record in runs(snapshot, "nodes", "gpus"):
-        nodes, gpus = record.number("nodes"), record.text("gpus")
-        if nodes and gpus and int(gpus) % nodes:
-            fix = "Write the number of machines, each with the same number of GPUs."
-            yield record.mistake("nodes", f", which does not divide {gpus} GPUs", fix)
+_NOTES = {
+    "disputed": (" ", "Say in one sentence which published facts contradict each other."),
+    "reproduced": ("https://", "Link the second run there, or write `reported` as `status`."),
+}
+"""What must be in the notes by the status, and what to do where it is not."""
 
 
 @rule()
-def disputed_note(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A disputed record says in its notes what is disputed.
+def status_note(snapshot: Snapshot) -> Iterator[Mistake]:
+    """The notes say why a record is disputed, or link the run that reproduced it.
 
-    A figure in doubt helps nobody unless the doubt is named.
+    A doubt helps nobody unless it is named, and a second run is what a reader relies on.
 
-    Bad: `disputed` with empty `notes`
+    Bad: `disputed` or `reproduced` with empty `notes`
     Good: `disputed` with `Published as 16, the trials reached 100.`
     """
     for record in records(snapshot, "tuning", "status", "notes"):
-        if record.text("status") == "disputed" and not record.text("notes"):
-            fix = "Say in one sentence which published facts contradict each other."
-            yield record.mistake("notes", ", but the status is `disputed`", fix)
+        status = record.text("status")
+        needed, fix = _NOTES.get(status, ("", ""))
+        if needed not in record.text("notes"):
+            yield record.mistake("notes", f", but the status is `{status}`", fix)
 
 
 _FIGURES = ("peak_memory_gb", "step_seconds", "tokens_per_second_per_gpu")
@@ -273,21 +241,6 @@ def untested_figure(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 @rule()
-def reproduced_note(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A reproduced record links the second run in its notes.
-
-    That somebody else ran it too is what a reader relies on.
-
-    Bad: `reproduced` with empty `notes`
-    Good: `reproduced` with `Ran again: https://…`
-    """
-    for record in records(snapshot, "tuning", "status", "notes"):
-        if record.text("status") == "reproduced" and "https://" not in record.text("notes"):
-            fix = "Link the second run there, or write `reported` as `status`."
-            yield record.mistake("notes", ", but the status is `reproduced`", fix)
-
-
-@rule()
 def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
     """A record that ran has a contributor or a source, and the contributor is somebody.
 
@@ -297,13 +250,11 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: a handle as `contributor`
     """
     for record in records(snapshot, "tuning", "contributor", "status", "source"):
-        contributor = record.text("contributor")
-        if contributor.lower() in _PLACEHOLDERS:
+        contributor, source = record.text("contributor"), record.text("source")
+        nobody = record.text("status") != "untested" and not (contributor or source)
+        if nobody or contributor.lower() in _PLACEHOLDERS:
             fix = "Write your public handle, or leave it empty where the record has a source."
-            yield record.mistake("contributor", ", which is a placeholder", fix)
-        elif record.text("status") != "untested" and not (contributor or record.text("source")):
-            fix = "Write your public handle as contributor."
-            yield record.mistake("contributor", ", and so is source", fix)
+            yield record.mistake("contributor", ", which names nobody to ask", fix)
 
 
 _BRANCH = re.compile(
@@ -375,15 +326,10 @@ def lost_id(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: a row in `records/moved.csv` with what stands for it today, or empty
         where nothing does
     """
-    scripts = {script.name.removesuffix(".sh") for script in snapshot.scripts}
     for resource, names in snapshot.published.items():
         table, known = snapshot.tables[resource], _ids(snapshot, resource)
-        if not table.rows or table.lost:
-            continue
-        # A row whose script is still there has a typing error that other rules report.
-        known_or_reported = known.keys() | (scripts if resource == "tuning" else set())
-        for name in names:
-            if name not in known_or_reported and (resource, name) not in _moved_ids(snapshot):
+        for name in names if table.rows and not table.lost else ():
+            if name not in known and (resource, name) not in _moved_ids(snapshot):
                 message = f"id `{shown(name, 120)}` is published, and {resource} has no such row"
                 row = f"{resource},{shown(name, 120)},NEW-ID,VERSION,REASON"
                 fix = f"Bring it back, or add `{row}`, NEW-ID empty where nothing replaces it."

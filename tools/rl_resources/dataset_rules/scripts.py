@@ -10,31 +10,26 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import PurePosixPath
 
-from rl_resources.dataset_rules.broken import Record, broken_keys, with_cells
+from rl_resources.dataset_rules.broken import Record, broken_columns, broken_keys, with_cells
 from rl_resources.dataset_rules.records import (
     OTHER_ROLE,
     misplaced,
-    new_row,
     role_of,
     size_of,
     slug_of,
 )
 from rl_resources.package import SCRIPTS
-from rl_resources.rule import Edit, MakeExecutable, Mistake, Move, rule
-from rl_resources.script.backends import SAME_BACKEND
+from rl_resources.rule import Edit, MakeExecutable, Mistake, Move, Rewrite, rule
 from rl_resources.script.name import FORM, PARTS, ScriptName, parse, parsed, predicate
-from rl_resources.script.script_text import script_text as read_script
 from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, ScriptFile, Snapshot
 from rl_resources.text import nearest, shown
 
 IGNORED = frozenset({"README.md"})
 LIKENESS = 0.7
-_KINDS = {"train": "training backend", "infer": "rollout engine"}
 
 TABLES = {
     "model": "models",
@@ -75,25 +70,14 @@ def scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
 
 @lru_cache(maxsize=1)
 def pairing(snapshot: Snapshot) -> Pairing:
-    """Pair files and rows by the script cell, and what is left by likeness.
-
-    First those where the row's other cells say the script's name, then those of similar names.
-    """
+    """Pair files and rows by the script cell, and what is left by similar names."""
     rows = {name: row for name, row in snapshot.keys("tuning").items() if name}
-    own_place = sorted(scripts(snapshot), key=lambda it: moved_path(snapshot, it) == it.path)
-    files = {script.name: script for script in own_place}  # of copies the one in its place
-    cells = enumerate(snapshot.tables["tuning"].columns["script"])
-    lost = {row: name for row, name in cells if name not in files and rows.get(name, row) == row}
-    free = [script for script in scripts(snapshot) if script.name not in rows] if lost else []
-    expected = {str(expected_name(snapshot, row)): row for row in lost} if free else {}
+    files = {script.name: script for script in scripts(snapshot)}
+    lost = {name.lower(): row for name, row in rows.items() if name not in files}
     alike = {}
-    for script in sorted(free, key=lambda script: script.name not in expected):
-        names = {name.lower(): row for row, name in lost.items()}
-        close = difflib.get_close_matches(script.name.lower(), filter(None, names), 1, LIKENESS)
-        row = expected.get(script.name, names[close[0]] if close else None)
-        if row in lost:
-            alike[row] = script
-            del lost[row]
+    for name in sorted(files.keys() - rows.keys()):
+        for close in difflib.get_close_matches(name.lower(), lost, 1, LIKENESS):
+            alike[lost.pop(close)] = files[name]
     return Pairing(rows, files, alike)
 
 
@@ -158,7 +142,8 @@ def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping
     name = parsed(file_name)
     if name is None or row in pairing(snapshot).alike or unknown_part(snapshot, name, row):
         return {}
-    words = {part: word_in_name(snapshot, row, part) for part in PARTS}
+    known = (part for part in PARTS if word_of_name(snapshot, file_name, part))
+    words = {part: word_in_name(snapshot, row, part) for part in known}
     return {part: word == str(getattr(name, part)) for part, word in words.items() if word}
 
 
@@ -178,15 +163,11 @@ def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `qwen2_14b_grpo_4_h800_fsdp_vllm.sh`
     Good: `qwen2.5-coder-14b-instruct_grpo_4_h800_fsdp_vllm.sh`
     """
-    for script in scripts(snapshot):
-        if found := _wrong_name(snapshot, script):
-            wrong, fix = found
-            message = f"the name `{shown(script.name, 120)}` {predicate(wrong)}"
-            yield Mistake(script.path, 1, 1, message, fix)
+    return filter(None, (_wrong_name(snapshot, script) for script in scripts(snapshot)))
 
 
-def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> tuple[str, str] | None:
-    """What is wrong with a script's name, and the fix, but for what is wrong in its row too."""
+def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Mistake | None:
+    """The mistake in a script's name, if it is not one in its row, too."""
     row = pairing(snapshot).row(script)
     try:
         name = parse(script.name)
@@ -198,48 +179,49 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> tuple[str, str] | Non
         if part is None:
             return None
         word, table = getattr(name, part), snapshot.tables[TABLES[part]]
-        wrong = f"its {part} part `{word}` is not a {_KINDS.get(part, part)} in {table.path}"
+        wrong = f"its {part} part `{word}` is not known"
         close = nearest(word, sorted(words_of_part(snapshot, part))).sentence()
-        what = f"A new {part} needs its row in {table.path} first."
-        fix = f"{close} {what if part == 'model' else new_row(table.resource, word)}".strip()
+        fix = f"{close} A new {part} needs its row in {table.path} first.".strip()
     expected = expected_name(snapshot, row)
-    if row is not None and expected and str(expected) != script.name:
-        fix = f"Rename it: {_renaming(snapshot, row, script.path, expected)}."
-    return wrong, fix
+    if expected and str(expected) != script.name:
+        fix = _renaming(snapshot, script, expected)
+    message = f"the name `{shown(script.name, 120)}` {predicate(wrong)}"
+    return Mistake(script.path, 1, 1, message, fix)
 
 
-def _renaming(snapshot: Snapshot, row: int, path: str, name: ScriptName) -> str:
-    """What to do so that the script of a row has another name."""
-    directory = directory_of(snapshot, name) or PurePosixPath(path).parent
-    move = f"`{_move_command(path, f'{directory}/{name}')}`"
-    if snapshot.tables["tuning"].cell(row, "script") == str(name):
-        return move
-    return f"{move}, and write `{name}` in its row and wherever else records/ has the old name"
+def _renaming(snapshot: Snapshot, script: ScriptFile, name: ScriptName) -> str:
+    """What to do so that a script has another name."""
+    new = f"{directory_of(snapshot, name) or script.directory}/{name}"
+    return f"Rename it: {_move(script, new)}, and write that name wherever records/ has another."
 
 
-def _move_command(old: str, new: str) -> str:
-    """The command that moves a file, safe to paste."""
-    return f"mv {shown(shlex.quote(old), 300)} {shown(shlex.quote(new), 300)}"
+def _move(script: ScriptFile, new: str) -> str:
+    """The command that moves a script, safe to paste."""
+    return f"`mv {shown(shlex.quote(script.path), 300)} {shown(shlex.quote(new), 300)}`"
 
 
 def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
     """Rename a script whose name differs by case and separators alone from the one in its row."""
-    taken = {script.path.lower(): script.path for script in snapshot.scripts}
+    taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
         row = pairing(snapshot).row(script)
         expected = expected_name(snapshot, row)
         directory = directory_of(snapshot, expected)
         new = f"{directory}/{expected}"
-        free = new != script.path and taken.get(new.lower(), script.path) == script.path
-        if row is not None and directory and free and _plain(script.name) == _plain(str(expected)):
+        same = _plain(script.name) == _plain(str(expected))
+        if row is not None and directory and new not in taken and same:
             yield Move(script.path, new)
-            old = snapshot.tables["tuning"].cell(row, "script")
-            yield from with_cells(
-                (table, at, "script", str(expected))
-                for table in snapshot.tables.values()
-                for at, cell in enumerate(table.columns.get("script", ()))
-                if cell == old
-            )
+            yield from _renamed(snapshot, snapshot.tables["tuning"].cell(row, "script"), expected)
+
+
+def _renamed(snapshot: Snapshot, old: str, new: ScriptName | None) -> Iterator[Rewrite]:
+    """The tables with another name of a script."""
+    return with_cells(
+        (table, row, "script", str(new))
+        for table in snapshot.tables.values()
+        for row, cell in enumerate(table.columns.get("script", ()))
+        if cell == old
+    )
 
 
 def _plain(name: str) -> str:
@@ -255,16 +237,14 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `examples/tuning/3b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`
     Good: `examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`
     """
-    texts = {script.path: script.data for script in snapshot.scripts}
+    taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
         new = moved_path(snapshot, script)
         if new != script.path:
-            right = new.rpartition("/")[0]
-            here = shown(script.directory, 120)
+            right, here = new.rpartition("/")[0], shown(script.directory, 120)
             message = f"the script lies in {here}/, its model belongs to {right}/"
-            move = f"Move it: `{_move_command(script.path, new)}`."
-            other = "Delete it" if texts.get(new) == script.data else "Keep one of the two"
-            fix = f"{other}, {new} exists." if new in texts else move
+            exists = f"Keep one of the two, {new} exists."
+            fix = exists if new in taken else f"Move it: {_move(script, new)}."
             yield Mistake(script.path, 1, 1, message, fix)
 
 
@@ -291,13 +271,13 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: a new script and its row
     """
     tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
-    if tuning.lost or not tuning.rows:
+    broken = (tuning.path, "script") in broken_columns(snapshot)
+    if broken or tuning.lost or not tuning.rows:
         return  # a row that cannot be read may name it, which is reported there
     for script in scripts(snapshot):
         if pairs.row(script) is None and not _wrong_name(snapshot, script):
             draft = f"rl-resources draft {shlex.quote(script.path)} --contributor HANDLE --write"
-            fix = f"Have its row written: `{shown(draft, 400)}`, with your public handle."
-            fix += f" If `git diff` shows that {tuning.path} had it, put that row back."
+            fix = f"Have its row written: `{shown(draft, 400)}`, or put the row back that it had."
             message = f"no row of {tuning.path} names this script"
             yield Mistake(script.path, 1, 1, message, fix)
 
@@ -312,26 +292,18 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: a row whose script lies in its directory
     """
     tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
-    links = {script.name for script in snapshot.scripts if script.target is not None}
+    files = {script.name for script in snapshot.scripts}
     for name, row in pairs.rows.items():
-        reported = row in pairs.alike and _wrong_name(snapshot, pairs.alike[row])
-        known = pairs.files.keys() | links
-        if name in known or reported or (tuning.path, row, "script") in broken_keys(snapshot):
-            continue
-        message = f"there is no script `{shown(name, 120)}`"
-        yield tuning.mistake(row, "script", message, _lost_script_help(snapshot, name, row))
-
-
-def _lost_script_help(snapshot: Snapshot, name: str, row: int) -> str:
-    script = pairing(snapshot).alike.get(row)
-    directory = directory_of(snapshot, parsed(name)) or SCRIPTS
-    if script is None:
-        back = f"Put the script back as {directory}/{shown(name, 120)}"
-        return f"{back}, or delete this line and all others in records/ that name it."
-    if parsed(name) is None or str(expected_name(snapshot, row)) == script.name:
-        called = f"Write `{script.name}`, as the script is called"
-        return f"{called}, wherever records/ has the other name."
-    return f"Give the script back its name: `{_move_command(script.path, f'{directory}/{name}')}`."
+        alike = pairs.alike.get(row)
+        reported = name in files or (tuning.path, row, "script") in broken_keys(snapshot)
+        if not reported and not (alike and _wrong_name(snapshot, alike)):
+            place = alike.directory if alike else str(SCRIPTS)
+            path = f"{directory_of(snapshot, parsed(name)) or place}/{name}"
+            fix = f"Put {shown(path, 300)} back, "
+            if alike:
+                fix = f"Write `{alike.name}`, rename the script: {_move(alike, path)}, "
+            fix += "or delete this line and all others in records/ that name it."
+            yield tuning.mistake(row, "script", f"there is no script `{shown(name, 120)}`", fix)
 
 
 @rule()
@@ -346,59 +318,15 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
     tuning = snapshot.tables["tuning"]
     for name, row in pairing(snapshot).rows.items():
         agreement = agreement_with_name(snapshot, name, row)
-        said = {
-            part: word_of_name(snapshot, name, part) or str(getattr(parse(name), part))
-            for part, same in agreement.items()
-            if not same
-        }
-        if said:
-            part, *others = said
-            message = f"{part} of {name} is `{shown(tuning.cell(row, part))}`, but the name says "
-            message += f"`{said[part]}`" + (f"; {', '.join(others)} differ, too" if others else "")
-            yield tuning.mistake(row, part, message, _agreement_help(snapshot, row, said))
-
-
-def _agreement_help(snapshot: Snapshot, row: int, said: Mapping[str, str]) -> str:
-    """What to write where the script's name says `said` and the cells of its row do not."""
-    cells = ", ".join(f"`{word}` as {part}" for part, word in said.items())
-    expected, fix = expected_name(snapshot, row), f"Write {cells}."
-    script = pairing(snapshot).files.get(snapshot.tables["tuning"].cell(row, "script"))
-    if script is None or expected is None:
-        return fix
-    move = _renaming(snapshot, row, script.path, expected)
-    match _confirmed_by_script(script, expected, said):
-        case "name":
-            return f"{fix.removesuffix('.')}: the script says so too."
-        case "row":
-            return f"The script says what the row says. Rename it: {move}."
-    return f"{fix} If the row is right, rename the script: {move}."
-
-
-def _confirmed_by_script(script: ScriptFile, row: ScriptName, parts: Iterable[str]) -> str:
-    """Whether a script does in these parts what its `name` or what its `row` says; empty if unsure.
-
-    `row` is the name that follows from the row.
-    """
-    run, name = read_script(script.path, script.text or "").training, parsed(script.name)
-    if run is None or name is None:
-        return ""
-    path = run.model_path_end or ""
-    does = {
-        "model": slug_of(path) if "/" in path else None,
-        "gpus": run.gpus.number,
-        "train": run.train_backend.text,
-        "infer": run.infer_backend.text,
-    }
-    sides = set()
-    for part in parts:
-        words = [_framework_word(getattr(side, part)) for side in (row, name)]
-        said = dict(zip(words, ("row", "name"), strict=True))
-        sides.add(said.get(does.get(part) or "", "") if len(said) == len(words) else "")
-    return sides.pop() if len(sides) == 1 else ""
-
-
-def _framework_word(part: str | int) -> str | int:
-    return SAME_BACKEND.get(str(part), part)
+        wrong = [part for part, same in agreement.items() if not same]
+        for part in wrong[:1]:
+            words = {part: word_of_name(snapshot, name, part) for part in wrong}
+            fix = f"Write {', '.join(f'`{word}` as {part}' for part, word in words.items())}."
+            script, expected = pairing(snapshot).files.get(name), expected_name(snapshot, row)
+            if script and expected:
+                other = _renaming(snapshot, script, expected)
+                fix = f"{fix} Or is the name of the script wrong? {other}"
+            yield Record(tuning, row).mistake(part, f", but the name says `{words[part]}`", fix)
 
 
 @rule()
@@ -412,10 +340,10 @@ def script_text(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: the script itself
     """
     for script in snapshot.scripts:
-        message = f"the script is not an ordinary file, or larger than {LARGEST_SCRIPT_BYTES} bytes"
-        if script.target is not None:
-            message = f"the script is a symbolic link to {shown(script.target, 120)}"
         if script.data is None and script.name not in IGNORED:
+            message = (
+                f"the script is a link, no ordinary file, or over {LARGEST_SCRIPT_BYTES} bytes"
+            )
             fix = "Put the file or directory itself in its place."
             yield Mistake(script.path, 1, 1, message, fix)
 
@@ -429,18 +357,18 @@ def executable_script(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: a script of mode 644
     Good: a script of mode 755
     """
-    for script in not_executable(snapshot):
+    for script in _not_executable(snapshot):
         path = shown(shlex.quote(script.path), 300)
         message = "the file is not executable: starting it ends with `Permission denied`"
         yield Mistake(script.path, 1, 1, message, f"Run `chmod +x {path}`.")
 
 
-def not_executable(snapshot: Snapshot) -> Iterator[ScriptFile]:
+def _not_executable(snapshot: Snapshot) -> Iterator[ScriptFile]:
     """The scripts that lack the mode, where the system has modes."""
-    named = (item for item in scripts(snapshot) if item.name.lower().endswith(".sh"))
-    return (item for item in named if item.executable is False)
+    files = (script for script in scripts(snapshot) if script.executable is False)
+    return (script for script in files if script.name.lower().endswith(".sh"))
 
 
 def fix_executable_script(snapshot: Snapshot) -> Iterator[MakeExecutable]:
     """Execute permission."""
-    return (MakeExecutable(script.path) for script in not_executable(snapshot))
+    return (MakeExecutable(script.path) for script in _not_executable(snapshot))

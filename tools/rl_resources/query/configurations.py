@@ -23,7 +23,7 @@ UNTESTED, GUESS, UNEXPLAINED = "untested", "guess", "unexplained"
 """Evidence levels of what nobody says to run: a record without a run, a source's guess, a report
 whose devices have no room for what it may train (see `exemptions`)."""
 NOT_RUN = frozenset({UNTESTED, GUESS, UNEXPLAINED})
-NO_ROOM = frozenset({"minimum-memory", "unexplained-memory"})
+NO_ROOM = frozenset({"minimum-memory"})
 RUNS = frozenset({"measured-run", "stated-run"})
 """The statements that say that somebody ran it; all others are claims."""
 

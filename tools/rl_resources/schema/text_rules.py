@@ -166,15 +166,6 @@ def formula(cell: str) -> str:
     return later[0] if later else ""
 
 
-def no_formula(cell: str) -> str:
-    """A text without the formula's first character; empty where more is wrong with it.
-
-    An option or an override gets a word before it.
-    """
-    meant = f"with {cell}" if re.match(r"[+-]{1,2}\w", cell) else cell.lstrip("=+-@> ")
-    return "" if re.search(r"[(|!]", meant) or formula(meant) else meant
-
-
 def _contains_mail(cell: str) -> bool:
     """Whether an `@`, in whatever spelling, stands between a name and a host."""
     return _MAIL.search(_DOT.sub(".", re.sub(_AT, "@", cell))) is not None
