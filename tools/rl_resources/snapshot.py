@@ -5,6 +5,7 @@ Rules are functions on this value and touch no file themselves.
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -204,10 +205,11 @@ class Snapshot:
         row = self.keys(resource).get(key)
         return None if row is None else partial(self.tables[resource].cell, row)
 
-    def committed_header(self, table: Table) -> tuple[str, ...]:
-        """The column names of a table in git's HEAD; none where git does not know the table."""
-        header = _committed(self.package, "HEAD", table.path).header
-        return header.cells if header else ()
+    def committed_columns(self, table: Table) -> tuple[str, ...]:
+        """The columns of a table by its schema in git's HEAD; none where git does not know it."""
+        path = f"schema/{table.resource.name}.json"
+        schema = file_at(self.package.root, "HEAD", path) or b'{"fields": []}'
+        return tuple(field["name"] for field in json.loads(schema)["fields"])
 
 
 def take_snapshot(package: Package) -> Snapshot:

@@ -150,7 +150,7 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
     index, (name, right) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
     message = f"the column is `{shown(name)}` where `{right}` is wanted"
     fix = f"The header must be: {','.join(wanted)}"
-    if len(header.cells) < len(wanted) and snapshot.committed_header(table) == wanted:
+    if len(header.cells) < len(wanted) and snapshot.committed_columns(table) == wanted:
         fix = f"Bring the column back: `git checkout -- {table.path}` does, without your new rows."
     return Mistake(table.path, *header.place(index), message, fix)
 

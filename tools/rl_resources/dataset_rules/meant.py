@@ -116,13 +116,13 @@ def as_help(rows: Sequence[Cells]) -> str:
 
 
 def with_new_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, str]:
-    """The lines of a table with an empty cell in each column that its schema has and git has not.
+    """The lines of a table with an empty cell in each column that only its schema's edit has.
 
-    Empty where git has another header: the cells of a column that was dropped are there.
+    Empty where git's schema has it: the cells of a column that was dropped are in git.
     """
     names, wanted = header.cells, table.schema.names
     as_wanted = tuple(name for name in wanted if name in names)
-    if not names == as_wanted == snapshot.committed_header(table):
+    if not names == as_wanted == snapshot.committed_columns(table):
         return {}
     rows = [row for row in (header, *table.text.rows) if len(row.cells) == len(names)]
     cells = [dict(zip(names, row.cells, strict=True)) for row in rows[1:]]
