@@ -14,7 +14,7 @@ from rl_resources.dataset_rules import meant
 from rl_resources.dataset_rules.scripts import scripts, word_of_name
 from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.snapshot import ScriptFile, Snapshot, Table
-from rl_resources.tabular import Row, conflicts, line_of, quote
+from rl_resources.tabular import Row, conflicts, line_of
 from rl_resources.text import shown
 
 _FIX = {False: ", or run `rl-resources check --fix`.", True: "."}
@@ -210,7 +210,8 @@ _AGAIN = "Write that cell again, with its comma."
 _DEFECTS = {
     "unclosed-quote": (
         "a quote opens here and is not closed on this line",
-        'Close it with `"` at the end of its cell; write a quote inside a quoted cell as `""`.',
+        'Close it with `"` at the end of its cell, which has no line break; write a quote inside '
+        'a quoted cell as `""`.',
     ),
     "stray-quote": (
         "the cell has text outside of its quotes",
@@ -221,9 +222,10 @@ _DEFECTS = {
 
 @rule()
 def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
-    """Quotes enclose a whole cell and are closed.
+    """Quotes enclose a whole cell and are closed on its line.
 
-    An unclosed quote swallows the rows after it, and most readers do not say so.
+    An unclosed quote swallows the rows after it, and most readers do not say so. One record on one
+    line keeps line numbers, diffs and merges simple.
 
     Bad: `…,"published as 16,…`
     Good: `…,"published as 16",…`
@@ -246,20 +248,13 @@ def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `<<<<<<< HEAD`, two versions of a row, `>>>>>>> branch`
     Good: the one version that is right
     """
-    places = [(table.path, *span) for table in _decoded(snapshot) for span in _spans(table)]
-    of_scripts = ((item.path, conflicts(item.text or "")) for item in scripts(snapshot))
-    places += [(path, *span) for path, spans in of_scripts for span in spans]
+    places = ((file.path, *span) for file in _texts(snapshot) for span in conflicts(file.source))
     for path, first, last in places:
         message = f"lines {first} to {last} are a merge conflict"
         if first == last:
             message = "the line is left of a merge conflict"
         fix = "Keep the lines that are right and delete those that git put around them."
         yield Mistake(path, first, 1, message, fix)
-
-
-def _spans(table: Table) -> list[tuple[int, int]]:
-    found = [defect for defect in table.text.defects if defect.kind == "merge-conflict"]
-    return [(defect.line, defect.line + defect.lines - 1) for defect in found]
 
 
 @rule()
@@ -290,7 +285,7 @@ def _length_mistake(snapshot: Snapshot, table: Table, row: Row) -> Mistake:
     if separator := meant.separator_of(table, row):
         message = f"the row has {meant.SEPARATORS[separator]} between its cells, not commas"
         before = len(",".join(row.cells).split(separator)[0])
-        place = row.line, before + (2 if row.text else 1)  # a row that is quoted as a whole
+        place = row.line, before + (2 if row.text.startswith('"') else 1)
     fix = meant.as_help(meant.likely_rows(snapshot, table, row))
     if not fix and cells * 2 < wanted and ",".join(row.cells).count(";") >= wanted - 1:
         message = "the row has semicolons between its cells, not commas"
@@ -345,22 +340,3 @@ def fix_row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
                 if not short or likely[0][:width] == row.cells:
                     lines[row.line] = line_of(likely[0])
         yield from table.with_lines(lines)
-
-
-@rule()
-def line_break(snapshot: Snapshot) -> Iterator[Mistake]:
-    """No cell contains a line break.
-
-    One record on one line keeps line numbers, diffs and merges simple.
-
-    Bad: `"first line⏎second line"`
-    Good: `first line; second line`
-    """
-    for table in _decoded(snapshot):
-        for row in table.text.rows:
-            for index, cell in enumerate(row.cells):
-                if "\n" in cell:
-                    message = f"the cell contains a line break: {shown(cell)}"
-                    text = shown(quote(" ".join(cell.split())), 600)
-                    fix = f"Write it on one line: {text}"
-                    yield Mistake(table.path, *row.place(index), message, fix)

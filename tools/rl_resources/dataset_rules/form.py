@@ -18,7 +18,7 @@ from rl_resources.dataset_rules.scripts import name_against_row
 from rl_resources.package import NUMBERS, number
 from rl_resources.rule import Mistake, Rewrite, rule
 from rl_resources.snapshot import Snapshot, Table
-from rl_resources.tabular import quote, starts, write
+from rl_resources.tabular import quote, write
 from rl_resources.text import shown
 
 FMT = "Run `rl-resources fmt`."
@@ -74,11 +74,11 @@ def _needless_quotes(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
     names, rows = table.schema.names, filter(None, (table.text.header, *table.rows))
     doubtful = ((at, row) for at, row in enumerate(rows, -1) if _PLAIN.search(row.text))
     for index, row in doubtful:
-        for (line, column), cell, name in zip(starts(row), row.cells, names, strict=False):
-            quoted = table.lines[line - 1].startswith('"', column - 1) and quote(cell) == cell
+        for column, cell, name in zip(row.columns, row.cells, names, strict=False):
+            quoted = row.text.startswith('"', column - 1) and quote(cell) == cell
             if quoted and (table.path, index, name) not in broken_keys(snapshot):
                 message = f'the cell "{shown(cell, 120)}" is in quotes that it does not need'
-                yield Mistake(table.path, line, column, message, FMT)
+                yield Mistake(table.path, row.line, column, message, FMT)
 
 
 def fix_row_order(snapshot: Snapshot) -> Iterator[Rewrite]:

@@ -56,7 +56,7 @@ def likely_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
     removed at one place, or by commas within one cell, and that break no constraint.
     """
     off = len(row.cells) - len(table.schema.names)
-    if not off or any("\n" in cell for cell in row.cells):
+    if not off:
         return []
     if separator := separator_of(table, row):
         return [_split(row, separator, len(table.schema.names))]
@@ -89,7 +89,7 @@ def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
 
 def missing_columns(snapshot: Snapshot, table: Table, row: Row) -> list[str]:
     """The columns one of which has lost its cell, comma and all: every other cell then fits."""
-    if len(row.cells) != len(table.schema.names) - 1 or any("\n" in cell for cell in row.cells):
+    if len(row.cells) != len(table.schema.names) - 1:
         return []
     rows = [*_longer(row.cells, 1)]
     names = table.schema.names
