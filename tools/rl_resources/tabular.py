@@ -109,7 +109,7 @@ def records(lines: Iterable[tuple[int, str]], width: int = 0) -> Iterator[Row | 
     `width` is the number of cells in the header; without it that of the first record. Lines with
     fewer commas after an unclosed quote are of the same cell, which has line breaks.
     """
-    goes_on = 0
+    goes_on = -1
     for number, line in lines:
         if number == goes_on and line.count(",") < width - 1:
             goes_on += 1

@@ -28,15 +28,21 @@ LINE = "line"
 
 
 class Block(NamedTuple):
-    """Some records of a file.
+    """Some lines of a file, counted from the first of them.
 
-    `items` are those with broken cells, and what is no record, by line. `keys` has the line of
-    every record and a hash of each of its keys, null where a key is empty.
+    `items` are the records with broken cells, and what is no record, by line. `keys` has the line
+    of every record and a hash of each of its keys, null where a key is empty.
     """
 
+    lines: int
     records: int
     items: Sequence[Row | Defect]
     keys: pl.DataFrame
+
+    def at(self, line: int) -> Block:
+        """The same counted from the first line of the file, of which the first here is `line`."""
+        items = [item._replace(line=item.line + line) for item in self.items]
+        return self._replace(items=items, keys=self.keys.with_columns(pl.col(LINE) + line))
 
 
 def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[Block]:
@@ -45,34 +51,39 @@ def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[
     Raises `UnicodeError` where it is not UTF-8 text, `OSError` and `polars.exceptions.PolarsError`
     for what cannot be read.
     """
-    validator = Validator(schema, vocabulary)
+    line = 2
+    for block in _results(path, Validator(schema, vocabulary)):
+        yield block.at(line)
+        line += block.lines
+
+
+def _results(path: Path, validator: Validator) -> Iterator[Block]:
+    """The blocks of a file in their order."""
     with ThreadPoolExecutor(WORKERS) as pool:
         waiting: deque[Future[Block]] = deque()
-        for line, data in _lines(path):
-            waiting.append(pool.submit(_validated, validator, line, data))
+        for data in _parts(path):
+            waiting.append(pool.submit(_validated, validator, data))
             if len(waiting) > WORKERS:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Whole lines after the header, each time about `BLOCK_BYTES`, and the number of the first."""
+def _parts(path: Path) -> Iterator[bytes]:
+    """Whole lines after the header, each time about `BLOCK_BYTES`."""
     with path.open("rb") as file:
-        start, line = len(file.readline()), 2
+        start = len(file.readline())
         while True:
             file.seek(start + BLOCK_BYTES)
             length = BLOCK_BYTES + len(file.readline())
             file.seek(start)
             if not (data := file.read(length)):
                 return
-            yield line, data
+            yield data
             start += length
-            line += data.count(b"\n")
 
 
-def _validated(validator: Validator, line: int, data: bytes) -> Block:
-    """The records in these lines, of which `line` is the first."""
+def _validated(validator: Validator, data: bytes) -> Block:
     lines = _texts(data)
     width = len(validator.schema.names)
     is_record = _are_records(lines, width)
@@ -81,9 +92,8 @@ def _validated(validator: Validator, line: int, data: bytes) -> Block:
     frame = _split(validator.schema, whole)
     broken = places.gather(validator.failures(frame)["row"].unique())
     wanted = (~is_record).scatter(broken, True).arg_true()
-    items = tabular.records(zip(wanted + line, lines.gather(wanted), strict=True), width)
-    keys = _keys(validator.schema, frame, places + line)
-    return Block(frame.height, [*items], keys)
+    items = [*tabular.records(zip(wanted, lines.gather(wanted), strict=True), width)]
+    return Block(len(lines), frame.height, items, _keys(validator.schema, frame, places))
 
 
 def _are_records(lines: pl.Series, width: int) -> pl.Series:
