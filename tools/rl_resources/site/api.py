@@ -132,9 +132,9 @@ def _by_id(dataset: Dataset) -> Iterator[Document]:
         trials = list(dataset.by_script["trials"].get(name, ()))
         record = _record(dataset, row)
         yield document(record_id(row), name, record=record, trials=trials, moved=None)
-    for move in moves(dataset, "tuning"):
-        moved = {"moved_to": list(move.moved_to), "version": move.version, "reason": move.reason}
-        yield document(move.id, None, record=None, trials=[], moved=moved)
+    for id_, move in moves(dataset, "tuning").items():
+        moved = {name: move[name] for name in ("moved_to", "version", "reason")}
+        yield document(id_, None, record=None, trials=[], moved=moved)
 
 
 def _index(
