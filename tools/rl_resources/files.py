@@ -1,9 +1,8 @@
-"""Bounded reads of untrusted files; files and directories replaced as a whole."""
+"""Bounded reads of untrusted files; files written; directories replaced as a whole."""
 
 from __future__ import annotations
 
 import errno
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,9 +30,8 @@ def read_text(path: Path, most: int, help_: str) -> str:
     label = shown(str(path), 500)
     try:
         data = read_file(path, most)
-    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
-        reason = getattr(error, "strerror", None) or error
-        raise UnusableInput(f"{label}: cannot be read: {reason}", help_) from error
+    except OSError as error:
+        raise UnusableInput(f"{label}: cannot be read: {error.strerror}", help_) from error
     if (at := undecodable(data)) is not None:
         raise UnusableInput(f"{label}: is not text in UTF-8 (byte {at})", help_)
     return data.decode()
@@ -50,24 +48,10 @@ def undecodable(data: bytes) -> int | None:
 
 
 def write_file(path: Path, text: str | bytes) -> None:
-    """Write `text`, as UTF-8, or bytes; a reader sees the old file or the whole new one.
-
-    A link is followed. A device or pipe is written to and not replaced. Raises `UnusableInput`
-    where the file cannot be written.
-    """
-    data = text.encode() if isinstance(text, str) else text
+    """Write `text`, as UTF-8, or bytes. Raises `UnusableInput` where the file cannot be written."""
     try:
-        path = path.resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
-            return
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as place:
-            new = Path(place, path.name)
-            new.write_bytes(data)
-            if path.exists():
-                shutil.copymode(path, new)
-            new.replace(path)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
     except OSError as error:
         raise UnusableInput(f"{path}: cannot be written: {error.strerror}") from error
 

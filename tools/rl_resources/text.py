@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -96,34 +96,25 @@ def quoted(words: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def printable(text: str, escape: Callable[[str], str] = _escaped) -> str:
-    """The text with every character that a terminal would not show, or would obey, as an escape.
+def printable(text: str) -> str:
+    """The text with every character that a terminal would not show, or would obey, as JSON has it.
 
     GitHub's runner obeys what follows `##[` anywhere in a line of a log.
     """
     if not text.isprintable():
-        text = "".join(one if one.isprintable() else escape(one) for one in text)
+        text = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
     return text.replace("##[", "#\\u0023[")
 
 
 def unobeyed(line: str) -> str:
     """A line of text that begins with no command to GitHub's runner (`::error::`)."""
-    return re.sub(r"^\s*:(?=:)", lambda match: match[0][:-1] + _escaped(":"), line)
+    return re.sub(r"^(\s*):(?=:)", r"\1\\u003a", line)
 
 
 def json_text(value: object, indent: int) -> str:
     """JSON in lines of printable characters, so that a terminal or a runner's log shows it all."""
     lines = json.dumps(value, indent=indent, ensure_ascii=False, default=str).split("\n")
-    return "".join(f"{printable(line, _json_escaped)}\n" for line in lines)
-
-
-def _json_escaped(character: str) -> str:
-    return json.dumps(character)[1:-1]
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def is_web_address(text: str) -> bool:
