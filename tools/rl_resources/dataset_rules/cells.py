@@ -338,10 +338,8 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "markup"):
         found = text.markup(broken.cell)
-        fix = "Say it in plain words."
-        if re.match(r"<\w", found) and ">" not in broken.cell:
-            fix += " If it means less, put a space after `<`."
-        yield broken.mistake(f"which contains the markup or code `{shown(found, 20)}`", fix)
+        wrong = f"which contains the markup or code `{shown(found, 20)}`"
+        yield broken.mistake(wrong, "Say it in plain words.")
 
 
 @rule()
