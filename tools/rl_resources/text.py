@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -39,12 +39,17 @@ def nearest(word: str, known: Iterable[str]) -> Nearest:
     """The `known` that begin with `word` and have one part more (`a100-40g` for `a100`), else up to
     three that look like it; upper and lower case regardless. None is its opposite with `un`.
     """
-    known = tuple(known)
-    by_lower = _by_lower(known)
-    wanted = word[:MOST_COMPARED].lower()
+    return _nearest(word[:MOST_COMPARED].lower(), tuple(known))
+
+
+@lru_cache(maxsize=4096)
+def _nearest(wanted: str, known: tuple[str, ...]) -> Nearest:
+    """Cached, because a word that is wrong in one row is often wrong in many."""
+    by_lower = {candidate.lower(): candidate for candidate in known}
     longer = [one for one in by_lower if one.rpartition("-")[0] == wanted]
-    close = [one for one in _close(wanted, tuple(by_lower)) if one != f"un{wanted}"]
-    best = [wanted] if wanted in by_lower else longer or close
+    close = difflib.get_close_matches(wanted, by_lower, n=3, cutoff=0.6)
+    other = [one for one in close if one != f"un{wanted}"]
+    best = [wanted] if wanted in by_lower else longer or other
     return Nearest(tuple(by_lower[candidate] for candidate in best), known)
 
 
@@ -57,17 +62,6 @@ def misspelt(word: str, known: Collection[str]) -> bool:
     return word not in known and any(
         len(one) != len(word) or sorted(one) == sorted(word) for one in slips
     )
-
-
-@lru_cache(maxsize=64)
-def _by_lower(known: tuple[str, ...]) -> Mapping[str, str]:
-    return {candidate.lower(): candidate for candidate in known}
-
-
-@lru_cache(maxsize=4096)
-def _close(wanted: str, known: tuple[str, ...]) -> list[str]:
-    """Cached, because a word that is wrong in one row is often wrong in many."""
-    return difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
 
 
 def is_slip(first: str, second: str) -> bool:

@@ -321,8 +321,6 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
         where, fix = "begins with", "Begin with a letter or a digit."
         if len(found) > 1:
             where, fix = "goes on with", "Write a letter or a digit after the semicolon."
-        elif meant := text.no_formula(broken.cell):
-            fix = f"Write `{shown(meant, 600)}`."
         yield broken.mistake(f"which {where} `{found}` as a spreadsheet formula does", fix)
 
 

@@ -132,12 +132,3 @@ def formula(cell: str) -> str:
         return cell[0]
     later = _FORMULA_LATER.search(cell)
     return later[0] if later else ""
-
-
-def no_formula(cell: str) -> str:
-    """A text without the formula's first character; empty where more is wrong with it.
-
-    An option or an override gets a word before it.
-    """
-    meant = f"with {cell}" if re.match(r"[+-]{1,2}\w", cell) else cell.lstrip("=+-@> ")
-    return "" if re.search(r"[(|!]", meant) or formula(meant) else meant
