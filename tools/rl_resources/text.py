@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
@@ -66,17 +67,18 @@ def misspelt(word: str, known: Collection[str]) -> bool:
 
 def is_slip(first: str, second: str) -> bool:
     """Whether one character is missing, added, changed, or two are swapped; digits are no slip."""
-    start = 0
-    while start < min(len(first), len(second)) and first[start] == second[start]:
-        start += 1
-    end = 0
-    limit = min(len(first), len(second)) - start
-    while end < limit and first[-1 - end] == second[-1 - end]:
-        end += 1
+    start = _alike(first, second)
+    end = _alike(first[start:][::-1], second[start:][::-1])
     one, other = first[start : len(first) - end], second[start : len(second) - end]
     if not start or any(character.isdigit() for character in one + other):
         return False
     return max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1])
+
+
+def _alike(first: str, second: str) -> int:
+    """With how many characters both begin."""
+    pairs = zip(first, second, strict=False)
+    return len([*takewhile(lambda pair: pair[0] == pair[1], pairs)])
 
 
 def shown(value: str, most: int = 60) -> str:
