@@ -90,7 +90,7 @@ def _validated(validator: Validator, data: bytes) -> Block:
     places = is_record.arg_true()
     whole = "\n".join(lines.gather(places)).encode() if len(places) < len(lines) else data
     frame = _split(validator.schema, whole)
-    broken = places.gather(validator.failures(frame)["row"].unique())
+    broken = places.gather([failure.row for failure in validator.failures(frame)])
     wanted = (~is_record).scatter(broken, True).arg_true()
     items = [*tabular.records(zip(wanted, lines.gather(wanted), strict=True), width)]
     return Block(len(lines), frame.height, items, _keys(validator.schema, frame, places))
