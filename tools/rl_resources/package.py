@@ -1,8 +1,8 @@
 """The descriptor (`datapackage.json`) and its Table Schemas as values.
 
-The Table Schema files are the one source of truth about columns. They are reviewed: an unknown
-type, constraint or property is an error, never silently passed over; whether their values make
-sense is left to frictionless, in the tests.
+The Table Schema files are the one source of truth about columns. An unknown type, constraint or
+property is an error, never silently passed over; a value that makes no sense is one when the schema
+is applied.
 Source of the vocabulary: Data Package 2.0, https://datapackage.org/standard/table-schema/.
 Properties of our own are `itemPattern` (the form of each item of a list), `itemReference` (the
 table whose keys are the items), `unit`, `example` and `mlperf` (the corresponding name in MLPerf
@@ -239,7 +239,7 @@ def read_package(root: Path) -> Package:
             )
             for item in descriptor["resources"]
         }
-        _check_references(resources)
+        _check_references({name: item.schema for name, item in resources.items()})
         return Package(
             root=root,
             title=descriptor["title"],
@@ -313,14 +313,23 @@ def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
     return ForeignKey(field, raw["reference"]["resource"], reference)
 
 
-def _check_references(resources: Mapping[str, Resource]) -> None:
-    """Raise `UnreadableDataset` where a foreign key leads to no column."""
-    columns = {name: resource.schema.names for name, resource in resources.items()}
-    for resource in resources.values():
-        for key in resource.schema.foreign_keys:
-            if key.reference not in columns.get(key.resource, ()):
-                where = f"{resource.schema.path}: the foreign key of {key.field!r}"
-                raise UnreadableDataset(f"{where} leads to no column")
+def _check_references(schemas: Mapping[str, TableSchema]) -> None:
+    """Raise `UnreadableDataset` where a key or an order leads to no field."""
+    every = [*schemas.values()]
+    paths = [(it, f"{key.field}.{key.reference}") for it in every for key in it.foreign_keys]
+    paths += [(it, path) for it in every for path in (*it.primary_key, *it.order_by)]
+    for schema, path in paths:
+        if not _leads_to_field(schemas, schema, path):
+            raise UnreadableDataset(f"{schema.path}: {path!r} leads to no field")
+
+
+def _leads_to_field(schemas: Mapping[str, TableSchema], schema: TableSchema, path: str) -> bool:
+    name, _, rest = path.partition(".")
+    if not rest:
+        return name in schema.names
+    key = schema.foreign_key(name)
+    target = schemas.get(key.resource) if key else None
+    return target is not None and _leads_to_field(schemas, target, rest)
 
 
 def _read_json(root: Path, path: str) -> Any:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from rl_resources.errors import UnreadableDataset
 from rl_resources.package import TEXTS, TYPES, Field, TableSchema
 from rl_resources.schema.pandera_schema import PRECEDENCE, Vocabulary, pandera_columns, whole
 from rl_resources.schema.text_rules import AFTER, BEFORE, SUSPECT, text_mistake
@@ -35,12 +36,16 @@ def failures(
 ) -> list[Failure]:
     """All cells that break a constraint, each once, by row and then by column.
 
-    `columns` maps every column of the schema to its cells; all have the same length.
+    `columns` maps every column of the schema to its cells; all have the same length. Raises
+    `UnreadableDataset` for a schema that makes no sense.
     """
     frame = pl.DataFrame(
         {name: columns[name] for name in schema.names}, dict.fromkeys(schema.names, pl.String)
     )
-    return Validator(schema, vocabulary).failures(frame)
+    try:
+        return Validator(schema, vocabulary).failures(frame)
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        raise UnreadableDataset(f"{schema.path}: a constraint cannot be used: {error}") from error
 
 
 class Validator:
