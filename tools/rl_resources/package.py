@@ -71,7 +71,7 @@ CONSTRAINTS = frozenset(
     | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 )
 _FOR_OTHERS = frozenset({"itemType", "itemReference", "trueValues", "falseValues"})
-"""Properties of a field that other programs read; here there is one for each type."""
+"""Properties that are no attributes of `Field`: what other programs read, and a table's name."""
 
 
 @dataclass(frozen=True)
