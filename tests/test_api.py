@@ -138,7 +138,11 @@ def _moved(*rows: tuple[str, tuple[str, ...] | None]) -> Dataset:
 
 def test_moves_are_followed_to_what_stands_there_today():
     dataset = _moved(("a", ("b", "c")), ("b", (TODAY,)), ("c", None))
-    assert [move.moved_to for move in moves(dataset, "tuning")] == [(TODAY,), (TODAY,), ()]
+    assert [move["moved_to"] for move in moves(dataset, "tuning").values()] == [
+        (TODAY,),
+        (TODAY,),
+        (),
+    ]
 
 
 def test_the_old_document_says_where_the_record_went_and_holds_its_schema():

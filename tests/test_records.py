@@ -49,7 +49,7 @@ def trials(*rows: str) -> str:
 
 
 GOOD = [f"{SCRIPT},{order},8,ran" for order in range(10, 60)]
-LINES = [*GOOD[:3], ",,,", "", "<<<<<<< HEAD", "=======", "a,b", HEADER.strip()]
+LINES = [*GOOD[:3], ",,,", "", "a,b", HEADER.strip()]
 CELLS = (
     (SCRIPT, "", "x.sh", f'"{SCRIPT}"', f'"{SCRIPT}'),
     ("1", "2", "0", '"1,5"', '"a""b"', '"a"b"c"', '"x,"y",z"', '"a\nb"'),
@@ -82,7 +82,7 @@ def test_a_large_file_has_the_findings_of_a_small_one(sample, tmp_path, monkeypa
             [*GOOD[:20], f"{SCRIPT},71,8", f'{SCRIPT},72,"8', *GOOD[20:]],
             [("row-length", 22, PLACE), ("quoting", 23, PLACE)],
         ),
-        ([f"<<<<<<< HEAD{SCRIPT},1,64,ran", *GOOD], [("merge-conflict", 2, 1)]),
+        ([*GOOD[:9], f'{SCRIPT},74,"8\n",ran', *GOOD[9:]], [("quoting", 11, PLACE)]),
         ([f"{SCRIPT},73,8,j@example.org"], [("email-address", 2, PLACE + 2)]),
     ],
 )

@@ -101,51 +101,46 @@ def find_root(start: Path) -> Path:
 
 
 def read_dataset(package: Package) -> Dataset:
-    """Read every table. Raises `InvalidDataset` with the first place of each unreadable file."""
-    records: dict[str, tuple[Record, ...]] = {}
-    findings: list[Finding] = []
-    for name, resource in package.resources.items():
-        try:
-            data = read_file(package.root / resource.path, LARGEST_TABLE_BYTES)
-            records[name] = _rows(resource, data.decode("utf-8"))
-        except (OSError, ValueError) as error:
-            place = error.place if isinstance(error, _CellError) else (1, 1)
-            message = getattr(error, "strerror", None) or str(error)
-            help_ = "`rl-resources check` reports every error in the file with a fix."
-            found = Finding("unreadable", "error", resource.path, *place, message, help_)
-            findings.append(found)
-    if findings:
-        raise InvalidDataset(findings)
+    """Read every table. Raises `InvalidDataset` with the first place that cannot be read."""
+    records = {name: _read(package.root, item) for name, item in package.resources.items()}
     return Dataset(package, records)
 
 
-class _CellError(ValueError):
-    """A cell that is not of its type, and its line and column."""
+def _read(root: Path, resource: Resource) -> tuple[Record, ...]:
+    try:
+        data = read_file(root / resource.path, LARGEST_TABLE_BYTES)
+        return _rows(resource, data.decode("utf-8"))
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise _unreadable(resource, (1, 1), reason) from error
 
-    def __init__(self, line: int, column: int, message: str) -> None:
-        super().__init__(message)
-        self.place = line, column
+
+def _unreadable(resource: Resource, place: tuple[int, int], message: str) -> InvalidDataset:
+    help_ = "`rl-resources check` reports every error in the file with a fix."
+    found = Finding("unreadable", "error", resource.path, *place, message, help_)
+    return InvalidDataset([found])
 
 
 @lru_cache(maxsize=24)
 def _rows(resource: Resource, file: str) -> tuple[Record, ...]:
-    """The rows of a file as mappings from column to value. Raises `_CellError` at the first.
+    """The rows of a file as mappings from column to value. Raises `InvalidDataset`.
 
     Once for each text, so that a server does not read again what has not changed.
     """
     text = tabular.read(file)
     if text.defects:
         defect = text.defects[0]
-        raise _CellError(defect.line, defect.column, f"not CSV: {defect.kind}")
+        raise _unreadable(resource, (defect.line, defect.column), f"not CSV: {defect.kind}")
     if text.header is None or text.header.cells != resource.schema.names:
-        raise _CellError(1, 1, "the header is not that of the schema")
+        raise _unreadable(resource, (1, 1), "the header is not that of the schema")
     return tuple(_typed_record(resource, row) for row in text.rows)
 
 
 def _typed_record(resource: Resource, row: tabular.Row) -> Record:
     fields = resource.schema.fields
     if len(row.cells) != len(fields):
-        raise _CellError(row.line, 1, f"{len(row.cells)} cells where {len(fields)} are wanted")
+        message = f"{len(row.cells)} cells where {len(fields)} are wanted"
+        raise _unreadable(resource, (row.line, 1), message)
     record: dict[str, Value] = {}
     for index, (field, cell) in enumerate(zip(fields, row.cells, strict=True)):
         if not cell or field.type == "string":
@@ -155,7 +150,8 @@ def _typed_record(resource: Resource, row: tabular.Row) -> Record:
         try:
             record[field.name] = field.read(cell)
         except ValueError as error:
-            raise _CellError(*row.place(index), f"{field.name}: {error}") from error
+            message = f"{field.name}: {error}"
+            raise _unreadable(resource, row.place(index), message) from error
     return record
 
 
@@ -172,34 +168,20 @@ def script_path(dataset: Dataset, record: Record) -> str:
     return str(SCRIPTS / str(size).lower() / str(record["script"]))
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """An id that is gone, the ids that replace it today (none: withdrawn), and why."""
-
-    id: str
-    moved_to: tuple[str, ...]
-    version: str
-    reason: str
-
-
-def moves(dataset: Dataset, resource: str) -> list[Move]:
-    """Every id of a table that is gone; each leads to ids that are in it today."""
-    rows = [row for row in dataset.records["moved"] if row["resource"] == resource]
-    steps = {text_of(row, "id"): items_of(row, "moved_to") for row in rows}
-    return [
-        Move(
-            text_of(row, "id"),
-            tuple(dict.fromkeys(_today(steps, text_of(row, "id")))),
-            text_of(row, "version"),
-            text_of(row, "reason"),
-        )
-        for row in rows
-    ]
+def moves(dataset: Dataset, resource: str) -> dict[str, Record]:
+    """The rows of `moved` by the id of a table that is gone, with ids that are in it today."""
+    moved = dataset.records["moved"]
+    rows = {text_of(row, "id"): row for row in moved if row["resource"] == resource}
+    return {
+        id_: {**row, "moved_to": tuple(dict.fromkeys(_today(rows, id_)))}
+        for id_, row in rows.items()
+    }
 
 
-def _today(steps: Mapping[str, Sequence[str]], name: str) -> Iterator[str]:
+def _today(rows: Mapping[str, Record], id_: str) -> Iterator[str]:
     """The ids that a published one leads to; itself where it never moved."""
-    if name not in steps:
-        yield name
-    for target in steps.get(name, ()):
-        yield from _today(steps, target)
+    if id_ not in rows:
+        yield id_
+        return
+    for target in items_of(rows[id_], "moved_to"):
+        yield from _today(rows, target)

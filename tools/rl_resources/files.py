@@ -31,9 +31,8 @@ def read_text(path: Path, most: int, help_: str) -> str:
     label = shown(str(path), 500)
     try:
         data = read_file(path, most)
-    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
-        reason = getattr(error, "strerror", None) or error
-        raise UnusableInput(f"{label}: cannot be read: {reason}", help_) from error
+    except OSError as error:
+        raise UnusableInput(f"{label}: cannot be read: {error.strerror}", help_) from error
     if (at := undecodable(data)) is not None:
         raise UnusableInput(f"{label}: is not text in UTF-8 (byte {at})", help_)
     return data.decode()

@@ -14,8 +14,9 @@ from rl_resources.package import DESCRIPTOR
 THREAD = re.compile(
     r"https://github\.com/[\w.-]+/[\w.-]+/(?:issues|pull|discussions)/[0-9]+(?:#[\w-]+)?"
 )
-_HTTPS = re.compile(r"https://(?:[^@/]+@)?(?P<host>[\w.-]+)/(?P<path>[\w./-]+?)(?:\.git)?/?")
-_SSH = re.compile(r"(?:ssh://)?git@(?P<host>[\w.-]+)[:/](?P<path>[\w./-]+?)(?:\.git)?/?")
+_REMOTE = re.compile(
+    r"(?:https://(?:[^@/]+@)?|(?:ssh://)?git@)(?P<host>[\w.-]+)[:/](?P<path>[\w./-]+?)(?:\.git)?/?"
+)
 _BLAMED = re.compile(
     r"^(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)(?s:.*?)^committer-time (?P<time>\d+)$", re.M
 )
@@ -107,5 +108,5 @@ def permalink(repo: str, commit: str, path: str, lines: str) -> str:
 
 def repository_url(remote: str) -> str | None:
     """The https URL of a git remote, without credentials; `None` for anything not on the web."""
-    match = _HTTPS.fullmatch(remote) or _SSH.fullmatch(remote)
+    match = _REMOTE.fullmatch(remote)
     return f"https://{match['host']}/{match['path']}" if match else None

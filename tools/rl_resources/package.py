@@ -1,7 +1,8 @@
 """The descriptor (`datapackage.json`) and its Table Schemas as values.
 
-The Table Schema files are the one source of truth about columns. Whatever a schema file says must
-be understood here in full: an unknown type or constraint is an error, never silently passed over.
+The Table Schema files are the one source of truth about columns. An unknown type, constraint or
+property is an error, never silently passed over; a value that makes no sense is one when the schema
+is applied.
 Source of the vocabulary: Data Package 2.0, https://datapackage.org/standard/table-schema/.
 Properties of our own are `itemPattern` (the form of each item of a list), `itemReference` (the
 table whose keys are the items), `unit`, `example` and `mlperf` (the corresponding name in MLPerf
@@ -13,9 +14,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from dataclasses import field as part
 from datetime import date
 from functools import cached_property
@@ -23,12 +24,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from rl_resources.errors import UnreadableDataset
-from rl_resources.files import read_file
+from rl_resources.files import LARGEST_TABLE_BYTES, read_file
 
 DESCRIPTOR = "datapackage.json"
 SCRIPTS = PurePosixPath("examples/tuning")
-LARGEST_DOCUMENT_BYTES = 4 * 2**20
-"""Of the descriptor, and of a schema."""
 
 Value = str | int | float | bool | date | tuple[str, ...] | None
 Record = Mapping[str, Value]
@@ -67,23 +66,12 @@ TEXTS = frozenset({"string", "list"})
 """The types whose cells are text."""
 NUMBERS = frozenset({"integer", "number"})
 
-_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-CONSTRAINTS: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("required", "unique"), bool),
-    **dict.fromkeys(("minLength", "maxLength"), int),
-    **dict.fromkeys(_BOUNDS, (int, float)),
-    "pattern": str,
-    "enum": list,
-}
-"""The constraints with the types of their values; a bound of days is a text."""
-_FIELD_PROPERTIES = frozenset(
-    {"name", "type", "title", "description", "format", "constraints", "unit", "example", "mlperf"}
-    | {"delimiter", "itemType", "itemPattern", "itemReference", "trueValues", "falseValues"}
+CONSTRAINTS = frozenset(
+    {"required", "unique", "pattern", "enum", "minLength", "maxLength"}
+    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 )
-_NOT_OF_FIELDS = frozenset({"itemType", "trueValues", "falseValues"})
-"""Of these there is one for each type."""
-_OWN_NAMES = {"itemPattern": "item_pattern", "itemReference": "item_reference"}
-_FORMATS = frozenset({"default", "uri"})
+_FOR_OTHERS = frozenset({"itemType", "itemReference", "trueValues", "falseValues"})
+"""Properties that are no attributes of `Field`: what other programs read, and a table's name."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +82,10 @@ class Field:
     type: str
     title: str
     description: str
-    constraints: Mapping[str, Any] = part(hash=False)
+    constraints: Mapping[str, Any] = part(default_factory=dict, hash=False)
     format: str = "default"
     delimiter: str = ","
     item_pattern: str = ""
-    item_reference: str = ""
     unit: str = ""
     example: str = ""
     mlperf: str = ""
@@ -222,7 +209,7 @@ class Resource:
 class Package:
     """The whole descriptor; `document` is all that it says, as it says it.
 
-    `created` is the day of the version as ISO text, empty where the descriptor does not say it.
+    `created` is the day of the version as ISO text.
     `contributors` are names to cite.
     """
 
@@ -245,19 +232,24 @@ def read_package(root: Path) -> Package:
     """
     with _understood(DESCRIPTOR):
         descriptor = _read_json(root, DESCRIPTOR)
-        resources = [_resource(root, item) for item in descriptor["resources"]]
-        _check_references({resource.name: resource.schema for resource in resources})
-        resources = [_with_item_words(root, resource, resources) for resource in resources]
+        paths = {item["name"]: root / item["path"] for item in descriptor["resources"]}
+        resources = {
+            item["name"]: Resource(
+                item["name"], item["path"], _table_schema(root, item["schema"], paths)
+            )
+            for item in descriptor["resources"]
+        }
+        _check_references({name: item.schema for name, item in resources.items()})
         return Package(
             root=root,
             title=descriptor["title"],
             description=descriptor["description"],
-            version=_version(descriptor["version"]),
-            created=descriptor.get("created", "").partition("T")[0],
+            version=descriptor["version"],
+            created=descriptor["created"].partition("T")[0],
             licenses=tuple(descriptor["licenses"]),
-            keywords=tuple(descriptor.get("keywords", ())),
-            contributors=tuple(item["title"] for item in descriptor.get("contributors", ())),
-            resources={resource.name: resource for resource in resources},
+            keywords=tuple(descriptor["keywords"]),
+            contributors=tuple(item["title"] for item in descriptor["contributors"]),
+            resources=resources,
             document=descriptor,
         )
 
@@ -265,7 +257,7 @@ def read_package(root: Path) -> Package:
 @contextmanager
 def _understood(path: str) -> Iterator[None]:
     """Raise `UnreadableDataset` where a file is not what the standard says, or cannot be read."""
-    again = "Take the file of the last release and make your change again; see ARCHITECTURE.md."
+    again = "Correct it, or take the file of the last release and make your change again."
     try:
         yield
     except OSError as error:
@@ -277,65 +269,18 @@ def _understood(path: str) -> Iterator[None]:
         raise UnreadableDataset(f"{place}: is not JSON: {error.msg}", fix) from error
     except KeyError as error:
         raise UnreadableDataset(f"{path}: property {error} is missing", again) from error
-    except (ValueError, TypeError, AttributeError, ArithmeticError) as error:
+    except (ValueError, TypeError, AttributeError, re.error) as error:
         raise UnreadableDataset(f"{path}: {error}", again) from error
 
 
-def _version(text: str) -> str:
-    """A CalVer version. Raises `ValueError`."""
-    if re.fullmatch(r"\d{4}\.(0?[1-9]|1[0-2])\.\d+", text) is None:
-        raise ValueError(f"version {text!r} is not YYYY.MM.N")
-    return text
-
-
-def _resource(root: Path, item: Mapping[str, str]) -> Resource:
-    return Resource(item["name"], _inside(item["path"]), _table_schema(root, item["schema"]))
-
-
-def _with_item_words(root: Path, resource: Resource, all_: Sequence[Resource]) -> Resource:
-    """The resource with the keys of other tables as the items of its lists.
-
-    Any item is allowed while the other table is missing or empty: its own rules report that.
-    """
-    paths = {other.name: root / other.path for other in all_}
-    fields = tuple(
-        replace(field, item_pattern=_any_key(paths[field.item_reference]))
-        if field.item_reference
-        else field
-        for field in resource.schema.fields
-    )
-    return replace(resource, schema=replace(resource.schema, fields=fields))
-
-
-def _any_key(path: Path) -> str:
-    """The regular expression of the keys in a table; empty where it has none."""
-    try:
-        text = read_file(path, LARGEST_DOCUMENT_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return ""
-    first = (line.partition(",")[0] for line in text.splitlines()[1:])
-    words = "|".join(key for key in first if re.fullmatch("[a-z0-9-]+", key))
-    return f"(?:{words})" if words else ""
-
-
-def _inside(path: str) -> str:
-    """A relative path that stays in the dataset. Raises `ValueError`."""
-    pure = PurePosixPath(path)
-    if pure.is_absolute() or ".." in pure.parts:
-        raise ValueError(f"path {path!r} does not stay inside the dataset")
-    return path
-
-
-def _table_schema(root: Path, path: str) -> TableSchema:
-    with _understood(_inside(path)):
+def _table_schema(root: Path, path: str, tables: Mapping[str, Path]) -> TableSchema:
+    with _understood(path):
         raw = _read_json(root, path)
-        if not raw["primaryKey"]:
-            raise ValueError("primaryKey names no field")
         return TableSchema(
             path=path,
             title=raw["title"],
             description=raw["description"],
-            fields=tuple(map(_field, raw["fields"])),
+            fields=tuple(_field(field, tables) for field in raw["fields"]),
             primary_key=tuple(raw["primaryKey"]),
             foreign_keys=tuple(map(_foreign_key, raw.get("foreignKeys", ()))),
             order_by=tuple(raw["orderBy"]),
@@ -343,44 +288,28 @@ def _table_schema(root: Path, path: str) -> TableSchema:
         )
 
 
-def _field(raw: Mapping[str, Any]) -> Field:
-    """One column. Raises `ValueError` for what no rule would check."""
-    values = {"constraints": {}, **raw}
-    for kind, found, known in (
-        ("property", set(raw), _FIELD_PROPERTIES),
-        ("constraint", set(values["constraints"]), set(CONSTRAINTS)),
-        ("type", {raw["type"]}, set(TYPES)),
-        ("format", {raw.get("format", "default")}, _FORMATS),
-    ):
-        if unknown := found - known:
-            what = f"field {raw['name']!r} has the {kind} {min(unknown)!r}, which nothing checks"
-            raise ValueError(f"{what}; known are {', '.join(sorted(known))}")
-    named = {_OWN_NAMES.get(key, key): values[key] for key in values.keys() - _NOT_OF_FIELDS}
-    field = Field(**named)
-    _check_constraints(field)
+def _field(raw: Mapping[str, Any], tables: Mapping[str, Path]) -> Field:
+    """One column. Raises `ValueError` or `TypeError` for what nothing would check."""
+    known = {name: raw[name] for name in raw if name not in _FOR_OTHERS}
+    item_pattern = known.pop("itemPattern", "")
+    if "itemReference" in raw:
+        item_pattern = _any_key(tables[raw["itemReference"]])
+    field = Field(**known, item_pattern=item_pattern)
+    if unknown := {field.type} - TYPES.keys() | field.constraints.keys() - CONSTRAINTS:
+        raise ValueError(f"field {field.name!r} has {min(unknown)!r}, which nothing checks")
+    re.compile(field.pattern or "")
     return field
 
 
-def _check_constraints(field: Field) -> None:
-    """Raise `ValueError` where a constraint or pattern of a column cannot be used."""
-    for word, limit in field.constraints.items():
-        of_days = field.type == "date" and word in _BOUNDS
-        if not isinstance(limit, str if of_days else CONSTRAINTS[word]):
-            what = f"field {field.name!r} is {field.type}, its constraint {word!r}"
-            raise ValueError(f"{what} cannot be {json.dumps(limit)}")
-        try:
-            field.read(str(limit) or "nothing" if of_days else "")
-        except ValueError as error:
-            raise ValueError(f"{word} of field {field.name!r}: {error}") from error
-    pattern = field.constraints.get("pattern") or field.item_pattern
-    if re.search(r"\(\?<?[=!]|\\[1-9]", pattern):
-        what = f"pattern of field {field.name!r} is none that every engine knows"
-        raise ValueError(f"{what}: write it without look-around and without references to groups")
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        what = f"pattern of field {field.name!r} is not a regular expression"
-        raise ValueError(f"{what}: {error}") from error
+def _any_key(path: Path) -> str:
+    """The regular expression of the keys in a table.
+
+    Any item is allowed while the table is missing or empty: its own rules report that.
+    """
+    text = path.read_text("utf-8", "replace") if path.is_file() else ""
+    first = (line.partition(",")[0] for line in text.split("\n")[1:])
+    words = "|".join(key for key in first if re.fullmatch("[a-z0-9-]+", key))
+    return f"(?:{words})" if words else ""
 
 
 def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
@@ -390,26 +319,25 @@ def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
 
 def _check_references(schemas: Mapping[str, TableSchema]) -> None:
     """Raise `UnreadableDataset` where a key or an order leads to no field."""
-    keys = [(schema, key) for schema in schemas.values() for key in schema.foreign_keys]
-    paths = [(schema, f"{key.field}.{key.reference}") for schema, key in keys]
-    for schema in schemas.values():
-        paths += [(schema, path) for path in (*schema.primary_key, *schema.order_by)]
+    every = [*schemas.values()]
+    paths = [(it, f"{key.field}.{key.reference}") for it in every for key in it.foreign_keys]
+    paths += [(it, path) for it in every for path in (*it.primary_key, *it.order_by)]
     for schema, path in paths:
-        _follow(schemas, schema, path)
-
-
-def _follow(schemas: Mapping[str, TableSchema], schema: TableSchema, path: str) -> None:
-    """Raise `UnreadableDataset` where a dotted path leads to no field."""
-    here: TableSchema | None = schema
-    for name in path.split("."):
-        if here is None or name not in here.names:
+        if not _leads_to_field(schemas, schema, path):
             raise UnreadableDataset(f"{schema.path}: {path!r} leads to no field")
-        key = here.foreign_key(name)
-        here = schemas.get(key.resource) if key else None
+
+
+def _leads_to_field(schemas: Mapping[str, TableSchema], schema: TableSchema, path: str) -> bool:
+    name, _, rest = path.partition(".")
+    if not rest:
+        return name in schema.names
+    key = schema.foreign_key(name)
+    target = schemas.get(key.resource) if key else None
+    return target is not None and _leads_to_field(schemas, target, rest)
 
 
 def _read_json(root: Path, path: str) -> Any:
-    return json.loads(read_file(root / path, LARGEST_DOCUMENT_BYTES).decode("utf-8"))
+    return json.loads(read_file(root / path, LARGEST_TABLE_BYTES))
 
 
 def text_of(record: Record, name: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
@@ -39,12 +40,17 @@ def nearest(word: str, known: Iterable[str]) -> Nearest:
     """The `known` that begin with `word` and have one part more (`a100-40g` for `a100`), else up to
     three that look like it; upper and lower case regardless. None is its opposite with `un`.
     """
-    known = tuple(known)
-    by_lower = _by_lower(known)
-    wanted = word[:MOST_COMPARED].lower()
+    return _nearest(word[:MOST_COMPARED].lower(), tuple(known))
+
+
+@lru_cache(maxsize=4096)
+def _nearest(wanted: str, known: tuple[str, ...]) -> Nearest:
+    """Cached, because a word that is wrong in one row is often wrong in many."""
+    by_lower = {candidate.lower(): candidate for candidate in known}
     longer = [one for one in by_lower if one.rpartition("-")[0] == wanted]
-    close = [one for one in _close(wanted, tuple(by_lower)) if one != f"un{wanted}"]
-    best = [wanted] if wanted in by_lower else longer or close
+    close = difflib.get_close_matches(wanted, by_lower, n=3, cutoff=0.6)
+    other = [one for one in close if one != f"un{wanted}"]
+    best = [wanted] if wanted in by_lower else longer or other
     return Nearest(tuple(by_lower[candidate] for candidate in best), known)
 
 
@@ -59,30 +65,20 @@ def misspelt(word: str, known: Collection[str]) -> bool:
     )
 
 
-@lru_cache(maxsize=64)
-def _by_lower(known: tuple[str, ...]) -> Mapping[str, str]:
-    return {candidate.lower(): candidate for candidate in known}
-
-
-@lru_cache(maxsize=4096)
-def _close(wanted: str, known: tuple[str, ...]) -> list[str]:
-    """Cached, because a word that is wrong in one row is often wrong in many."""
-    return difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
-
-
 def is_slip(first: str, second: str) -> bool:
     """Whether one character is missing, added, changed, or two are swapped; digits are no slip."""
-    start = 0
-    while start < min(len(first), len(second)) and first[start] == second[start]:
-        start += 1
-    end = 0
-    limit = min(len(first), len(second)) - start
-    while end < limit and first[-1 - end] == second[-1 - end]:
-        end += 1
+    start = _alike(first, second)
+    end = _alike(first[start:][::-1], second[start:][::-1])
     one, other = first[start : len(first) - end], second[start : len(second) - end]
     if not start or any(character.isdigit() for character in one + other):
         return False
     return max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1])
+
+
+def _alike(first: str, second: str) -> int:
+    """With how many characters both begin."""
+    pairs = zip(first, second, strict=False)
+    return len([*takewhile(lambda pair: pair[0] == pair[1], pairs)])
 
 
 def shown(value: str, most: int = 60) -> str:
@@ -96,34 +92,25 @@ def quoted(words: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def printable(text: str, escape: Callable[[str], str] = _escaped) -> str:
-    """The text with every character that a terminal would not show, or would obey, as an escape.
+def printable(text: str) -> str:
+    """The text with every character that a terminal would not show, or would obey, as JSON has it.
 
     GitHub's runner obeys what follows `##[` anywhere in a line of a log.
     """
     if not text.isprintable():
-        text = "".join(one if one.isprintable() else escape(one) for one in text)
+        text = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
     return text.replace("##[", "#\\u0023[")
 
 
 def unobeyed(line: str) -> str:
     """A line of text that begins with no command to GitHub's runner (`::error::`)."""
-    return re.sub(r"^\s*:(?=:)", lambda match: match[0][:-1] + _escaped(":"), line)
+    return re.sub(r"^(\s*):(?=:)", r"\1\\u003a", line)
 
 
 def json_text(value: object, indent: int) -> str:
     """JSON in lines of printable characters, so that a terminal or a runner's log shows it all."""
     lines = json.dumps(value, indent=indent, ensure_ascii=False, default=str).split("\n")
-    return "".join(f"{printable(line, _json_escaped)}\n" for line in lines)
-
-
-def _json_escaped(character: str) -> str:
-    return json.dumps(character)[1:-1]
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def is_web_address(text: str) -> bool:

@@ -19,7 +19,7 @@ from rl_resources.errors import Finding, UnusableInput
 from rl_resources.rule import Rule
 from rl_resources.schema import bulk
 from rl_resources.snapshot import Snapshot, Table
-from rl_resources.tabular import Defect, Row, Text, record, wrong_end
+from rl_resources.tabular import Defect, Row, Text, records, wrong_end
 
 SMALL_BYTES = 1 << 22
 """A file up to this size is read as a table of the dataset."""
@@ -114,8 +114,7 @@ class RecordsFile:
         width = len(self.resource.schema.names)
         with self.path.open("rb") as file:
             texts = {at: line.decode() for at, line in enumerate(file, 1) if at in wanted}
-        lines = ((at, text.rstrip("\r\n")) for at, text in texts.items())
-        return [record([text], 0, width)[0]._replace(line=at) for at, text in lines]
+        return [*records(((at, text.rstrip("\n")) for at, text in texts.items()), width)]
 
     def _of_items(
         self, header: Row, items: Sequence[Row | Defect], rules: Sequence[Rule]

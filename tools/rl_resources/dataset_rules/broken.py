@@ -57,7 +57,7 @@ class BrokenCell(NamedTuple):
 def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Rewrite]:
     """The files with other text in some cells: table, row, column, text.
 
-    The rows are written in canonical form; those of more than one line are left alone.
+    The rows are written in canonical form.
     """
     changed: dict[Table, dict[int, dict[str, str]]] = {}
     for table, row, name, text in cells:
@@ -66,8 +66,7 @@ def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Rewrite
         lines = {}
         for row, new in rows.items():
             old = dict(zip(table.schema.names, table.rows[row].cells, strict=True))
-            if "\n" not in "".join(old.values()):
-                lines[table.rows[row].line] = line_of((old | new).values())
+            lines[table.rows[row].line] = line_of((old | new).values())
         yield from table.with_lines(lines)
 
 

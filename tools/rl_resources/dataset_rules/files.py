@@ -14,7 +14,7 @@ from rl_resources.dataset_rules import meant
 from rl_resources.dataset_rules.scripts import scripts
 from rl_resources.rule import Lines, Mistake, Rewrite, rule
 from rl_resources.snapshot import ScriptFile, Snapshot, Table
-from rl_resources.tabular import Row, conflicts, line_of, quote
+from rl_resources.tabular import Row, conflicts, line_of
 from rl_resources.text import shown
 
 
@@ -145,7 +145,7 @@ def _has_known_header(table: Table) -> bool:
 
 def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
     """The first name that is not the one of its place."""
-    header, wanted = table.text.header or Row(1, ()), table.schema.names
+    header, wanted = table.text.header or Row(1, (), ""), table.schema.names
     pairs = enumerate(zip_longest(header.cells, wanted, fillvalue="nothing"))
     index, (name, right) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
     message = f"the column is `{shown(name)}` where `{right}` is wanted"
@@ -176,9 +176,10 @@ def _under_header(snapshot: Snapshot, table: Table, header: Row) -> Lines:
 
 @rule()
 def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
-    """Quotes enclose a whole cell and are closed.
+    """Quotes enclose a whole cell and are closed on its line.
 
-    An unclosed quote swallows the rows after it, and most readers do not say so.
+    An unclosed quote swallows the rows after it, and most readers do not say so. One record on one
+    line keeps line numbers, diffs and merges simple.
 
     Bad: `…,"published as 16,…`
     Good: `…,"published as 16",…`
@@ -201,18 +202,11 @@ def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `<<<<<<< HEAD`, two versions of a row, `>>>>>>> branch`
     Good: the one version that is right
     """
-    for file in _texts(snapshot):
-        for first, last in _conflicts(file):
-            message = f"lines {first} to {last} are a merge conflict, or what is left of one"
-            fix = "Keep the lines that are right and delete those that git put around them."
-            yield Mistake(file.path, first, 1, message, fix)
-
-
-def _conflicts(file: Table | ScriptFile) -> list[tuple[int, int]]:
-    if isinstance(file, ScriptFile):
-        return conflicts(file.source)
-    found = [defect for defect in file.text.defects if defect.kind == "merge-conflict"]
-    return [(defect.line, defect.line + defect.lines - 1) for defect in found]
+    places = ((file.path, *span) for file in _texts(snapshot) for span in conflicts(file.source))
+    for path, first, last in places:
+        message = f"lines {first} to {last} are a merge conflict, or what is left of one"
+        fix = "Keep the lines that are right and delete those that git put around them."
+        yield Mistake(path, first, 1, message, fix)
 
 
 @rule()
@@ -252,22 +246,3 @@ def fix_row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
 
 def _is_empty(row: Row) -> bool:
     return not "".join(row.cells).strip()
-
-
-@rule()
-def line_break(snapshot: Snapshot) -> Iterator[Mistake]:
-    """No cell contains a line break.
-
-    One record on one line keeps line numbers, diffs and merges simple.
-
-    Bad: `"first line⏎second line"`
-    Good: `first line; second line`
-    """
-    for table in _decoded(snapshot):
-        for row in table.text.rows:
-            for index, cell in enumerate(row.cells):
-                if "\n" in cell:
-                    message = f"the cell contains a line break: {shown(cell)}"
-                    text = shown(quote(" ".join(cell.split())), 600)
-                    fix = f"Write it on one line: {text}"
-                    yield Mistake(table.path, *row.place(index), message, fix)

@@ -1,8 +1,7 @@
 """CSV files of records of any size, validated a block at a time.
 
 Only the records that need a look are handed on, each with its physical line: those that break the
-schema, and whatever is no record on one line. A cell with line breaks that goes on in the
-next block is read as an unclosed quote.
+schema, and whatever is no record.
 """
 
 from __future__ import annotations
@@ -19,10 +18,9 @@ from rl_resources import tabular
 from rl_resources.package import TableSchema
 from rl_resources.schema.pandera_schema import Vocabulary
 from rl_resources.schema.validation import Validator
-from rl_resources.tabular import CONFLICT, Defect, Row
+from rl_resources.tabular import Defect, Row
 
 BLOCK_BYTES = 1 << 25
-LONGEST_LINE_BYTES = 1 << 24
 WORKERS = 3
 
 _CELL = r'(?:[^",\r]*|"(?:[^"\r]|"")*")'
@@ -30,24 +28,21 @@ LINE = "line"
 
 
 class Block(NamedTuple):
-    """Some records of a file: `line` is its first one, `lines` how many it has.
+    """Some lines of a file, counted from the first of them.
 
-    `items` are the records with broken cells and what is no record, by line.
-    `keys` has the line of every record and a hash of each of its keys, null where a key is empty.
+    `items` are the records with broken cells, and what is no record, by line. `keys` has the line
+    of every record and a hash of each of its keys, null where a key is empty.
     """
 
-    line: int
     lines: int
     records: int
     items: Sequence[Row | Defect]
     keys: pl.DataFrame
 
     def at(self, line: int) -> Block:
-        """The same on other lines, of which `line` is the first."""
-        down = line - self.line
-        items = [item._replace(line=item.line + down) for item in self.items]
-        keys = self.keys.with_columns(pl.col(LINE) + down)
-        return self._replace(line=line, items=items, keys=keys)
+        """The same counted from the first line of the file, of which the first here is `line`."""
+        items = [item._replace(line=item.line + line) for item in self.items]
+        return self._replace(items=items, keys=self.keys.with_columns(pl.col(LINE) + line))
 
 
 def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[Block]:
@@ -63,10 +58,10 @@ def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[
 
 
 def _results(path: Path, validator: Validator) -> Iterator[Block]:
-    """The blocks of a file in their order, each with 0 as its first line."""
+    """The blocks of a file in their order."""
     with ThreadPoolExecutor(WORKERS) as pool:
         waiting: deque[Future[Block]] = deque()
-        for data in _lines(path):
+        for data in _parts(path):
             waiting.append(pool.submit(_validated, validator, data))
             if len(waiting) > WORKERS:
                 yield waiting.popleft().result()
@@ -74,13 +69,13 @@ def _results(path: Path, validator: Validator) -> Iterator[Block]:
             yield waiting.popleft().result()
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _parts(path: Path) -> Iterator[bytes]:
     """Whole lines after the header, each time about `BLOCK_BYTES`."""
     with path.open("rb") as file:
         start = len(file.readline())
         while True:
             file.seek(start + BLOCK_BYTES)
-            length = BLOCK_BYTES + len(file.readline(LONGEST_LINE_BYTES))
+            length = BLOCK_BYTES + len(file.readline())
             file.seek(start)
             if not (data := file.read(length)):
                 return
@@ -92,35 +87,22 @@ def _validated(validator: Validator, data: bytes) -> Block:
     lines = _texts(data)
     width = len(validator.schema.names)
     is_record = _are_records(lines, width)
-    odd = {} if is_record.all() else _odd(lines.to_list(), is_record, width)
     places = is_record.arg_true()
-    frame = _split(validator.schema, "\n".join(lines.gather(places)).encode() if odd else data)
-    broken = places.gather(validator.failures(frame)["row"]).unique()
-    whole = {at: tabular.record([lines[at]], 0, width)[0] for at in broken}
-    items = [item._replace(line=at) for at, item in sorted((odd | whole).items())]
-    keys = _keys(validator.schema, frame, places)
-    return Block(0, lines.len() - (not data.endswith(b"\n")), frame.height, items, keys)
+    whole = "\n".join(lines.gather(places)).encode() if len(places) < len(lines) else data
+    frame = _split(validator.schema, whole)
+    broken = places.gather([failure.row for failure in validator.failures(frame)])
+    wanted = (~is_record).scatter(broken, True).arg_true()
+    items = [*tabular.records(zip(wanted, lines.gather(wanted), strict=True), width)]
+    return Block(len(lines), frame.height, items, _keys(validator.schema, frame, places))
 
 
 def _are_records(lines: pl.Series, width: int) -> pl.Series:
-    """Whether each line is a record by itself: by its commas, where nothing in it is special."""
+    """Whether each line is a record: by its commas, where nothing in it is special."""
     by_commas = lines.str.count_matches(",", literal=True) == width - 1
     places = lines.str.contains_any(['"', "\r"]).arg_true()
     record = rf"^{_CELL}(?:,{_CELL}){{{width - 1}}}$"
     found = by_commas.scatter(places, lines.gather(places).str.contains(record))
-    return found & ~lines.str.contains(f"^(?:{CONFLICT}|\ufeff)")
-
-
-def _odd(lines: list[str], is_record: pl.Series, width: int) -> dict[int, Row | Defect]:
-    """What is no record on one line, by the index of its line; its lines are no records."""
-    found = {}
-    after = 0
-    for at in (~is_record).arg_true():
-        if at >= after:
-            found[at], taken = tabular.record(lines, at, width)
-            after = at + taken
-            is_record.scatter(range(at, after), False)
-    return found
+    return found & ~lines.str.starts_with("\ufeff")
 
 
 def _texts(data: bytes) -> pl.Series:

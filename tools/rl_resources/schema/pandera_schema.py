@@ -9,7 +9,7 @@ Each check is named after its constraint. `rl-resources check` validates with po
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from datetime import date, datetime, time
+from datetime import date, datetime
 from importlib import import_module
 from typing import Any, Literal
 
@@ -61,7 +61,7 @@ def pandera_columns(
     return [
         api.Column(
             types.get(field.type, str),
-            [*_checks(api.Check, field, vocabulary.get(field.name), engine)],
+            [*_checks(api.Check, field, vocabulary.get(field.name))],
             nullable=not field.required,
             name=field.name,
         )
@@ -69,16 +69,15 @@ def pandera_columns(
     ]
 
 
-def _checks(
-    check: Any, field: Field, words: Collection[str] | None, engine: Engine
-) -> Iterator[Any]:
+def _checks(check: Any, field: Field, words: Collection[str] | None) -> Iterator[Any]:
     if field.pattern:
         error = VOCABULARY if field.item_words else "pattern"
         yield check.str_matches(whole(field.pattern), error=error)
     for name, value in field.constraints.items():
         if name in _CHECKS:
             method, argument = _CHECKS[name]
-            yield getattr(check, method)(**{argument: _limit(field, value, engine)}, error=name)
+            limit = datetime.fromisoformat(value) if field.type == "date" else value
+            yield getattr(check, method)(**{argument: limit}, error=name)
     if words is not None:
         yield check.isin(list(words), error=VOCABULARY)
 
@@ -86,13 +85,3 @@ def _checks(
 def whole(pattern: str) -> str:
     """The regular expression that matches all of a text."""
     return f"^(?:{pattern})$"
-
-
-def _limit(field: Field, value: Any, engine: Engine) -> Any:
-    """A constraint's value as the engine compares it; pandas compares moments with days."""
-    if isinstance(value, list):
-        return [_limit(field, item, engine) for item in value]
-    if field.type != "date":
-        return value
-    day = date.fromisoformat(value)
-    return datetime.combine(day, time()) if engine == "pandas" else day

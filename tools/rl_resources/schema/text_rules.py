@@ -94,12 +94,7 @@ SUSPECT = rf"[^ -~]|@.*(?i:\.|dot)|{_AT}|^[ =+@-]| $|; *[\"']*[=+@-]|<[a-zA-Z/!?
 
 
 def text_mistake(field: Field, cell: str) -> str | None:
-    """The first mistake in a cell's text, one of `BEFORE` and `AFTER`; `None` where there is none.
-
-    A cell with a line break is reported as that, and as nothing else.
-    """
-    if "\n" in cell:
-        return None
+    """The first mistake in a cell, one of `BEFORE` and `AFTER`; `None` where there is none."""
     strange = strange_characters(cell)
     if any(is_hidden(character) for character in strange):
         return "hidden"

@@ -7,12 +7,12 @@ stands in its file.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
+from rl_resources.errors import UnreadableDataset
 from rl_resources.package import TEXTS, TYPES, Field, TableSchema
 from rl_resources.schema.pandera_schema import PRECEDENCE, Vocabulary, pandera_columns, whole
 from rl_resources.schema.text_rules import AFTER, BEFORE, SUSPECT, text_mistake
@@ -20,7 +20,6 @@ from rl_resources.schema.text_rules import AFTER, BEFORE, SUSPECT, text_mistake
 ORDER = (*BEFORE, *PRECEDENCE, *AFTER)
 """Of all that is wrong with a cell, the first of these is reported."""
 
-_ORDER = pl.Enum(ORDER)
 _TYPES = {"integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date}
 
 
@@ -37,13 +36,16 @@ def failures(
 ) -> list[Failure]:
     """All cells that break a constraint, each once, by row and then by column.
 
-    `columns` maps every column of the schema to its cells; all have the same length.
+    `columns` maps every column of the schema to its cells; all have the same length. Raises
+    `UnreadableDataset` for a schema that makes no sense.
     """
     frame = pl.DataFrame(
         {name: columns[name] for name in schema.names}, dict.fromkeys(schema.names, pl.String)
     )
-    found = Validator(schema, vocabulary).failures(frame)
-    return [Failure(*values) for values in found.iter_rows()]
+    try:
+        return Validator(schema, vocabulary).failures(frame)
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        raise UnreadableDataset(f"{schema.path}: a constraint cannot be used: {error}") from error
 
 
 class Validator:
@@ -52,39 +54,36 @@ class Validator:
     def __init__(self, schema: TableSchema, vocabulary: Vocabulary) -> None:
         self.schema = schema
         self.pandera = pandera_columns(schema, vocabulary)
-        closed = {field.name for field in schema.fields if field.words} | vocabulary.keys()
-        self.open = {field.name for field in schema.fields if field.type in TEXTS} - closed
-        self.columns = {"row": pl.UInt32(), "field": pl.Enum(schema.names), "constraint": _ORDER}
 
-    def failures(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def failures(self, frame: pl.DataFrame) -> list[Failure]:
         """All broken cells of a frame of text columns, each once, by row and then by column.
 
-        The columns of the answer are those of `Failure`. An empty text is an empty cell, as null
-        is.
+        An empty text is an empty cell, as null is.
         """
         text = frame.with_columns(pl.all().replace("", None))
         fields = [field for field in self.schema.fields if field.type in _TYPES]
         typed = text.with_columns(map(_typed, fields))
-        found = pl.concat([*self._broken(typed), self._frame(_mistyped(fields, text, typed))])
-        mistakes = self._frame(self._text_mistakes(text, found))
-        every = pl.concat([found, mistakes]).sort("row", "field", "constraint")
-        return every.unique(["row", "field"], keep="first", maintain_order=True)
+        found = [*self._broken(typed), *_mistyped(fields, text, typed)]
+        found += [*self._text_mistakes(text, found)]
+        first: dict[tuple[int, str], Failure] = {}
+        for item in sorted(found, key=self._position):
+            first.setdefault((item.row, item.field), item)
+        return list(first.values())
 
-    def _frame(self, found: Iterable[Failure]) -> pl.DataFrame:
-        return pl.DataFrame([*found], schema=self.columns, orient="row")
+    def _position(self, item: Failure) -> tuple[int, int, int]:
+        return item.row, self.schema.names.index(item.field), ORDER.index(item.constraint)
 
-    def _broken(self, typed: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    def _broken(self, typed: pl.DataFrame) -> Iterator[Failure]:
         """The cells that break a constraint for pandera.
 
         All checks run as one query; `Column.validate` would run several for each of them.
         """
         queries = [*self._queries(typed)]
         answers = pl.collect_all([query for *_, query in queries])
-        for (name, constraint, _), holds in zip(queries, answers, strict=True):
-            broken = ~holds.to_series()
-            if broken.any():
-                cells = {"row": broken.arg_true(), "field": name, "constraint": constraint}
-                yield pl.DataFrame(cells, self.columns)
+        for (name, constraint, _), answer in zip(queries, answers, strict=True):
+            holds = answer.to_series()
+            for row in () if holds.all() else (~holds).arg_true():  # `arg_true` is slow
+                yield Failure(row, name, constraint)
 
     def _queries(self, typed: pl.DataFrame) -> Iterator[tuple[str, str, pl.LazyFrame]]:
         """Column, constraint, and a query for whether each of its cells holds it, or null."""
@@ -100,15 +99,15 @@ class Validator:
             if not column.nullable:
                 yield column.name, "required", lazy.select(pl.col(column.name).is_not_null())
 
-    def _text_mistakes(self, text: pl.DataFrame, broken: pl.DataFrame) -> Iterator[Failure]:
-        """What no text may contain; of words that are known only a broken cell can have it."""
+    def _text_mistakes(self, text: pl.DataFrame, broken: Sequence[Failure]) -> Iterator[Failure]:
+        """What no text may contain; in columns of other types only a broken cell can have it."""
         for field in self.schema.fields:
             cells = text[field.name]
-            words = cells.unique() if field.name in self.open else cells.head(0)
-            suspicious = words.filter(words.str.contains(SUSPECT))
-            rows = broken.filter(field=field.name)["row"] if len(broken) else ()
-            if len(suspicious):
-                rows = cells.is_in(suspicious.implode()).arg_true()
+            rows: Iterable[int] = (item.row for item in broken if item.field == field.name)
+            if field.type in TEXTS:
+                words = cells.unique()
+                suspicious = words.filter(words.str.contains(SUSPECT))
+                rows = cells.is_in(suspicious.implode()).arg_true() if len(suspicious) else ()
             for row in rows:
                 if mistake := text_mistake(field, cells[row] or ""):
                     yield Failure(row, field.name, mistake)
@@ -127,20 +126,11 @@ def _typed(field: Field) -> pl.Expr:
 def _mistyped(
     fields: Sequence[Field], text: pl.DataFrame, typed: pl.DataFrame
 ) -> Iterator[Failure]:
-    """The cells that are not written as their type, or are integers beyond those of machines."""
+    """The cells that are not written as their type."""
     for field in fields:
         cells = text[field.name]
         wrong = typed[field.name].is_null()
         if field.type in {"number", "date"}:  # polars reads `NaN`, `2026-1-5` and others, too
             wrong |= ~cells.str.contains(whole(TYPES[field.type].pattern))
-        if field.type == "date":  # and the year 0
-            wrong |= typed[field.name].dt.year() < 1
-        wrong &= cells.is_not_null()
-        for row in wrong.arg_true() if wrong.any() else ():  # `arg_true` is slow
-            yield Failure(row, field.name, _type_failure(field, cells[row]))
-
-
-def _type_failure(field: Field, cell: str) -> str:
-    if field.type == "integer" and re.fullmatch(TYPES[field.type].pattern, cell):
-        return "minimum" if cell.startswith("-") else "maximum"
-    return "type"
+        for row in (wrong & cells.is_not_null()).arg_true():
+            yield Failure(row, field.name, "type")

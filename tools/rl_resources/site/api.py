@@ -147,10 +147,9 @@ def _by_id(dataset: Dataset) -> Iterator[Document]:
         trials = list(dataset.by_script["trials"].get(row["script"], ()))
         value: dict[str, Any] = {"record": row, "trials": trials, "moved": None}
         yield _of_id(dataset, str(row["id"]), value, quote(f"{_ROOT}{SCRIPTS}/{row['script']}"))
-    for move in moves(dataset, "tuning"):
-        moved = {"moved_to": list(move.moved_to), "version": move.version, "reason": move.reason}
-        value = {"record": None, "trials": [], "moved": moved}
-        yield _of_id(dataset, move.id, value, None)
+    for id_, move in moves(dataset, "tuning").items():
+        moved = {name: move[name] for name in ("moved_to", "version", "reason")}
+        yield _of_id(dataset, id_, {"record": None, "trials": [], "moved": moved}, None)
 
 
 def _of_id(dataset: Dataset, id_: str, value: Mapping[str, Any], script: str | None) -> Document:

@@ -89,8 +89,8 @@ def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dic
             codes=recipes.of_record(row.id, site.at),
             permalink=script_url.replace("{path}", quote(path)),
         )
-    for move in moves(dataset, "tuning"):
-        path = f"records/{move.id}.md"
+    for id_, move in moves(dataset, "tuning").items():
+        path = f"records/{id_}.md"
         made[path] = site.page(path, "moved.md", move=move)
     return made
 
