@@ -77,8 +77,7 @@ def _undefined(target: ScriptText, reference: Reference) -> str:
         return ""
     stops = reference.reach == "always" and target.sets("nounset", reference.place)
     stops &= re.fullmatch(r"\$\{\w+\[[@*]\]\}", reference.raw) is None  # an empty list
-    assigned = (item for item in target.script.assignments if item.name == name)
-    own = [item.place for item in assigned if not (stops and item.reach == "never")]
+    own = [item.place for item in target.script.assignments if item.name == name]
     if own:
         below = min(own) > reference.place and not name.isupper()
         return f"Move line {min(own).line} above the line that reads it." if below else ""

@@ -111,8 +111,8 @@ def lost(place: Place, source: str, name: str = "") -> Value:
     return Value((Part(None, place, place, source, name),))
 
 
-Reach = Literal["always", "maybe", "never"]
-"""Whether a part of a script runs; never is what it does not do as it is shipped."""
+Reach = Literal["always", "maybe"]
+"""Whether a part of a script runs: what depends on a condition may."""
 
 
 class Word(NamedTuple):
