@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from hydra import compose, initialize_config_dir
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -41,7 +40,6 @@ from rl_resources.script.framework.shipped import (
     read_shipped,
     write_history,
 )
-from rl_resources.script.framework.syntax import Override, plain_override
 from rl_resources.script.script_text import ScriptText
 
 ROOT = Path(__file__).parents[1]
@@ -212,14 +210,6 @@ ANY_KEY = st.sampled_from(KEYS).flatmap(
 ANY_VALUE = st.sampled_from(["1", "true", "null", "[1]", "{a:1}", "{}", "x", None]) | st.text(
     alphabet="${}[]:.,'\"oc.sel a\\", max_size=9
 )
-
-
-@pytest.mark.parametrize("text", CASES["plain_overrides"]["texts"])
-def test_a_plain_override_is_read_as_hydra_reads_it(text):
-    theirs = OverridesParser.create().parse_override(text)
-    prefix = {"ADD": "+", "FORCE_ADD": "++"}.get(theirs.type.name, "")
-    expected = Override(prefix, theirs.key_or_group, theirs.value())
-    assert repr(plain_override(text)) == repr(expected)
 
 
 @pytest.mark.nightly
