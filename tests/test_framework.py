@@ -220,10 +220,12 @@ def test_acceptance_is_what_hydra_says_to_all_overrides_at_once(small, overrides
     for key in composed.values:
         with suppress(KeyError):
             composed.value(key)
-    if composed.problem or any(item.kind in ("type", "reference") for item in composed.rejected):
+    if composed.problem or any(item.kind == "type" for item in composed.rejected):
         return
     words = [key if value is None else f"{key}={value}" for key, value in overrides]
     if any(value is None and not key.startswith("~") for key, value in overrides):
+        return
+    if any(value and "{" in value for _, value in overrides):  # its keys are not compared
         return
     with initialize_config_dir(str(small[0].folder / CONFIG), version_base=None):
         try:

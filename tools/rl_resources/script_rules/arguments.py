@@ -152,7 +152,7 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
             yield target.mistake(item.place, message, fix)
 
 
-_UNKNOWN = ("unknown-key", "existing-key", "group", "reference", "no-module")
+_UNKNOWN = ("unknown-key", "existing-key", "group", "no-module")
 
 
 def _other_choice(target: ScriptText, rejection: Rejection) -> str:
@@ -168,7 +168,7 @@ def _key_fix(rejection: Rejection, composition: Composition) -> str:
     key = rejection.key
     if rejection.kind == "existing-key":
         return f"Write `{key}` without `+`."
-    if rejection.kind in ("group", "reference", "no-module"):
+    if rejection.kind in ("group", "no-module"):
         return f"Write one that {composition.framework} {composition.version} has."
     known = [*composition.values, *composition.sections]
     close = get_close_matches(key, known, 1, 0.85)

@@ -30,7 +30,6 @@ Kind = Literal[
     "unknown-key",
     "existing-key",
     "type",
-    "reference",
     "no-module",
     "no-configuration",
 ]
