@@ -136,7 +136,10 @@ class Run(Settings):
         engine = self.setting("model_engine")
         if strategy.text and not strategy.place and engine.place:
             return engine._replace(value=strategy.value)
-        if not strategy.known and "megatron" in f"{engine.text} {self.launch.config_name}":
+        if (
+            not strategy.known
+            and "megatron" in f"{engine.text} {self.launch.text_of('config-name')}"
+        ):
             return Setting(strategy.key, "megatron", engine.place, engine.origin)
         return strategy
 

@@ -113,7 +113,7 @@ def value_of(override: Override) -> str:
 def settings_of(launch: Launch) -> tuple[object, ...]:
     """All that a launch asks for, to be compared with another."""
     overrides = ((item.prefix, item.key, item.value) for item in launch.overrides)
-    return (launch.module, launch.config_name, *overrides)
+    return (launch.module, launch.text_of("config-name"), *overrides)
 
 
 @lru_cache(maxsize=1024)

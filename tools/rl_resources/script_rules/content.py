@@ -53,10 +53,6 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     Good: `#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
     script = target.script
-    for launch in target.launches:
-        if word := launch.without_m:
-            message = f"`{launch.module}` is a module, which Python does not start without `-m`"
-            yield target.mistake(word.place, message, f"Write `-m {launch.module}`.")
     if target.launches or target.lost or script.problems or not script.complete:
         return
     if _STARTED_INSIDE.search(without_comments(target)):

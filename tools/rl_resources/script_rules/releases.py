@@ -237,9 +237,9 @@ def _deprecated(launch: Launch) -> Iterator[_Use]:
         found.append((item.key, str(item.value), item.origin, f"{item.key}={item.value}"))
         if item.value != "null" and item.prefix != "~":
             found.append((item.key, "", item.place, item.key))
-    for flag in launch.flags:
+    for option, flag in launch.flags.items():
         name = flag.text or ""
-        found.append((f"--{flag.name}", name.removesuffix(".yaml"), flag.place, name))
+        found.append((f"--{option}", name.removesuffix(".yaml"), flag.place, name))
     for key, value, place, word in found:
         if known := DEPRECATED.get((key, value)):
             yield _Use(place, word, f"{{}} {known[0]}", known[1])

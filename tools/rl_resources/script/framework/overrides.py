@@ -59,15 +59,16 @@ def compose_launch(source: Source, launch: Launch) -> Composition:
     if problem := _hidden(launch):
         return Composition(source.framework, source.version, problem=problem)
     overrides = [(f"{item.prefix}{item.key}", item.value) for item in launch.overrides]
-    return compose_module(source, launch.module, launch.config_name, launch.config_path, overrides)
+    given = launch.text_of("config-name"), launch.text_of("config-path")
+    return compose_module(source, launch.module, *given, overrides)
 
 
 def _hidden(launch: Launch) -> str:
     """Why it is not known from what configuration the launch starts; empty where it is."""
-    if launch.multirun:
+    if "multirun" in launch.flags:
         return "it runs once for each of several values"
-    given = [flag for flag in launch.flags if flag.name.startswith("config-")]
-    outside = any(flag.name == "config-dir" or flag.text is None for flag in given)
+    given = [name for name in launch.flags if name.startswith("config-")]
+    outside = any(name == "config-dir" or launch.text_of(name) is None for name in given)
     if outside or any(item.key == "hydra.searchpath" for item in launch.overrides):
         return "its configuration is not known, or lies outside the framework's package"
     return ""
