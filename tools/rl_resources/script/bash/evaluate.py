@@ -80,8 +80,6 @@ class Evaluator(Expander):
 
     def _statement(self, node: Node, state: State) -> None:
         self.steps -= 1
-        if node.get("Background"):
-            state = state.copy()
         for redirect in node.get("Redirs", ()):
             self.value(redirect["Word"], state)
         command = node.get("Cmd") or {"Type": "CallExpr", "Pos": node["Pos"], "End": node["Pos"]}
@@ -195,18 +193,16 @@ class Evaluator(Expander):
         items, command = node.get("Args", ()), node["Variant"]["Value"]
         words = [self._as_written(item) for item in (node["Variant"], *items)]
         self._note_command(node, statement, words)
-        flags = {*"".join(word.raw for word in words if word.raw.startswith("-"))} - {"-"}
+        exported = command == "export" or any(word.raw == "-x" for word in words)
         for item in items:
             name = item["Name"]["Value"] if item.get("Name") else ""
             if not name and re.search(r"[$`]", self.raw(item)):  # `export $(cat .env)`
                 for known in state.variables:
                     state.lose(known, self.place(item))
             elif name and not item.get("Naked"):
-                self._assign(item, state, exported=command == "export" or "x" in flags)
+                self._assign(item, state, exported=exported)
             elif name and command in ("local", "declare"):
                 state.variables.setdefault(name, None)
-            if name and flags - {*"aAgrx"}:
-                state.lose(name, self.place(item))
 
     def _as_written(self, node: Node) -> Word:
         raw, place = self.raw(node), self.place(node)
