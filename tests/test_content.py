@@ -90,15 +90,6 @@ def test_without_shellcheck_nothing_is_reported_and_nothing_fails(monkeypatch):
     assert found("shellcheck-error", "name = without\n") == []
 
 
-def test_one_help_repairs_a_command_that_ends_above_an_empty_line():
-    script = f'{MAIN} \\\n  trainer.nnodes=1\n\n  "$@"\n'
-    (finding,) = RULES["broken-continuation"].findings(ScriptText(PATH, script))
-    assert finding.help == (
-        "Delete the line, or move the comment above the command. "
-        "Write above it: trainer.nnodes=1 \\"
-    )
-
-
 def test_a_wall_of_hashes_is_read_at_once():
     script = f'{MAIN} trainer.nnodes=1\n\n{"#" * 5000}\nrun() {{\n  "$@"\n}}\n'
     assert found("broken-continuation", script) == []

@@ -7,16 +7,14 @@ word is.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
-from itertools import accumulate
 
 from rl_resources.rule import Mistake, rule
-from rl_resources.script.bash.script import Part, Place, Value
+from rl_resources.script.bash.script import Value
 from rl_resources.script.launch import Override
 from rl_resources.script.script_text import ScriptText, trains, value_of
-from rl_resources.script_rules.variables import lacks_dollar, split_of
+from rl_resources.script_rules.variables import lacks_dollar, places, split_of
 from rl_resources.text import shown
 
 _DATA_KEYS = ("data.train_files", "data.val_files")
@@ -158,22 +156,6 @@ def values(target: ScriptText) -> Iterator[Value]:
         if command.name not in _NO_USES:
             for word in command.words:
                 yield word.value
-
-
-def places(
-    target: ScriptText, pattern: re.Pattern[str], values: Iterable[Value]
-) -> Iterator[tuple[str, Part, Place]]:
-    """Where a pattern matches in values: the text, and the part and place where it begins.
-
-    What is not known is NUL.
-    """
-    for value in values:
-        texts = ["\0" if part.text is None else part.text for part in value.parts]
-        ends = [*accumulate(map(len, texts))]
-        for match in pattern.finditer("".join(texts)):
-            at = bisect_right(ends, match.start())
-            place = target.place_in(value.parts[at], match.start() - ends[at] + len(texts[at]))
-            yield match[0].partition("\0")[0], value.parts[at], place
 
 
 _LONGEST_LINE = 4096

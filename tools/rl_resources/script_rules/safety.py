@@ -197,16 +197,16 @@ def _is_log(word: str) -> bool:
 def _trains(target: ScriptText, command: Command) -> bool:
     """Whether it starts a module of the framework, and nothing else comes before the module."""
     texts, found = [word.text or "" for word in command.words], program(command.words)
-    if found is None or texts[found.at] != found.module or not _PYTHON.fullmatch(texts[0]):
+    if found is None or found.without_m or texts[found.at] != found.module:
         return False
     ours = found.module.partition(".")[0] in {target.framework, "recipe"}
     before = (text for text in texts[1 : found.at] if text != "-m")
-    return ours and all(map(_BEFORE_MODULE.fullmatch, before))
+    return bool(ours and _PYTHON.fullmatch(texts[0])) and all(map(_BEFORE_MODULE.fullmatch, before))
 
 
 def _destructive(target: ScriptText) -> Iterator[Part]:
     """The commands that delete or end what may be somebody else's."""
-    found = {item.name for item in target.script.references if item.defined} | {"HOME", "TMPDIR"}
+    found = target.script.names | {"HOME", "TMPDIR"}
     first, piped, text = 0, False, target.script.text
     for command in target.script.commands:
         part, raw = (command.place.offset, command.end.offset), _SUDO.sub("", command.raw, count=1)
