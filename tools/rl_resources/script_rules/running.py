@@ -19,7 +19,6 @@ from rl_resources.script.backends import ACTOR, ENGINES, ROLLOUT, Engine
 from rl_resources.script.run import REFERENCE, Run
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules.agreement import likeness, model_in_path
-from rl_resources.script_rules.releases import is_inherited, micro_batches
 from rl_resources.script_rules.target import Pair, run_rule
 
 
@@ -313,7 +312,7 @@ def _log_prob_sizes(run: Run) -> tuple[list[Setting], int]:
     bypassed = run.setting("algorithm.rollout_correction.bypass_mode").flag
     # the reference of an actor with adapters is the actor without them
     unused = (ROLLOUT if bypassed else "-", REFERENCE if run.lora_rank.number != 0 else "-")
-    used = [sizes for sizes in micro_batches(run) if not sizes[0].key.startswith(unused)]
+    used = [sizes for sizes in _micro_batches(run) if not sizes[0].key.startswith(unused)]
     return [
         micro
         for _, micro, dynamic in used
@@ -367,26 +366,36 @@ def _responses(prompts: Setting, n: int) -> str:
 
 @run_rule()
 def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """A micro batch is given for each GPU, and not as a total as well.
+    """A micro batch is given for each GPU.
 
-    The framework refuses a run that gives both, or neither.
+    The framework refuses a run that gives none.
 
-    Bad: `ppo_micro_batch_size=32 ppo_micro_batch_size_per_gpu=4`
-    Good: `ppo_micro_batch_size_per_gpu=4`
+    Bad: `use_dynamic_bsz=False`
+    Good: `use_dynamic_bsz=False ppo_micro_batch_size_per_gpu=4`
 
     verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2.
 
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
-    dynamic batches neither is read.
+    dynamic batches it is not read; `deprecated_key` reports one that is given as a total.
     """
     has_no_critic = algorithm_of(pair.text("task")) not in {"PPO", ""}  # task_agrees reports it
-    for total, each, dynamic in micro_batches(run):
-        if dynamic.flag is not False or (has_no_critic and total.key.startswith("critic.")):
-            continue
-        if total.number is not None and each.number is not None and not is_inherited(each, total):
-            message = f"both `{total.key}` and `{each.key}` are set"
-            yield Mistake(*pair.place_of(total), message, f"Leave out `{total.key}`.")
-        elif total.value is None and each.value is None:
-            off = f"`{dynamic.key}` is off"
-            message = f"neither `{each.key}` nor its total is set, and {off}"
+    for total, each, dynamic in _micro_batches(run):
+        open_ = total.value is None and each.value is None and dynamic.flag is False
+        if open_ and not (has_no_critic and total.key.startswith("critic.")):
+            message = f"`{each.key}` is not set, and `{dynamic.key}` is off"
             yield Mistake(*pair.place_of(each), message, f"Set `{each.key}`.")
+
+
+def _micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
+    """Each micro batch of a run: its size over all GPUs, the size per GPU, and what makes it
+    dynamic, so that neither is read: verl/workers/engine_workers.py `init_model`.
+    """
+    actor = f"{ACTOR}.use_dynamic_bsz"
+    keys = {f"{ACTOR}.ppo_micro_batch_size": actor, f"{ROLLOUT}.log_prob_micro_batch_size": actor}
+    if run.uses_reference:
+        own = f"{REFERENCE}.log_prob_use_dynamic_bsz"
+        keys[f"{REFERENCE}.log_prob_micro_batch_size"] = own
+    if run.estimator.text == "gae":
+        keys["critic.ppo_micro_batch_size"] = "critic.use_dynamic_bsz"
+    for key, dynamic in keys.items():
+        yield run.setting(key), run.setting(f"{key}_per_gpu"), run.setting(dynamic)
