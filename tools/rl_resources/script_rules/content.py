@@ -32,6 +32,11 @@ _DOUBTFUL = re.compile(r"^\s*$|(?:^|\s)#|[;|&]\s*\\?\s*$|\|\s*\w")
 _STRICT = re.compile(r"#!.*\s-[a-z]*e")
 _STARTED_INSIDE = re.compile(r"(?:\$\(|`)\s*(?:python|torchrun)")
 """A command in another one, which is not followed."""
+_HIDDEN = re.compile(
+    r"(?:[^\n;|&#]|[<>]&)*(?:\\\n\s*)?(\|\|\s*(?:true|:|echo|printf)(?![\w-])|&(?![&>]))"
+)
+"""What makes a failure no failure, behind a command and its redirections."""
+_ASKS_STATUS = re.compile(r"\$\{?(?:\?|PIPESTATUS)|^\s*wait\b", re.M)
 
 
 @rule()
@@ -188,13 +193,15 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     """
     script = target.script
     script, options = target.script, target.script.options
-    if any(item.name == "errexit" for item in options) or _STRICT.match(script.lines[0]):
+    last = [item.on for item in options if item.name == "errexit"][-1:]
+    asked = last and _ASKS_STATUS.search(target.text)
+    if last == [True] or asked or _STRICT.match(script.lines[0]):
         return
-    # where other options are set, or else the first command is
-    lines = [item.place.line for item in options if item.on]
+    # where `-e` is turned off or other options are set, or else the first command is
+    lines = [item.place.line for item in options if item.on == (not last)]
     lines = lines or [item.place.line for item in script.commands]
-    message = "the script goes on after an error: it does not set `-e`"
-    fix = "Write `set -euo pipefail` before the first command."
+    message = "the script goes on after an error from here on: it does not set `-e`"
+    fix = "Write `set -euo pipefail` before the first command, and no `set +e`."
     yield Mistake(target.path, min(lines, default=1), 1, message, fix)
 
 
@@ -224,9 +231,13 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo | tee log`
     Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`
     """
+    asked = _ASKS_STATUS.search(target.text)
     for launch in target.launches:
         command = launch.command
-        kept = "PIPESTATUS" in target.text or target.sets("pipefail", command.place)
+        kept = asked or target.sets("pipefail", command.place)
         if command.piped and not kept:
             message = "the run's exit status is lost in a pipe: that of the last command counts"
-            yield target.mistake(command.place, message, "Write `set -o pipefail` before it.")
+            yield target.mistake(command.end, message, "Write `set -o pipefail` before it.")
+        elif not asked and (hidden := _HIDDEN.match(target.text, command.end.offset)):
+            message = f"the run's failure is hidden by `{hidden[1]}`"
+            yield target.mistake(command.end, message, "Delete it and what belongs to it.")
