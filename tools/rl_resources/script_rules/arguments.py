@@ -5,7 +5,6 @@ Each setting exists in the framework's configuration, has its type, and is given
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from math import inf
@@ -183,16 +182,15 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
     """
     for launch in target.launches:
         for override in launch.overrides if is_frameworks(target, launch) else ():
-            word, known = (override.value or "").strip("'\"+"), _WORDS.get(override.key, ())
-            plain = re.sub(r"\W", "", word).lower()
+            word, known = (override.value or "").removesuffix("+"), _WORDS.get(override.key, ())
             value, (least, most) = number(word), BOUNDS.get(override.key, (-inf, inf))
             name = f"`{override.key}` is `{shown(value_of(override))}`"
             if value is not None and not least <= value <= most:
                 message = f"{name}, which is not between {least:g} and {most:g}"
                 yield target.mistake(override.origin, message, "Fix the number.")
-            elif word not in known and (plain in known or misspelt(word, known)):
+            elif word not in known and (word.lower() in known or misspelt(word, known)):
                 message = f"{name}, which {target.framework} does not know"
-                yield target.mistake(override.origin, message, nearest(plain, known).sentence())
+                yield target.mistake(override.origin, message, nearest(word, known).sentence())
 
 
 _NEEDS: Mapping[str, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from rl_resources.rule import Mistake, rule
+from rl_resources.rule import Mistake
 from rl_resources.script.bash.script import Script
 from rl_resources.script.run import Run
 from rl_resources.script_rules.target import Pair, Trial, run_rule
@@ -30,23 +30,20 @@ _ABOUT_ELSE = re.compile(
 
 @run_rule()
 def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """A script's batch is not larger than the row's max_batch.
+    """A row's max_batch is the largest batch that ran, in its trials and in its script.
 
-    By its own row the script then runs out of memory.
+    A larger one ran out of memory; a smaller one is not the limit.
 
-    Bad: `64` as `max_batch` with `data.train_batch_size=128`
-    Good: `128` as `max_batch` with `data.train_batch_size=128`
+    Bad: `16` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
+    Good: `100` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
     """
     batch, most = run.train_batch_size, pair.number("max_batch")
-    if most is None or pair.disputed or _contradiction(pair):
+    if most is None or pair.disputed:
         return
-    if batch.number is None or batch.number <= most:
-        return
-    tried = (trial for reading in _readings(pair) for trial in reading)
-    if any(trial.batch == batch.number and not trial.ran for trial in tried):
-        fix = f"Let the script run `{most:g}`: `{batch.number}` failed in its own trials."
-        yield pair.mistake("max_batch", f", but {pair.said_by_script(batch)}", fix)
-    else:
+    if reason := _contradiction(pair):
+        fix = "Fix the number or the trials, or mark the row as disputed and say why."
+        yield pair.mistake("max_batch", f", but {reason}", fix)
+    elif batch.number is not None and batch.number > most:
         yield from pair.differs("max_batch", batch, str(batch.number))
 
 
@@ -69,26 +66,6 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     show = "Add the trial of `{}` to records/trials.csv" if pair.script.ours else "Let it run `{}`"
     fix = f"{show.format(most)}, or write `{batch.number}`."
     yield pair.mistake("max_batch", f", but {pair.said_by_script(batch)}", fix)
-
-
-@rule()
-def max_batch_against_trials(pair: Pair) -> Iterator[Mistake]:
-    """A row's max_batch is the largest batch of its trials that ran.
-
-    A larger one ran out of memory; a smaller one is not the limit.
-
-    Bad: `16` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
-    Good: `100` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
-    """
-    reason = _contradiction(pair)
-    if not reason or pair.disputed:
-        return
-    trials, *others = _readings(pair)
-    largest = max((trial.batch for trial in trials if trial.ran), default=None)
-    fix = "Fix the number or the trials, or mark the row as disputed and say why."
-    if largest is not None and not others:
-        fix = f"Write `{largest}`, the largest batch that ran; or mark the row as disputed."
-    yield pair.mistake("max_batch", f", but {reason}", fix)
 
 
 def _readings(pair: Pair) -> list[tuple[Trial, ...]]:
