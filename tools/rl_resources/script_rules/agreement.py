@@ -220,9 +220,10 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         found = setting.text or ""
-        other = said in (ENGINES if column == "train" else BACKENDS)  # backend_role reports it
+        other_role = said in (ENGINES if column == "train" else BACKENDS)  # backend_role reports it
+        unsure = not setting.place and run.composition.rejected  # unknown_key reports it
         plausible = found in known or misspelt(found, known)
-        if said and said != found and plausible and not other:
+        if said and said != found and plausible and not (other_role or unsure):
             right = found if found in known else ""
             yield from pair.differs(column, setting, right, said)
 
