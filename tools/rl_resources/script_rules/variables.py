@@ -161,17 +161,20 @@ def _is_telling(target: ScriptText, name: str) -> bool:
 def places(
     target: ScriptText, pattern: re.Pattern[str], values: Iterable[Value]
 ) -> Iterator[tuple[str, Part, Place]]:
-    """Where a pattern matches in values: the text, and the part and place where it begins.
+    """Where a pattern matches in values: the text, and the part and place where it begins, once.
 
     What is not known is NUL.
     """
+    seen: set[Place] = set()
     for value in values:
         texts = ["\0" if part.text is None else part.text for part in value.parts]
         ends = [*accumulate(map(len, texts))]
         for match in pattern.finditer("".join(texts)):
             at = bisect_right(ends, match.start())
             place = target.place_in(value.parts[at], match.start() - ends[at] + len(texts[at]))
-            yield match[0].partition("\0")[0], value.parts[at], place
+            if place not in seen:
+                seen.add(place)
+                yield match[0].partition("\0")[0], value.parts[at], place
 
 
 _WHOLE_NODES = {",".join(map(str, range(count))) for count in (8, 16)}
