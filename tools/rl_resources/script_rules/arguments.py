@@ -39,7 +39,7 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     causes = {item.cause_line for item in target.lost}  # broken_continuation reports those
     for launch in target.launches:
         for stray in launch.stray if is_frameworks(target, launch) else ():
-            wide = "\u00a0" in (stray.text or "")  # hidden_character reports it
+            wide = "\u00a0" in (stray.text or "")  # ShellCheck reports it
             if not wide and stray.place.line not in causes:
                 word = stray.raw if stray.place == stray.site else stray.text or ""
                 message = f"`{shown(word)}` is not an override `key=value`"
@@ -119,8 +119,6 @@ def _other_choice(target: ScriptText, rejection: Rejection) -> str:
 
 def _key_fix(rejection: Rejection, composition: Composition) -> str:
     key = rejection.key
-    if rejection.kind == "existing-key":
-        return f"Write `{key}` without `+`."
     if rejection.kind in ("group", "reference", "no-module"):
         return f"Write one that {composition.framework} {composition.version} has."
     known = [*composition.values, *composition.sections]
@@ -220,9 +218,8 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     if run is None:
         return
     for key, switch in _NEEDS.items():
-        setting, read = run.setting(key), f"${{{key}"
-        used = any(read in (item.value or "") for item in run.launch.overrides)
-        if setting.place and setting.known and setting.value and run.turns_off(switch) and not used:
+        setting = run.setting(key)
+        if setting.place and setting.known and setting.value and run.turns_off(switch):
             message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
             yield target.mistake(setting.place, message, fix)

@@ -14,11 +14,9 @@ from itertools import islice
 
 from rl_resources.rule import Mistake, Rewrite, rule, with_lines
 from rl_resources.script.bash.parser import parse
-from rl_resources.script.launch import Lost
 from rl_resources.script.script_text import ScriptText, settings_of
 from rl_resources.script_rules.safety import COMMANDS
 from rl_resources.script_rules.shellcheck import UNQUOTED, comments
-from rl_resources.script_rules.variables import without_comments
 from rl_resources.text import shown
 
 _PREPARING = COMMANDS | {"cat", "cd", "chmod", "cp", "declare", "export", "ls", "mv", "pip", "rm"}
@@ -30,8 +28,6 @@ _BACKSLASHES = re.compile(r"(?<=\s)\\+\s*$")
 _DOUBTFUL = re.compile(r"^\s*$|(?:^|\s)#|[;|&]\s*\\?\s*$|\|\s*\w")
 """An empty line, a comment, or the end of a command, so that more arguments are another one's."""
 _STRICT = re.compile(r"#!.*\s-[a-z]*e")
-_STARTED_INSIDE = re.compile(r"(?:\$\(|`)\s*(?:python|torchrun)")
-"""A command in another one, which is not followed."""
 _HIDDEN = re.compile(
     r"(?:[^\n;|&#]|[<>]&)*(?:\\\n\s*)?(\|\|\s*(?:true|:|echo|printf)(?![\w-])|&(?![&>]))"
 )
@@ -50,8 +46,6 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     """
     script = target.script
     if target.launches or target.lost or script.problems or not script.complete:
-        return
-    if _STARTED_INSIDE.search(without_comments(target)):
         return
     if all(not command.words or command.name in _PREPARING for command in script.commands):
         message = "the script starts no program"
@@ -127,16 +121,12 @@ def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 \ ⏎ trainer.total_epochs=1`
     """
     for item in target.lost:
-        yield _lost_mistake(target, item)
-
-
-def _lost_mistake(target: ScriptText, item: Lost) -> Mistake:
-    first, line = item.command.words[0].raw, target.script.lines[item.cause_line - 1]
-    message = f"the command ends here: `{shown(first, 80)}` below does not reach the program"
-    fix = "End each line but the last with ` \\`, with no comment, empty line or pipe between them."
-    if not _DOUBTFUL.search(line):
-        fix = f"Write: {shown(_continued(line).strip(), 600)}"
-    return Mistake(target.path, item.cause_line, len(line.rstrip()) + 1, message, fix)
+        first, line = item.command.words[0].raw, target.script.lines[item.cause_line - 1]
+        message = f"the command ends here: `{shown(first, 80)}` below does not reach the program"
+        fix = "End each line but the last with ` \\`, with no comment, empty line or pipe between."
+        if not _DOUBTFUL.search(line):
+            fix = f"Write: {shown(_continued(line).strip(), 600)}"
+        yield Mistake(target.path, item.cause_line, len(line.rstrip()) + 1, message, fix)
 
 
 def fix_broken_continuation(target: ScriptText) -> Iterator[Rewrite]:

@@ -63,8 +63,7 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     shown_to_run = any(trial.ran and trial.batch == most for trial in trials)
     if batch.number is None or batch.number >= most or shown_to_run:
         return
-    show = "Add the trial of `{}` to records/trials.csv" if pair.script.ours else "Let it run `{}`"
-    fix = f"{show.format(most)}, or write `{batch.number}`."
+    fix = f"Let it run `{most}`, or show that a trial of it ran; else write `{batch.number}`."
     yield pair.mistake("max_batch", f", but {pair.said_by_script(batch)}", fix)
 
 
@@ -101,17 +100,15 @@ def _forbids(trials: Iterable[Trial], batch: int) -> str:
 def trials_in_comments(script: Script) -> tuple[Trial, ...]:
     """The trials of batch sizes, where they agree that smaller ones ran and larger ones did not.
 
-    Empty unless both outcomes are reported: a single mark next to a number may mean anything.
+    Only comments on lines that name nothing but the batch are read. Empty unless both outcomes are
+    reported: a single mark next to a number may mean anything.
     """
-    trials = tuple(_trials(script))
+    trials = tuple(
+        Trial(int(match["batch"]), match["ran"] is not None)
+        for comment in script.comments
+        if not _ABOUT_ELSE.search(script.lines[comment.place.line - 1])
+        for match in _TRIAL.finditer(comment.text)
+    )
     ran = [trial.batch for trial in trials if trial.ran]
     failed = [trial.batch for trial in trials if not trial.ran]
     return trials if ran and failed and max(ran) < min(failed) else ()
-
-
-def _trials(script: Script) -> Iterator[Trial]:
-    """The trials in comments on lines that name nothing but the batch."""
-    for comment in script.comments:
-        if not _ABOUT_ELSE.search(script.lines[comment.place.line - 1]):
-            for match in _TRIAL.finditer(comment.text):
-                yield Trial(int(match["batch"]), match["ran"] is not None)

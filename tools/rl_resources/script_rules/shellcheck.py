@@ -29,8 +29,8 @@ UNUSED, UNDEFINED, UNQUOTED = 2034, 2154, (2068, 2048)
 """Codes that have a rule of their own."""
 _LEFT_OUT = frozenset(
     {UNUSED, UNDEFINED, *UNQUOTED}
-    # reported by our rules: shebang, `rm`, U+00A0
-    | {2148, 1128, 2114, 2115, 1018}
+    # reported by our rules: shebang, `rm`
+    | {2148, 1128, 2114, 2115}
     # a matter of taste in a launch script, or wrong for Hydra's lists in words and arrays
     | {1010, 1083, 1090, 1091, 2026, 2027, 2043, 2046, 2054, 2086, 2140, 2155, 2164, 2206, 2207}
 )
