@@ -274,9 +274,8 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     column = "memory_optimizations"
     words = pair.text(column).split("; ")
-    train = pair.text("train").lower()
-    if SAME_BACKEND.get(train, train) not in {"", run.train_backend.text}:
-        return  # backends_agree reports it
+    if any(backends_agree.mistakes(pair)):
+        return
     for word, setting in run.optimizations.items() if pair.text(column) else ():
         stated = word in words or word in _ALWAYS_STATED
         if stated and setting.known and is_on(setting) != (word in words):

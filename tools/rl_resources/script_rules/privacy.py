@@ -14,7 +14,7 @@ from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Value
 from rl_resources.script.launch import Override
 from rl_resources.script.script_text import ScriptText, trains, value_of
-from rl_resources.script_rules.variables import lacks_dollar, places, split_of
+from rl_resources.script_rules.variables import dollars_missing, places, split_of
 from rl_resources.text import shown
 
 _DATA_KEYS = ("data.train_files", "data.val_files")
@@ -83,7 +83,7 @@ def relative_path(target: ScriptText) -> Iterator[Mistake]:
         return
     for override in (item for launch in target.launches for item in launch.overrides):
         content = override.content
-        named = override.key in _DATA_KEYS and not lacks_dollar(target, override)
+        named = override.key in _DATA_KEYS and not any(dollars_missing(target, override))
         for path, part, place in places(target, _RELATIVE, [content] if named and content else ()):
             if not part.default:
                 message = f"`{shown(path)}` counts from the directory that the script is started in"

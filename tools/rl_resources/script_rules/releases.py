@@ -20,7 +20,7 @@ from rl_resources.script.framework.shipped import history
 from rl_resources.script.launch import Launch
 from rl_resources.script.run import REFERENCE
 from rl_resources.script.script_text import ScriptText
-from rl_resources.script_rules.variables import lacks_dollar
+from rl_resources.script_rules.variables import dollars_missing
 from rl_resources.text import shown
 
 
@@ -62,7 +62,7 @@ def rejections(target: ScriptText) -> Iterator[Rejected]:
         known = not composition.problem and is_frameworks(target, launch)
         for rejection in composition.rejected if known else ():
             explained = rejection.kind != "unknown-key" and rejection.index >= 0
-            if not explained or not lacks_dollar(target, launch.overrides[rejection.index]):
+            if not explained or not any(dollars_missing(target, launch.overrides[rejection.index])):
                 yield Rejected(launch, composition, rejection)
 
 

@@ -60,7 +60,7 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
 
 def _named(target: ScriptText, code: int) -> Iterator[tuple[str, Comment]]:
     """What ShellCheck says of variables, where their names are not used in hidden ways."""
-    if not _INDIRECT.search(without_comments(target)):
+    if not _INDIRECT.search(re.sub(r"(?m)(?:^|\s)#.*", "", target.text)):
         for comment in comments(target):
             if comment.code == code:
                 yield comment.message.partition(" ")[0], comment
@@ -129,16 +129,12 @@ class MissingDollar(NamedTuple):
 def missing_dollars(target: ScriptText) -> Collection[MissingDollar]:
     """Every variable of the script whose `$` is lost in an argument, once for each place."""
     overrides = (item for launch in target.launches for item in launch.overrides)
-    found = (item for override in overrides for item in _in_override(target, override))
+    found = (item for override in overrides for item in dollars_missing(target, override))
     return {item.place: item for item in found}.values()
 
 
-def lacks_dollar(target: ScriptText, override: Override) -> bool:
-    """Whether the value of an override has such a name, which explains what else is wrong."""
-    return next(_in_override(target, override), None) is not None
-
-
-def _in_override(target: ScriptText, override: Override) -> Iterator[MissingDollar]:
+def dollars_missing(target: ScriptText, override: Override) -> Iterator[MissingDollar]:
+    """Every such name in the value of an override, which explains what else is wrong with it."""
     names = target.script.names - target.script.functions
     key, values = override.key, [override.content] if override.content else []
     if _ELSEWHERE.search(target.text) or ".env_vars." in key:  # where Ray expands names
@@ -236,13 +232,3 @@ def split_of(path: str) -> str:
     words = _words(path.lower().rpartition("/")[2])
     is_train, is_held_out = bool(words & _TRAIN), bool(words & _HELD_OUT)
     return "" if is_train == is_held_out else "train" if is_train else "test"
-
-
-def without_comments(target: ScriptText) -> str:
-    """The text with spaces in place of every comment."""
-    text = target.text
-    for comment in target.script.comments:
-        start = comment.place.offset
-        end = start + len(comment.text)
-        text = text[:start] + " " * (end - start) + text[end:]
-    return text
