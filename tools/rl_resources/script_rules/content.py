@@ -181,7 +181,6 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     Bad: `#!/bin/bash ⏎ set -x ⏎ python3 -m verl.trainer.main_ppo`
     Good: `#!/bin/bash ⏎ set -euo pipefail ⏎ python3 -m verl.trainer.main_ppo`
     """
-    script = target.script
     script, options = target.script, target.script.options
     last = [item.on for item in options if item.name == "errexit"][-1:]
     asked = last and _ASKS_STATUS.search(target.text)
@@ -222,7 +221,7 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`
     """
     asked = _ASKS_STATUS.search(target.text)
-    for launch in target.launches:
+    for launch in target.trainings:
         command = launch.command
         kept = asked or target.sets("pipefail", command.place)
         if command.piped and not kept:

@@ -70,7 +70,7 @@ def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
     * FSDP's groups: `create_device_mesh` in verl/workers/fsdp_workers.py, now
       verl/workers/engine/fsdp/utils.py, makes a mesh of whole groups.
     """
-    if any(gpus_agree.mistakes(pair)):
+    if any(gpus_agree.mistakes(pair)):  # sizes follow from that
         return
     for setting, problem in parallel_problems(run, _figures(pair, run)):
         message = f"{in_words(setting)}: {problem}"

@@ -197,7 +197,7 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
 
 @rule("warning")
 def misleading_name(target: ScriptText) -> Iterator[Mistake]:
-    """A variable is what its name says: data set, split.
+    """A variable is the data set that its name says.
 
     A reader believes the name, and copies the line.
 
