@@ -10,7 +10,6 @@ from functools import cached_property
 from math import prod
 
 from rl_resources.script.backends import ACTOR, BACKENDS, CHECKPOINTING, MODEL, ROLLOUT, Backend
-from rl_resources.script.bash.script import Place
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 
@@ -40,12 +39,6 @@ class Run(Settings):
     estimator = Key("algorithm.adv_estimator")
     """How advantages are estimated: `grpo`, `gae`, …"""
 
-    @property
-    def distills_alone(self) -> bool:
-        """Whether the loss is that of a teacher, which compares no responses."""
-        rewards = self.setting("distillation.distillation_loss.use_task_rewards").flag
-        return self.setting("distillation.enabled").flag is True and rewards is False
-
     loss_mode = Key(f"{ACTOR}.policy_loss.loss_mode")
     """Which policy loss: `vanilla`, `gspo`, …"""
 
@@ -72,10 +65,6 @@ class Run(Settings):
         adapter = self.setting(f"{MODEL}.lora_adapter_path")
         unsure = adapter.value is not None and not self.composition.problem
         return Setting(found.key, UNKNOWN) if unsure and not found.number else found
-
-    def starts_with(self, place: Place) -> bool:
-        """Whether something at a place belongs to the command that starts it."""
-        return self.launch.command.place <= place < self.launch.command.end
 
     shares_gpus = Key("actor_rollout_ref.hybrid_engine")
     """Whether the rollout engine runs on the GPUs that train."""

@@ -37,7 +37,6 @@ def read(script: str | bytes) -> Script:
         text=text,
         commands=tuple(evaluator.commands),
         assignments=tuple(sorted(evaluator.assignments, key=attrgetter("place"))),
-        references=tuple(sorted(evaluator.references, key=attrgetter("place"))),
         functions=evaluator.function_names,
         options=tuple(evaluator.options),
         comments=tuple(

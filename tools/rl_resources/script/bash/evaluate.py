@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import chain
 
 from rl_resources.script.bash.expand import NAME, Content, Expander, State, elements_of
@@ -48,19 +47,12 @@ class Evaluator(Expander):
         self.assignments: list[Assignment] = []
         self.options: list[Option] = []
         self.functions: list[Node] = []
+        self.piped = False
 
     @property
     def function_names(self) -> frozenset[str]:
         """The functions that are defined so far."""
         return frozenset(node["Name"]["Value"] for node in self.functions)
-
-    @contextmanager
-    def within(self, **changes: object) -> Iterator[None]:
-        """For a while, be elsewhere in the script."""
-        outer = self.here
-        self.here = outer._replace(**changes)  # type: ignore[arg-type]
-        yield
-        self.here = outer
 
     # Statements
 
@@ -80,8 +72,6 @@ class Evaluator(Expander):
 
     def _statement(self, node: Node, state: State) -> None:
         self.steps -= 1
-        for redirect in node.get("Redirs", ()):
-            self.value(redirect["Word"], state)
         command = node.get("Cmd") or {"Type": "CallExpr", "Pos": node["Pos"], "End": node["Pos"]}
         match command["Type"]:
             case "CallExpr":
@@ -107,8 +97,9 @@ class Evaluator(Expander):
     def _chain(self, node: Node, state: State) -> None:
         """A pipeline, or `&&` and `||`."""
         if node["Op"] in ("|", "|&"):
-            with self.within(piped=True):
-                self._statement(node["X"], state.copy())
+            outer, self.piped = self.piped, True
+            self._statement(node["X"], state.copy())
+            self.piped = outer
             self._statement(node["Y"], state.copy())
         else:
             self._statement(node["X"], state)
@@ -118,14 +109,12 @@ class Evaluator(Expander):
         branches: list[Sequence[Node]] = []
         last: Node | None = node
         while last:
-            with self.within(in_condition=True, reach="maybe" if branches else self.here.reach):
-                self.run(last.get("Cond", ()), state)
+            self.run(last.get("Cond", ()), state)
             branches.append(last["Then"])
             final, last = "Cond" not in last, last.get("Else")
         self._branches(branches if final else [*branches, []], state)
 
     def _case(self, node: Node, state: State) -> None:
-        self.value(node["Word"], state)
         items = node.get("Items", ())
         branches = [item.get("Stmts", ()) for item in items]
         patterns = [self.raw(pattern) for item in items for pattern in item["Patterns"]]
@@ -135,17 +124,15 @@ class Evaluator(Expander):
         """Follow the statements of branches, of which one runs."""
         self.steps -= len(branches) * len(state.variables) // 20
         ends = [state.copy() for _ in branches]
-        with self.within(reach="maybe"):
-            for statements, end in zip(branches, ends, strict=True):
-                self.run(statements, end)
+        for statements, end in zip(branches, ends, strict=True):
+            self.run(statements, end)
         for end in ends[1:]:
             ends[0].meet(end)
         state.variables, state.ended = ends[0].variables, ends[0].ended
 
     def _unfollowed(self, node: Node, state: State) -> None:
         self._lose(node, state)
-        with self.within(reach="maybe"):
-            self._inside(node, state)
+        self._inside(node, state)
 
     def _lose(self, node: Node, state: State, more: str = "") -> None:
         """What a node and the functions that it may call set is unknown."""
@@ -157,7 +144,7 @@ class Evaluator(Expander):
             state.lose(name, self.place(node))
 
     def _inside(self, node: Node, state: State) -> None:
-        """Note all statements, words and sums below a node."""
+        """Note all statements below a node."""
         for value in node.values():
             children = value if isinstance(value, list) else [value]
             nodes = [child for child in children if isinstance(child, dict)]
@@ -165,11 +152,7 @@ class Evaluator(Expander):
                 self.run(nodes, state.copy())
                 continue
             for child in nodes:
-                if "Parts" in child:
-                    self.value(child, state)
-                elif str(child.get("Type")).endswith("Arithm"):
-                    self.number(child, state)
-                else:
+                if "Parts" not in child:
                     self._inside(child, state)
 
     # Simple commands
@@ -212,13 +195,8 @@ class Evaluator(Expander):
         redirects = statement.get("Redirs", ())
         start = min(item["Pos"] for item in (node, *redirects))
         end = max(item["End"] for item in (node, *(item["Word"] for item in redirects)))
-        found = self.here._replace(
-            words=tuple(words),
-            raw=self.source.text[start:end],
-            place=self.source.place(start),
-            end=self.source.place(end),
-        )
-        self.commands.append(found)
+        raw, first, last = self.source.text[start:end], *map(self.source.place, (start, end))
+        self.commands.append(Command(tuple(words), raw, first, last, self.piped))
 
     def _set(self, arguments: Sequence[Word]) -> None:
         rest = list(arguments)
@@ -242,9 +220,7 @@ class Evaluator(Expander):
             words = (self.words(item["Value"], state) for item in items if item.get("Value"))
             elements = tuple(chain.from_iterable(words))
         state.variables[name] = self._content(node, value, elements, state)
-        found = Assignment(
-            name, value, self.raw(node), place, self.here.reach, prefix, elements, exported
-        )
+        found = Assignment(name, value, self.raw(node), place, prefix, elements, exported)
         self.assignments.append(found)
 
     def _content(

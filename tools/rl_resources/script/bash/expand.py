@@ -16,10 +16,8 @@ from typing import Literal
 
 from rl_resources.script.bash.parser import Node
 from rl_resources.script.bash.script import (
-    Command,
     Part,
     Place,
-    Reference,
     Source,
     Value,
     Word,
@@ -101,7 +99,6 @@ Mode = Literal["split", "joined", "quoted"]
 """Where a part is: in a word of a command, in one that is not split, or in double quotes."""
 
 MOST_STEPS = 20_000
-_SPECIAL = frozenset("?$!-0_@*#")
 _HOME = re.compile(r"(?:[A-Za-z_]\w*\+?=)?~(?=/|\Z)")
 """A word such as `~key` would have to be the name of a user, and is Hydra's deletion."""
 _OTHERWISE = re.compile(r"\bIFS=|\beval\s")
@@ -122,17 +119,11 @@ Pieces = list[Part | None]
 
 
 class Expander:
-    """Expands words against a state, and notes every reference on the way.
-
-    Once the steps are used up nothing counts as known. `here` is what encloses the command that is
-    evaluated.
-    """
+    """Expands words against a state. Once the steps are used up nothing counts as known."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.here = Command((), "", source.place(0), source.place(0))
         self.steps = MOST_STEPS
-        self.references: list[Reference] = []
 
     def place(self, node: Node) -> Place:
         """Where a node begins."""
@@ -238,7 +229,6 @@ class Expander:
 
     def _parameter(self, node: Node, state: State, mode: Mode) -> Pieces:
         operator = _operator(node)
-        self._note(node, state, quoted=mode != "split", operator=operator)
         if self.steps <= 0 or node.get("Excl") or node.get("Length"):
             return [self._missing(node)]
         if _all_of(node):
@@ -251,14 +241,6 @@ class Expander:
                 state.variables[node["Param"]["Value"]] = joined(item or space for item in found)
             return found
         return [self._missing(node)] if operator else self._shown(node, value, mode)
-
-    def _note(self, node: Node, state: State, *, quoted: bool = True, operator: str = "") -> None:
-        """Note that a variable is read."""
-        name = node["Param"]["Value"]
-        defined = name.isdigit() or name in _SPECIAL or state.variables.get(name) is not None
-        reach = self.here.reach
-        found = Reference(name, self.place(node), self.raw(node), quoted, operator, defined, reach)
-        self.references.append(found)
 
     def _shown(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
         """A value where the parameter is; a value of one part moves there."""
@@ -328,7 +310,6 @@ class Expander:
         value: Value | None
         if NAME.fullmatch(name):
             named = {**word, "Param": {"Value": name}}
-            self._note(named, state)
             value = self._found(named, state)
         else:
             value = self.value(word, state)
