@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
+if TYPE_CHECKING:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
 
 STAND_IN = "a-value-that-only-a-run-knows"
 """The text in a configuration's tree for a value that is not known."""
 MISSING = "???"
 """The text for a value that a run has to give."""
-_GRAMMAR = OverridesParser.create()
 
 
 class Override(NamedTuple):
@@ -27,11 +26,20 @@ class Override(NamedTuple):
     value: Any
 
 
+@cache
+def _grammar() -> OverridesParser:
+    from hydra.core.override_parser.overrides_parser import OverridesParser  # not in each install
+
+    return OverridesParser.create()
+
+
 @lru_cache(maxsize=20_000)
 def parse(text: str) -> Override:
     """One override as Hydra reads it; raises `ValueError` where it does not."""
+    from hydra.errors import HydraException
+
     try:
-        parsed = _GRAMMAR.parse_override(text)
+        parsed = _grammar().parse_override(text)
     except (HydraException, RecursionError) as error:
         raise ValueError(_reason(text, str(error))) from None
     prefix = {"DEL": "~", "ADD": "+", "FORCE_ADD": "++"}.get(parsed.type.name, "")
