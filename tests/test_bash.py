@@ -123,10 +123,9 @@ def test_where_nothing_is_dynamic_every_argument_is_known_and_is_that_of_bash(st
         text = launch_script(seed, dynamic=False)
         script = read(text)
         assert not script.problems, text
-        launched = [command for command in _launched(script) if command.reach != "never"]
+        launched = _launched(script)
         found = [[word.text for word in command.words[1:]] for command in launched]
         assert found == bash(text), text
-        assert all(command.reach == "always" for command in launched), text
 
 
 @SEEDS
@@ -138,11 +137,8 @@ def test_what_is_said_to_be_known_is_so_in_every_run(start, bash):
         given = bash(text, **environment | ({"EXTRA": "set"} if is_set else {}))
         for arguments in given:
             same = [command for command in found if command.words[1].text == arguments[0]]
-            same = [item for item in same if is_set or item.reach != "never"]
             fitting = any(_admits(item.words[1:], arguments, is_set) for item in same)
             assert fitting, (arguments, text)
-        sure = {item.words[1].text for item in found if item.reach == "always"}
-        assert is_set or sure <= {arguments[0] for arguments in given}, text
 
 
 def _admits(words: Sequence[Word], arguments: Sequence[str], is_set: bool) -> bool:
@@ -214,7 +210,7 @@ def test_expansions(script, words):
 @each(CASES["branches"], "script launches")
 def test_branches(script, launches):
     found = read(script)
-    launched = [" ".join([item.reach, *_arguments(item)]) for item in _launched(found)]
+    launched = [" ".join(_arguments(item)) for item in _launched(found)]
     assert launched == launches
     assert found.complete
 

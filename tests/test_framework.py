@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from hydra import compose, initialize_config_dir
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -41,7 +40,6 @@ from rl_resources.script.framework.shipped import (
     read_shipped,
     write_history,
 )
-from rl_resources.script.framework.syntax import Override, plain_override
 from rl_resources.script.script_text import ScriptText
 
 ROOT = Path(__file__).parents[1]
@@ -214,14 +212,6 @@ ANY_VALUE = st.sampled_from(["1", "true", "null", "[1]", "{a:1}", "{}", "x", Non
 )
 
 
-@pytest.mark.parametrize("text", CASES["plain_overrides"]["texts"])
-def test_a_plain_override_is_read_as_hydra_reads_it(text):
-    theirs = OverridesParser.create().parse_override(text)
-    prefix = {"ADD": "+", "FORCE_ADD": "++"}.get(theirs.type.name, "")
-    expected = Override(prefix, theirs.key_or_group, theirs.value())
-    assert repr(plain_override(text)) == repr(expected)
-
-
 @pytest.mark.nightly
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(ANY_KEY, ANY_VALUE), max_size=3))
@@ -230,10 +220,12 @@ def test_acceptance_is_what_hydra_says_to_all_overrides_at_once(small, overrides
     for key in composed.values:
         with suppress(KeyError):
             composed.value(key)
-    if composed.problem or any(item.kind in ("type", "reference") for item in composed.rejected):
+    if composed.problem or any(item.kind == "type" for item in composed.rejected):
         return
     words = [key if value is None else f"{key}={value}" for key, value in overrides]
     if any(value is None and not key.startswith("~") for key, value in overrides):
+        return
+    if any(value and "{" in value for _, value in overrides):  # its keys are not compared
         return
     with initialize_config_dir(str(small[0].folder / CONFIG), version_base=None):
         try:

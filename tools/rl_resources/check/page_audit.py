@@ -146,8 +146,7 @@ def _said(row: ReadRow, column: str) -> Said | None:
     text = text_of(row.record, column)
     if column == "model":
         text = "" if row.lacks_model else row.text("Model")
-    whole = cell.text.strip() if column == "gpus" else ""
-    return Said(text, cell.line, cell.column, whole) if text else None
+    return Said(text, cell.line, cell.column) if text else None
 
 
 def _script_paths(folder: Path) -> list[str]:

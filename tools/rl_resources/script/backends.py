@@ -22,7 +22,7 @@ class Backend:
 
     `param_offload`, `optimizer_offload` and `expert_parallel` are keys of `section`,
     `offload_policy` is the switch with which the backend itself offloads all state, of
-    `sequence_parallel` the last key wins that is above 1. An empty key is a setting that it lacks.
+    `sequence_parallel` the last key wins that is set. An empty key is a setting that it lacks.
     `all_gpus` is a key of `section` whose default is one GPU, so that a script has to set it.
 
     One that `divides_as_fsdp` shares sequences among GPUs and nothing else, so that batches must

@@ -49,7 +49,6 @@ class Override(NamedTuple):
 class Flag(NamedTuple):
     """An option of Hydra itself; `text` is `None` for a switch, and where it is not known."""
 
-    name: str
     text: str | None
     place: Place
 
@@ -103,8 +102,6 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _MODULE_FOLLOWS = re.compile(r"-[A-Za-z]*m|--module")
 STARTS = re.compile(r"(?:.*/)?(?:python[0-9.]*|torchrun|accelerate|deepspeed)")
 _STARTED_BY_MODULE = frozenset({"torch.distributed.run", "torch.distributed.launch", "debugpy"})
-_MOST_OPTIONS = 60
-"""Of Python, before its module: more words than anybody writes."""
 _SAYS = frozenset({"echo", "printf"})
 _PACKAGES = ("verl", "recipe")
 _NOTHING = re.compile(r"(?:[\s\\]|#.*+)*+")
@@ -116,36 +113,23 @@ TRAINER = re.compile(r"(?:verl|recipe)\.(?:.*\.)?(?:main|main_\w+|\w+_main|\w+_t
 class Launch:
     """One start of a program that takes overrides, in `command`.
 
-    `module` is dotted also where the script names a file; `without_m` is the word of one that has
-    no `-m` before it, so that Python looks for a file of its name. `unresolved` are words of which
-    not even a key is known, save the script's own arguments: `passes_arguments` says whether they
-    are passed on. `stray` are words that are no overrides: cut off by a space, or left by a lost
-    quote.
+    `module` is dotted also where the script names a file; `unresolved` are words of which not
+    even a key is known, save the script's own arguments: `passes_arguments` says
+    whether they are passed on. `stray` are words that are no overrides:
+    cut off by a space, or left by a lost quote.
     """
 
     module: str
     command: Command
-    without_m: Word | None = None
     overrides: list[Override] = field(default_factory=list)
-    flags: list[Flag] = field(default_factory=list)
+    flags: dict[str, Flag] = field(default_factory=dict)
     stray: list[Word] = field(default_factory=list)
     unresolved: list[Word] = field(default_factory=list)
     passes_arguments: bool = False
 
-    @property
-    def config_name(self) -> str | None:
-        """The value of `--config-name`, where it is given and known."""
-        return self._flag("config-name")
-
-    @property
-    def config_path(self) -> str | None:
-        """The value of `--config-path`, where it is given and known."""
-        return self._flag("config-path")
-
-    @property
-    def multirun(self) -> bool:
-        """Whether Hydra is to sweep."""
-        return any(flag.name == "multirun" for flag in self.flags)
+    def text_of(self, flag: str) -> str | None:
+        """The text of an option such as `config-name`, where it is given and known."""
+        return self.flags[flag].text if flag in self.flags else None
 
     def add(self, script: Script, words: Sequence[Word]) -> None:
         """Sort more words into these arguments."""
@@ -166,14 +150,11 @@ class Launch:
         name = _option(option)
         if name in _WITH_VALUE:
             following = None if equals else next(rest, None)
-            self.flags.append(Flag(name, following.text if following else text, word.place))
+            self.flags[name] = Flag(following.text if following else text, word.place)
         elif name in _SWITCHES and not equals:
-            self.flags.append(Flag(name, None, word.place))
+            self.flags[name] = Flag(None, word.place)
         else:
             self.stray.append(word)
-
-    def _flag(self, name: str) -> str | None:
-        return next((flag.text for flag in reversed(self.flags) if flag.name == name), None)
 
 
 def launches(script: Script) -> tuple[Launch, ...]:
@@ -181,7 +162,7 @@ def launches(script: Script) -> tuple[Launch, ...]:
     found: list[Launch] = []
     for command in script.commands:
         first = command.words[0] if command.words else None
-        if found and first and first.raw.strip('"') != "$@" and _is_lost(script, first):
+        if found and first and _is_lost(script, first):
             found[-1].add(script, command.words)
         found += _launches(script, command)
     return tuple(found)
@@ -191,7 +172,7 @@ def _launches(script: Script, command: Command) -> Iterator[Launch]:
     """What a command starts."""
     words = command.words
     if found := program(words):
-        launch = Launch(found.module, command, words[found.at] if found.without_m else None)
+        launch = Launch(found.module, command)
         launch.add(script, words[found.at + 1 :])
         dotted = sum("." in item.key for item in launch.overrides)
         if TRAINER.fullmatch(found.module) or dotted > 1:
@@ -199,11 +180,10 @@ def _launches(script: Script, command: Command) -> Iterator[Launch]:
 
 
 class Program(NamedTuple):
-    """A dotted module that a command starts, named by its word `at`, perhaps without `-m`."""
+    """A dotted module that a command starts, named by its word `at`."""
 
     module: str
     at: int
-    without_m: bool = False
 
 
 def program(words: Sequence[Word]) -> Program | None:
@@ -219,22 +199,9 @@ def program(words: Sequence[Word]) -> Program | None:
         if _MODULE_FOLLOWS.fullmatch(texts[at - 1]) and _MODULE.fullmatch(text):
             if text not in _STARTED_BY_MODULE:
                 return Program(text, at)
-        elif TRAINER.fullmatch(text) and _only_options(words, at):
-            return Program(text, at, without_m=True)
         elif text.endswith(".py") and "=" not in text:
             return Program(_module_of(text), at)
     return None
-
-
-def _only_options(words: Sequence[Word], end: int) -> bool:
-    """Whether words up to `end` end in the start of Python, its options and their values."""
-    for at in range(end - 1, max(end - _MOST_OPTIONS, 0) - 1, -1):
-        if STARTS.fullmatch(words[at].text or ""):
-            return True
-        is_value = words[at - 1].raw.startswith("-") or words[at].text == "launch"
-        if not (words[at].raw.startswith("-") or is_value):
-            return False
-    return False
 
 
 def _module_of(path: str) -> str:
@@ -267,13 +234,8 @@ def lost(script: Script) -> tuple[Lost, ...]:
 def _is_lost(script: Script, word: Word) -> bool:
     if word.raw.strip('"') == "$@":
         above = [item for item in script.commands if item.end.offset <= word.site.offset]
-        if any(program(item.words) for item in above if item.end.line == word.place.line - 1):
-            return True
-        return any(
-            _NOTHING.fullmatch(script.text[item.end.offset : word.site.offset])
-            for item in above[-1:]
-            if any(_launches(script, item))
-        )
+        between = script.text[above[-1].end.offset : word.site.offset] if above else "none"
+        return _NOTHING.fullmatch(between) is not None and any(_launches(script, above[-1]))
     override = parse_override(script, word)
     option = _option((word.text or "").partition("=")[0]) in _WITH_VALUE
     return option or (override is not None and bool("." in override.key or override.prefix))

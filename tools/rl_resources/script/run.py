@@ -10,7 +10,6 @@ from functools import cached_property
 from math import prod
 
 from rl_resources.script.backends import ACTOR, BACKENDS, CHECKPOINTING, MODEL, ROLLOUT, Backend
-from rl_resources.script.bash.script import Place
 from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 
@@ -40,12 +39,6 @@ class Run(Settings):
     estimator = Key("algorithm.adv_estimator")
     """How advantages are estimated: `grpo`, `gae`, …"""
 
-    @property
-    def distills_alone(self) -> bool:
-        """Whether the loss is that of a teacher, which compares no responses."""
-        rewards = self.setting("distillation.distillation_loss.use_task_rewards").flag
-        return self.setting("distillation.enabled").flag is True and rewards is False
-
     loss_mode = Key(f"{ACTOR}.policy_loss.loss_mode")
     """Which policy loss: `vanilla`, `gspo`, …"""
 
@@ -68,18 +61,10 @@ class Run(Settings):
         Megatron reads a key of its own (verl/workers/engine/megatron/transformer_impl.py); an
         adapter that is loaded may have any rank.
         """
-        nested = self.setting(f"{MODEL}.lora.rank")
-        plain = self.setting(f"{MODEL}.lora_rank")
-        found = nested if nested.number or (plain.number == 0 and nested.place) else plain
-        if self.train_backend.text in BACKENDS and plain.known and nested.known:
-            found = nested if self.trains_with_megatron else plain
+        found = self.setting(f"{MODEL}.{'lora.rank' if self.trains_with_megatron else 'lora_rank'}")
         adapter = self.setting(f"{MODEL}.lora_adapter_path")
         unsure = adapter.value is not None and not self.composition.problem
         return Setting(found.key, UNKNOWN) if unsure and not found.number else found
-
-    def starts_with(self, place: Place) -> bool:
-        """Whether something at a place belongs to the command that starts it."""
-        return self.launch.command.place <= place < self.launch.command.end
 
     shares_gpus = Key("actor_rollout_ref.hybrid_engine")
     """Whether the rollout engine runs on the GPUs that train."""
@@ -136,7 +121,10 @@ class Run(Settings):
         engine = self.setting("model_engine")
         if strategy.text and not strategy.place and engine.place:
             return engine._replace(value=strategy.value)
-        if not strategy.known and "megatron" in f"{engine.text} {self.launch.config_name}":
+        if (
+            not strategy.known
+            and "megatron" in f"{engine.text} {self.launch.text_of('config-name')}"
+        ):
             return Setting(strategy.key, "megatron", engine.place, engine.origin)
         return strategy
 
@@ -155,23 +143,11 @@ class Run(Settings):
     micro_batch_size_per_gpu = Key(f"{ACTOR}.ppo_micro_batch_size_per_gpu")
     """Responses that a data-parallel rank trains at a time."""
 
-    micro_batch_size = Key(f"{ACTOR}.ppo_micro_batch_size")
-    """The deprecated total of `micro_batch_size_per_gpu` over all ranks."""
-
     @property
     def micro_batch(self) -> Setting:
-        """Responses that a rank trains at a time, at the key that the script writes.
-
-        A total is divided by the data-parallel ranks: verl/workers/fsdp_workers.py
-        `ActorRolloutRefWorker.__init__`, `ppo_micro_batch_size //= …`.
-        """
-        total = self.micro_batch_size
-        if not total.place:
-            return self.micro_batch_size_per_gpu
-        gpus, size = self.training_gpus.number, self.training_model_size
-        if not (total.number and gpus and size):
-            return total._replace(value=UNKNOWN)
-        return total._replace(value=max(1, total.number * size // gpus))
+        """Responses that a rank trains at a time, `UNKNOWN` of the deprecated total of all."""
+        total = self.setting(f"{ACTOR}.ppo_micro_batch_size")
+        return total._replace(value=UNKNOWN) if total.place else self.micro_batch_size_per_gpu
 
     max_prompt_length = Key("data.max_prompt_length")
     """Tokens of a prompt at most."""
@@ -226,10 +202,7 @@ class Run(Settings):
     def sequence_parallel_size(self) -> Setting:
         """GPUs that share each sequence without Megatron."""
         every = [self.setting(key) for key in self.backend.sequence_parallel]
-        found = [setting for setting in every if setting.known or setting.place] or every[-1:]
-        chosen = [setting for setting in found if setting.number != 1]
-        chosen = chosen or [setting for setting in found if setting.place] or found[:1]
-        return chosen[-1] if chosen else LACKING
+        return [LACKING, *every, *(setting for setting in every if setting.place)][-1]
 
     @property
     def trains_with_megatron(self) -> bool | None:

@@ -58,21 +58,16 @@ class ScriptText:
         return tuple([item for item in some if TRAINER.fullmatch(item.module)] or some)
 
     @cached_property
-    def _started(self) -> tuple[Launch, ...]:
-        """The trainings that start as the script is shipped."""
-        return tuple(item for item in self.trainings if item.command.reach != "never")
-
-    @cached_property
     def run(self) -> Run | None:
         """Its first training, or else its first launch; `None` where it starts nothing known."""
-        first = next(iter(self._started or self.launches), None)
+        first = next(iter(self.trainings or self.launches), None)
         return next((Run(*both) for both in self.composed if both[0] is first), None)
 
     @cached_property
     def training(self) -> Run | None:
         """What it does; `None` where it starts no training, or several that differ."""
         run = self.run
-        if run is None or len({settings_of(launch) for launch in self._started}) != 1:
+        if run is None or len({settings_of(launch) for launch in self.trainings}) != 1:
             return None
         unsure = run.launch.stray or self.lost or self.script.problems
         return replace(run, trusts_defaults=False) if unsure else run
@@ -118,7 +113,7 @@ def value_of(override: Override) -> str:
 def settings_of(launch: Launch) -> tuple[object, ...]:
     """All that a launch asks for, to be compared with another."""
     overrides = ((item.prefix, item.key, item.value) for item in launch.overrides)
-    return (launch.module, launch.config_name, *overrides)
+    return (launch.module, launch.text_of("config-name"), *overrides)
 
 
 @lru_cache(maxsize=1024)

@@ -117,8 +117,9 @@ class Settings:
         return _read(override) if override.key == key else UNKNOWN
 
     def _default(self, key: str) -> Any:
-        sure = self.knows_defaults and not self._may_be_misspelt(key)
-        return self._composed(key) if sure else UNKNOWN
+        rejected = [it.key for it in self.composition.rejected if it.kind == "unknown-key"]
+        misspelt = get_close_matches(key, rejected, 1, 0.85)
+        return self._composed(key) if self.knows_defaults and not misspelt else UNKNOWN
 
     @property
     def knows_defaults(self) -> bool:
@@ -126,11 +127,6 @@ class Settings:
         return bool(
             self.trusts_defaults and not self.composition.problem and not self.launch.unresolved
         )
-
-    def _may_be_misspelt(self, key: str) -> bool:
-        """Whether a rejected key may have been meant as this one."""
-        rejected = (item.key for item in self.composition.rejected if item.kind == "unknown-key")
-        return any(_looks_like(name, key) for name in rejected)
 
     def _composed(self, key: str) -> Any:
         try:
@@ -147,17 +143,6 @@ class Key:
 
     def __get__(self, settings: Settings, _: type[Settings]) -> Setting:
         return settings.setting(self._key)
-
-
-def _looks_like(one: str, other: str) -> bool:
-    """Whether two keys have the same name in one tree, or like names in one section."""
-    section, _, name = one.rpartition(".")
-    other_section, _, other_name = other.rpartition(".")
-    if get_close_matches(one, [other], 1, 0.95):
-        return True
-    if name == other_name:
-        return one.partition(".")[0] == other.partition(".")[0]
-    return section == other_section and bool(get_close_matches(name, [other_name], 1, 0.75))
 
 
 def _read(override: Override) -> Any:

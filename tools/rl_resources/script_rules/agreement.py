@@ -18,7 +18,7 @@ from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import NOT_KNOWN
 from rl_resources.estimate.estimate import Estimate, of_script
 from rl_resources.package import number
-from rl_resources.rule import Mistake, rule
+from rl_resources.rule import Mistake
 from rl_resources.script.algorithm import (
     ADAPTERS,
     algorithm_of,
@@ -32,7 +32,7 @@ from rl_resources.script.backends import (
     SAME_BACKEND,
     switched_on,
 )
-from rl_resources.script.run import FP8, LACKING, Run, is_off, is_on
+from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules.arguments import BOUNDS
 from rl_resources.script_rules.target import Pair, run_rule
@@ -47,7 +47,6 @@ _FOLDER = re.compile(
     r"|home|root|mnt|nas|share|shared|cache|local|verl"
 )
 _VARIANT = re.compile(r"-(?:instruct|base|chat|it|pt)$")
-_PLAIN_IS_BASE = re.compile(r"(?:codeqwen|qwen[12](?:-5)?|llama|gemma|mistral|phi)-")
 
 
 def model_in_path(path: str, known: Collection[str]) -> str | None:
@@ -76,18 +75,11 @@ def likeness(name: str, known: Collection[str]) -> Likeness | None:
     plain, others = _plain(name), [_plain(other) for other in known]
     if not plain or not others or plain in others:
         return "same"
-    for other in others:
-        if _VARIANT.sub("", plain) == _VARIANT.sub("", other):
-            return _variant(plain, other)
-    derived = any(_VARIANT.sub("", other) in plain for other in others)
+    families = {_VARIANT.sub("", other) for other in others}
+    if _VARIANT.sub("", plain) in families:
+        return "variant"
+    derived = any(family in plain for family in families)
     return None if derived and not is_id(name) else "other"
-
-
-def _variant(one: str, other: str) -> Likeness:
-    """Two names of one size and family: `X` and `X-Base` are one where `X` itself is the base."""
-    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
-    both_base = longer == f"{shorter}-base" and _PLAIN_IS_BASE.match(longer)
-    return "same" if both_base else "variant"
 
 
 def _plain(name: str) -> str:
@@ -118,10 +110,6 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     A critic may begin as another model, but not as the framework's example by oversight.
     """
     yield from _other_model(pair, run, family_alone=False)
-    may_be_named = run.may_change(run.model_path.key) or run.launch.stray
-    if run.model_path.value == "" and not may_be_named:
-        message = f"`{run.model_path.key}` is empty"
-        yield Mistake(*pair.place_of(run.model_path), message, "Write the model that trains.")
     critic, trained = run.setting("critic.model.path"), run.model_path
     is_ppo = algorithm_of(pair.text("task")) in {"PPO", ""}  # else task_agrees reports it
     asked = is_ppo and run.estimator.text == "gae" and trained.place and not critic.place
@@ -198,7 +186,7 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     wanted, gpus = pair.number("gpus"), run.gpus.number
     if wanted is not None and gpus is not None and wanted != gpus:
         parts = " and ".join(pair.said_by_script(part) for part in run.gpu_counts)
-        setting, right = _wrong_count(pair, run, wanted)
+        setting, right = _wrong_count(run, wanted)
         said = f"{parts}, which makes `{gpus}`"
         yield from pair.differs("gpus", setting, str(gpus), right, said)
         return
@@ -207,14 +195,11 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         yield from pair.differs("nodes", nodes, str(nodes.number))
 
 
-def _wrong_count(pair: Pair, run: Run, gpus: int) -> tuple[Setting, str]:
+def _wrong_count(run: Run, gpus: int) -> tuple[Setting, str]:
     """The setting that keeps a script from `gpus` in all, and what it should be."""
-    if not run.nodes.known:
-        return run.gpu_counts[0], ""
-    nodes, each = run.nodes.number or 1, run.gpus_per_node.number or 1
-    whole = gpus // each if each >= _WHOLE_NODE and gpus % each == 0 else 1
-    if gpus == each * (wanted := pair.number("nodes") or whole):
-        return run.nodes, str(wanted)
+    if run.gpus_per_node.number == _WHOLE_NODE and gpus % _WHOLE_NODE == 0:
+        return run.nodes, str(gpus // _WHOLE_NODE)
+    nodes = run.nodes.number or 1
     return run.gpus_per_node, str(gpus // nodes) if gpus % nodes == 0 else ""
 
 
@@ -235,20 +220,12 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         found = setting.text or ""
-        if said in (ENGINES if column == "train" else BACKENDS) or _lacks_choice(run, said):
-            continue  # backend_role reports it, or unknown_key
-        plausible = found in known or misspelt(found, known) or found.rstrip("0123456789") in known
-        if said and said != found and plausible:
+        other_role = said in (ENGINES if column == "train" else BACKENDS)  # backend_role reports it
+        unsure = not setting.place and run.composition.rejected  # unknown_key reports it
+        plausible = found in known or misspelt(found, known)
+        if said and said != found and plausible and not (other_role or unsure):
             right = found if found in known else ""
             yield from pair.differs(column, setting, right, said)
-
-
-def _lacks_choice(run: Run, backend: str) -> bool:
-    """Whether a script has settings of a training backend and lacks the choice that brings it."""
-    if backend not in BACKENDS or run.setting("model_engine").place:
-        return False
-    rejected = (item.key for item in run.composition.rejected if item.kind == "unknown-key")
-    return any(key.startswith(f"{ACTOR}.{BACKENDS[backend].section}.") for key in rejected)
 
 
 @run_rule()
@@ -260,61 +237,28 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `512` as `max_prompt_length` with `data.max_prompt_length=1024`
     Good: `1024` as `max_prompt_length` with `data.max_prompt_length=1024`
     """
-    unused = set(_unused(pair, run))
-    for column in unused:
-        wrong = ", but the run of its script has none"
-        yield pair.mistake(column, wrong, "Leave it empty, or fix the script.")
+    micro = ("micro_batch_per_gpu", run.micro_batch_size_per_gpu)
+    if run.dynamic_batch.flag:
+        micro = ("max_tokens_per_gpu", run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu"))
     for column, setting in (
         ("max_prompt_length", run.max_prompt_length),
         ("max_response_length", run.max_response_length),
         ("rollout_n", run.rollout_n),
         ("lora_rank", run.lora_rank),
-        ("micro_batch_per_gpu", run.micro_batch_size_per_gpu),
-        ("max_tokens_per_gpu", run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")),
         ("gpu_memory_utilization", run.gpu_memory_utilization),
+        micro,
     ):
         wanted, found = number(pair.text(column)), setting.value
-        least, most = BOUNDS.get(setting.key, (1, inf))
-        is_number = isinstance(found, int | float) and not isinstance(found, bool)
-        is_possible = is_number and least <= found <= most
-        if wanted is not None and is_possible and wanted != found and column not in unused:
+        least, most = BOUNDS.get(setting.key, (1, inf))  # else value_range reports the script
+        possible = isinstance(found, int | float) and least <= found <= most
+        if wanted is not None and possible and wanted != found:
             yield from pair.differs(column, setting, str(found))
     both = {pair.text("precision"), run.precision}
-    if len(both) > 1 and both <= _FORMATS and run.index(FP8) is None:
+    if len(both) > 1 and both <= _FORMATS:
         yield from pair.differs("precision", run.dtype, run.precision)
 
 
 _FORMATS = frozenset({"bf16", "fp16", "fp32"})
-
-
-def _unused(pair: Pair, run: Run) -> Iterator[str]:
-    """The filled columns of a setting that a run does not read."""
-    full = pair.text("weights") == "full" and run.lora_rank.number == 0
-    dynamic = run.dynamic_batch.flag
-    for column, is_unused in (
-        ("lora_rank", full),
-        ("micro_batch_per_gpu", dynamic is True),
-        ("max_tokens_per_gpu", dynamic is False),
-    ):
-        if is_unused and pair.text(column):
-            yield column
-
-
-@run_rule()
-def weights_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The row's weights are those that its script trains.
-
-    LoRA needs a fraction of the memory of full fine-tuning.
-
-    Bad: `full` with `actor_rollout_ref.model.lora_rank=32`
-    Good: `lora` with `actor_rollout_ref.model.lora_rank=32`
-    """
-    said = pair.text("weights")
-    adapters = bool(ADAPTERS.search(pair.text("task")))
-    if pair.text("task") and adapters == (said != "full"):
-        return  # row and task agree: task_agrees reports the script
-    if said and run.weights and (said == "full") != (run.weights == "full"):
-        yield from pair.differs("weights", run.lora_rank, run.weights)
 
 
 @run_rule()
@@ -330,9 +274,8 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     column = "memory_optimizations"
     words = pair.text(column).split("; ")
-    train = pair.text("train").lower()
-    if SAME_BACKEND.get(train, train) not in {"", run.train_backend.text}:
-        return  # backends_agree reports it
+    if any(backends_agree.mistakes(pair)):
+        return
     for word, setting in run.optimizations.items() if pair.text(column) else ():
         stated = word in words or word in _ALWAYS_STATED
         if stated and setting.known and is_on(setting) != (word in words):
@@ -342,8 +285,8 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
             yield pair.mistake(column, wrong, f"{change} `{word}`, or correct the script.")
 
 
-@rule()
-def run_memory(pair: Pair) -> Iterator[Mistake]:
+@run_rule()
+def run_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The devices of a row have room for what its script trains.
 
     Below the bytes of weights, gradients and optimizer states no run is possible.
@@ -351,16 +294,11 @@ def run_memory(pair: Pair) -> Iterator[Mistake]:
     Bad: a script that trains all weights of a 72B model without offload, on `8` x `h100`
     Good: the same on `32` x `h100`, or with parameters and optimizer offloaded
     """
-    run, gpus = pair.run, pair.number("gpus")
-    weights = pair.text("weights") or (run.weights if run else "")
-    if not weights or not gpus or not pair.device_memory_gb or not pair.text("model"):
-        return
-    said = pair.text("memory_optimizations")
-    saved = said.split("; ") if said else run.optimizations_on if run else ()
     stated = number(pair.model_facts.get("parameters_b", ""))
     parameters = stated or parameters_in_name(pair.text("model"))
-    least, own = minimum_memory_gb(parameters, weights, saved), gpus * pair.device_memory_gb
-    if least > own:
+    least = minimum_memory_gb(parameters, run.weights, run.optimizations_on)
+    own = (pair.number("gpus") or 0) * pair.device_memory_gb
+    if run.weights and own and least > own:
         need = f"{parameters:g} billion parameters need {least:.0f} GB at the least"
         wrong = f": {own:g} GB together, but {need}, as {pair.script.path} trains them"
         yield pair.mistake("gpus", wrong, "Take more devices, or offload.")
@@ -383,12 +321,11 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     the actor.
     """
     off = [setting for setting in run.memory_savers if is_off(setting)]
-    if run.misses_recomputation:  # ineffective-setting reports it
+    if run.misses_recomputation:  # ineffective_setting reports it
         off = [setting for setting in off if setting != run.gradient_checkpointing]
-    some = any(setting.flag for setting in run.offloads)
-    other = pair.script.or_exempt("min-saves-memory") if some else ", or write `RECOMMENDED`"
     if pair.text("tag").upper() == "MIN" and off:
         right = (word for setting in off for word in switched_on(setting.key))
+        other = f", or write `RECOMMENDED`{pair.script.or_exempt('min-saves-memory')}"
         yield _against_tag(pair, off, "does not turn on", right, other)
 
 
@@ -404,10 +341,9 @@ def recommended_is_fast(pair: Pair, run: Run) -> Iterator[Mistake]:
     The reference model may be offloaded: it runs once a step.
     """
     on = [setting for setting in run.offloads if setting.flag]
-    every = all(map(is_on, run.memory_savers))
-    other = ", or write `MIN`" if every else pair.script.or_exempt("recommended-is-fast")
     if pair.text("tag").upper() == "RECOMMENDED" and on:
         right = (f"{setting.key}=False" for setting in on)
+        other = f", or write `MIN`{pair.script.or_exempt('recommended-is-fast')}"
         yield _against_tag(pair, on, "sets", right, other)
 
 
@@ -448,9 +384,8 @@ def _estimate(pair: Pair, run: Run) -> Estimate | None:
     gpus, memory_gb = pair.number("gpus"), pair.device_memory_gb
     if not gpus or not memory_gb or not pair.model_facts:
         return None
-    adapters = bool(ADAPTERS.search(pair.text("task")))
-    if pair.text("task") and run.weights and adapters != (run.weights == "lora"):
-        return None  # task_agrees reports it
+    if any(task_agrees.mistakes(pair)):
+        return None
     try:
         found = of_script(run, gpus, memory_gb, _model(pair.model_facts))
     except UnusableInput:

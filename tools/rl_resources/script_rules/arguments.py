@@ -5,7 +5,6 @@ Each setting exists in the framework's configuration, has its type, and is given
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from math import inf
@@ -16,13 +15,12 @@ from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
 from rl_resources.script.backends import (
     ACTOR,
     CHECKPOINTING,
-    MODEL,
     RECOMPUTATION,
+    ROLLOUT,
     switched_on,
 )
-from rl_resources.script.bash.script import Place, Word
+from rl_resources.script.bash.script import Place
 from rl_resources.script.framework import Composition, Rejection, shipped
-from rl_resources.script.framework.syntax import STAND_IN, parse
 from rl_resources.script.launch import Launch, Override
 from rl_resources.script.script_text import ScriptText, value_of
 from rl_resources.script_rules.releases import is_frameworks, rejections
@@ -38,89 +36,44 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.total_epochs= 1`
     Good: `python3 -m verl.trainer.main_ppo trainer.total_epochs=1`
     """
+    causes = {item.cause_line for item in target.lost}  # broken_continuation reports those
     for launch in target.launches:
         for stray in launch.stray if is_frameworks(target, launch) else ():
-            wide = "\u00a0" in (stray.text or "") and not (stray.text or "").strip()
-            if not (wide or _is_before_lost(target, stray)):  # hidden-character reports it
-                yield _stray_mistake(target, stray)
-
-
-def _is_before_lost(target: ScriptText, stray: Word) -> bool:
-    """Whether it is the escaped space that cut off a lost line, or a comment behind it."""
-    line = target.script.lines[stray.place.line - 1][: stray.place.column]
-    escaped = stray.raw.startswith("\\") or re.search(r"\\\s+#", line) is not None
-    return escaped and any(item.cause_line == stray.place.line for item in target.lost)
-
-
-def _stray_mistake(target: ScriptText, stray: Word) -> Mistake:
-    text = stray.text or ""
-    if stray.raw.startswith("\\") and not text.strip():
-        message = "a space after the backslash makes an argument of its own"
-        return target.mistake(stray.place, message, "Delete what follows the backslash.")
-    word = stray.raw if stray.place == stray.site else text
-    message = f"`{shown(word)}` is not an override"
-    fix = "Write it as `key=value`, without a space around `=`, in quotes if the value has one."
-    if re.match(r"--\w+\.[\w.]+=", text):
-        fix = f"Write `{shown(text.lstrip('-'))}`."
-    elif "=" in text and (strange := re.search(r"[^\x00-\x7f]", text.partition("=")[0])):
-        fix = f"Type it again: `{strange[0]}` is U+{ord(strange[0]):04X}, no letter of a key."
-    return target.mistake(stray.place, message, fix)
-
-
-@rule()
-def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
-    """No key is set to two values in one command.
-
-    The later one wins and nothing says so; a reader sees the first.
-
-    Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 trainer.nnodes=2`
-    Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
-    """
-    for first, later in _repeated(target):
-        old, new = value_of(first), value_of(later)
-        if old != new and None not in (first.value, later.value):
-            old, new = shown(old), shown(new)
-            message = (
-                f"`{later.key}` is `{old}` in line {first.place.line} and `{new}` here, which wins"
-            )
-            fix = f"Delete one of the two; today the run uses `{new}`."
-            yield target.mistake(later.place, message, fix)
+            wide = "\u00a0" in (stray.text or "")  # ShellCheck reports it
+            if not wide and stray.place.line not in causes:
+                word = stray.raw if stray.place == stray.site else stray.text or ""
+                message = f"`{shown(word)}` is not an override `key=value`"
+                fix = "Write no space around `=` or behind a backslash; quote a value with spaces."
+                yield target.mistake(stray.place, message, fix)
 
 
 @rule("warning")
 def repeated_override(target: ScriptText) -> Iterator[Mistake]:
     """No key is set twice in one command.
 
-    A reader who changes one of the two changes nothing, or makes them contradict.
+    The later one wins and nothing says so; a reader sees the first, or changes it in vain.
 
-    Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=2 trainer.nnodes=2`
+    Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
-    """
-    for first, later in _repeated(target):
-        if value_of(first) == value_of(later):
-            message = f"`{later.key}` is set in line {first.place.line} already, to the same value"
-            yield target.mistake(later.place, message, "Delete one of the two.")
-
-
-def _repeated(target: ScriptText) -> Iterator[tuple[Override, Override]]:
-    """Overrides of one key that are written in one list: in the command, or in one array."""
-    for launch in target.launches:
-        seen: dict[str, Override] = {}
-        for override in launch.overrides:
-            first = seen.get(override.key)
-            seen[override.key] = override
-            group = "@" in override.key or "/" in override.key or "~" in override.prefix
-            if first is None or group or first.place == override.place:
-                continue
-            if _list_of(target, launch, first) == _list_of(target, launch, override):
-                yield first, override
-
-
-def _list_of(target: ScriptText, launch: Launch, override: Override) -> Place:
-    """Where the list begins that an override is written in.
 
     One in the command after an array replaces on purpose what the array has.
     """
+    for launch in target.launches:
+        seen: dict[tuple[str, Place], Override] = {}
+        for override in launch.overrides:
+            key = override.key, _list_of(target, launch, override)
+            first, seen[key] = seen.get(key), override
+            group = "@" in override.key or "/" in override.key or "~" in override.prefix
+            if first is None or group or first.place == override.place:
+                continue
+            old, new = shown(value_of(first)), shown(value_of(override))
+            here = f"in line {first.place.line}, and `{new}` here, which wins"
+            message = f"`{override.key}` is `{old}` {here}"
+            yield target.mistake(override.place, message, "Delete one of the two.")
+
+
+def _list_of(target: ScriptText, launch: Launch, override: Override) -> Place:
+    """Where the list begins that an override is written in: the command, or an array."""
     at = override.place.offset
     for item in target.script.assignments:
         if item.place.offset <= at < item.place.offset + len(item.raw):
@@ -152,7 +105,7 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
             yield target.mistake(item.place, message, fix)
 
 
-_UNKNOWN = ("unknown-key", "existing-key", "group", "reference", "no-module")
+_UNKNOWN = ("unknown-key", "existing-key", "group", "no-module")
 
 
 def _other_choice(target: ScriptText, rejection: Rejection) -> str:
@@ -166,9 +119,7 @@ def _other_choice(target: ScriptText, rejection: Rejection) -> str:
 
 def _key_fix(rejection: Rejection, composition: Composition) -> str:
     key = rejection.key
-    if rejection.kind == "existing-key":
-        return f"Write `{key}` without `+`."
-    if rejection.kind in ("group", "reference", "no-module"):
+    if rejection.kind in ("group", "no-module"):
         return f"Write one that {composition.framework} {composition.version} has."
     known = [*composition.values, *composition.sections]
     close = get_close_matches(key, known, 1, 0.85)
@@ -192,37 +143,16 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
             override = launch.overrides[rejection.index]
             following = (item for item in launch.stray if item.place.line == override.place.line)
             if override.value != "" or not any(item.place > override.place for item in following):
-                yield _wrong_value(target, override, rejection.reason)
-    for launch in target.launches:
-        for override in launch.overrides if is_frameworks(target, launch) else ():
-            if override.value is None and (reason := _broken_list(override)):
-                yield _wrong_value(target, override, reason)
-
-
-def _wrong_value(target: ScriptText, override: Override, reason: str) -> Mistake:
-    message = f"`{shown(override.key, 120)}`: {shown(reason, 200)}"
-    return target.mistake(override.origin, message, f"Fix the value `{shown(value_of(override))}`.")
-
-
-def _broken_list(override: Override) -> str:
-    """Why Hydra refuses a list or section in which a part is not known; empty where it may not."""
-    texts = [part.text for part in override.content.parts] if override.content else []
-    if texts and str(texts[0]).startswith(("[", "{")):
-        try:
-            parse(f"x={''.join(STAND_IN if text is None else text for text in texts)}")
-        except ValueError as error:
-            return str(error).replace(STAND_IN, "…")
-    return ""
-
-
-_ROLLOUT = "actor_rollout_ref.rollout"
+                message = f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}"
+                fix = f"Fix the value `{shown(value_of(override))}`."
+                yield target.mistake(override.origin, message, fix)
 
 
 BOUNDS: Mapping[str, tuple[float, float]] = {
-    f"{_ROLLOUT}.gpu_memory_utilization": (0.01, 1),
-    f"{_ROLLOUT}.top_p": (0.0001, 1),
-    f"{_ROLLOUT}.n": (1, inf),
-    f"{_ROLLOUT}.tensor_model_parallel_size": (1, inf),
+    f"{ROLLOUT}.gpu_memory_utilization": (0.01, 1),
+    f"{ROLLOUT}.top_p": (0.0001, 1),
+    f"{ROLLOUT}.n": (1, inf),
+    f"{ROLLOUT}.tensor_model_parallel_size": (1, inf),
     f"{ACTOR}.optim.lr": (0, inf),
     "trainer.nnodes": (1, inf),
     "trainer.n_gpus_per_node": (1, inf),
@@ -233,10 +163,9 @@ _WORDS: Mapping[str, Collection[str]] = {
     f"{ACTOR}.kl_loss_type": ("kl", "k1", "abs", "mse", "k2", "low_var_kl", "k3", "full"),
     "data.truncation": ("left", "right", "middle", "error"),
 }
-"""The words of verl/trainer/ppo/core_algos.py, to which other code may add, and of
-verl/utils/torch_functional.py `postprocess_data`, which are all.
+"""The words of verl/trainer/ppo/core_algos.py and verl/utils/torch_functional.py
+`postprocess_data`, to which other code may add.
 """
-_CLOSED = frozenset({"data.truncation"})
 
 
 @rule()
@@ -251,31 +180,15 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
     """
     for launch in target.launches:
         for override in launch.overrides if is_frameworks(target, launch) else ():
-            least, most = BOUNDS.get(override.key, (-inf, inf))
-            value = number(override.value or "")
+            word, known = (override.value or "").removesuffix("+"), _WORDS.get(override.key, ())
+            value, (least, most) = number(word), BOUNDS.get(override.key, (-inf, inf))
+            name = f"`{override.key}` is `{shown(value_of(override))}`"
             if value is not None and not least <= value <= most:
-                limits = f"of {least:g} or more" if most == inf else f"between 0 and {most:g}"
-                message = (
-                    f"`{override.key}` is `{shown(value_of(override))}`, not a number {limits}"
-                )
+                message = f"{name}, which is not between {least:g} and {most:g}"
                 yield target.mistake(override.origin, message, "Fix the number.")
-        yield from _unknown_words(target, launch)
-
-
-def _unknown_words(target: ScriptText, launch: Launch) -> Iterator[Mistake]:
-    """Words that are not accepted; where other code may add some, what is nearly a known one."""
-    extended = any(
-        override.key.endswith(("external_lib", "custom_cls.path")) for override in launch.overrides
-    )
-    for override in launch.overrides if is_frameworks(target, launch) else ():
-        known, word = _WORDS.get(override.key, ()), (override.value or "").strip().strip("'\"")
-        if re.search(r"[$,]", word):  # a default of OmegaConf, or a sweep of Hydra
-            continue
-        near = word.lower() in known or misspelt(word.removesuffix("+"), known)
-        wrong = (override.key in _CLOSED or near) and not extended
-        if known and word and word not in known and wrong and override.prefix != "~":
-            message = f"`{override.key}` is `{shown(word)}`, which {target.framework} does not know"
-            yield target.mistake(override.origin, message, nearest(word, known).sentence())
+            elif word not in known and (word.lower() in known or misspelt(word, known)):
+                message = f"{name}, which {target.framework} does not know"
+                yield target.mistake(override.origin, message, nearest(word, known).sentence())
 
 
 _NEEDS: Mapping[str, str] = {
@@ -305,16 +218,11 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     if run is None:
         return
     for key, switch in _NEEDS.items():
-        setting, read = run.setting(key), f"${{{key}"
-        used = any(read in (item.value or "") for item in run.launch.overrides)
-        if setting.place and setting.known and setting.value and run.turns_off(switch) and not used:
+        setting = run.setting(key)
+        if setting.place and setting.known and setting.value and run.turns_off(switch):
             message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
             yield target.mistake(setting.place, message, fix)
-    alpha = run.setting(f"{MODEL}.lora_alpha")
-    if alpha.place and run.lora_rank.number == 0 and not run.may_change(run.lora_rank.key):
-        message = f"`{alpha.key}` has no effect, because `{run.lora_rank.key}` is 0"
-        yield target.mistake(alpha.place, message, "Delete it, or set the rank of the adapters.")
     place = run.setting(CHECKPOINTING).place
     if place and run.misses_recomputation:
         message = f"`{CHECKPOINTING}` has no effect on Megatron, which recomputes nothing here"

@@ -14,33 +14,25 @@ from itertools import islice
 
 from rl_resources.rule import Mistake, Rewrite, rule, with_lines
 from rl_resources.script.bash.parser import parse
-from rl_resources.script.bash.script import Command, Option, Place, Reference, Source
-from rl_resources.script.launch import Lost
 from rl_resources.script.script_text import ScriptText, settings_of
 from rl_resources.script_rules.safety import COMMANDS
-from rl_resources.script_rules.variables import WITH_DEFAULT, without_comments
+from rl_resources.script_rules.shellcheck import UNQUOTED, comments
 from rl_resources.text import shown
 
 _PREPARING = COMMANDS | {"cat", "cd", "chmod", "cp", "declare", "export", "ls", "mv", "pip", "rm"}
 SHEBANG = "#!/usr/bin/env bash"
 _BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?bash(?:\s|$)")
 _SH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:da|a)?sh\s*")
-_BACKSLASH = re.compile(r"(?<!\\)(?:\\\\)*\\\s*$")
-"""A backslash at the end of a line but for spaces, also wide ones; two are a character."""
-_ENDS = re.compile(r"[;|&]\s*\\?\s*$|\|\s*\w")
-"""Where a command ends, so that more arguments would be those of another one."""
-_WORD_OF_BACKSLASHES = re.compile(r"(?<=\s)\\+(?:\s+#.*|\s*)$")
-STRICT = "set -euo pipefail"
-_ALWAYS_SET = frozenset({*"@*#?$!0", "HOME", "PATH", "PWD"})
-_CANNOT_FAIL = frozenset({"set", "export", "echo", "printf", "declare", "readonly", "ulimit", ":"})
-_MAY_FAIL = re.compile(r"[|`]|\$\((?!\()|(?<!\$)\(\(|\[\[|(?<!\S)!\s")
-"""What ends with a status of its own, besides commands."""
-_STARTED_INSIDE = re.compile(r"(?:\$\(|`)\s*(?:python|torchrun)")
-"""A command in another one, which is not followed."""
-_BACKGROUND = re.compile(r"(?:[ \t]*[\d&]*[<>]+&?[ \t]*[^\s;&|#<>]+)*[ \t]*&(?![&>])")
-"""Redirections behind a command, and `&`."""
-_ASKS_STATUS = re.compile(r"\$\{?(?:\?|PIPESTATUS)")
-_IGNORED = re.compile(r"\s*\|\|\s*(true|:|echo|printf)(?![\w-])")
+_BACKSLASHES = re.compile(r"(?<=\s)\\+\s*$")
+"""At the end of a line, perhaps with spaces behind, also wide ones."""
+_DOUBTFUL = re.compile(r"^\s*$|(?:^|\s)#|[;|&]\s*\\?\s*$|\|\s*\w")
+"""An empty line, a comment, or the end of a command, so that more arguments are another one's."""
+_STRICT = re.compile(r"#!.*\s-[a-z]*e")
+_HIDDEN = re.compile(
+    r"(?:[^\n;|&#]|[<>]&)*(?:\\\n\s*)?(\|\|\s*(?:true|:|echo|printf)(?![\w-])|&(?![&>]))"
+)
+"""What makes a failure no failure, behind a command and its redirections."""
+_ASKS_STATUS = re.compile(r"\$\{?(?:\?|PIPESTATUS)|^\s*wait\b", re.M)
 
 
 @rule()
@@ -53,13 +45,7 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     Good: `#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
     script = target.script
-    for launch in target.launches:
-        if word := launch.without_m:
-            message = f"`{launch.module}` is a module, which Python does not start without `-m`"
-            yield target.mistake(word.place, message, f"Write `-m {launch.module}`.")
     if target.launches or target.lost or script.problems or not script.complete:
-        return
-    if _STARTED_INSIDE.search(without_comments(target)):
         return
     if all(not command.words or command.name in _PREPARING for command in script.commands):
         message = "the script starts no program"
@@ -99,9 +85,6 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
     for problem in target.script.problems[:1]:  # the others follow from the first
         message = f"bash cannot read the script: {problem.text}"
         fix = "Fix it here, then see that `bash -n` is silent about the script."
-        if problem.text.startswith("array element values"):
-            message = "an item of the list is `key = value` with spaces around `=`"
-            fix = "Write it as `key=value`."
         yield _unclosed_quote(target) or target.mistake(problem.place, message, fix)
 
 
@@ -138,29 +121,12 @@ def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 \ ⏎ trainer.total_epochs=1`
     """
     for item in target.lost:
-        yield _lost_mistake(target, item)
-
-
-def _lost_mistake(target: ScriptText, item: Lost) -> Mistake:
-    first, line = item.command.words[0].raw, target.script.lines[item.cause_line - 1]
-    message = f"the command ends here: `{shown(first, 80)}` below does not reach the program"
-    if _is_bare(line):
-        fix = "Delete the line, or move the comment above the command."
-        above = [one for one in target.script.lines[: item.cause_line] if not _is_bare(one)]
-        if above and not _BACKSLASH.search(above[-1]):
-            fix += f" Write above it: {shown(_continued(above[-1]).strip(), 600)}"
-        return Mistake(target.path, item.cause_line, 1, message, fix)
-    fix = f"Write: {shown(_continued(line).strip(), 600)}"
-    if _BACKSLASH.search(line):
-        fix += ", with nothing behind the backslash"
-    if _ENDS.search(line) or ("#" in line and not _WORD_OF_BACKSLASHES.search(line)):
-        fix = "Put all arguments above the end of the command, each line but the last with ` \\`."
-    return Mistake(target.path, item.cause_line, len(line.rstrip()) + 1, message, fix)
-
-
-def _is_bare(line: str) -> bool:
-    """Whether a line is empty or a comment."""
-    return not line.strip() or line.lstrip().startswith("#")
+        first, line = item.command.words[0].raw, target.script.lines[item.cause_line - 1]
+        message = f"the command ends here: `{shown(first, 80)}` below does not reach the program"
+        fix = "End each line but the last with ` \\`, with no comment, empty line or pipe between."
+        if not _DOUBTFUL.search(line):
+            fix = f"Write: {shown(_continued(line).strip(), 600)}"
+        yield Mistake(target.path, item.cause_line, len(line.rstrip()) + 1, message, fix)
 
 
 def fix_broken_continuation(target: ScriptText) -> Iterator[Rewrite]:
@@ -168,15 +134,14 @@ def fix_broken_continuation(target: ScriptText) -> Iterator[Rewrite]:
     lines: dict[int, str | None] = {}
     for item in target.lost if not target.script.problems else ():
         line = target.script.lines[item.cause_line - 1]
-        if line.strip() and ("#" not in line or _BACKSLASH.search(line)) and not _ENDS.search(line):
+        if not _DOUBTFUL.search(line):
             lines[item.cause_line] = _continued(line)
     yield Rewrite(target.path, with_lines(target.text, lines))
 
 
 def _continued(line: str) -> str:
-    """A line that goes on in the next one; a comment behind its backslash is gone."""
-    bare = _WORD_OF_BACKSLASHES.sub("", line).rstrip()
-    return bare if _BACKSLASH.search(bare) else f"{bare} \\"
+    """A line that goes on in the next one."""
+    return f"{_BACKSLASHES.sub('', line).rstrip()} \\"
 
 
 @rule("warning")
@@ -199,14 +164,11 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
 
 def fix_shebang(target: ScriptText) -> Iterator[Rewrite]:
     """bash as the first line says it; a shebang below blank lines moves up."""
-    lines = target.text.split("\n")
-    at = next((at for at, line in enumerate(lines) if line.strip()), 0)
-    first, below = lines[at], lines[at + 1 :]
-    if _BASH.match(first):
-        yield Rewrite(target.path, "\n".join([first, *below]))
-    elif _SH.fullmatch(first):
-        yield Rewrite(target.path, "\n".join([SHEBANG, *below]))
-    elif target.path.endswith(".sh") and not first.startswith(("#!", "```", "import ", "from ")):
+    first, _, below = target.text.lstrip("\n").partition("\n")
+    if _BASH.match(first) or _SH.fullmatch(first):
+        shebang = first if _BASH.match(first) else SHEBANG
+        yield Rewrite(target.path, f"{shebang}\n{below}")
+    elif not first.startswith(("#!", "```", "import ", "from ")):
         yield Rewrite(target.path, f"{SHEBANG}\n{target.text}")
 
 
@@ -219,60 +181,17 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     Bad: `#!/bin/bash ⏎ set -x ⏎ python3 -m verl.trainer.main_ppo`
     Good: `#!/bin/bash ⏎ set -euo pipefail ⏎ python3 -m verl.trainer.main_ppo`
     """
-    script = target.script
-    switches = _error_switches(target)
-    if switches and not switches[-1].on:
-        place = switches[-1].place
-        if not _ASKS_STATUS.search(target.text, place.offset):
-            message = "the script goes on after an error from here on"
-            fix = "Delete it; where a command may fail, write `if COMMAND; then …`."
-            yield target.mistake(place, message, fix)
+    script, options = target.script, target.script.options
+    last = [item.on for item in options if item.name == "errexit"][-1:]
+    asked = last and _ASKS_STATUS.search(target.text)
+    if last == [True] or asked or _STRICT.match(script.lines[0]):
         return
-    if switches or re.match(r"#!.*\s-[a-z]*e", script.lines[0]):
-        return
-    # where other options are set, or else the first command is
-    places = [option.place for option in script.options if option.on]
-    lines = [place.line for place in places] or [item.place.line for item in script.commands]
-    message = "the script goes on after an error: it does not set `-e`"
-    fix = "Write `set -euo pipefail` before the first command."
+    # where `-e` is turned off or other options are set, or else the first command is
+    lines = [item.place.line for item in options if item.on == (not last)]
+    lines = lines or [item.place.line for item in script.commands]
+    message = "the script goes on after an error from here on: it does not set `-e`"
+    fix = "Write `set -euo pipefail` before the first command, and no `set +e`."
     yield Mistake(target.path, min(lines, default=1), 1, message, fix)
-
-
-def _error_switches(target: ScriptText) -> list[Option]:
-    return [option for option in target.script.options if option.name == "errexit"]
-
-
-def fix_strict_mode(target: ScriptText) -> Iterator[Rewrite]:
-    """Only where the options change nothing of a run that succeeds."""
-    is_safe = _nothing_is_unset(target) and _nothing_fails_on_purpose(target)
-    if _error_switches(target) or not is_safe:
-        return
-    number = min((item.place.line for item in target.script.commands), default=0)
-    first = min([number, *(item.place.line for item in target.script.assignments)])
-    lines = target.text.split("\n")
-    if first > 1 and not lines[first - 2].endswith("\\"):
-        new = [STRICT] if lines[first - 1].startswith("set ") else [STRICT, ""]
-        yield Rewrite(target.path, "\n".join([*lines[: first - 1], *new, *lines[first - 1 :]]))
-
-
-def _nothing_is_unset(target: ScriptText) -> bool:
-    """Whether `-u` has nothing to complain of, so far as it can be seen."""
-    certain = all(item.reach == "always" for item in target.script.assignments)
-    return (target.script.complete and certain) and all(
-        item.defined or item.operator in WITH_DEFAULT or item.name in _ALWAYS_SET
-        for item in target.script.references
-    )
-
-
-def _nothing_fails_on_purpose(target: ScriptText) -> bool:
-    """Whether every command before the last is one that `-e` and `pipefail` do not stop at."""
-    launched = {launch.command.place.offset for launch in target.launches}
-    simple = all(
-        not command.words or command.name in _CANNOT_FAIL or command.place.offset in launched
-        for command in target.script.commands
-    )
-    unfollowed = _MAY_FAIL.search(without_comments(target))
-    return simple and not unfollowed and not target.script.problems and not target.lost
 
 
 @rule("warning")
@@ -285,36 +204,11 @@ def unquoted_arguments(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo $@`
     Good: `python3 -m verl.trainer.main_ppo "$@"`
     """
-    for place, right in unquoted(target):
-        message = f"`{shown(right[1:-1])}` without quotes splits and globs every argument"
-        yield target.mistake(place, message, f"Write `{shown(right)}`.")
-
-
-def unquoted(target: ScriptText) -> Iterator[tuple[Place, str]]:
-    """Where lists of arguments have no quotes, and what to write there."""
-    if target.script.problems:
-        return  # what is quoted there is not what its author sees
-    texts = {item.name for item in target.script.assignments if item.elements is None}
-    for reference in target.script.references:
-        if not reference.quoted and _is_list(reference) and reference.name not in texts:
-            whole = '"$@"' if reference.name in "@*" else f'"{reference.raw}"'
-            yield reference.place, whole.replace("[*]", "[@]")
-
-
-def _is_list(reference: Reference) -> bool:
-    if "#" in reference.raw[:3] or reference.operator in ("+", ":+"):
-        return False
-    return reference.name in ("@", "*") or re.search(r"\[[@*]\]", reference.raw) is not None
-
-
-def fix_unquoted_arguments(target: ScriptText) -> Iterator[Rewrite]:
-    """Where the list is a whole word."""
-    text = target.text
-    for place, right in sorted(unquoted(target), reverse=True, key=lambda item: item[0].offset):
-        raw = re.compile(r"(?<![^\s(])\$(?:[@*]|\{[^\s{}]*\})(?=[\s)]|$)").match(text, place.offset)
-        if raw:
-            text = text[: raw.start()] + right + text[raw.end() :]
-    yield Rewrite(target.path, text)
+    for comment in comments(target):
+        if comment.code in UNQUOTED:
+            message = "a list of arguments without quotes is split and globbed"
+            fix = 'Write it in double quotes, such as `"$@"`.'
+            yield Mistake(target.path, comment.line, comment.column, message, fix)
 
 
 @rule("warning")
@@ -326,25 +220,13 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo | tee log`
     Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`
     """
-    waits = any(command.name in ("wait", "fg") for command in target.script.commands)
-    for launch in target.launches:
-        command, place = launch.command, _operator_after(target, launch.command)
-        ends = launch in target.trainings and not waits
-        if ends and _BACKGROUND.match(target.text, command.end.offset):
-            message = "the run goes on in the background, and its exit status is lost"
-            yield target.mistake(command.place, message, "Delete the `&` behind it.")
-        ignored = _IGNORED.match(target.text, command.end.offset)
-        kept = "PIPESTATUS" in target.text or target.sets("pipefail", command.place)
+    asked = _ASKS_STATUS.search(target.text)
+    for launch in target.trainings:
+        command = launch.command
+        kept = asked or target.sets("pipefail", command.place)
         if command.piped and not kept:
             message = "the run's exit status is lost in a pipe: that of the last command counts"
-            yield target.mistake(place, message, "Write `set -o pipefail` before it.")
-        elif ignored and not command.in_condition:
-            message = f"the run's failure is hidden by `|| {ignored[1]}`"
-            fix = f"Delete `|| {ignored[1]}` and what belongs to it."
-            yield target.mistake(place, message, fix)
-
-
-def _operator_after(target: ScriptText, command: Command) -> Place:
-    """The place of the `|` or `||` after a command; of its beginning, if there is none."""
-    match = re.compile(r"(?:\s|\\\n)*(?=\|)").match(target.text, command.end.offset)
-    return Source(target.text).place(match.end()) if match else command.place
+            yield target.mistake(command.end, message, "Write `set -o pipefail` before it.")
+        elif not asked and (hidden := _HIDDEN.match(target.text, command.end.offset)):
+            message = f"the run's failure is hidden by `{hidden[1]}`"
+            yield target.mistake(command.end, message, "Delete it and what belongs to it.")

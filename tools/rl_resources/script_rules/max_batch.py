@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from rl_resources.rule import Mistake, rule
+from rl_resources.rule import Mistake
 from rl_resources.script.bash.script import Script
 from rl_resources.script.run import Run
 from rl_resources.script_rules.target import Pair, Trial, run_rule
@@ -30,23 +30,20 @@ _ABOUT_ELSE = re.compile(
 
 @run_rule()
 def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """A script's batch is not larger than the row's max_batch.
+    """A row's max_batch is the largest batch that ran, in its trials and in its script.
 
-    By its own row the script then runs out of memory.
+    A larger one ran out of memory; a smaller one is not the limit.
 
-    Bad: `64` as `max_batch` with `data.train_batch_size=128`
-    Good: `128` as `max_batch` with `data.train_batch_size=128`
+    Bad: `16` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
+    Good: `100` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
     """
     batch, most = run.train_batch_size, pair.number("max_batch")
-    if most is None or pair.disputed or _contradiction(pair):
+    if most is None or pair.disputed:
         return
-    if batch.number is None or batch.number <= most:
-        return
-    tried = (trial for reading in _readings(pair) for trial in reading)
-    if any(trial.batch == batch.number and not trial.ran for trial in tried):
-        fix = f"Let the script run `{most:g}`: `{batch.number}` failed in its own trials."
-        yield pair.mistake("max_batch", f", but {pair.said_by_script(batch)}", fix)
-    else:
+    if reason := _contradiction(pair):
+        fix = "Fix the number or the trials, or mark the row as disputed and say why."
+        yield pair.mistake("max_batch", f", but {reason}", fix)
+    elif batch.number is not None and batch.number > most:
         yield from pair.differs("max_batch", batch, str(batch.number))
 
 
@@ -66,29 +63,8 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     shown_to_run = any(trial.ran and trial.batch == most for trial in trials)
     if batch.number is None or batch.number >= most or shown_to_run:
         return
-    show = "Add the trial of `{}` to records/trials.csv" if pair.script.ours else "Let it run `{}`"
-    fix = f"{show.format(most)}, or write `{batch.number}`."
+    fix = f"Let it run `{most}`, or show that a trial of it ran; else write `{batch.number}`."
     yield pair.mistake("max_batch", f", but {pair.said_by_script(batch)}", fix)
-
-
-@rule()
-def max_batch_against_trials(pair: Pair) -> Iterator[Mistake]:
-    """A row's max_batch is the largest batch of its trials that ran.
-
-    A larger one ran out of memory; a smaller one is not the limit.
-
-    Bad: `16` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
-    Good: `100` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
-    """
-    reason = _contradiction(pair)
-    if not reason or pair.disputed:
-        return
-    trials, *others = _readings(pair)
-    largest = max((trial.batch for trial in trials if trial.ran), default=None)
-    fix = "Fix the number or the trials, or mark the row as disputed and say why."
-    if largest is not None and not others:
-        fix = f"Write `{largest}`, the largest batch that ran; or mark the row as disputed."
-    yield pair.mistake("max_batch", f", but {reason}", fix)
 
 
 def _readings(pair: Pair) -> list[tuple[Trial, ...]]:
@@ -124,17 +100,15 @@ def _forbids(trials: Iterable[Trial], batch: int) -> str:
 def trials_in_comments(script: Script) -> tuple[Trial, ...]:
     """The trials of batch sizes, where they agree that smaller ones ran and larger ones did not.
 
-    Empty unless both outcomes are reported: a single mark next to a number may mean anything.
+    Only comments on lines that name nothing but the batch are read. Empty unless both outcomes are
+    reported: a single mark next to a number may mean anything.
     """
-    trials = tuple(_trials(script))
+    trials = tuple(
+        Trial(int(match["batch"]), match["ran"] is not None)
+        for comment in script.comments
+        if not _ABOUT_ELSE.search(script.lines[comment.place.line - 1])
+        for match in _TRIAL.finditer(comment.text)
+    )
     ran = [trial.batch for trial in trials if trial.ran]
     failed = [trial.batch for trial in trials if not trial.ran]
     return trials if ran and failed and max(ran) < min(failed) else ()
-
-
-def _trials(script: Script) -> Iterator[Trial]:
-    """The trials in comments on lines that name nothing but the batch."""
-    for comment in script.comments:
-        if not _ABOUT_ELSE.search(script.lines[comment.place.line - 1]):
-            for match in _TRIAL.finditer(comment.text):
-                yield Trial(int(match["batch"]), match["ran"] is not None)

@@ -7,16 +7,14 @@ word is.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
-from itertools import accumulate
 
 from rl_resources.rule import Mistake, rule
-from rl_resources.script.bash.script import Part, Place, Value
+from rl_resources.script.bash.script import Value
 from rl_resources.script.launch import Override
 from rl_resources.script.script_text import ScriptText, trains, value_of
-from rl_resources.script_rules.variables import lacks_dollar, split_of
+from rl_resources.script_rules.variables import dollars_missing, places, split_of
 from rl_resources.text import shown
 
 _DATA_KEYS = ("data.train_files", "data.val_files")
@@ -52,24 +50,18 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
     Good: `DATA_DIR=${DATA_DIR:-"$HOME/data"} ⏎ python3 -m verl.trainer.main_ppo
         data.train_files="$DATA_DIR/gsm8k/train.parquet"`
     """
-    seen: set[int] = set()
-    for path, part, place in places(target, _PRIVATE, values(target)):
-        if place.offset not in seen and (not part.default or _HOME.match(path)):
-            seen.add(place.offset)
-            fix = 'Make it a setting that everybody can have, such as `${DIR:-"$HOME/…"}`.'
-            before = target.script.lines[place.line - 1][: place.column - 1]
-            if re.search(r"(?<!\w)PYTHONPATH=[^\s;|&]*$", before):
-                fix = "Delete it; say in a comment what has to be installed."
-            elif own := _OWN_HOME.match(path):
-                fix = f"Write `${{HOME}}{shown(path[own.end() :])}`."
-            message = f"`{shown(path)}` is a path of its author's machine"
-            yield target.mistake(place, message, fix)
-    lines = {at for at, line in enumerate(target.script.lines, 1) if "no_proxy" in line.lower()}
-    for host, part, place in places(target, _PRIVATE_HOST, values(target)):
-        if place.line not in lines and not part.default:
-            lines.add(place.line)
-            message = f"`{shown(host)}` is an address in its author's network"
-            fix = "Delete it, or make it a setting that is read from the environment."
+    hosts = {at for at, line in enumerate(target.script.lines, 1) if "no_proxy" in line.lower()}
+    fix = 'Delete it, or make it a setting that everybody can have: `${NAME:-"$HOME/…"}`.'
+    for text, part, place in places(target, _PRIVATE, values(target)):
+        if not part.default or _HOME.match(text):
+            own = _OWN_HOME.match(text)
+            better = f"Write `${{HOME}}{shown(text[own.end() :])}`." if own else fix
+            message = f"`{shown(text)}` is a path of its author's machine"
+            yield target.mistake(place, message, better)
+    for text, part, place in places(target, _PRIVATE_HOST, values(target)):
+        if place.line not in hosts and not part.default:
+            hosts.add(place.line)
+            message = f"`{shown(text)}` is an address in its author's network"
             yield target.mistake(place, message, fix)
     for item in target.script.assignments:
         theirs = _OF_ITS_AUTHOR.fullmatch(item.name) and not item.value.default
@@ -89,17 +81,13 @@ def relative_path(target: ScriptText) -> Iterator[Mistake]:
     """
     if any(command.name in ("cd", "pushd") for command in target.script.commands):
         return
-    seen: set[int] = set()
     for override in (item for launch in target.launches for item in launch.overrides):
         content = override.content
-        if override.key not in _DATA_KEYS or content is None or content.default:
-            continue
-        for path, _, place in places(target, _RELATIVE, [content]):
-            if place.offset not in seen and not lacks_dollar(target, override):
-                seen.add(place.offset)
+        named = override.key in _DATA_KEYS and not any(dollars_missing(target, override))
+        for path, part, place in places(target, _RELATIVE, [content] if named and content else ()):
+            if not part.default:
                 message = f"`{shown(path)}` counts from the directory that the script is started in"
-                below = shown(re.sub(r"\A(?:\.\.?/)+", "", path))
-                fix = f'Begin it with a directory that everybody has: `"$HOME/{below}"`.'
+                fix = 'Begin it with a directory that everybody has, such as `"$HOME/…"`.'
                 yield target.mistake(place, message, fix)
 
 
@@ -117,32 +105,26 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a/train.parquet"
         data.val_files="$HOME/a/test.parquet"`
     """
-    tuning = (item for item in target.launches if trains(item) or "sft" in item.module)
-    for launch in tuning:
+    for launch in filter(trains, target.launches):
         files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
         train, held_out = (files.get(key) for key in _DATA_KEYS)
-        wrong = [item for item in (train, held_out) if item and _is_other_split(target, item)]
-        if train and held_out and not wrong and _same(train, held_out):
-            message = f"`{held_out.key}` is the same file as `{train.key}`"
-            yield target.mistake(held_out.place, message, "Name the held-out file.")
+        wrong = [item for item in files.values() if _is_other_split(item)]
         for item in wrong:
             message = f"`{item.key}` is `{shown(value_of(item))}`, a file of the other split"
             yield target.mistake(item.origin, message, "Name the file of the split.")
+        if not (train and held_out) or wrong:
+            continue
+        open_ = train.value is None and train.origin == held_out.origin  # an array of both
+        if value_of(train) == value_of(held_out) and not open_:
+            message = f"`{held_out.key}` is the same file as `{train.key}`"
+            yield target.mistake(held_out.place, message, "Name the held-out file.")
 
 
-def _same(train: Override, held_out: Override) -> bool:
-    first, parts = value_of(train), train.content.parts if train.content else ()
-    named = all(part.text is not None or part.name for part in parts)
-    plain = named and not re.search(r"\$[\d@*]", first)
-    return bool(first) and first == value_of(held_out) and plain and split_of(first) == ""
-
-
-def _is_other_split(target: ScriptText, override: Override) -> bool:
-    """Whether the file's name says the other split, and no variable's name is to blame."""
+def _is_other_split(override: Override) -> bool:
+    """Whether all files are named after the other split."""
     files = re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", value_of(override))
-    splits = {split_of(file) for file in files}
-    wanted = "train" if override.key == "data.train_files" else "test"
-    return bool(files) and "" not in splits and wanted not in splits
+    other = "test" if override.key == "data.train_files" else "train"
+    return {split_of(file) for file in files} == {other}
 
 
 _NO_USES = frozenset({"echo", "printf", "export", "declare", "typeset", "local", "readonly"})
@@ -160,43 +142,22 @@ def values(target: ScriptText) -> Iterator[Value]:
                 yield word.value
 
 
-def places(
-    target: ScriptText, pattern: re.Pattern[str], values: Iterable[Value]
-) -> Iterator[tuple[str, Part, Place]]:
-    """Where a pattern matches in values: the text, and the part and place where it begins.
-
-    What is not known is NUL.
-    """
-    for value in values:
-        texts = ["\0" if part.text is None else part.text for part in value.parts]
-        ends = [*accumulate(map(len, texts))]
-        for match in pattern.finditer("".join(texts)):
-            at = bisect_right(ends, match.start())
-            place = target.place_in(value.parts[at], match.start() - ends[at] + len(texts[at]))
-            yield match[0].partition("\0")[0], value.parts[at], place
-
-
 _LONGEST_LINE = 4096
 """What follows on a line is not searched: some patterns take its square in time."""
 _MIXED = r"(?=[^\s\"']*[0-9])(?=[^\s\"']*[A-Za-z])"
 _WORD = r"[^\s\"'`$(){}<>|;&\\]"
 _PREFIXES = (
-    r"npm_|pypi-|gsk_|r8_|dop_v1_|nvapi-|pplx-|tvly-|hvs\.|xai-|shpat_|shpss_|lin_api_|ntn_|GOCSPX-"
-    r"|ya29\.|AGE-SECRET-KEY-1|pcsk_|dckr_pat_|fo1_|sntrys_|ATBB|ATATT3|lsv2_|wandb_v1_|api_org_"
-    r"|figd_|[rs]k_live_|[rs]k_test_|glrt-|tskey-|github_pat_"
+    r"AGE-SECRET-KEY-1|AIza|ATATT3|ATBB|GOCSPX-|api_org_|dckr_pat_|dop_v1_|figd_|fo1_|github_pat_"
+    r"|glpat-|glrt-|gsk_|hvs\.|lin_api_|lsv2_|npm_|ntn_|nvapi-|pcsk_|pplx-|pypi-|r8_|[rs]k_live_"
+    r"|[rs]k_test_|shpat_|shpss_|sk-|sntrys_|tskey-|tvly-|wandb_v1_|xai-|xox[abprs]-|ya29\."
 )
 """How tokens begin that have a form of their own: what follows is long and has a digit."""
 _SECRETS = tuple(
     re.compile(pattern)
     for pattern in (
         r"\b(?:hf|gh[pousr])_[A-Za-z0-9]{30,}",
-        r"\bglpat-(?=[\w-]*[A-Z\d])[\w-]{20,}",
-        r"\bsk-(?:proj-|ant-)?[A-Za-z0-9_-]{20,}",
-        r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",  # Amazon
-        r"\bAIza[\w-]{35}",  # Google
-        r"\bxox[abprs]-[\w-]{10,}",  # Slack
+        r"\b(?:AKIA|ASIA|AKID|AKLT|LTAI)[0-9A-Za-z]{16,}",  # Amazon, Tencent, Volcengine, Alibaba
         rf"\b(?:{_PREFIXES})(?=[\w.-]*\d)[\w.-]{{20,}}",
-        r"\b(?:LTAI|AKID|AKLT)[0-9A-Za-z]{16,}",  # Alibaba, Tencent, Volcengine
         r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}",  # JSON Web Tokens
         # URLs at which anybody may post.
         r"https://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks"
@@ -212,11 +173,11 @@ _SECRETS = tuple(
         rf"\bcurl\b.* (?:-u|--user)[ =]?['\"]?[\w.@-]+:(?P<s>{_WORD}{{6,}})",
         r"(?i)\b[\w-]*(?:API[_-]?KEY|ACCESS_?KEY(?:_?ID)?|TOKEN|SECRET)[\"'\]]*[=: ] *[\"']?"
         rf"(?P<s>{_MIXED}[A-Za-z0-9+/_.=~-]{{16,}})",
+        r"(?i)(?:\w*(?:password|passwd|passphrase)|\w_(?:pass|pw))\b[\"']?[=: ] *[\"']?"
+        rf"(?P<s>{_MIXED}{_WORD}{{8,}})",
         rf"\b[A-Z0-9]+_(?:AK|SK)=[\"']?(?P<s>{_MIXED}[\w+/=-]{{20,}})",
         r"\b\w*(?:KEY|key)=[\"']?(?P<s>[0-9a-f]{32,}\b"
         r"|(?=\w*[A-Z])(?=\w*[a-z])(?=\w*[0-9])[A-Za-z0-9+/=]{24,})",
-        r"(?i)(?:\w*(?:password|passwd|passphrase)|\w_(?:pass|pw))\b[\"']?[=: ] *[\"']?"
-        rf"(?P<s>{_MIXED}{_WORD}{{8,}})",
     )
 )
 _PLACEHOLDER = re.compile(

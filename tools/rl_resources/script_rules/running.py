@@ -18,8 +18,7 @@ from rl_resources.script.algorithm import GROUP_ESTIMATORS, algorithm_of
 from rl_resources.script.backends import ACTOR, ENGINES, ROLLOUT, Engine
 from rl_resources.script.run import REFERENCE, Run
 from rl_resources.script.settings import Setting, in_words
-from rl_resources.script_rules.agreement import likeness, model_in_path
-from rl_resources.script_rules.releases import is_inherited, micro_batches
+from rl_resources.script_rules.agreement import gpus_agree, likeness, model_in_path
 from rl_resources.script_rules.target import Pair, run_rule
 
 
@@ -38,11 +37,10 @@ def group_size(pair: Pair, run: Run) -> Iterator[Mistake]:
     estimators; `compute_grpo_passk_outcome_advantage` asserts two.
     """
     estimator, size = run.estimator, run.rollout_n
-    if estimator.text not in GROUP_ESTIMATORS or size.number != 1 or run.distills_alone:
-        return
-    message = f"`{estimator.text}` compares responses, but {in_words(size)}"
-    fix = f"Set `{size.key}` to the responses for each prompt, at least 2."
-    yield Mistake(*pair.place_of(size if size.place else estimator), message, fix)
+    if estimator.text in GROUP_ESTIMATORS and size.number == 1:
+        message = f"`{estimator.text}` compares responses, but {in_words(size)}"
+        fix = f"Set `{size.key}` to the responses for each prompt, at least 2."
+        yield Mistake(*pair.place_of(size if size.place else estimator), message, fix)
 
 
 @run_rule()
@@ -60,8 +58,7 @@ def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
       0.4.0; since 0.8.0 verl/workers/engine_workers.py `init_model`, which 0.7.0 has for its new
       workers alone.
     * Ulysses: the device mesh of the same workers since 0.2; heads in
-      verl/models/transformers/monkey_patch.py `apply_monkey_patch` since 0.3; packed sequences in
-      verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2, now `FSDPActorConfig.validate`.
+      verl/models/transformers/monkey_patch.py `apply_monkey_patch` since 0.3.
     * Megatron: verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.4.0, now
       verl/utils/config.py `validate_config`. Of the groups of the experts Megatron-Core's
       `initialize_model_parallel` asks it, where their tensor parallel size is by default that of
@@ -73,20 +70,12 @@ def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
     * FSDP's groups: `create_device_mesh` in verl/workers/fsdp_workers.py, now
       verl/workers/engine/fsdp/utils.py, makes a mesh of whole groups.
     """
-    if _has_other_gpus(pair, run):
+    if any(gpus_agree.mistakes(pair)):  # sizes follow from that
         return
     for setting, problem in parallel_problems(run, _figures(pair, run)):
         message = f"{in_words(setting)}: {problem}"
         fix = "Choose a size that divides both the GPUs and the model, or other GPUs."
-        if setting.key.endswith("use_remove_padding"):
-            fix = f"Set `{setting.key}=True`, or the sequence parallel size to 1."
         yield Mistake(*pair.place_of(setting), message, fix)
-
-
-def _has_other_gpus(pair: Pair, run: Run) -> bool:
-    """Whether row and script differ in their GPUs: sizes follow from that."""
-    said, gpus = pair.number("gpus"), run.gpus.number
-    return said is not None and gpus is not None and said != gpus
 
 
 def _figures(pair: Pair, run: Run) -> Mapping[str, int]:
@@ -119,7 +108,7 @@ def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
     * Update by ranks and, with Megatron, micro batches: verl/workers/engine_workers.py
       `train_mini_batch` since 0.8.0; older workers round down.
     """
-    if run.dynamic_batch.flag is not False or _has_other_gpus(pair, run):
+    if run.dynamic_batch.flag is not False or any(gpus_agree.mistakes(pair)):
         return
     if any(parallel_problems(run, {})):
         return
@@ -131,55 +120,36 @@ def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
 def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
     """Log probabilities are computed in micro batches that verl 0.8.0 and later take.
 
-    A run stops there at its start, or in its first step; older releases take any.
+    A run stops there in its first step; older releases take any.
 
-    Bad: `actor.use_dynamic_bsz=True rollout.log_prob_use_dynamic_bsz=False`
-    Good: `actor.use_dynamic_bsz=True rollout.log_prob_use_dynamic_bsz=True`
+    Bad: `rollout.log_prob_micro_batch_size_per_gpu=16` where each of 8 ranks has 40 responses
+    Good: `rollout.log_prob_micro_batch_size_per_gpu=8` where each of 8 ranks has 40 responses
 
-    verl/workers/engine_workers.py `init_model` asserts that updates and log probabilities have
-    dynamic batches alike (0.7.0 for its new workers alone), and `infer_batch`, in engine/utils.py
-    `prepare_micro_batches`, that micro batches divide each rank's share of a step.
+    verl/workers/engine_workers.py `infer_batch`, in engine/utils.py `prepare_micro_batches`,
+    asserts that micro batches divide each rank's share of a step.
     """
-    own, actor = run.setting(f"{ROLLOUT}.log_prob_use_dynamic_bsz"), run.dynamic_batch
-    if own.place and {own.flag, actor.flag} == {True, False}:
-        message = f"{in_words(own)}, but {in_words(actor)}: verl 0.8.0 and later refuse that"
-        yield Mistake(*pair.place_of(own), message, "Give both the same value.")
-    elif actor.flag is False and not _has_other_gpus(pair, run) and not any(batch_problems(run)):
-        wrong, share = _log_prob_sizes(run)
-        for setting in wrong[:1]:
-            sizes = " and ".join(f"`{micro.key}` {micro.number}" for micro in wrong)
-            message = f"{sizes}: no divisor of {share}, each rank's share of a step{_SINCE}"
+    fixed = run.dynamic_batch.flag is False and not any(gpus_agree.mistakes(pair))
+    share = _share(run) if fixed and not any(batch_problems(run)) else None
+    for _, micro, dynamic in _micro_batches(run) if share else ():
+        # the reference of an actor with adapters is the actor without them
+        unused = micro.key.startswith(REFERENCE) and run.lora_rank.number != 0
+        asked = "log_prob" in micro.key and dynamic.flag is False and not unused
+        if asked and micro.number and share and share % micro.number:
+            said = f"`{micro.key}` is `{micro.number}`"
+            message = f"{said}, no divisor of {share}, each rank's share of a step{_SINCE}"
             exempt = pair.script.or_exempt("log-prob-batches")
-            yield Mistake(*pair.place_of(setting), message, f"Choose a divisor of {share}{exempt}.")
+            yield Mistake(*pair.place_of(micro), message, f"Choose a divisor of {share}{exempt}.")
 
 
-@run_rule()
-def batched_tokens(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """Without chunked prefill, a whole sequence fits into max_num_batched_tokens.
+def _share(run: Run) -> int | None:
+    """The responses of a step that each rank has, where the step is made of whole updates.
 
-    vLLM refuses to start: no prompt of full length could ever be scheduled. verl 0.9.1 raises
-    the number, so that the script's own is not the one that runs.
-
-    Bad: `rollout.enable_chunked_prefill=False rollout.max_num_batched_tokens=1024`, prompts of
-        512 and responses of 1024
-    Good: `rollout.enable_chunked_prefill=False rollout.max_num_batched_tokens=1536`, prompts
-        of 512 and responses of 1024
-
-    vLLM's `SchedulerConfig` refuses it, unless verl raises the number.
-
-    verl hands the number over in verl/workers/rollout/vllm_rollout/ since 0.2; 0.9.1 raises it and
-    warns, 0.8.0 does not yet: vllm_async_server.py `_validate_configs`.
+    Else it is padded: verl/trainer/ppo/v1/trainer_base.py.
     """
-    if run.infer_backend.text != "vllm" or run.chunked_prefill.flag is not False:
-        return
-    tokens, most = run.max_num_batched_tokens, run.max_model_len
-    needed = _longest(run) if most.value is None else most.number
-    if tokens.number is not None and needed is not None and tokens.number < needed:
-        place = tokens if tokens.place else run.chunked_prefill
-        less = f"less than one sequence of {needed} tokens"
-        message = f"`{tokens.key}` is `{tokens.number}`, {less}, and chunked prefill is off"
-        fix = f"Set it to {needed} or more, or `{run.chunked_prefill.key}=True`."
-        yield Mistake(*pair.place_of(place), message, fix)
+    batch, mini, n, ranks = run.train_batch_size, run.mini_batch_size, run.rollout_n, _ranks(run)
+    if not (batch.number and mini.number and n.number and ranks) or batch.number % mini.number:
+        return None
+    return batch.number * n.number // ranks
 
 
 @run_rule("warning")
@@ -187,39 +157,42 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
     """A sequence of full length has room in a micro batch, and in the generating engine.
 
     With dynamic batches the run stops at the first sequence that is longer than its micro batch may
-    be; the engine cuts every response at its own limit.
+    be; the engine cuts every response at its own limit, or refuses to start.
 
     Bad: `ppo_max_token_len_per_gpu=1024`, prompts of 512 and responses of 1024
     Good: `ppo_max_token_len_per_gpu=1536`, prompts of 512 and responses of 1024
 
-    verl/utils/seqlen_balancing.py `rearrange_micro_batches` asserts it; without padding of the
-    longest sequence of the batch. GPUs that share sequences add up: `sp_size` in
-    verl/workers/engine/utils.py `prepare_micro_batches`, Megatron's context parallelism in
-    verl/workers/actor/megatron_actor.py `update_policy`. The engine: `max_possible_tokens` in
-    verl/workers/rollout/vllm_rollout/vllm_async_server.py `generate` and those of other engines.
+    * Micro batch: verl/utils/seqlen_balancing.py `rearrange_micro_batches` asserts it; without
+      padding of the longest sequence of the batch. GPUs that share sequences add up: `sp_size` in
+      verl/workers/engine/utils.py `prepare_micro_batches`, Megatron's context parallelism in
+      verl/workers/actor/megatron_actor.py `update_policy`.
+    * Engine: `max_possible_tokens` in verl/workers/rollout/vllm_rollout/vllm_async_server.py
+      `generate` and those of other engines.
+    * Without chunked prefill vLLM's `SchedulerConfig` refuses a smaller `max_num_batched_tokens`;
+      verl raises it since 0.9.1.
     """
-    needed, megatron, most = _longest(run), run.trains_with_megatron, run.max_model_len
-    if needed is None:
-        return
-    if most.place and 0 < (most.number or 0) < needed:
-        message = f"`{most.key}` is `{most.number}`, less than a sequence of {needed}"
-        yield Mistake(*pair.place_of(most), message, f"Set it to {needed} or more.")
-    tokens = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
-    share = run.context_parallel_size if megatron else run.sequence_parallel_size
-    if run.dynamic_batch.flag is not True or megatron is None:
-        return
-    if 0 < (tokens.number or 0) * (share.number or 0) < needed:
-        size = f" times {share.number}" if share.number != 1 else ""
-        message = f"`{tokens.key}` is `{tokens.number}`{size}, less than a sequence of {needed}"
-        place = tokens if tokens.place else run.dynamic_batch
-        fix = f"Set it to {-(-needed // (share.number or 1))} or more."
-        yield Mistake(*pair.place_of(place), message, fix)
-
-
-def _longest(run: Run) -> int | None:
-    """Tokens of a prompt and a response of full length."""
     prompt, response = run.max_prompt_length.number, run.max_response_length.number
-    return None if prompt is None or response is None else prompt + response
+    if prompt is None or response is None:
+        return
+    for setting, share in _token_limits(run):
+        if setting.number and share and 0 < setting.number * share < prompt + response:
+            times = f" times {share}" if share != 1 else ""
+            less = f"less than a sequence of {prompt + response}"
+            message = f"`{setting.key}` is `{setting.number}`{times}, {less}"
+            fix = f"Set it to {-(-(prompt + response) // share)} or more."
+            yield Mistake(*pair.place_of(setting), message, fix)
+
+
+def _token_limits(run: Run) -> Iterator[tuple[Setting, int | None]]:
+    """The settings that limit a sequence, and the GPUs that share one."""
+    if run.max_model_len.place:
+        yield run.max_model_len, 1
+    if run.infer_backend.text == "vllm" and run.chunked_prefill.flag is False:
+        yield run.max_num_batched_tokens, 1
+    megatron = run.trains_with_megatron
+    if run.dynamic_batch.flag and megatron is not None:
+        share = run.context_parallel_size if megatron else run.sequence_parallel_size
+        yield run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu"), share.number
 
 
 # Sizes that the framework refuses. A step has `data.train_batch_size` prompts, an update
@@ -258,9 +231,6 @@ def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Se
         groups = run.setting(f"{ACTOR}.fsdp_config.fsdp_size")
         if 0 < (groups.number or 0) < (run.gpus.number or 0):
             yield from _divides(run, groups, groups.number)
-        if (size.number or 0) > 1 and run.removes_padding.flag is False:
-            needs = f"sequence parallel size {size.number} needs packed sequences"
-            yield run.removes_padding, needs
 
 
 def _unshared(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
@@ -299,27 +269,6 @@ def batch_problems(run: Run) -> Iterator[Problem]:
         yield mini, message, f"Set it to {batch.number} or less."
     elif not step or mini.number != batch.number:
         yield from _update_problems(run)
-
-
-def _log_prob_sizes(run: Run) -> tuple[list[Setting], int]:
-    """The micro batches of log probabilities that do not divide each rank's share, and that share.
-
-    A step that is not made of whole updates is padded: verl/trainer/ppo/v1/trainer_base.py.
-    """
-    batch, mini, n, ranks = run.train_batch_size, run.mini_batch_size, run.rollout_n, _ranks(run)
-    if not (batch.number and mini.number and n.number and ranks) or batch.number % mini.number:
-        return [], 0
-    share = batch.number * n.number // ranks
-    bypassed = run.setting("algorithm.rollout_correction.bypass_mode").flag
-    # the reference of an actor with adapters is the actor without them
-    unused = (ROLLOUT if bypassed else "-", REFERENCE if run.lora_rank.number != 0 else "-")
-    used = [sizes for sizes in micro_batches(run) if not sizes[0].key.startswith(unused)]
-    return [
-        micro
-        for _, micro, dynamic in used
-        if "log_prob" in micro.key and dynamic.flag is False
-        if micro.number and share % micro.number
-    ], share
 
 
 def _update_problems(run: Run) -> Iterator[Problem]:
@@ -367,26 +316,36 @@ def _responses(prompts: Setting, n: int) -> str:
 
 @run_rule()
 def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """A micro batch is given for each GPU, and not as a total as well.
+    """A micro batch is given for each GPU.
 
-    The framework refuses a run that gives both, or neither.
+    The framework refuses a run that gives none.
 
-    Bad: `ppo_micro_batch_size=32 ppo_micro_batch_size_per_gpu=4`
-    Good: `ppo_micro_batch_size_per_gpu=4`
+    Bad: `use_dynamic_bsz=False`
+    Good: `use_dynamic_bsz=False ppo_micro_batch_size_per_gpu=4`
 
     verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2.
 
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
-    dynamic batches neither is read.
+    dynamic batches it is not read; `deprecated_key` reports one that is given as a total.
     """
     has_no_critic = algorithm_of(pair.text("task")) not in {"PPO", ""}  # task_agrees reports it
-    for total, each, dynamic in micro_batches(run):
-        if dynamic.flag is not False or (has_no_critic and total.key.startswith("critic.")):
-            continue
-        if total.number is not None and each.number is not None and not is_inherited(each, total):
-            message = f"both `{total.key}` and `{each.key}` are set"
-            yield Mistake(*pair.place_of(total), message, f"Leave out `{total.key}`.")
-        elif total.value is None and each.value is None:
-            off = f"`{dynamic.key}` is off"
-            message = f"neither `{each.key}` nor its total is set, and {off}"
+    for total, each, dynamic in _micro_batches(run):
+        open_ = total.value is None and each.value is None and dynamic.flag is False
+        if open_ and not (has_no_critic and total.key.startswith("critic.")):
+            message = f"`{each.key}` is not set, and `{dynamic.key}` is off"
             yield Mistake(*pair.place_of(each), message, f"Set `{each.key}`.")
+
+
+def _micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
+    """Each micro batch of a run: its size over all GPUs, the size per GPU, and what makes it
+    dynamic, so that neither is read: verl/workers/engine_workers.py `init_model`.
+    """
+    actor = f"{ACTOR}.use_dynamic_bsz"
+    keys = {f"{ACTOR}.ppo_micro_batch_size": actor, f"{ROLLOUT}.log_prob_micro_batch_size": actor}
+    if run.uses_reference:
+        own = f"{REFERENCE}.log_prob_use_dynamic_bsz"
+        keys[f"{REFERENCE}.log_prob_micro_batch_size"] = own
+    if run.estimator.text == "gae":
+        keys["critic.ppo_micro_batch_size"] = "critic.use_dynamic_bsz"
+    for key, dynamic in keys.items():
+        yield run.setting(key), run.setting(f"{key}_per_gpu"), run.setting(dynamic)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rl_resources.rule import Mistake, Rewrite, rule
+from rl_resources.rule import Mistake, rule
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import Command, Source
 from rl_resources.script.launch import program
 from rl_resources.script.script_text import ScriptText
-from rl_resources.script_rules.variables import without_comments
 from rl_resources.text import shown
 
 _SHAPE = frozenset(
@@ -43,7 +42,6 @@ _LOG = re.compile(
     r"(?!.*\.\.)(?:/tmp/)?(?![/~.]|\$\{?HOME\b)[^\s`]+\.(?:err|log|out|txt)|/dev/(?:null|stderr)|\d|-"
 )
 """A file of messages below the working directory or `/tmp`, and file descriptors."""
-_QUOTED = re.compile(r"'[^']*+(?:'|\Z)|\"(?:[^\"\\]|\\.)*+(?:\"|\Z)", re.S)
 _COMMAND = re.compile(r"\$\(|`|^\$'")
 _KEPT = re.compile(r"(?!/(?:var/tmp|tmp|dev/shm)/[^*])/|(?:~|\$\{?HOME\b\}?)(?!/\.cache/\w+/)")
 """What may be somebody else's: what is neither temporary nor a part of a cache."""
@@ -53,7 +51,6 @@ _SUDO = re.compile(r"sudo(?:\s+-\S+)*\s+")
 _DELETES = re.compile(r"rm\b.*\s(?:-\w*[rR]|--rec)|find\b.*\s-delete\b", re.S)
 _SPACED = re.compile(r"\$\w+=\S*|\w+ +=(?: \S+)?")
 """An assignment that bash takes for a command, as ShellCheck reports it."""
-_MODULE = re.compile(r"-m\s+[\"']?((?:verl|recipe)\.[\w.]+)")
 _GENERIC = r"\b(?:ray|python3?|verl|vllm|sglang)\b"
 _OWN = r"(?![^|]*(?:-\w*P\b|--ppid))"
 _LISTS = re.compile(rf"\b(?:ps|pgrep)\b{_OWN}[\s\S]*{_GENERIC}|\bnvidia-smi\b")
@@ -81,25 +78,6 @@ def hidden_character(target: ScriptText) -> Iterator[Mistake]:
             message = f"U+{ord(line[at]):04X} is an invisible character"
             fix = "Delete it, or write it as an escape such as `\\x1b`."
             yield Mistake(target.path, number, at + 1, message, fix)
-    wide = _wide_spaces(target)
-    if wide:
-        more = f" (so at {len(wide)} places)" if len(wide) > 1 else ""
-        message = f"U+00A0 looks like a space and is none{more}"
-        yield target.mistake(Source(target.text).place(wide[0]), message, "Write a space.")
-
-
-def _wide_spaces(target: ScriptText) -> list[int]:
-    """Where a space of a web page stands between words; in quotes and comments it is text."""
-    bare = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), without_comments(target))
-    return [match.start() for match in re.finditer("\u00a0", bare)]
-
-
-def fix_hidden_character(target: ScriptText) -> Iterator[Rewrite]:
-    """Spaces of a web page; what else is hidden stays."""
-    text = [*target.text]
-    for at in _wide_spaces(target):
-        text[at] = " "
-    yield Rewrite(target.path, "".join(text))
 
 
 @rule()
@@ -120,17 +98,11 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     source, exempt = Source(target.script.text), target.or_exempt("unexpected-command")
     for start, end, wrong in _unexpected(target) if target.ours else _destructive(target):
         place, raw = source.place(start), source.text[start:end].strip()
-        of_shellcheck = target.ours and _SPACED.fullmatch(raw) and "shellcheck" not in source.text
+        of_shellcheck = target.ours and _SPACED.fullmatch(raw)
         if place.line not in seen and not of_shellcheck:
             seen.add(place.line)
             message = f"`{shown(raw.partition(chr(10))[0], 80)}` {wrong}"
             fix = f"Delete it, and say in a comment what a reader has to prepare{exempt}."
-            if raw in target.script.names:
-                fix = f"Write `${{{raw}}}`, if the variable is meant."
-            elif module := _MODULE.search(raw):
-                fix = (
-                    f"Write `python3 -m {module[1]}`, with nothing before it or around it{exempt}."
-                )
             yield target.mistake(place, message, fix)
 
 
@@ -197,16 +169,16 @@ def _is_log(word: str) -> bool:
 def _trains(target: ScriptText, command: Command) -> bool:
     """Whether it starts a module of the framework, and nothing else comes before the module."""
     texts, found = [word.text or "" for word in command.words], program(command.words)
-    if found is None or texts[found.at] != found.module or not _PYTHON.fullmatch(texts[0]):
+    if found is None or texts[found.at] != found.module:
         return False
     ours = found.module.partition(".")[0] in {target.framework, "recipe"}
     before = (text for text in texts[1 : found.at] if text != "-m")
-    return ours and all(map(_BEFORE_MODULE.fullmatch, before))
+    return bool(ours and _PYTHON.fullmatch(texts[0])) and all(map(_BEFORE_MODULE.fullmatch, before))
 
 
 def _destructive(target: ScriptText) -> Iterator[Part]:
     """The commands that delete or end what may be somebody else's."""
-    found = {item.name for item in target.script.references if item.defined} | {"HOME", "TMPDIR"}
+    found = target.script.names | {"HOME", "TMPDIR"}
     first, piped, text = 0, False, target.script.text
     for command in target.script.commands:
         part, raw = (command.place.offset, command.end.offset), _SUDO.sub("", command.raw, count=1)

@@ -5,7 +5,6 @@ Both are made from a dataset's snapshot here, and from a hand-kept page by `page
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
@@ -25,12 +24,11 @@ from rl_resources.text import shown
 
 
 class Said(NamedTuple):
-    """One fact as somebody wrote it, and where; `cell` is all of its cell where that has more."""
+    """One fact as somebody wrote it, and where."""
 
     text: str
     line: int
     column: int
-    cell: str = ""
 
 
 class Trial(NamedTuple):
@@ -121,11 +119,7 @@ class Pair:
         """
         match self.named.get(column):
             case None:
-                product = r"\A\d+\s?[x×*]\s?\d+(?=\s?[x×*])"  # nodes x GPUs
-                said_text = rf"{product}|(?<![A-Za-z0-9]){re.escape(self.text(column))}"
-                parts = re.split(said_text, self.said[column].cell, maxsplit=1)
-                whole = right.join(parts) if len(parts) > 1 else right
-                word = f"`{shown(whole)}`" if right else f"the {column} of the script"
+                word = f"`{shown(right)}`" if right else f"the {column} of the script"
                 fix = f"Write {word}, or fix the script."
                 if column in self.confirmed:
                     in_script = self._script_fix(setting, wanted)
@@ -137,20 +131,14 @@ class Pair:
                 says = f"the script's name and {row} say `{shown(self.text(column))}`"
                 message = f"{in_words(setting)}, but {says}"
                 fix = self._script_fix(setting, wanted)
-                if right and column == "task":
-                    fix += f" If the script ran as it is, row and name say `{shown(right)}`."
                 yield Mistake(*self.place_of(setting), message, fix)
 
     def _script_fix(self, setting: Setting, wanted: str) -> str:
-        """The corrected line where the value stands in the script as it is, else what to set."""
+        """What to write where the value stands, or to set where it is a default."""
         if not wanted:
             return f"Set `{setting.key}` so that the script does what its name says."
-        text, origin = self.script.text, setting.origin or setting.place
-        value = written(setting.value)
-        if origin and re.compile(re.escape(value) + r"(?![\w.-])").match(text, origin.offset):
-            begin = text.rfind("\n", 0, origin.offset) + 1
-            rest = text[origin.offset + len(value) :].partition("\n")[0]
-            return f"Write: {shown(f'{text[begin : origin.offset]}{wanted}{rest}'.strip(), 600)}"
+        if setting.place:
+            return f"Write `{shown(wanted)}` in place of `{shown(written(setting.value))}`."
         return f"Set `{setting.key}={shown(wanted)}`."
 
 
@@ -211,7 +199,7 @@ def _pair(snapshot: Snapshot, row: int, script: ScriptText) -> Pair:
         tuning.label(row),
         said,
         script,
-        _trials(snapshot, tuning.cell(row, "script"), tuning.cell(row, "max_batch")),
+        _trials(snapshot, tuning.cell(row, "script")),
         tuple(filter(None, (facts.get("model", ""), facts.get("slug", "")))),
         facts,
         agreement_with_name(snapshot, tuning.cell(row, "script"), row),
@@ -219,15 +207,11 @@ def _pair(snapshot: Snapshot, row: int, script: ScriptText) -> Pair:
     )
 
 
-def _trials(snapshot: Snapshot, script: str, most: str) -> tuple[Trial, ...]:
-    """The trials of a script. One that `failed` without a reason sets no limit, unless it is of the
-    row's own max_batch, `most`.
-    """
+def _trials(snapshot: Snapshot, script: str) -> tuple[Trial, ...]:
+    """The trials of a script."""
     table = snapshot.tables["trials"]
     return tuple(
         Trial(int(table.cell(row, "batch")), table.cell(row, "outcome") == "ran")
         for row, name in enumerate(table.columns["script"])
         if name == script and table.cell(row, "batch").isdigit()
-        if table.cell(row, "outcome") in {"ran", "out-of-memory"}
-        or (table.cell(row, "outcome") == "failed" and table.cell(row, "batch") == most)
     )

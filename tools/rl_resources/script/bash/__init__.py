@@ -37,8 +37,7 @@ def read(script: str | bytes) -> Script:
         text=text,
         commands=tuple(evaluator.commands),
         assignments=tuple(sorted(evaluator.assignments, key=attrgetter("place"))),
-        references=tuple(sorted(evaluator.references, key=attrgetter("place"))),
-        functions=frozenset(node["Name"]["Value"] for node in evaluator.functions),
+        functions=evaluator.function_names,
         options=tuple(evaluator.options),
         comments=tuple(
             Note(source.text[start:].partition("\n")[0], source.place(start))

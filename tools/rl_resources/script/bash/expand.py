@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from math import fmod
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from rl_resources.script.bash.parser import Node
 from rl_resources.script.bash.script import (
-    Command,
     Part,
     Place,
-    Reference,
     Source,
     Value,
     Word,
@@ -100,26 +98,12 @@ def elements_of(content: Content) -> Sequence[Value]:
 Mode = Literal["split", "joined", "quoted"]
 """Where a part is: in a word of a command, in one that is not split, or in double quotes."""
 
-MOST_STEPS = 10_000
-_SPECIAL = frozenset("?$!-0_@*#")
-_ALWAYS_SET = frozenset(
-    {"#", *_SPECIAL, "BASHPID", "BASH_SOURCE", "EUID", "FUNCNAME", "HOME", "HOSTNAME", "IFS"}
-    | {"LANG", "LINENO", "LOGNAME", "OLDPWD", "PATH", "PPID", "PWD", "RANDOM", "SECONDS"}
-    | {"SHELL", "TERM", "UID", "USER"}
-)
-"""Set by bash itself, by login or by every usual environment: their defaults are never taken."""
-
+MOST_STEPS = 20_000
 _HOME = re.compile(r"(?:[A-Za-z_]\w*\+?=)?~(?=/|\Z)")
 """A word such as `~key` would have to be the name of a user, and is Hydra's deletion."""
-_PIECES = (
-    re.compile(r"\\(?P<escaped>[\s\S]?)|[^\\]+"),
-    re.compile(r"\\(?P<escaped>[$`\"\\\n]|\Z)|(?:[^\\]|\\(?![$`\"\\\n]|\Z))+"),
-)
-"""The pieces of a literal outside and inside of double quotes."""
-_SPACES = re.compile(r"[ \t\n]")
-_UNSURE = re.compile(r"[\"'\\]")
-"""What an `eval` in front of the words reads again."""
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_OTHERWISE = re.compile(r"\bIFS=|\beval\s")
+"""What lets bash split words otherwise, or read them again."""
+NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})")
 _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
     "+": operator.add,
@@ -130,30 +114,16 @@ _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
 }
 """The operators that launch scripts use; the result of others is unknown. `/` rounds to zero."""
 
-
-class Fragment(NamedTuple):
-    """A part, and whether it is `bare`: bash splits it at spaces, and an empty one is no word."""
-
-    part: Part
-    bare: bool
-
-
-Fragments = list[Fragment | None]
+Pieces = list[Part | None]
 """`None` separates words, as the elements of `"${ARRAY[@]}"` are separate."""
 
 
 class Expander:
-    """Expands words against a state, and notes every reference on the way.
-
-    Once the steps are used up nothing counts as known. `here` is what encloses the command that is
-    evaluated.
-    """
+    """Expands words against a state. Once the steps are used up nothing counts as known."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.here = Command((), "", source.place(0), source.place(0))
         self.steps = MOST_STEPS
-        self.references: list[Reference] = []
 
     def place(self, node: Node) -> Place:
         """Where a node begins."""
@@ -168,167 +138,153 @@ class Expander:
     def words(self, node: Node, state: State) -> list[Word]:
         """The words that one word becomes in a command or a list, each with its place."""
         raw, place = self.raw(node), self.place(node)
-        fragments = self._expand(node["Parts"], state, "split", start=True)
         braces = any("{" in self.raw(part) for part in node["Parts"] if part["Type"] == "Lit")
-        text = " ".join(item.part.text or "" for item in fragments if item and item.bare)
-        split = any(
-            item and item.bare and _SPACES.search(item.part.text or "") for item in fragments
-        )
-        self.steps -= len(text.split()) if split else 0
-        read_again = "eval" in self.source.text and _UNSURE.search(text)
-        unsure = len(text) > MOST_STEPS or read_again or "IFS" in self.source.text
-        if (split and unsure) or (braces and re.search(r",|\.\.", raw)):
+        if braces and re.search(r",|\.\.", raw):
             return [Word(lost(place, raw), raw, place)]
-        apart = [piece for item in fragments for piece in self._apart(item)] if split else fragments
-        return [Word(value, raw, place) for value in _fields(apart)]
-
-    def _apart(self, item: Fragment | None) -> Iterator[Fragment | None]:
-        """An expansion outside of quotes cut at its spaces, each piece with its place."""
-        if item is None or not item.bare or item.part.text is None:
-            yield item
-            return
-        text, origin = item.part.text, item.part.origin
-        for match in re.finditer(r"[^ \t\n]+|[ \t\n]+", text):
-            at = origin.offset + match.start()
-            here = self.source.text.startswith(match[0], at)
-            part = item.part._replace(
-                text=match[0], origin=self.source.place(at) if here else origin
-            )
-            yield None if match[0].isspace() else Fragment(part, bare=True)
+        pieces = self._expand(node["Parts"], state, "split", start=True)
+        return [Word(value, raw, place) for value in _fields(pieces)]
 
     def value(self, word: Node, state: State) -> Value:
         """A word that is not split, as the right side of an assignment is not."""
-        fragments = self._expand(word["Parts"], state, "joined", start=True)
+        pieces = self._expand(word["Parts"], state, "joined", start=True)
         place = self.place(word)
-        return joined(item.part if item else literal(" ", place) for item in fragments)
+        return joined(item or literal(" ", place) for item in pieces)
 
     def _expand(
         self, parts: Sequence[Node], state: State, mode: Mode, start: bool = False
-    ) -> Fragments:
-        """The fragments of parts; at the `start` of a word a tilde stands for HOME."""
-        found: Fragments = []
+    ) -> Pieces:
+        """The pieces of parts; at the `start` of a word a tilde stands for HOME."""
+        found: Pieces = []
         for index, node in enumerate(parts):
             if node["Type"] == "Lit":
                 found += self._literal(node, mode, start and not index)
             else:
                 found += self._part(node, state, mode)
-        length = sum(len(item.part.text or "") for item in found if item)
+        length = sum(len(item.text or "") for item in found if item)
         self.steps -= 1 + len(found) // 4 + length // 1024
         return found
 
-    def _part(self, node: Node, state: State, mode: Mode) -> Fragments:
-        kind = node["Type"]
+    def _part(self, node: Node, state: State, mode: Mode) -> Pieces:
+        kind, place = node["Type"], self.place(node)
         if kind == "SglQuoted":
             return [self._single_quoted(node, mode)]
         if kind == "DblQuoted":
             parts = node.get("Parts", ())
             found = self._expand(parts, state, "quoted")
-            empty = not found and not any(_all_of(part) == "@" for part in parts)
-            return [Fragment(literal("", self.place(node)), False)] if empty else found
+            no_word = parts and all(_all_of(part) == "@" for part in parts)
+            empty = not no_word and all(item and item.text == "" for item in found)
+            return [*found, literal("", place)] if empty else found
         if kind == "ParamExp":
             return self._parameter(node, state, mode)
         if kind == "ArithmExp" and (number := self.number(node.get("X"), state)) is not None:
-            return [_fragment(literal(str(number), self.place(node)), mode)]
-        return [self._missing(node, mode)]
+            return [literal(str(number), place)]
+        return [self._missing(node)]
 
-    def _unknown(self, node: Node) -> Value:
-        name = node["Param"]["Value"] if "Param" in node else ""
-        return lost(self.place(node), self.raw(node), name)
-
-    def _missing(self, node: Node, mode: Mode) -> Fragment:
+    def _missing(self, node: Node) -> Part:
         """An expansion that is unknown."""
-        return _fragment(self._unknown(node).parts[0], mode)
+        name = node["Param"]["Value"] if "Param" in node else ""
+        return lost(self.place(node), self.raw(node), name).parts[0]
 
-    def _single_quoted(self, node: Node, mode: Mode) -> Fragment:
+    def _single_quoted(self, node: Node, mode: Mode) -> Part:
         start, dollar = node["Pos"] + 1, bool(node.get("Dollar"))
         body = self.source.text[start + dollar : node["End"] - 1]
         if mode == "quoted" or (dollar and "\\" in body):
-            return self._missing(node, mode)
-        return Fragment(literal(body, self.source.place(start + dollar)), bare=False)
+            return self._missing(node)
+        return literal(body, self.source.place(start + dollar))
 
-    def _literal(self, node: Node, mode: Mode, start: bool) -> Fragments:
+    def _literal(self, node: Node, mode: Mode, start: bool) -> Pieces:
         """A literal without its backslashes, cut at them and at the tilde that is HOME."""
-        found: Fragments = []
+        found: Pieces = []
         raw, begin = self.raw(node), 0
         if start and (home := _HOME.match(raw)):
             begin, place = home.end(), self.place(node)
-            found.append(Fragment(Part(None, place, place, home[0], "HOME"), False))
-        for match in _PIECES[mode == "quoted"].finditer(raw, begin):
-            place, escaped = self.source.place(node["Pos"] + match.start()), match["escaped"]
-            if escaped is None:
-                found.append(_fragment(literal(match[0], place), mode))
+            found.append(Part(None, place, place, home[0], "HOME"))
+        for match in re.finditer(r"\\([\s\S]?)|[^\\]+", raw[begin:]):
+            place, escaped = self.source.place(node["Pos"] + begin + match.start()), match[1]
+            if escaped is None or (mode == "quoted" and escaped not in '$`"\\\n'):
+                found += self._cut(literal(match[0], place), mode)
             elif escaped.strip("\n"):  # shfmt ends a literal at a backslash before a line's end
-                found.append(Fragment(literal(escaped, place), False))
+                found.append(literal(escaped, place))
+        return found
+
+    def _cut(self, part: Part, mode: Mode) -> Pieces:
+        """A part outside of quotes cut at its spaces, each piece with its place."""
+        text, origin = part.text, part.origin
+        if mode != "split" or text is None:
+            return [part]
+        if not re.search(r"[ \t\n]", text):
+            return [part] if text or part.default else []
+        if _OTHERWISE.search(self.source.text):
+            return [part._replace(text=None, source=text)]
+        found: Pieces = []
+        for match in re.finditer(r"[^ \t\n]+|[ \t\n]+", text):
+            at = origin.offset + match.start()
+            here = self.source.text.startswith(match[0], at)
+            place = self.source.place(at) if here else origin
+            piece = part._replace(text=match[0], origin=place)
+            found.append(None if match[0].isspace() else piece)
         return found
 
     # Parameters
 
-    def _parameter(self, node: Node, state: State, mode: Mode) -> Fragments:
+    def _parameter(self, node: Node, state: State, mode: Mode) -> Pieces:
         operator = _operator(node)
-        self._note(node, state, quoted=mode != "split", operator=operator)
         if self.steps <= 0 or node.get("Excl") or node.get("Length"):
-            return [self._missing(node, mode)]
+            return [self._missing(node)]
         if _all_of(node):
-            return [self._missing(node, mode)] if operator else self._all(node, state, mode)
+            return [self._missing(node)] if operator else self._all(node, state, mode)
         value = self._found(node, state)
         if operator.lstrip(":") in ("-", "+", "="):
             found = self._conditional(node, value, state, mode)
             if "=" in operator:
                 space = literal(" ", self.place(node))
-                parts = (item.part if item else space for item in found)
-                state.variables[node["Param"]["Value"]] = joined(parts)
+                state.variables[node["Param"]["Value"]] = joined(item or space for item in found)
             return found
-        return [self._missing(node, mode)] if operator else self._shown(node, value, mode)
+        return [self._missing(node)] if operator else self._shown(node, value, mode)
 
-    def _note(self, node: Node, state: State, *, quoted: bool = True, operator: str = "") -> None:
-        """Note that a variable is read."""
-        name = node["Param"]["Value"]
-        defined = name.isdigit() or name in _SPECIAL or state.variables.get(name) is not None
-        reach = self.here.reach
-        found = Reference(name, self.place(node), self.raw(node), quoted, operator, defined, reach)
-        self.references.append(found)
-
-    def _shown(self, node: Node, value: Value | None, mode: Mode) -> Fragments:
+    def _shown(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
         """A value where the parameter is; a value of one part moves there."""
         place, name = self.place(node), node["Param"]["Value"]
-        parts = (value or Value()).parts or (literal("", place),)
+        parts = (value or Value()).parts
         if len(parts) == 1:
             parts = (parts[0]._replace(place=place),)
-        return [_fragment(part._replace(name=name), mode) for part in parts]
+        return [piece for part in parts for piece in self._cut(part._replace(name=name), mode)]
 
     def _found(self, node: Node, state: State) -> Value | None:
         """What the name stands for, `None` for nothing; an element of an array is unknown."""
         name = node["Param"]["Value"]
         content = state.variables.get(name)
         if name not in state.variables or node.get("Index") or isinstance(content, tuple):
-            return self._unknown(node)
+            return Value((self._missing(node),))
         return content
 
-    def _conditional(self, node: Node, value: Value | None, state: State, mode: Mode) -> Fragments:
+    def _conditional(self, node: Node, value: Value | None, state: State, mode: Mode) -> Pieces:
         """`-` and `+`: what is taken depends on whether the variable is set, or empty."""
-        name, operator, word = node["Param"]["Value"], _operator(node), node["Exp"].get("Word")
-        absent = name not in state.variables and name not in _ALWAYS_SET
+        operator, word = _operator(node), node["Exp"].get("Word")
+        absent = node["Param"]["Value"] not in state.variables
         present = False if absent else _present(value, empty_counts=":" not in operator)
         if present is None:
-            return [self._missing(node, mode)]
+            return [self._missing(node)]
         if present and "+" not in operator:
             return self._shown(node, value, mode)
         taken = word.get("Parts", ()) if word and present == ("+" in operator) else ()
-        fragments = self._expand(taken, state, mode, start=mode != "quoted")
-        empty = _fragment(literal("", self.place(node)), mode)
-        return [item and _as_default(item, absent) for item in fragments or [empty]]
+        pieces = self._expand(taken, state, mode, start=mode != "quoted")
+        empty = literal("", self.place(node))._replace(default=absent)
+        pieces = pieces or self._cut(empty, mode)
+        return [item and item._replace(default=absent or item.default) for item in pieces]
 
-    def _all(self, node: Node, state: State, mode: Mode) -> Fragments:
+    def _all(self, node: Node, state: State, mode: Mode) -> Pieces:
         """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`."""
         name, place = node["Param"]["Value"], self.place(node)
         if name not in state.variables:
-            return [self._missing(node, mode)]
+            return [self._missing(node)]
         separate = _all_of(node) == "@" or mode == "split"
-        found: Fragments = []
-        for value in elements_of(state.variables[name]):
-            if found:
-                found.append(None if separate else Fragment(literal(" ", place), False))
-            found += [_fragment(part, mode) for part in value.parts or (literal("", place),)]
+        found: Pieces = []
+        for index, value in enumerate(elements_of(state.variables[name])):
+            if index:
+                found.append(None if separate else literal(" ", place))
+            parts = value.parts or (literal("", place),)
+            found += [piece for part in parts for piece in self._cut(part, mode)]
         return found
 
     # Arithmetic
@@ -345,25 +301,20 @@ class Expander:
             return left
         if sign in _ARITHMETIC and left is not None and right is not None:
             return _ARITHMETIC[sign](left, right) if right or sign not in "/%" else None
-        if name := re.fullmatch(r"\+\+|--|[^=<>!]*=", sign) and _NAME.match(self.raw(node["X"])):
+        if name := re.fullmatch(r"\+\+|--|[^=<>!]*=", sign) and NAME.match(self.raw(node["X"])):
             state.lose(name[0], self.place(node))
         return None
 
     def _operand(self, word: Node, state: State) -> int | None:
         name = self.raw(word)
         value: Value | None
-        if _NAME.fullmatch(name):
+        if NAME.fullmatch(name):
             named = {**word, "Param": {"Value": name}}
-            self._note(named, state)
             value = self._found(named, state)
         else:
             value = self.value(word, state)
         text = "" if value is None else "?" if value.text is None else value.text.strip()
         return int(text or 0) if _NUMBER.fullmatch(text or "0") else None
-
-
-def _fragment(part: Part, mode: Mode) -> Fragment:
-    return Fragment(part, mode == "split")
 
 
 def _all_of(node: Node) -> str:
@@ -390,20 +341,13 @@ def _present(value: Value | None, *, empty_counts: bool) -> bool | None:
     return None if value.text is None else empty_counts
 
 
-def _as_default(item: Fragment, absent: bool) -> Fragment:
-    return item._replace(part=item.part._replace(default=absent or item.part.default))
-
-
-# Words
-
-
-def _fields(fragments: Fragments) -> Iterator[Value]:
-    """The words of fragments; a pattern stays as it is written."""
-    current: list[Fragment] = []
-    for item in [*fragments, None]:
+def _fields(pieces: Pieces) -> Iterator[Value]:
+    """The words of pieces; a pattern stays as it is written."""
+    current: list[Part] = []
+    for item in [*pieces, None]:
         if item is not None:
             current.append(item)
         elif current:
-            if any(fragment.part.text != "" or not fragment.bare for fragment in current):
-                yield joined(fragment.part for fragment in current)
+            if any(part.text != "" or not part.default for part in current):
+                yield joined(current)
             current = []

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -96,11 +96,6 @@ def joined(parts: Iterable[Part]) -> Value:
     return Value(tuple(part for part in parts if part.text != "" or part.default))
 
 
-def as_default(value: Value) -> Value:
-    """The same value as a default."""
-    return Value(tuple(part._replace(default=True) for part in value.parts))
-
-
 def literal(text: str, place: Place) -> Part:
     """A part whose text is written in the script as it is."""
     return Part(text, place, place)
@@ -109,10 +104,6 @@ def literal(text: str, place: Place) -> Part:
 def lost(place: Place, source: str, name: str = "") -> Value:
     """A value of which nothing is known."""
     return Value((Part(None, place, place, source, name),))
-
-
-Reach = Literal["always", "maybe", "never"]
-"""Whether a part of a script runs; never is what it does not do as it is shipped."""
 
 
 class Word(NamedTuple):
@@ -147,26 +138,9 @@ class Assignment(NamedTuple):
     value: Value
     raw: str
     place: Place
-    reach: Reach
     prefix: bool = False
     elements: tuple[Word, ...] | None = None
     exported: bool = False
-
-
-class Reference(NamedTuple):
-    """A variable that is read at `place`.
-
-    `defined` says whether the script may have set it by then. `operator` is that of `${NAME…}`,
-    such as `:-`.
-    """
-
-    name: str
-    place: Place
-    raw: str
-    quoted: bool
-    operator: str
-    defined: bool
-    reach: Reach
 
 
 class Command(NamedTuple):
@@ -176,8 +150,6 @@ class Command(NamedTuple):
     raw: str
     place: Place
     end: Place
-    reach: Reach = "always"
-    in_condition: bool = False
     piped: bool = False
 
     @property
@@ -213,7 +185,6 @@ class Script:
     text: str
     commands: tuple[Command, ...]
     assignments: tuple[Assignment, ...]
-    references: tuple[Reference, ...]
     functions: frozenset[str]
     options: tuple[Option, ...]
     comments: tuple[Note, ...]

@@ -25,14 +25,7 @@ UNKNOWN: Final = Unknown.UNKNOWN
 """A value that is not known without running something."""
 
 Kind = Literal[
-    "syntax",
-    "group",
-    "unknown-key",
-    "existing-key",
-    "type",
-    "reference",
-    "no-module",
-    "no-configuration",
+    "syntax", "group", "unknown-key", "existing-key", "type", "no-module", "no-configuration"
 ]
 
 

@@ -7,7 +7,6 @@ rejected one is reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,24 +59,19 @@ def compose_launch(source: Source, launch: Launch) -> Composition:
     if problem := _hidden(launch):
         return Composition(source.framework, source.version, problem=problem)
     overrides = [(f"{item.prefix}{item.key}", item.value) for item in launch.overrides]
-    return compose_module(source, launch.module, launch.config_name, launch.config_path, overrides)
+    given = launch.text_of("config-name"), launch.text_of("config-path")
+    return compose_module(source, launch.module, *given, overrides)
 
 
 def _hidden(launch: Launch) -> str:
     """Why it is not known from what configuration the launch starts; empty where it is."""
-    if launch.multirun:
+    if "multirun" in launch.flags:
         return "it runs once for each of several values"
-    given = [flag for flag in launch.flags if flag.name.startswith("config-")]
-    outside = any(flag.name == "config-dir" or flag.text is None for flag in given)
+    given = [name for name in launch.flags if name.startswith("config-")]
+    outside = any(name == "config-dir" or launch.text_of(name) is None for name in given)
     if outside or any(item.key == "hydra.searchpath" for item in launch.overrides):
         return "its configuration is not known, or lies outside the framework's package"
     return ""
-
-
-_REASONS: Mapping[Kind, str] = {
-    "existing-key": "the configuration has this key already: leave out the `+`",
-    "type": "a list and a group of settings do not replace each other",
-}
 
 
 class _Given(NamedTuple):
@@ -114,10 +108,12 @@ def _composed(source: Source, entry: Entry, overrides: Overrides) -> Composition
             config = changed
             applied.append(item)
         else:
-            unknown = f"{base.framework} {base.version} has no such key"
-            rejected.append(item.rejected(changed, _REASONS.get(changed, unknown)))
+            reason = f"{base.framework} {base.version} has no such key"
+            if changed == "existing-key":
+                reason = "the configuration has this key already: leave out the `+`"
+            rejected.append(item.rejected(changed, reason))
     result = replace(base, config=config)
-    rejected += filter(None, (_wrong_value(item, base, result) for item in applied))
+    rejected += filter(None, (_wrong_value(item, base) for item in applied))
     return replace(result, rejected=tuple(sorted(rejected, key=lambda item: item.index)))
 
 
@@ -146,21 +142,16 @@ def _chosen(
     return base, others
 
 
-def _wrong_value(given: _Given, base: Composition, result: Composition) -> Rejection | None:
-    """A value of another type than the default's, or that refers to no key."""
-    key, value = given.override.key, given.override.value
-    if given.unknown or given.override.prefix == "~":
+def _wrong_value(given: _Given, base: Composition) -> Rejection | None:
+    """A value of another type than the default's."""
+    prefix, key, value = given.override
+    if given.unknown or prefix == "~" or "${" in str(value):
         return None
-    if isinstance(value, str) and "${" in value:
-        try:
-            value = result.value(key)
-        except KeyError as error:
-            return given.rejected("reference", f"refers to `{error.args[0]}`, which does not exist")
     try:
         default = base.value(key)
     except KeyError:
         return None  # an added key has no default
-    wrong = None if UNKNOWN in (default, value) else disagreement(key, default, value)
+    wrong = None if default is UNKNOWN else disagreement(key, default, value)
     return given.rejected("type", wrong) if wrong else None
 
 
@@ -193,25 +184,15 @@ def _changed(given: _Given, config: dict[str, Any]) -> dict[str, Any] | Kind:
         return root
     if not prefix and name not in node:
         return "unknown-key"
-    if {type(node.get(name)), type(value)} == {dict, list}:
-        return "type"
-    try:
-        node[name] = _merged(node.get(name), value, add=bool(prefix))
-    except KeyError:
-        return "unknown-key"
+    node[name] = _merged(node.get(name), value)
     return root
 
 
-def _merged(old: Any, new: Any, *, add: bool) -> Any:
-    """A value in place of another; other keys of a section stay.
-
-    Raises `KeyError` for a key that it may not add.
-    """
+def _merged(old: Any, new: Any) -> Any:
+    """A value in place of another; other keys of a section stay."""
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return new
-    if not (add or new.keys() <= old.keys()):
-        raise KeyError
-    return old | {name: _merged(old.get(name), item, add=add) for name, item in new.items()}
+    return old | {name: _merged(old.get(name), item) for name, item in new.items()}
 
 
 def _value(config: dict[str, Any], key: str) -> Any:
@@ -243,40 +224,37 @@ def disagreement(key: str, default: Any, value: Any) -> str | None:
     `default` and `value` have no interpolations. `None` where they agree or nothing can be said.
     """
     name = key.rpartition(".")[2]
-    if default is None or value is None or default == "???":
+    unset = default is None or value is None or default == MISSING
+    if unset or isinstance(value, _ALSO.get(name, ())):
         return None
-    wanted = None if isinstance(value, _ALSO.get(name, ())) else _wanted(name, default, value)
+    wanted = _wanted(name, default, value)
     return f"{_shown(value)} where the default is {_shown(default)}: {wanted}" if wanted else None
 
 
 def _wanted(name: str, default: Any, value: Any) -> str | None:
-    """What is wanted in place of `value`; `None` where it will do."""
-    if isinstance(default, bool):
-        return None if value in (0, 1) else "true or false is wanted"
-    if isinstance(default, int | float):
-        return _wanted_number(name, default, value)
-    if isinstance(default, dict):
-        return None if isinstance(value, dict) else "a group of settings is wanted"
-    if isinstance(default, list):
-        words = isinstance(value, str) and all(isinstance(item, str) for item in default)
-        return None if words or isinstance(value, list) else "a list is wanted"
-    return _wanted_text(default, value)
+    """What is wanted in place of `value`; `None` where it will do.
 
-
-def _wanted_number(name: str, default: float, value: Any) -> str | None:
-    """A default of 0 or 1 is how a coefficient or a probability is often written."""
-    if isinstance(value, bool):
-        return None if default in (0, 1) else "a number is wanted"
-    if not isinstance(value, int | float):
-        return "a number is wanted"
-    fraction = isinstance(default, float) or default in (0, 1) or name.endswith(_FRACTIONS)
-    return None if fraction or isinstance(value, int) else "a whole number is wanted"
-
-
-def _wanted_text(default: str, value: Any) -> str | None:
-    """A list may stand for one word, and a name may be a number."""
-    switch = isinstance(value, bool) and default.lower() not in ("true", "false")
-    return "text is wanted" if switch or isinstance(value, dict) else None
+    A default of 0 or 1 is how a coefficient, a probability or a switch is often written. A list may
+    stand for one word, and a name may be a number.
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    match default:
+        case bool():
+            return None if value in (0, 1) else "true or false is wanted"
+        case int() | float() if not number:
+            return None if isinstance(value, bool) and default in (0, 1) else "a number is wanted"
+        case int() if isinstance(value, float):
+            fraction = default in (0, 1) or name.endswith(_FRACTIONS)
+            return None if fraction else "a whole number is wanted"
+        case dict():
+            return None if isinstance(value, dict) else "a group of settings is wanted"
+        case list():
+            words = isinstance(value, str) and all(isinstance(item, str) for item in default)
+            return None if words or isinstance(value, list) else "a list is wanted"
+        case str():
+            switch = isinstance(value, bool) and default.lower() not in ("true", "false")
+            return "text is wanted" if switch or isinstance(value, dict) else None
+    return None
 
 
 def _shown(value: Any) -> str:
