@@ -255,12 +255,14 @@ def test_a_log_of_another_release_fills_nothing(run, mine, tmp_path, root, unche
 
 
 def test_write_adds_the_row_and_a_fixed_copy_of_the_script(run, mine, root):
-    theirs = script(header="# Mine\n").replace('"$@"', "$@").replace("\n", "\r\n")
+    theirs = (
+        script(header="# Mine\nset -euo pipefail\n").replace('"$@"', "$@").replace("\n", "\r\n")
+    )
     mine.write_bytes(theirs.encode())
     before = files(root)
     found = run(mine, *ON_A100, "--contributor", f"@{HANDLE}", "--write")
     assert found["exit"] == 0
-    fixed = "line-ending, shebang, strict-mode, unquoted-arguments"
+    fixed = "line-ending, shebang, unquoted-arguments"
     assert f"certain fixes in the copy of the script: {fixed}\n" in found["said"]
     assert "ready to commit" in found["said"]
     after = files(root)
@@ -289,7 +291,7 @@ def test_write_moves_an_ill_named_script_of_the_dataset(run, root, unchecked):
 
 
 def test_a_refused_draft_reports_what_write_would_not_fix(run, mine):
-    mine.write_text(script().replace('"$@"', "$@").replace("set -euo pipefail\n", ""))
+    mine.write_text(script().replace('"$@"', "$@"))
     found = run(mine, *ON_A100, "--contributor", "HANDLE", "--write")
     assert re.findall(r"(?:error|warning): ([a-z-]+):", found["said"]) == ["provenance"]
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 
 from rl_resources.dataset_rules.broken import Record, records, runs
+from rl_resources.dataset_rules.scripts import word_of_name
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot

@@ -23,7 +23,8 @@ def _stale_rows(snapshot: Snapshot) -> Iterator[tuple[Record, Sequence[Rejected 
 
     `None` is a setting that the script does not have in exactly one line.
     """
-    texts = {text.path.rpartition("/")[2]: text for text in script_texts(snapshot)}
+    readable = (text for text in script_texts(snapshot) if not text.script.problems)
+    texts = {text.path.rpartition("/")[2]: text for text in readable}
     for record in records(snapshot, "compatibility", "script", "rejected"):
         name, said = record.text("script"), read_rejected(record.text("rejected"))
         today = [_today(texts[name], item) for item in said] if name in texts else said

@@ -27,6 +27,7 @@ _BACKSLASHES = re.compile(r"(?<=\s)\\+\s*$")
 """At the end of a line, perhaps with spaces behind, also wide ones."""
 _DOUBTFUL = re.compile(r"^\s*$|(?:^|\s)#|[;|&]\s*\\?\s*$|\|\s*\w")
 """An empty line, a comment, or the end of a command, so that more arguments are another one's."""
+_LIST = re.compile(r"(?<![^\s(])\$(?:[@*]|\{[^\s{}]*\})(?=[\s)]|$)")
 _STRICT = re.compile(r"#!.*\s-[a-z]*e")
 _HIDDEN = re.compile(
     r"(?:[^\n;|&#]|[<>]&)*(?:\\\n\s*)?(\|\|\s*(?:true|:|echo|printf)(?![\w-])|&(?![&>]))"
@@ -209,6 +210,16 @@ def unquoted_arguments(target: ScriptText) -> Iterator[Mistake]:
             message = "a list of arguments without quotes is split and globbed"
             fix = 'Write it in double quotes, such as `"$@"`.'
             yield Mistake(target.path, comment.line, comment.column, message, fix)
+
+
+def fix_unquoted_arguments(target: ScriptText) -> Iterator[Rewrite]:
+    """Where the list is a whole word."""
+    lines = target.text.split("\n")
+    for comment in reversed([*comments(target)]):
+        line, at = lines[comment.line - 1], comment.column - 1
+        if comment.code in UNQUOTED and (found := _LIST.match(line, at)):
+            lines[comment.line - 1] = f'{line[:at]}"{found[0]}"{line[found.end() :]}'
+    yield Rewrite(target.path, "\n".join(lines))
 
 
 @rule("warning")

@@ -135,15 +135,20 @@ def missing_dollars(target: ScriptText) -> Collection[MissingDollar]:
 
 def dollars_missing(target: ScriptText, override: Override) -> Iterator[MissingDollar]:
     """Every such name in the value of an override, which explains what else is wrong with it."""
-    names = target.script.names - target.script.functions
-    key, values = override.key, [override.content] if override.content else []
-    if _ELSEWHERE.search(target.text) or ".env_vars." in key:  # where Ray expands names
-        return
+    key, content = override.key, override.content
+    values = [content] if content and ".env_vars." not in key else []  # where Ray expands names
     for word, _, place in places(target, _NAME, values):
         name = word.strip("${}")
-        is_lost = _is_telling(target, name) and not key.endswith("_key") if word == name else True
-        if is_lost and (name in names or word.strip("{}") == "$HOME"):
+        is_meant = word == name and (key.endswith("_key") or not _is_telling(target, name))
+        if name in _names(target) and not is_meant:
             yield MissingDollar(name, word, key, place)
+
+
+@lru_cache(maxsize=64)
+def _names(target: ScriptText) -> frozenset[str]:
+    """The variables of a script and `HOME`; none where they are read elsewhere."""
+    own = target.script.names - target.script.functions
+    return frozenset() if _ELSEWHERE.search(target.text) else own | {"HOME"}
 
 
 def _is_telling(target: ScriptText, name: str) -> bool:
