@@ -85,11 +85,6 @@ def test_a_cell_is_read_in_any_usual_spelling(dataset, header, text, facts, empt
     assert all(record[name] is None for name in empty or ())
 
 
-def test_links_may_be_named_and_resolved_elsewhere_on_the_page(dataset):
-    text = HEADER + _row(Link="script_") + "\n.. _script: https://example.org/7b/x.sh\n"
-    assert _import(dataset, text)[0][0]["script"] == "x.sh"
-
-
 @pytest.mark.parametrize(
     "contributor",
     ["`SimonHuang <private@example.org>`_", "`SimonHuang <mailto:private@example.org>`__"],

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from rl_resources.check import all_rules, findings_of
-from rl_resources.dataset import Dataset, csv_text, grouped
+from rl_resources.dataset import Dataset, csv_text
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_text
 from rl_resources.package import Record, text_of
@@ -62,21 +60,11 @@ def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator
     if unread := [shown(path, 120) for path in paths if path not in named]:
         more = f" and {len(unread) - MOST_LISTED} more" if len(unread) > MOST_LISTED else ""
         yield f"Not read, because no row leads to them: {', '.join(unread[:MOST_LISTED])}{more}."
-    lines = [(_why_not(row, texts), row.cells["Link"].line) for row in reading.rows]
-    for why, found in grouped(lines, itemgetter(0)).items():
-        listed, several = ", ".join(str(line) for _, line in found), "s"[: len(found) > 1]
-        if why:
-            yield f"Not compared, because {why}: the row{several} in line{several} {listed}."
-
-
-def _why_not(row: ReadRow, texts: Texts) -> str:
-    """Why a row is not compared with a script; empty where it is."""
-    if row.link.ambiguous and not row.link.read:
-        return "the link names two scripts"
-    script = texts.get(row.link.read or "")
-    if script is None:
-        return "the script is not there, or no text in UTF-8"
-    return "" if script.training else "the script starts no training, or several that differ"
+    scripts = ((row, texts.get(row.link.read or "")) for row in reading.rows)
+    lines = [row.cells["Link"].line for row, script in scripts if not script or not script.training]
+    if lines:
+        listed = ", ".join(map(str, lines))
+        yield f"Not compared, because no script with one training is read of them: lines {listed}."
 
 
 def audit(reading: Reading, texts: Texts) -> Audit:
@@ -89,19 +77,19 @@ def audit(reading: Reading, texts: Texts) -> Audit:
     linked = ((row, texts.get(row.link.read or "")) for row in reading.rows)
     pairs = {row: _pair(reading, row, script) for row, script in linked if script}
     found = findings_of(rules, {"pair": pairs.values, "script": texts.values})
-    on_page = (item for item in found if item.path == reading.page.path)
-    reported = frozenset((item.line, item.column) for item in on_page)
-    runs = {path: script.training for path, script in texts.items()}
-    trained = {path: run.model_path.text or "" for path, run in runs.items() if run}
-    page = replace(reading, reported=reported, trained=trained)
-    of_page = findings_of(rules, {"page": lambda: [page]})
+    reported = {(item.path, item.line, item.column) for item in found}
+    of_page = (
+        item
+        for item in findings_of(rules, {"page": lambda: [reading]})
+        if (item.path, item.line, item.column) not in reported
+    )
     records = (
         {**row.record, "status": "disputed"}
         if row in pairs and _is_wrong(pairs[row], found)
         else row.record
         for row in reading.rows
     )
-    findings = sorted({*found, *of_page}, key=lambda item: item.position)
+    findings = sorted([*found, *of_page], key=lambda item: item.position)
     return Audit(tuple(findings), tuple(records))
 
 
@@ -140,12 +128,9 @@ def _said(row: ReadRow, column: str) -> Said | None:
 
     It is said as the records write it, but for the model: a page may leave out its owner.
     """
-    cell = row.cells.get(HEADER_OF[column])
-    if cell is None:
-        return None
-    text = text_of(row.record, column)
-    if column == "model":
-        text = "" if row.lacks_model else row.text("Model")
+    cell, text = row.cells[HEADER_OF[column]], text_of(row.record, column)
+    if column == "model" and column not in row.problems:
+        text = row.text("Model")
     whole = cell.text.strip() if column == "gpus" else ""
     return Said(text, cell.line, cell.column, whole) if text else None
 

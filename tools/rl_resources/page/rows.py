@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from math import prod
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from rl_resources.devices import Devices, devices_of
 from rl_resources.package import Record, TableSchema, Value, text_of
 from rl_resources.page.reader import Cell, Page, Row, Table
 from rl_resources.rule import Mistake
-from rl_resources.script.name import PARTS, parsed
+from rl_resources.script.name import parsed
 from rl_resources.text import nearest, shown
 
 HEADER_OF: Mapping[str, str] = {
@@ -37,15 +37,11 @@ HEADERS = tuple(dict.fromkeys(HEADER_OF.values()))
 FRAMEWORK = "verl"
 """A page does not say which framework its scripts configure."""
 
-MAY_LACK = frozenset({"MaxBatch", "Contributor"})
 _FEWEST_KNOWN = 3
 """Headers that make a table one of runs, and sizes that make models a family."""
-_FAR = 1.1
-"""The ratio of two sizes from which one is not a misprint of the other: 70B may be 72B."""
 _RESOURCE = re.compile(r"((?:[1-9][0-9]{0,8}\s*[*xX\u00d7]\s*){1,2})(\S.*)")
 _MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(?:\((disputed|untested)\))?")
 _MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
-_NOBODY = frozenset({"na", "none", "null", "nobody", "tbd", "todo", "unknown"})
 
 Spellings = Mapping[str, str]
 """Spellings in lower case, each with the key that it means."""
@@ -80,6 +76,14 @@ class Context:
         key = self.spellings[kind].get(text.lower())
         return [key] if key else []
 
+    def has_form(self, name: str) -> bool:
+        """Whether a file name is that of a run: any name may have six parts."""
+        parts = parsed(name)
+        known = parts and (
+            self.meanings("backend", parts.train) or self.meanings("engine", parts.infer)
+        )
+        return bool(known)
+
 
 # The script that a row links
 
@@ -99,9 +103,8 @@ class Link:
     `label` and `target` are the names that its label and its URL say, `folder` is the size in its
     URL. `script` is the file name that it means, `file` the path of that script under the directory
     of scripts, or of the one whose name differs only in case or in `_` for `-`. They are `None`
-    where there is none, or where the scripts are unknown. `missing` says that the first of its
-    names is no script; of a URL with a commit, which may hold others, only where one is nearly so.
-    Where label and URL name two scripts, the row `confirms` the one that has its six facts.
+    where there is none, or where the scripts are unknown. `missing` says that there is no such
+    script; of a URL with a commit, which may hold others, only where one is nearly so.
     """
 
     script: str
@@ -110,7 +113,6 @@ class Link:
     folder: str | None
     file: str | None
     missing: bool
-    confirms: bool = False
 
     @property
     def ambiguous(self) -> bool:
@@ -118,39 +120,36 @@ class Link:
 
         Names that differ in case, or in `_` for `-`, are one.
         """
-        names = {plain_name(name) for name in (self.label, self.target) if name}
-        return len(names) > 1 and not self.confirms
+        return len({_plain(name) for name in (self.label, self.target) if name}) > 1
 
     @property
     def read(self) -> str | None:
         """The file to check the row against."""
-        unsure = self.ambiguous and self.script == self.target
-        return None if unsure else self.file
+        return None if self.ambiguous else self.file
 
 
 def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     """What the cell leads to; `None` where it names no script at all.
 
-    `scripts` are paths below the directory of scripts. Of two names that of the URL is meant,
-    unless there is no such script.
+    `scripts` are paths below the directory of scripts. Of two names that of the URL is meant.
     """
     text, url = link_as_text(cell) or (cell.text.strip(), cell.target or "")
     address = PurePosixPath(unquote(_NO_PATH.sub("", url)))
     label, target = _script_name(PurePosixPath(text)), _script_name(address)
     label = f"{label.removesuffix('.sh')}.sh" if label else None
-    names = [name for name in (target, label) if name]
-    if not names:
+    script = target or label
+    if script is None:
         return None
     folder = address.parent.name.lower() if target else ""
     size = folder if _SIZE_FOLDER.fullmatch(folder) else None
     known = list(map(PurePosixPath, scripts or ()))
-    files = [path for name in names for path in known if path.name == name]
-    file = next((path for path in files if _may_lie_in(path, size)), None)
-    script = file.name if file else names[0]
-    path = str(file) if file else _meant(names[0], known)
-    may_be_another = any(map(_COMMIT.fullmatch, address.parts)) and (file or not path)
-    missing = scripts is not None and not may_be_another and (file is None or script != names[0])
-    return Link(script, label, target, size, path, missing)
+    exact = (path for path in known if path.name == script and _may_lie_in(path, size))
+    file = next(exact, None)
+    like = [path for path in known if _plain(path.name) == _plain(script)]
+    found = file or (like[0] if len(like) == 1 else None)
+    may_be_another = any(map(_COMMIT.fullmatch, address.parts)) and not found
+    missing = scripts is not None and file is None and not may_be_another
+    return Link(script, label, target, size, str(found) if found else None, missing)
 
 
 def link_as_text(cell: Cell) -> tuple[str, str] | None:
@@ -170,13 +169,7 @@ def _may_lie_in(path: PurePosixPath, size: str | None) -> bool:
     return size in (None, folder) or not _SIZE_FOLDER.fullmatch(folder)
 
 
-def _meant(name: str, scripts: Sequence[PurePosixPath]) -> str | None:
-    """The one script whose name is the same but for case and for `_` in place of `-`."""
-    alike = [path for path in scripts if plain_name(path.name) == plain_name(name)]
-    return str(alike[0]) if len(alike) == 1 else None
-
-
-def plain_name(name: str) -> str:
+def _plain(name: str) -> str:
     """A name in lower case with `-` for every separator."""
     return re.sub(r"[_-]+", "-", name.lower())
 
@@ -198,31 +191,22 @@ class ReadRow:
     record: Record
     problems: Mapping[str, Problem]
 
-    @property
-    def lacks_model(self) -> bool:
-        """Whether no such model exists, as far as can be seen."""
-        problem = self.problems.get("model")
-        return problem is not None and problem.rule == "page-unknown-model"
-
     def text(self, header: str) -> str:
-        """What a cell says; empty where the table has no such column."""
-        return self.cells[header].text.strip() if header in self.cells else ""
+        """What a cell says."""
+        return self.cells[header].text.strip()
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
     """A page with its rows as records: what the rules of a page look at.
 
-    `tables` are those about runs. `reported` are line and column of the cells that contradict their
-    script, `trained` has the model that the script of a row trains, by its path.
+    `tables` are those about runs.
     """
 
     page: Page
     context: Context
     tables: tuple[Table, ...]
     rows: tuple[ReadRow, ...]
-    reported: frozenset[tuple[int, int]] = frozenset()
-    trained: Mapping[str, str] = field(default_factory=dict)
 
     def found(self, rule: str) -> Iterator[Mistake]:
         """What came up in reading cells under the name of a rule."""
@@ -231,53 +215,31 @@ class Reading:
                 if problem.rule == rule:
                     yield self.mistake(row.cells[HEADER_OF[column]], problem.message, problem.help)
 
-    def contradicts(self, cell: Cell) -> bool:
-        """Whether a cell contradicts the script of its row."""
-        return (cell.line, cell.column) in self.reported
-
     def mistake(self, place: Row | Cell, message: str, fix: str) -> Mistake:
         """A mistake at a place of this page."""
         return Mistake(self.page.path, place.line, place.column, message, fix)
 
     def scripts(self) -> list[str]:
-        """The scripts that rows link, that the page names, or whose names have the form.
-
-        All scripts where the page leads to none of them.
-        """
-        found = dict.fromkeys([*self._named(), *self._of_form()])
-        return [*(found or self.context.scripts or ())]
+        """The scripts that rows link, or whose names have the form; all where there are none."""
+        known = self.context.scripts or ()
+        linked = {row.link.file for row in self.rows}
+        found = [path for path in known if path in linked or self._of_form(path)]
+        return found or list(known)
 
     def orphans(self) -> list[str]:
-        """Scripts that no row means.
+        """Scripts of the form that no row links.
 
-        None where a row cannot be read and names no script: it may mean any of them.
+        None where something cannot be read or leads to no script: it may mean any of them.
         """
-        rows = [row for table in self.tables for row in table.rows]
-        known = self.context.scripts or ()
-        links = [[link for cell in row.cells if (link := link_of(cell, known))] for row in rows]
-        if not links or not all(links):
+        links = [row.link.read for row in self.rows]
+        unread = self.page.mistakes or sum(len(table.rows) for table in self.tables) > len(links)
+        if unread or not links or None in links:
             return []
-        names = {PurePosixPath(path).name: path for path in known}
-        like = (nearest(link.script, names).words[:1] for link, *_ in links if not link.read)
-        meant = {*self._named(), *(names[name] for words in like for name in words)}
-        return [path for path in self._of_form() if path not in meant]
+        scripts = self.context.scripts or ()
+        return [path for path in scripts if path not in links and self._of_form(path)]
 
-    def _of_form(self) -> Iterator[str]:
-        """The scripts that are named after the form, though its first part may contain a `_`."""
-        for path in self.context.scripts or ():
-            parts = PurePosixPath(path).stem.lower().split("_")
-            if len(parts) >= len(PARTS) and parts[PARTS.index("gpus") - len(PARTS)].isdigit():
-                known = self.context.meanings("backend", parts[-2])
-                if known or self.context.meanings("engine", parts[-1]):
-                    yield path
-
-    def _named(self) -> Iterator[str]:
-        """The scripts whose names the page says, in a row or in its text, or nearly so."""
-        text = plain_name(unquote("\n".join(self.page.lines).replace("\\", "")))
-        for path in self.context.scripts or ():
-            stem = re.escape(plain_name(PurePosixPath(path).stem))
-            if re.search(rf"(?<![\w.-]){stem}(?![\w-])", text):
-                yield path
+    def _of_form(self, path: str) -> bool:
+        return self.context.has_form(PurePosixPath(path).name)
 
 
 def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Reading:
@@ -290,7 +252,7 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     context = Context(dataset, scripts, devices_of(dataset), _spellings(dataset))
     tables = tuple(table for table in page.tables if _is_of_runs(table))
     rows = [
-        _confirmed(_row(cells, link, context), context)
+        _row(cells, link, context)
         for table in tables
         for cells in cells_by_header(table)
         if (link := link_of(cells["Link"], scripts))
@@ -311,9 +273,8 @@ def _columns(table: Table) -> dict[str, int]:
 
 
 def missing_columns(table: Table) -> list[str]:
-    """The columns that a table lacks, where its rows mean nothing without them."""
-    missing = [name for name in HEADERS if name not in _columns(table)]
-    return [] if MAY_LACK.issuperset(missing) else missing
+    """The columns that a table lacks: then none of its rows is read."""
+    return [name for name in HEADERS if name not in _columns(table)]
 
 
 def cells_by_header(table: Table) -> Iterator[Mapping[str, Cell]]:
@@ -332,26 +293,11 @@ def _row(cells: Mapping[str, Cell], link: Link, context: Context) -> ReadRow:
     return ReadRow(cells, link, record, problems)
 
 
-def _confirmed(row: ReadRow, context: Context) -> ReadRow:
-    """The row with the one of two scripts that its link names and that has its six facts."""
-    if not row.link.ambiguous:
-        return row
-    known = {PurePosixPath(path).name: path for path in context.scripts or ()}
-    for name in (name for name in (row.link.target, row.link.label) if name in known):
-        link = replace(row.link, script=name, file=known[name], confirms=True)
-        found, parts = _row(row.cells, link, context), parsed(name)
-        models = context.meanings("model", parts.model) if parts else ()
-        said = [text_of(found.record, part).lower() for part in PARTS[1:]]
-        if parts and found.record["model"] in models and said == [*map(str, parts[1:])]:
-            return found
-    return row
-
-
 def _facts(text: Mapping[str, str], script: str, context: Context) -> dict[str, Value | Problem]:
     """Columns that the row's text decides; the script's name settles only which device is meant."""
     name = parsed(script)
     gpus, device = _resource(text["Resource"], context, name.device if name else "")
-    max_batch, status = _max_batch(text.get("MaxBatch", ""))
+    max_batch, status = _max_batch(text["MaxBatch"])
     engine, version = _infer(text["Infer"], context)
     return {
         "script": script,
@@ -366,27 +312,24 @@ def _facts(text: Mapping[str, str], script: str, context: Context) -> dict[str, 
         "train": _known("backend", text["Train"], context),
         "infer": engine,
         "infer_version": version,
-        "contributor": _contributor(text.get("Contributor", ""), context),
+        "contributor": _contributor(text["Contributor"], context),
     }
 
 
 def _known(kind: str, text: str, context: Context, confirmed: str = "") -> str | Problem:
     """The key that `text` spells; `confirmed` decides where it can be several."""
-    rule = "page-unknown-model" if kind == "model" else "page-unknown-word"
-    if not text:
-        return Problem(rule, f"the row names no {kind}", f"Write the {kind} into the cell.")
     words = context.meanings(kind, text)
     if not words:
         known = dict.fromkeys(key.rpartition("/")[2] for key in context.spellings[kind].values())
         like = nearest(text, known).sentence()
         fix = like or f"The dataset has no {kind} like it; add it there."
-        return Problem(rule, f"`{shown(text)}` is not a known {kind}", fix)
+        return Problem("page-unknown-word", f"`{shown(text)}` is not a known {kind}", fix)
     if confirmed in words:
         return confirmed
     if len(words) == 1:
         return words[0]
     message = f"`{shown(text)}` can be {' or '.join(words)}"
-    return Problem(rule, message, "Write which one is meant.")
+    return Problem("page-unknown-word", message, "Write which one is meant.")
 
 
 def _model(text: str, context: Context) -> str | Problem | None:
@@ -396,23 +339,19 @@ def _model(text: str, context: Context) -> str | Problem | None:
     lists at least three. `None` where the dataset lists the model in another variant.
     """
     known = _known("model", text, context)
-    if not isinstance(known, Problem) or not text:
-        return known
     match = _MODEL_SIZE.match(text.rpartition("/")[2].lower())
-    family, size = (match[1], float(match[2])) if match else ("", 0.0)
+    if not isinstance(known, Problem) or match is None:
+        return known
+    family, size = match[1], float(match[2])
     names = (_MODEL_SIZE.match(name.rpartition("/")[2]) for name in context.spellings["model"])
     listed = {float(name[2]): name[2] for name in names if name and name[1] == family}
     if size in listed:
         return None
-    if len(listed) >= _FEWEST_KNOWN and min(listed) < size < max(listed):
-        sizes = ", ".join(f"{listed[size]}B" for size in sorted(listed))
-        message = f"there is no model `{shown(text)}`: {family.rstrip('-')} comes in {sizes}"
-        near = min(listed, key=lambda other: abs(other - size))
-        own = text.rpartition("/")[2].replace(f"-{match[2]}" if match else "", f"-{listed[near]}")
-        help_ = known.help if size * _FAR < near or near * _FAR < size else f"Did you mean `{own}`?"
-        return known._replace(message=message, help=help_)
-    message = f"`{shown(text)}` is not a model that the dataset lists"
-    return Problem("page-unlisted-model", message, f"{known.help} Any other needs its row first.")
+    if len(listed) < _FEWEST_KNOWN or not min(listed) < size < max(listed):
+        return known
+    sizes = ", ".join(f"{listed[size]}B" for size in sorted(listed))
+    message = f"there is no model `{shown(text)}`: {family.rstrip('-')} comes in {sizes}"
+    return Problem("page-unknown-model", message, "Write the model that its script trains.")
 
 
 def _resource(text: str, context: Context, confirmed: str) -> tuple[int | None, str | Problem]:
@@ -455,10 +394,10 @@ def _contributor(text: str, context: Context) -> str | Problem | None:
     handle = text.removeprefix("@")
     if not handle or "@" in handle:
         return None  # an e-mail address is reported where it stands, and never repeated
-    if handle.lower() in _NOBODY or not context.matches("contributor", handle):
-        message = f"`{shown(text)}` is not a public handle"
-        return Problem("page-contributor", message, "Write the account name of who ran it.")
-    return handle
+    if context.matches("contributor", handle):
+        return handle
+    message = f"`{shown(text)}` is not a public handle"
+    return Problem("page-contributor", message, "Write the account name of who ran it.")
 
 
 def _spellings(dataset: Dataset) -> dict[str, Spellings]:
