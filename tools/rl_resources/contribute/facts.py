@@ -140,14 +140,6 @@ def may_be_exempt(rule: str) -> bool:
     return bool(known and of_runs and known.severity == "warning")
 
 
-def exemption(rule: str, reason: str) -> Fact:
-    """Why a record is exempt from a rule; a doubt where that is not for its contributor to say."""
-    if may_be_exempt(rule):
-        return Fact(one_line(reason))
-    close = nearest(rule, filter(may_be_exempt, all_rules())).sentence()
-    return Fact(doubt=f"no record can be exempt from `{shown(rule)}`. {close}".strip())
-
-
 @dataclass(frozen=True, slots=True)
 class Form:
     """The answers of an issue form; `script` and `log` are pasted text, empty where there is none.
@@ -171,21 +163,22 @@ def read_form(body: str, dataset: Dataset) -> Form:
     fields = dataset.package.resources["tuning"].schema.fields
     columns = {field.title.lower(): field.name for field in fields if field.name != "script"}
     facts: dict[str, Fact] = {}
-    exempt: dict[str, Fact] = {}
+    exempt: dict[str, str] = {}
     remarks: list[str] = []
     pasted = {"script": "", "log": ""}
     for title, answer in _answers(body):
         name, block = title.lower(), _CODE.fullmatch(answer)
-        new: dict[str, Fact] = {}
         if name in pasted:
             pasted[name] = block[2] if block else answer
         elif name in columns:
-            facts |= (new := {columns[name]: read_word(dataset, columns[name], answer)})
+            fact = facts[columns[name]] = read_word(dataset, columns[name], answer)
+            remarks += [f"`{one_line(title)}`: {fact.doubt}"] if fact.doubt else []
         elif name == "exemption":
-            lines = [line.partition(":") for line in answer.splitlines()]
-            exempt |= (new := {rule: exemption(rule, reason) for rule, _, reason in lines})
-        remarks += [f"`{one_line(title)}`: {fact.doubt}" for fact in new.values() if fact.doubt]
-    reasons = {rule: fact.text for rule, fact in exempt.items() if fact.text}
+            lines = (line.partition(":") for line in answer.splitlines())
+            exempt = {rule.strip(): one_line(reason) for rule, _, reason in lines}
+    refused = [rule for rule in exempt if not may_be_exempt(rule)]
+    remarks += [f"no record can be exempt from `{shown(rule)}`" for rule in refused]
+    reasons = {rule: reason for rule, reason in exempt.items() if may_be_exempt(rule)}
     return Form(facts, exempt=reasons, remarks=tuple(remarks), **pasted)
 
 
