@@ -72,7 +72,7 @@ def _audited(
         for path in sorted(folder.rglob("*.sh"))
     }
     reading = read_rows(read_page(page, "page.rst"), dataset, list(texts))
-    known = {path: _script(path, texts[path]) for path in reading.scripts()}
+    known = {path: _script(path, texts[path]) for path in reading.subjects()}
     found = audit(reading, known)
     return csv_text(dataset, "tuning", found.records), list(found.findings)
 

@@ -101,7 +101,7 @@ def test_an_address_behind_a_name_is_reported_and_never_kept(dataset, contributo
 
 @pytest.mark.parametrize("character", ["\u2028", "\x0c", "\x85", "\r"])
 def test_lines_are_counted_as_an_editor_counts_them(dataset, character):
-    text = f"Intro{character}goes on.\n\n" + HEADER + _row(Model="unknown", Contributor="a")
+    text = f"Intro{character}goes on.\n\n" + HEADER + _row(Task="unknown", Contributor="a")
     _, (finding,) = _import(dataset, text)
     assert text.split("\n")[finding.line - 1] == "      - unknown"
 

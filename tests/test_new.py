@@ -16,7 +16,6 @@ from rl_resources.cli import main
 from rl_resources.contribute import draft as draft_module
 from rl_resources.contribute.changes import Fixed, with_rows, with_script
 from rl_resources.contribute.draft import Draft
-from rl_resources.contribute.facts import known_words
 from rl_resources.contribute.new import OPTIONS, new_record
 from rl_resources.contribute.new_script import (
     ALGORITHMS,
@@ -29,6 +28,7 @@ from rl_resources.contribute.new_script import (
 )
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.dataset_rules.plausibility import parameters_in_name
+from rl_resources.dataset_rules.words import known_words
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.package import Package
 from rl_resources.script.backends import BACKENDS

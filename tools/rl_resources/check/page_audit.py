@@ -56,7 +56,7 @@ def import_page(
 
 
 def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator[str]:
-    named = {*reading.scripts()}
+    named = {*reading.subjects()}
     if unread := [shown(path, 120) for path in paths if path not in named]:
         more = f" and {len(unread) - MOST_LISTED} more" if len(unread) > MOST_LISTED else ""
         yield f"Not read, because no row leads to them: {', '.join(unread[:MOST_LISTED])}{more}."
@@ -104,7 +104,7 @@ def _is_wrong(pair: Pair, found: Iterable[Finding]) -> bool:
 
 
 def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
-    tables = reading.context.dataset.by_key
+    tables = reading.dataset.by_key
     model = tables["models"].get(row.record["model"], {})
     device = tables["devices"].get(row.record["device"], {})
     facts = {name: text_of(model, name) for name in model}
@@ -129,7 +129,7 @@ def _said(row: ReadRow, column: str) -> Said | None:
     It is said as the records write it, but for the model: a page may leave out its owner.
     """
     cell, text = row.cells[HEADER_OF[column]], text_of(row.record, column)
-    if column == "model" and column not in row.problems:
+    if column == "model" and column not in row.doubts:
         text = row.text("Model")
     whole = cell.text.strip() if column == "gpus" else ""
     return Said(text, cell.line, cell.column, whole) if text else None
@@ -150,7 +150,7 @@ def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
     A link may lead anywhere, so none is followed.
     """
     found: dict[str, ScriptText] = {}
-    for name in reading.scripts():
+    for name in reading.subjects():
         path = folder / name
         text = None if path.is_symlink() else ScriptFile(name, data=script_data(path)).text
         if text is not None:

@@ -20,10 +20,8 @@ from rl_resources.contribute.changes import (
     write_changes,
 )
 from rl_resources.contribute.facts import (
-    Fact,
     Facts,
     Form,
-    cell,
     may_be_exempt,
     merged,
     read_form,
@@ -33,6 +31,7 @@ from rl_resources.contribute.facts import (
 from rl_resources.contribute.script_facts import name_facts, run_facts, run_with_defaults
 from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, read_dataset, script_path
+from rl_resources.dataset_rules.words import Fact, read_word
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_text
 from rl_resources.package import SCRIPTS, TableSchema, read_package
@@ -126,7 +125,7 @@ class Draft:
         engine = self._certain["infer"].text.partition("-")[0]
         programs = {"infer_version": engine, "framework_version": "verl"}
         return {
-            name: cell(self.schema.field(name), found.get(program, ""))
+            name: read_word(self.dataset, name, found.get(program, ""))
             for name, program in programs.items()
         }
 
@@ -168,7 +167,7 @@ class Draft:
     def unknown(self) -> dict[str, str]:
         """Why a cell is empty, by column, but for the script's name, which follows from others."""
         return {
-            name: self._facts[name].doubt or NOT_STATED
+            name: self._facts[name].why_empty or NOT_STATED
             for name, text in self.row.items()
             if not text and name not in {"script", "notes"}
         }

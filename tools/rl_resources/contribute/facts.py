@@ -10,12 +10,9 @@ from itertools import zip_longest
 
 from rl_resources.check import all_rules
 from rl_resources.dataset import Dataset
-from rl_resources.dataset_rules.meant import fits
-from rl_resources.dataset_rules.records import new_row, slug_of
-from rl_resources.devices import devices_of
+from rl_resources.dataset_rules.records import slug_of
+from rl_resources.dataset_rules.words import Fact, one_line, read_word
 from rl_resources.errors import UnusableInput
-from rl_resources.package import Field
-from rl_resources.script.backends import ENGINES
 from rl_resources.script.name import PARTS
 from rl_resources.text import nearest, shown
 
@@ -24,16 +21,7 @@ _HEADING_OR_CODE = re.compile(
     r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$|^###[ \t]+(?P<title>\S[^\n]*?)[ \t#]*$",
     re.MULTILINE | re.DOTALL,
 )
-_PROGRAM = re.compile(rf"\A(?:(?:{'|'.join(ENGINES)}|verl)[ =]+)?v?(?=\d)", re.IGNORECASE)
 _CODE = re.compile(r"(`{3,}|~{3,})[^\n]*\n(.*?)[ \t]*\1\s*", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """The text of a cell; where it is empty, `doubt` says why."""
-
-    text: str = ""
-    doubt: str = ""
 
 
 Facts = Mapping[str, Fact]
@@ -49,61 +37,6 @@ def merged(sources: Iterable[Facts]) -> Facts:
             if not before.text and (fact.text or not before.doubt):
                 found[column] = fact
     return found
-
-
-def one_line(text: str) -> str:
-    """Text fit for one cell: on one line, without control characters."""
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
-
-
-def cell(field: Field, text: str) -> Fact:
-    """What somebody wrote as the cell of a column, if its schema allows it.
-
-    A handle may have its `@`, a release its `v` or the name of its program.
-    """
-    if field.name == "contributor":
-        text = text.removeprefix("@")
-    if field.name.endswith("_version"):
-        text = _PROGRAM.sub("", text)
-    if not fits(field, text):
-        example = f"`{shown(text)}` is not one such as `{field.example}`"
-        return Fact(doubt=f"{example}. {field.description}")
-    return Fact(field.write(field.read(text)))
-
-
-def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:
-    """All words that a column can have; none for a number, a handle or a list."""
-    schema = dataset.package.resources["tuning"].schema
-    key = schema.foreign_key(column)
-    if key is None:
-        return schema.field(column).words
-    rows = dataset.records[key.resource]
-    return tuple(str(row[key.reference]) for row in rows if row.get("role", column) == column)
-
-
-def read_word(dataset: Dataset, column: str, text: str) -> Fact:
-    """The cell of a column that `text` means, or why it is none, with the row that adds a word.
-
-    Case does not matter; a model may be named by its slug, a device as in a question to `find`.
-    """
-    package, text, words = dataset.package, one_line(text), known_words(dataset, column)
-    schema = package.resources["tuning"].schema
-    if not words or not text:
-        return cell(schema.field(column), text)
-    meant = {word.lower(): word for word in words}
-    if column == "model":
-        meant = {slug_of(word): word for word in words} | meant
-    if text.lower() in meant:
-        return Fact(meant[text.lower()])
-    devices = devices_of(dataset).named(text) if column == "device" else []
-    if len(devices) == 1:
-        return Fact(devices[0])
-    if devices:
-        return Fact(doubt=f"`{shown(text)}` can be {' or '.join(f'`{key}`' for key in devices)}")
-    key = schema.foreign_key(column)
-    add = new_row(package.resources[key.resource], text) if key else ""
-    help_ = filter(None, (nearest(text, words).sentence(), add))
-    return Fact(doubt=" ".join([f"`{shown(text)}` is not known.", *help_]))
 
 
 def script_name(cells: Mapping[str, str]) -> str:
@@ -129,7 +62,7 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
             raise UnusableInput(f"--set {shown(pair)}: {problem}", help_)
         found[name] = read_word(dataset, name, value)
         if found[name].doubt:
-            raise UnusableInput(f"--set {shown(pair)}: {found[name].doubt}")
+            raise UnusableInput(f"--set {shown(pair)}: {found[name].why_empty}")
     return found
 
 
@@ -172,7 +105,7 @@ def read_form(body: str, dataset: Dataset) -> Form:
             pasted[name] = block[2] if block else answer
         elif name in columns:
             fact = facts[columns[name]] = read_word(dataset, columns[name], answer)
-            remarks += [f"`{one_line(title)}`: {fact.doubt}"] if fact.doubt else []
+            remarks += [f"`{one_line(title)}`: {fact.why_empty}"] if fact.doubt else []
         elif name == "exemption":
             lines = (line.partition(":") for line in answer.splitlines())
             exempt = {rule.strip(): one_line(reason) for rule, _, reason in lines}

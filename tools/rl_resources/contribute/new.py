@@ -10,7 +10,7 @@ from textwrap import fill
 
 from rl_resources.contribute.changes import write_changes
 from rl_resources.contribute.draft import UNTESTED, Draft
-from rl_resources.contribute.facts import Fact, Facts, known_words, read_word, script_name
+from rl_resources.contribute.facts import Facts, script_name
 from rl_resources.contribute.new_script import (
     Configuration,
     cluster_of,
@@ -19,6 +19,7 @@ from rl_resources.contribute.new_script import (
 )
 from rl_resources.dataset import Dataset, grouped, read_dataset, script_path
 from rl_resources.dataset_rules.scripts import TABLES
+from rl_resources.dataset_rules.words import Fact, known_words, read_word
 from rl_resources.errors import UnusableInput, refuse_errors
 from rl_resources.package import read_package, text_of
 from rl_resources.script.framework import shipped
@@ -85,7 +86,7 @@ def _words(asked: Asked, dataset: Dataset) -> Facts:
     words = {option: read_word(dataset, option, text) for option, text in asked.items()}
     _refuse(
         [_missing(option, dataset) for option in OPTIONS if option not in asked]
-        + [f"--{option}: {word.doubt}" for option, word in words.items() if word.doubt]
+        + [f"--{option}: {word.why_empty}" for option, word in words.items() if word.doubt]
     )
     return words
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from rl_resources.contribute.facts import Fact, Facts, read_word
+from rl_resources.contribute.facts import Facts
 from rl_resources.dataset import Dataset
 from rl_resources.dataset_rules.scripts import word_of_name
+from rl_resources.dataset_rules.words import Fact, read_word
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import ACTOR, SAME_BACKEND
 from rl_resources.script.framework import UNKNOWN, compose_launch, shipped

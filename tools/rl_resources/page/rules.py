@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from rl_resources.dataset_rules.plausibility import parameters_in_name
+from rl_resources.devices import devices_of
 from rl_resources.package import text_of
 from rl_resources.page import rows
 from rl_resources.page.reader import Row
@@ -137,15 +138,15 @@ def _ratio(one: float, other: float) -> float:
 
 
 def _model_size(reading: Reading, row: ReadRow) -> float:
-    """Billions of parameters, of a known model in all, else by its name; 0 if unknown."""
-    known = reading.context.dataset.by_key["models"].get(row.record["model"])
-    value = known["parameters_b"] if known else parameters_in_name(row.text("Model"))
-    return value if isinstance(value, float) and "model" not in row.problems else 0
+    """Billions of parameters of a known model, in all or else by its name; 0 of an unknown one."""
+    known = reading.dataset.by_key["models"].get(row.record["model"])
+    value = known and (known["parameters_b"] or parameters_in_name(row.text("Model")))
+    return value if isinstance(value, float) else 0
 
 
 @rule("warning")
 def page_unknown_word(reading: Reading) -> Iterator[Mistake]:
-    """Tag, model, task, device, training backend and rollout engine are words of the dataset.
+    """Tag, task, device, training backend and rollout engine are words of the dataset.
 
     One thing under two names is two things to everyone who searches, and devices of one name may
     differ in memory, which is what decides.
@@ -153,7 +154,7 @@ def page_unknown_word(reading: Reading) -> Iterator[Mistake]:
     Bad: GRPOO on 8 × H801
     Good: GRPO on 8 × H800 80 GB
     """
-    return reading.found("page-unknown-word")
+    return reading.doubts("tag", "task", "device", "train", "infer")
 
 
 @rule()
@@ -165,7 +166,7 @@ def page_unknown_model(reading: Reading) -> Iterator[Mistake]:
     Bad: Qwen2-70B
     Good: Qwen2-72B
     """
-    return reading.found("page-unknown-model")
+    return reading.doubts("model")
 
 
 @rule()
@@ -177,7 +178,7 @@ def page_unreadable_cell(reading: Reading) -> Iterator[Mistake]:
     Bad: H800, about 16, vllm0.8.x
     Good: 2 × H800 80 GB, 16, vllm0.8.3
     """
-    return reading.found("page-unreadable-cell")
+    return reading.doubts("gpus", "max_batch", "infer_version")
 
 
 @rule("warning")
@@ -189,7 +190,7 @@ def page_contributor(reading: Reading) -> Iterator[Mistake]:
     Bad: the name Simon Huang
     Good: SimonHuang
     """
-    return reading.found("page-contributor")
+    return reading.doubts("contributor")
 
 
 @rule("warning")
@@ -244,7 +245,7 @@ def page_no_script(reading: Reading) -> Iterator[Mistake]:
     Good: a link to the script
     """
     for cells in (cells for table in reading.tables for cells in rows.cells_by_header(table)):
-        if not rows.link_of(cells["Link"], reading.context.scripts):
+        if not rows.link_of(cells["Link"], reading.scripts):
             message = "the row names no script, so it cannot become a record"
             fix = "Link its script, which lies in examples/tuning/<size>/."
             yield reading.mistake(cells["Link"], message, fix)
@@ -278,7 +279,7 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
     Good: a link to the script as it is called
     """
-    known = sorted(PurePosixPath(path).name for path in reading.context.scripts or ())
+    known = sorted(PurePosixPath(path).name for path in reading.scripts or ())
     for row in reading.rows:
         if row.link.missing:
             folder = f" in {row.link.folder}/" if row.link.folder else ""
@@ -375,21 +376,18 @@ def _both(reading: Reading, row: ReadRow) -> Iterator[tuple[str, str, str]]:
     A cell with another mistake says nothing.
     """
     name = parsed(row.link.script)
-    known = reading.context.has_form(row.link.script) and not row.link.ambiguous
+    known = reading.has_form(row.link.script) and not row.link.ambiguous
     for part in PARTS[1:] if known else ():
         if said := text_of(row.record, part).lower():
             yield part, said, str(getattr(name, part))
 
 
-_KINDS = {"device": "device", "train": "backend", "infer": "engine"}
-
-
 def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
     """Whether a row and the part of a name mean the same, also where one of them says more."""
-    if part not in _KINDS:
-        return said == named
-    known = said in reading.context.meanings(_KINDS[part], named)
-    return known or said.startswith(f"{named}-") or named.startswith(f"{said}-")
+    if part == "device" and said in devices_of(reading.dataset).named(named):
+        return True
+    longer = said.startswith(f"{named}-") or named.startswith(f"{said}-")
+    return said == named or (longer and part in {"device", "train", "infer"})
 
 
 @rule("warning")
