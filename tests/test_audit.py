@@ -182,14 +182,6 @@ def test_the_help_says_what_to_write_into_the_whole_cell(dataset, scripts):
     assert finding.help == "Write `2*H800`, or fix the script."
 
 
-def test_where_row_and_name_agree_the_script_is_to_be_fixed(dataset, scripts):
-    _change(scripts / "7b" / SEVEN, "GPUS_PER_NODE:-2", "GPUS_PER_NODE:-4")
-    found = [item for item in _audited(dataset, scripts, PAGE)[1] if item.rule == "gpus-agree"]
-    assert [(item.line, item.help) for item in found] == [
-        (28, "The script's name agrees with the row. Write: GPUS_PER_NODE=${GPUS_PER_NODE:-2}")
-    ]
-
-
 def test_the_folder_may_be_the_root_or_a_flat_copy(dataset, scripts):
     assert _findings(dataset, scripts, PAGE, scripts.parent) == []
     flat = scripts.parent / "flat"
@@ -244,21 +236,6 @@ ORPHANED = ["page-script-without-row"]
 def test_a_script_that_a_row_may_mean_is_no_orphan(dataset, scripts, page, rules):
     found = _rules(dataset, scripts, page)
     assert [rule for rule in found if rule in ORPHANED] == rules
-
-
-@pytest.mark.parametrize(
-    ("path", "old", "new"),
-    [
-        ("", "2*H800", "4*H800"),
-        (f"7b/{SEVEN}", 'model.path="${MODEL_PATH}"', "model.path=MODEL_PATH"),
-    ],
-)
-def test_a_row_whose_script_is_wrong_or_another_is_disputed(dataset, scripts, path, old, new):
-    if path:
-        _change(scripts / path, old, new)
-    text, _ = _audited(dataset, scripts, PAGE if path else _edited((old, new)))
-    (line,) = (line for line in text.splitlines() if "disputed" in line)
-    assert line.startswith(SEVEN)
 
 
 def test_the_size_of_the_section_may_stand_in_a_scripts_name(frozen, dataset, scripts):

@@ -170,12 +170,6 @@ def test_cells_follow_from_the_settings(proposed, settings, row):
     assert {name: found[name] for name in row} == row
 
 
-def test_the_recipe_of_dapo_has_the_defaults_of_main_ppo(proposed):
-    text = script({"algorithm.filter_groups.enable": "True", "data.gen_batch_size": "384"})
-    row = proposed(text.replace("verl.trainer.main_ppo", "recipe.dapo.main_dapo")).row
-    assert (row["task"], row["weights"], row["train"]) == ("DAPO", "full", "fsdp")
-
-
 def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(proposed):
     name, strategy = "actor_rollout_ref.rollout.name", "actor_rollout_ref.actor.strategy"
     draft = proposed(script({strategy: "x"}).replace(f" \\\n    {name}=vllm", ""))

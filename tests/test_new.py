@@ -224,12 +224,12 @@ def test_what_cannot_be_is_refused_with_everything_that_is_wrong(
 
 
 @pytest.mark.parametrize("arguments", [["?"], ["--model", "?"]])
-def test_a_question_mark_lists_the_words_and_models_by_size(arguments, root, capsys):
+def test_a_question_mark_lists_the_words(arguments, root, capsys):
     assert main(["new", *arguments, "--root", str(root)]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 100
     words = " ".join(out.split())
-    assert words.index("7B: ") < words.index(" Qwen/Qwen2.5-7B-Instruct,") < words.index("14B: ")
+    assert " Qwen/Qwen2.5-7B-Instruct, " in words
     assert ("--tag: MIN, RECOMMENDED" in out) == (arguments == ["?"])
 
 
@@ -280,7 +280,6 @@ def test_engines_are_the_smallest_that_hold_the_weights_twice():
     assert engine_size(model, Cluster(8, 1, 80), 0.6) == 8
     assert engine_size(model, Cluster(8, 1, 288), 0.6) == 2
     assert engine_size(model, Cluster(6, 1, 80), 0.6) == 2  # 64 heads are not divided by 3 or 6
-    assert engine_size(model, Cluster(32, 4, 0), 0.6) == 8
 
 
 def test_megatron_splits_a_model_over_stages_when_a_node_does_not_hold_it():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +13,6 @@ from rl_resources.files import read_text
 from rl_resources.package import Record, text_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_rows
-from rl_resources.page.rules import confirmed_by_name
 from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules.target import Pair, Said
 from rl_resources.snapshot import ScriptFile, script_data
@@ -68,11 +66,7 @@ def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator
 
 
 def audit(reading: Reading, texts: Texts) -> Audit:
-    """Run all rules but those of datasets on a page and the scripts in `texts`, by their path.
-
-    A row becomes a disputed record where its script does something else, or cannot do what it is
-    for: whatever ran was then another script.
-    """
+    """Run all rules but those of datasets on a page and the scripts in `texts`, by their path."""
     rules = all_rules().values()
     linked = ((row, texts.get(row.link.read or "")) for row in reading.rows)
     pairs = {row: _pair(reading, row, script) for row, script in linked if script}
@@ -83,24 +77,8 @@ def audit(reading: Reading, texts: Texts) -> Audit:
         for item in findings_of(rules, {"page": lambda: [reading]})
         if (item.path, item.line, item.column) not in reported
     )
-    records = (
-        {**row.record, "status": "disputed"}
-        if row in pairs and _is_wrong(pairs[row], found)
-        else row.record
-        for row in reading.rows
-    )
     findings = sorted([*found, *of_page], key=lambda item: item.position)
-    return Audit(tuple(findings), tuple(records))
-
-
-def _is_wrong(pair: Pair, found: Iterable[Finding]) -> bool:
-    """Whether a row's script does something else, or has errors."""
-    cells = {(pair.path, said.line, said.column) for said in pair.said.values()}
-    errors = (item for item in found if item.severity == "error")
-    return any(
-        item.path == pair.script.path or (item.path, item.line, item.column) in cells
-        for item in errors
-    )
+    return Audit(tuple(findings), tuple(row.record for row in reading.rows))
 
 
 def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
@@ -119,7 +97,6 @@ def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
         models=tuple(dict.fromkeys(filter(None, names))) if "model" in said else (),
         model_facts=facts,
         device_memory_gb=memory if isinstance(memory, float) else 0,
-        confirmed=confirmed_by_name(reading, row),
     )
 
 
@@ -140,8 +117,7 @@ def _script_paths(folder: Path) -> list[str]:
     if not folder.is_dir():
         message = f"{folder}: cannot be read: no such directory"
         raise UnusableInput(message, "Name the directory of the scripts.")
-    files = (Path(top) / name for top, _, names in os.walk(folder) for name in names)
-    return sorted(path.relative_to(folder).as_posix() for path in files if path.suffix == ".sh")
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.sh"))
 
 
 def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:

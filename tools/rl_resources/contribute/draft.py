@@ -28,7 +28,7 @@ from rl_resources.contribute.facts import (
     script_name,
     stated_facts,
 )
-from rl_resources.contribute.script_facts import name_facts, run_facts, run_with_defaults
+from rl_resources.contribute.script_facts import name_facts, run_facts
 from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.dataset_rules.words import Fact, read_word
@@ -278,7 +278,7 @@ class Draft:
                 f"the script starts no training of {script.framework} with overrides of Hydra, or "
                 "several that differ"
             )
-        run = run_with_defaults(script) if script else None
+        run = script.training if script else None
         if run and run.composition.problem:
             yield f"{run.composition.problem}: what the script leaves to them could not be known"
         if self.path and script and self.stored_at != self.path:

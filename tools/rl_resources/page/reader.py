@@ -20,7 +20,6 @@ _TABLE_HELP = (
 )
 _DIRECTIVE = ".. list-table::"
 _OPTION = re.compile(r" +:(?:widths|width|header-rows|stub-columns|align|class|name):(?: |$)")
-_HEADER_ROWS = re.compile(r"\s+:header-rows:\s*(\d{1,3})\s*$")
 _BULLET = re.compile(r"( *)[-+*\u2022\u2023\u2043](?: +|$)")
 _LINK = re.compile(
     r"(?<![\w`])`(?P<text>[^`<]*?)\s*<(?P<target>[^`<>]*[^`<>\s])>`__?|(?P<bare>https?://[^\s`<>]+)"
@@ -29,10 +28,8 @@ _REFERENCE = re.compile(r"`?([^`<>]*[^`<>_])`?__?")
 _MARKED = re.compile(r"(\*{1,2}|`{1,2})(.+)\1")
 _FOOTNOTE = re.compile(r"\s\[(?:\d+|[#*][\w-]*)\]_")
 _ESCAPE = re.compile(r"\\(?:\s|(.)|$)")
-_NO_TITLE = re.compile(r"(?:\.\.|[-*+|]|>>>|__|<{7}|>{7}) |:[\w-]+:")
-"""How a directive, a list, a block of lines, code, a field or a merge conflict begins."""
 _UNDERLINE = re.compile(r"([^\w\s])\1+")
-_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([BM])\b", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([BM])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +65,14 @@ class Heading:
 
     @property
     def billions(self) -> float | None:
-        """The model size that it names, in billions of parameters."""
-        match = _SIZE.match(self.title)
-        if match is None or not float(match[1]):
-            return None
-        return float(match[1]) / (1 if match[2] in "bB" else 1000)
+        """The model size that it is, in billions of parameters."""
+        match = _SIZE.fullmatch(self.title)
+        return float(match[1]) / (1 if match[2] in "bB" else 1000) if match else None
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The last header row of a table, or its first row where none is marked, and the other rows.
-
-    Rows in which no cell says anything are left out.
-    """
+    """The first row of a table, and the others in which a cell says anything."""
 
     header: Row
     rows: tuple[Row, ...]
@@ -138,7 +130,7 @@ def _headings(lines: Sequence[str]) -> Iterator[Heading]:
     for number, (title, underline) in enumerate(pairwise(map(str.rstrip, lines)), 1):
         starts = not before or _UNDERLINE.fullmatch(before)
         drawn = _UNDERLINE.fullmatch(underline) and not _UNDERLINE.fullmatch(title)
-        if starts and drawn and title.strip() == title != "" and not _NO_TITLE.match(title):
+        if starts and drawn and title.strip() == title != "":
             made = len(underline) >= min(4, len(title))
             heading = Heading(title, number, underline, made)
             if made or heading.billions:
@@ -161,10 +153,8 @@ def _table(lines: Sequence[str], at: int) -> Table:
     rows = [_row(item) for item in _items(content)]
     if not rows:
         raise _UnreadableError(at + 1, "it has no rows")
-    marked = [int(match[1]) for _, line in options if (match := _HEADER_ROWS.match(line))]
-    first = min(max([1, *marked]), len(rows))
-    said = (row for row in rows[first:] if any(cell.text for cell in row.cells))
-    return Table(rows[first - 1], tuple(said))
+    said = (row for row in rows[1:] if any(cell.text for cell in row.cells))
+    return Table(rows[0], tuple(said))
 
 
 def _items(block: Iterable[tuple[int, str]]) -> Iterator[_Item]:

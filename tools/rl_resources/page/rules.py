@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import PurePosixPath
 
 from rl_resources.dataset_rules.plausibility import parameters_in_name
@@ -22,9 +21,6 @@ from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
 from rl_resources.text import nearest, shown
-
-_FAR = 1.6
-"""The ratio of two sizes that are not rounded to one another."""
 
 _EMAIL = re.compile(
     r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>(?!git@)[\w.%+-]+)"
@@ -117,31 +113,18 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
     Bad: Qwen2.5-7B-Instruct under `14B`
     Good: Qwen2.5-7B-Instruct under `7B`
     """
-    sizes = {heading.billions: heading.title for heading in reading.page.headings}
-    sized = {size: title for size, title in sizes.items() if size}
+    sections = {heading.billions: heading.title for heading in reading.page.headings}
     for row in reading.rows:
-        size = _model_size(reading, row)
+        model = reading.dataset.by_key["models"].get(row.record["model"])
         heading = reading.page.heading_above(row.cells["Model"])
-        if not size or not heading or not heading.billions:
+        if model is None or heading is None or heading.billions is None:
             continue
-        if not re.fullmatch(r"[\d.]+\s?[BbMm]", heading.title.strip()):
-            continue  # a range or a list of sizes
-        best = min(sized, key=partial(_ratio, size))
-        if best != heading.billions and _ratio(size, heading.billions) > _FAR:
+        size = float(text_of(model, "size").removesuffix("B"))
+        own = {size, parameters_in_name(row.text("Model"))}
+        if size in sections and heading.billions not in own:
             message = f"{shown(row.text('Model'))} stands under the size {shown(heading.title)}"
-            fix = f"Move the row under {shown(sized[best])}, or fix its model."
+            fix = f"Move the row under {shown(sections[size])}, or fix its model."
             yield reading.mistake(row.cells["Model"], message, fix)
-
-
-def _ratio(one: float, other: float) -> float:
-    return max(one / other, other / one)
-
-
-def _model_size(reading: Reading, row: ReadRow) -> float:
-    """Billions of parameters of a known model, in all or else by its name; 0 of an unknown one."""
-    known = reading.dataset.by_key["models"].get(row.record["model"])
-    value = known and (known["parameters_b"] or parameters_in_name(row.text("Model")))
-    return value if isinstance(value, float) else 0
 
 
 @rule("warning")
@@ -363,11 +346,6 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
                 message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
                 fix = f"Fix the row, or the name {shown(row.link.script, 120)}."
                 yield reading.mistake(row.cells[HEADER_OF[part]], message, fix)
-
-
-def confirmed_by_name(reading: Reading, row: ReadRow) -> frozenset[str]:
-    """The columns of a row that the name of its script confirms."""
-    return frozenset(both[0] for both in _both(reading, row) if _agrees(reading, *both))
 
 
 def _both(reading: Reading, row: ReadRow) -> Iterator[tuple[str, str, str]]:
