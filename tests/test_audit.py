@@ -99,8 +99,6 @@ def test_one_mistake_is_reported_once(dataset, scripts, case):
 
 
 MOVED = {
-    PAGE.replace(LORA_ROW, LORA_ROW * 2): f"page-same-script: 50:9: the row links {LORA}, as the "
-    "row of line 41 does",
     PAGE.replace(LORA_ROW, "") + LORA_ROW: "page-model-section: 61:9: Qwen2.5-7B-Instruct stands "
     "under the size 14B",
     PAGE.replace(FOURTEEN_ROW, ""): "page-script-without-row: 16:5: no row links the script "

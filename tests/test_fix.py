@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from botched_tree import commit, plant_repository
 from cases import each, read_cases
-from rl_resources.check import all_rules, check
+from rl_resources.check import all_rules, findings_in
+from rl_resources.check.registry import chosen_rules
 from rl_resources.cli import main
 from rl_resources.contribute.changes import Fixed, fix
 from rl_resources.package import read_package
@@ -41,7 +42,7 @@ def test_a_certain_fix_is_made_and_nothing_else_changes(name, root):
     found = fixed(in_memory(root, FIXES[name]["edit"]))
     assert name.split()[0] in {*found.done.values(), "everything"}
     if name == "strict-mode missing":  # where the options stand is a matter of taste
-        assert check(found.snapshot) == []
+        assert findings_in(found.snapshot, chosen_rules()) == []
     else:
         assert found.snapshot.scripts == sound.scripts
         assert [table.data for table in found.snapshot.tables.values()] == [
@@ -83,7 +84,7 @@ def fixed(snapshot: Snapshot) -> Fixed:
 @each(DOUBTFUL, "edit")
 def test_what_is_in_doubt_is_left_to_a_person(edit, root):
     snapshot = in_memory(root, edit)
-    assert check(snapshot)
+    assert findings_in(snapshot, chosen_rules())
     assert not fixed(snapshot).done
 
 

@@ -264,34 +264,31 @@ class Draft:
             rules = dict.fromkeys(self._fixed.done.values())
             yield f"certain fixes in the copy of the script: {', '.join(rules)}"
         for change in self.written:
-            done = "removed" if change.becomes is None else "changed" if change.was else "written"
-            yield f"{change.path}: {done}"
+            yield f"{change.path}: {'removed' if change.becomes is None else 'written'}"
 
     @property
     def remarks(self) -> Iterator[str]:
         """What somebody should know of the sources, and how they differ from the dataset."""
         script = self.script
         yield from self.form.remarks
-        yield from self._remarks_on_log(self.log) if self.log else ()
+        if log := self.log:
+            steps, measured = len(log.steps), len(log.measured)
+            yield (
+                f"{steps} training steps in the log, {measured} of them measured: without "
+                f"{log.warm_up} of warm-up and those that also validate or save"
+            )
+        if self._mismatch:
+            yield f"{self._mismatch}: its figures are not used"
         if script and script.training is None:
             yield (
                 f"the script starts no training of {script.framework} with overrides of Hydra, or "
                 "several that differ"
             )
-        run = script.training if script else None
-        if run and run.composition.problem:
-            yield f"{run.composition.problem}: what the script leaves to them could not be known"
+        elif script and script.training and (problem := script.training.composition.problem):
+            yield f"{problem}: what the script leaves to them could not be known"
         if self.path and script and self.stored_at != self.path:
             yield f"the script belongs at {self.path}: writing puts it there"
         yield from self._differences() if self.place else ()
-
-    def _remarks_on_log(self, log: TrainingLog) -> Iterator[str]:
-        yield (
-            f"{len(log.steps)} training steps in the log, {len(log.measured)} of them measured: "
-            f"without {log.warm_up} of warm-up and those that also validate or save"
-        )
-        if self._mismatch:
-            yield f"{self._mismatch}: its figures are not used"
 
     def _differences(self) -> Iterator[str]:
         yield f"{self.place} has this configuration; no cell of it is overwritten"
@@ -367,13 +364,8 @@ def _read_log(name: str, pasted: str) -> TrainingLog | None:
     """The log that is named, else the lines that are pasted into the form."""
     if not name:
         return read_log(pasted.splitlines(), "`Log`") if pasted else None
-    label = shown(name, 500)
-    try:
-        with Path(name).open(encoding="utf-8-sig", errors="replace") as file:
-            return read_log(file, label)
-    except OSError as error:
-        help_ = "Name the log of your own run."
-        raise UnusableInput(f"{label}: cannot be read: {error.strerror}", help_) from error
+    with Path(name).open(encoding="utf-8-sig", errors="replace") as file:
+        return read_log(file, shown(name, 500))
 
 
 def _stored_at(root: Path, path: Path) -> str:

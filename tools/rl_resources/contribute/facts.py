@@ -21,7 +21,7 @@ _HEADING_OR_CODE = re.compile(
     r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$|^###[ \t]+(?P<title>\S[^\n]*?)[ \t#]*$",
     re.MULTILINE | re.DOTALL,
 )
-_CODE = re.compile(r"(`{3,}|~{3,})[^\n]*\n(.*?)[ \t]*\1\s*", re.DOTALL)
+_CODE = re.compile(r"\A(`{3,}|~{3,})[^\n]*\n(.*?)[ \t]*\1\s*\Z", re.DOTALL)
 
 
 Facts = Mapping[str, Fact]
@@ -93,33 +93,27 @@ def read_form(body: str, dataset: Dataset) -> Form:
     The titles are those of the columns, `Script`, `Log` and `Exemption`, below which each line is
     `rule: reason`; other titles are ignored.
     """
+    answers = dict(_answers(body))
     fields = dataset.package.resources["tuning"].schema.fields
-    columns = {field.title.lower(): field.name for field in fields if field.name != "script"}
-    facts: dict[str, Fact] = {}
-    exempt: dict[str, str] = {}
-    remarks: list[str] = []
-    pasted = {"script": "", "log": ""}
-    for title, answer in _answers(body):
-        name, block = title.lower(), _CODE.fullmatch(answer)
-        if name in pasted:
-            pasted[name] = block[2] if block else answer
-        elif name in columns:
-            fact = facts[columns[name]] = read_word(dataset, columns[name], answer)
-            remarks += [f"`{one_line(title)}`: {fact.why_empty}"] if fact.doubt else []
-        elif name == "exemption":
-            lines = (line.partition(":") for line in answer.splitlines())
-            exempt = {rule.strip(): one_line(reason) for rule, _, reason in lines}
-    refused = [rule for rule in exempt if not may_be_exempt(rule)]
+    columns = {it.title.lower(): it for it in fields if it.name != "script"}
+    asked = [columns[title] for title in answers if title in columns]
+    facts = {it.name: read_word(dataset, it.name, answers[it.title.lower()]) for it in asked}
+    doubts = ((it.title, facts[it.name]) for it in asked)
+    remarks = [f"`{title}`: {fact.why_empty}" for title, fact in doubts if fact.doubt]
+    lines = (line.partition(":") for line in answers.get("exemption", "").splitlines())
+    reasons = {rule.strip(): one_line(reason) for rule, _, reason in lines}
+    exempt = {rule: reason for rule, reason in reasons.items() if may_be_exempt(rule)}
+    refused = (rule for rule in reasons if rule not in exempt)
     remarks += [f"no record can be exempt from `{shown(rule)}`" for rule in refused]
-    reasons = {rule: reason for rule, reason in exempt.items() if may_be_exempt(rule)}
-    return Form(facts, exempt=reasons, remarks=tuple(remarks), **pasted)
+    script, log = (answers.get(name, "") for name in ("script", "log"))
+    return Form(facts, _CODE.sub(r"\2", script), _CODE.sub(r"\2", log), exempt, (*remarks,))
 
 
 def _answers(body: str) -> Iterator[tuple[str, str]]:
-    """Titles with their answers; a line of a code block is no title."""
+    """Titles in lower case with their answers; a line of a code block is no title."""
     text = re.sub(r"\r\n?", "\n", body)
     headings = [item for item in _HEADING_OR_CODE.finditer(text) if item["title"]]
     for heading, after in zip_longest(headings, headings[1:]):
         answer = text[heading.end() : after.start() if after else None].strip()
         if answer.lower() not in NO_ANSWER:
-            yield heading["title"], answer
+            yield heading["title"].lower(), answer

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from textwrap import fill
 
 from rl_resources.contribute.changes import write_changes
 from rl_resources.contribute.draft import UNTESTED, Draft
@@ -93,8 +91,7 @@ def listed_words(root: Path, options: Iterable[str]) -> str:
     """The words of these options."""
     dataset = read_dataset(read_package(root))
     words = {option: ", ".join(known_words(dataset, option)) or "a number" for option in options}
-    wrapped = partial(fill, width=100, subsequent_indent="  ", break_on_hyphens=False)
-    return "".join(f"{wrapped(f'--{option}: {listed}')}\n" for option, listed in words.items())
+    return "".join(f"--{option}: {listed}\n" for option, listed in words.items())
 
 
 def _refuse(problems: Sequence[str]) -> None:

@@ -289,26 +289,6 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
             yield reading.mistake(row.cells["Link"], message, fix)
 
 
-@rule("warning")
-def page_same_script(reading: Reading) -> Iterator[Mistake]:
-    """Two rows do not share a script.
-
-    One script does one thing, so one of the rows is about something else.
-
-    Bad: a row of 1 × H100 80 GB and one of 2 × H100 80 GB, both with one script
-    Good: a script for each
-    """
-    first: dict[str, ReadRow] = {}
-    for row in reading.rows:
-        if row.link.ambiguous:
-            continue  # page-link-label reports it
-        before = first.setdefault(row.link.script, row)
-        if before is not row:
-            name, line = shown(row.link.script, 120), before.cells["Link"].line
-            message = f"the row links {name}, as the row of line {line} does"
-            yield reading.mistake(row.cells["Link"], message, "Link a script of its own.")
-
-
 @rule()
 def page_script_name(reading: Reading) -> Iterator[Mistake]:
     """A script's name follows the form that the page itself states.
