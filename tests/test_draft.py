@@ -157,7 +157,7 @@ def test_everything_that_a_script_states_becomes_the_row(run, mine, root, unchec
     before = files(root)
     found = run(mine, *ON_A100, "--set", "task=grpo", "--set", "model=qwen2.5-7b-instruct")
     assert (found["exit"], files(root)) == (0, before)
-    assert f"the script belongs at {PLACE}: writing puts it there" in found["said"]
+    assert f"the script belongs at {PLACE}: writing puts a copy there" in found["said"]
     assert {name: text for name, text in found["row"].items() if text} == CASES["row"]
     empty = [name for name, text in found["row"].items() if not text and name != "notes"]
     titles = (f"{SCHEMA.field(name).title} ({name})" for name in empty)
@@ -237,15 +237,6 @@ def test_write_adds_the_row_and_a_fixed_copy_of_the_script(run, mine, root):
     assert (again["exit"], "certain fixes" in again["said"]) == (0, False)
     assert f"contributor is `{HANDLE}` there" in again["said"]
     assert files(root) == after
-
-
-def test_write_moves_an_ill_named_script_of_the_dataset(run, root, unchecked):
-    wrong = root / "examples" / "tuning" / "7B" / "my_run.sh"
-    wrong.parent.mkdir()
-    wrong.write_text(script())
-    assert run(wrong, *ON_A100, "--contributor", HANDLE, "--write")["exit"] == 0
-    assert not wrong.exists()
-    assert (root / PLACE).read_text() == script()
 
 
 def test_a_refused_draft_reports_what_write_would_not_fix(run, mine):

@@ -90,9 +90,9 @@ def _joined(table: Table, new: Sequence[Row]) -> str:
     return write([columns, *kept, *([row.get(name, "") for name in columns] for row in new)])
 
 
-def with_script(snapshot: Snapshot, path: str, data: bytes, moved_from: str = "") -> Snapshot:
-    """The dataset with an executable script at `path` that no longer is where it was moved from."""
-    others = [script for script in snapshot.scripts if script.path not in {path, moved_from}]
+def with_script(snapshot: Snapshot, path: str, data: bytes) -> Snapshot:
+    """The dataset with an executable script at `path`."""
+    others = [script for script in snapshot.scripts if script.path != path]
     return _with_scripts(snapshot, [*others, ScriptFile(path, data=data, executable=True)])
 
 

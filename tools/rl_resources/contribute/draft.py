@@ -34,7 +34,7 @@ from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.dataset_rules.words import Fact, read_word
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_text
-from rl_resources.package import SCRIPTS, TableSchema, read_package
+from rl_resources.package import TableSchema, read_package
 from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, take_snapshot
@@ -50,7 +50,6 @@ OF_A_RUN: Facts = {"status": Fact("reported"), "statement": Fact("stated-run")}
 class Draft:
     """A proposed record: from a script, the log of its run, a form, and stated cells.
 
-    `stored_at` is the script's path relative to the root if it lies among the dataset's scripts,
     `assumed` is what nobody states, `write` is whether its files are to be written. Where the
     dataset has a row for the configuration already, `row` is that row with its empty cells filled.
     """
@@ -58,7 +57,6 @@ class Draft:
     dataset: Dataset
     snapshot: Snapshot
     script: ScriptText | None = None
-    stored_at: str = ""
     log: TrainingLog | None = None
     form: Form = field(default_factory=Form)
     stated: Facts = field(default_factory=dict)
@@ -197,9 +195,9 @@ class Draft:
             ],
         }
         after = with_rows(self.snapshot, {name: rows for name, rows in new.items() if rows})
-        if self.script is None or self.stored_at == self.path:
+        if self.script is None:
             return after
-        return with_script(after, self.path, self.script.text.encode(), self.stored_at)
+        return with_script(after, self.path, self.script.text.encode())
 
     @cached_property
     def _fixed(self) -> Fixed:
@@ -286,8 +284,8 @@ class Draft:
             )
         elif script and script.training and (problem := script.training.composition.problem):
             yield f"{problem}: what the script leaves to them could not be known"
-        if self.path and script and self.stored_at != self.path:
-            yield f"the script belongs at {self.path}: writing puts it there"
+        if self.path and script and self.path not in {it.path for it in self.snapshot.scripts}:
+            yield f"the script belongs at {self.path}: writing puts a copy there"
         yield from self._differences() if self.place else ()
 
     def _differences(self) -> Iterator[str]:
@@ -350,7 +348,6 @@ def draft(
         dataset,
         snapshot,
         ScriptText(script or "script.sh", text) if script or text else None,
-        _stored_at(root, Path(script)) if script else "",
         _read_log(log, form.log),
         form,
         stated_facts(stated, dataset),
@@ -366,9 +363,3 @@ def _read_log(name: str, pasted: str) -> TrainingLog | None:
         return read_log(pasted.splitlines(), "`Log`") if pasted else None
     with Path(name).open(encoding="utf-8-sig", errors="replace") as file:
         return read_log(file, shown(name, 500))
-
-
-def _stored_at(root: Path, path: Path) -> str:
-    """The path relative to the root of a file among the dataset's scripts, else empty."""
-    place, top = path.resolve(), root.resolve()
-    return place.relative_to(top).as_posix() if place.is_relative_to(top / SCRIPTS) else ""
