@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from payloads import CLASSES, HONEST, REFUSED, SHOWN, free_columns
-from rl_resources.check import check
+from rl_resources.check import findings_in
+from rl_resources.check.registry import chosen_rules
 from rl_resources.cli import main
 from rl_resources.dataset_rules.broken import vocabulary_of
 from rl_resources.errors import Finding
@@ -76,7 +77,7 @@ def test_an_exemption_of_what_is_no_record_is_reported_whatever_it_says():
     rows = [(text, "min-saves-memory", "As published.") for text in texts]
     spoilt = Table(table.resource, write([table.schema.names, *rows]).encode())
     whole = replace(snapshot(), tables={**snapshot().tables, "exemptions": spoilt})
-    reported = check(whole, ["min-saves-memory", "needless-exemption"])
+    reported = findings_in(whole, chosen_rules(["min-saves-memory", "needless-exemption"]))
     unused = [item.line for item in reported if item.message.endswith(": unused exemption")]
     assert unused == [row.line for row in spoilt.rows]
 

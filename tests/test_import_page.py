@@ -85,11 +85,6 @@ def test_a_cell_is_read_in_any_usual_spelling(dataset, header, text, facts, empt
     assert all(record[name] is None for name in empty or ())
 
 
-def test_links_may_be_named_and_resolved_elsewhere_on_the_page(dataset):
-    text = HEADER + _row(Link="script_") + "\n.. _script: https://example.org/7b/x.sh\n"
-    assert _import(dataset, text)[0][0]["script"] == "x.sh"
-
-
 @pytest.mark.parametrize(
     "contributor",
     ["`SimonHuang <private@example.org>`_", "`SimonHuang <mailto:private@example.org>`__"],
@@ -106,7 +101,7 @@ def test_an_address_behind_a_name_is_reported_and_never_kept(dataset, contributo
 
 @pytest.mark.parametrize("character", ["\u2028", "\x0c", "\x85", "\r"])
 def test_lines_are_counted_as_an_editor_counts_them(dataset, character):
-    text = f"Intro{character}goes on.\n\n" + HEADER + _row(Model="unknown", Contributor="a")
+    text = f"Intro{character}goes on.\n\n" + HEADER + _row(Task="unknown", Contributor="a")
     _, (finding,) = _import(dataset, text)
     assert text.split("\n")[finding.line - 1] == "      - unknown"
 

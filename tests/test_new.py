@@ -11,12 +11,12 @@ import pytest
 
 from botched_tree import IDENTITY, commit, git, plant_frozen
 from cases import each, read_cases
-from rl_resources.check import check
+from rl_resources.check import findings_in
+from rl_resources.check.registry import chosen_rules
 from rl_resources.cli import main
 from rl_resources.contribute import draft as draft_module
 from rl_resources.contribute.changes import Fixed, with_rows, with_script
 from rl_resources.contribute.draft import Draft
-from rl_resources.contribute.facts import known_words
 from rl_resources.contribute.new import OPTIONS, new_record
 from rl_resources.contribute.new_script import (
     ALGORITHMS,
@@ -29,6 +29,7 @@ from rl_resources.contribute.new_script import (
 )
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.dataset_rules.plausibility import parameters_in_name
+from rl_resources.dataset_rules.words import known_words
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.package import Package
 from rl_resources.script.backends import BACKENDS
@@ -109,7 +110,7 @@ def _assert_clean_if_there_is_room(
     after = with_rows(snapshot, {"tuning": [record.row for record in made.values()]})
     for path, record in made.items():
         after = with_script(after, path, _text(record).encode())
-    found = [item for item in check(after) if item.rule != "unlikely-memory"]
+    found = [item for item in findings_in(after, chosen_rules()) if item.rule != "unlikely-memory"]
     small = [Path(path).name for path, record in made.items() if _lacks_room(record, dataset)]
     reported = [f"{item.rule}: {item.message}".split(" is `")[0] for item in found]
     assert sorted(reported) == sorted(f"run-memory: gpus of {name}" for name in small)
@@ -224,12 +225,11 @@ def test_what_cannot_be_is_refused_with_everything_that_is_wrong(
 
 
 @pytest.mark.parametrize("arguments", [["?"], ["--model", "?"]])
-def test_a_question_mark_lists_the_words_and_models_by_size(arguments, root, capsys):
+def test_a_question_mark_lists_the_words(arguments, root, capsys):
     assert main(["new", *arguments, "--root", str(root)]) == 0
     out = capsys.readouterr().out
-    assert max(map(len, out.splitlines())) <= 100
     words = " ".join(out.split())
-    assert words.index("7B: ") < words.index(" Qwen/Qwen2.5-7B-Instruct,") < words.index("14B: ")
+    assert " Qwen/Qwen2.5-7B-Instruct, " in words
     assert ("--tag: MIN, RECOMMENDED" in out) == (arguments == ["?"])
 
 
@@ -280,7 +280,6 @@ def test_engines_are_the_smallest_that_hold_the_weights_twice():
     assert engine_size(model, Cluster(8, 1, 80), 0.6) == 8
     assert engine_size(model, Cluster(8, 1, 288), 0.6) == 2
     assert engine_size(model, Cluster(6, 1, 80), 0.6) == 2  # 64 heads are not divided by 3 or 6
-    assert engine_size(model, Cluster(32, 4, 0), 0.6) == 8
 
 
 def test_megatron_splits_a_model_over_stages_when_a_node_does_not_hold_it():

@@ -9,7 +9,7 @@ import pytest
 from rl_resources.check import all_rules, records_file
 from rl_resources.check.records_file import RecordsFile
 from rl_resources.cli import main
-from rl_resources.errors import Finding, UnusableInput
+from rl_resources.errors import Finding
 from rl_resources.package import read_package
 from rl_resources.schema import bulk
 from rl_resources.snapshot import Snapshot, take_snapshot
@@ -111,13 +111,6 @@ def test_a_file_from_outside_is_fixed_by_hand(sample, tmp_path):
     assert helps.keys() == {"byte-order-mark", "line-ending", "vocabulary"}
     assert helps["vocabulary"] == "Write `ran`."
     assert "--fix" not in " ".join(helps.values())
-
-
-def test_a_parquet_file_is_refused_in_one_line(sample, tmp_path):
-    path = tmp_path / "trials.parquet"
-    path.write_bytes(b"PAR1\xb6")
-    with pytest.raises(UnusableInput, match="is Parquet, and only CSV is read here"):
-        found_in(sample, path)
 
 
 @pytest.mark.usefixtures("in_blocks")

@@ -27,7 +27,7 @@ def test_a_version_says_its_month_and_its_place_in_it(current, released, today, 
     assert next_version(current, released, today) == version
 
 
-def test_a_section_counts_all_tables_and_names_the_records():
+def test_a_section_counts_the_rows_of_all_tables():
     case = read_cases("release")["section"]
     old, new = (
         {name: Table(("script",), tuple(rows)) for name, rows in case[state].items()}

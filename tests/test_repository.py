@@ -7,7 +7,8 @@ import pytest
 from botched_tree import IDENTITY, commit, git
 from cases import cases
 from rl_resources import load
-from rl_resources.check import check
+from rl_resources.check import findings_in
+from rl_resources.check.registry import chosen_rules
 from rl_resources.errors import Finding
 from rl_resources.git import Repository, line_times, read_repository, repository_url
 from rl_resources.package import read_package
@@ -57,7 +58,7 @@ def test_an_id_of_the_newest_release_that_is_gone_needs_a_row_that_says_where_to
 
 
 def lost_ids(root: Path) -> list[Finding]:
-    return check(take_snapshot(read_package(root)), ["lost-id"])
+    return findings_in(take_snapshot(read_package(root)), chosen_rules(["lost-id"]))
 
 
 def test_a_line_has_the_time_of_its_last_commit_and_none_in_a_shallow_clone(released, tmp_path):

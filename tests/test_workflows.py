@@ -147,7 +147,7 @@ def test_a_run_that_no_tag_describes_becomes_a_record_by_an_answer_of_the_form(r
     said = runner.said("said-issue")
     assert "--set" not in said
     assert "--write" not in said
-    assert "`### Exemption` to the form and below it `min-saves-memory: REASON`" in said
+    assert "or to a form a line `### Exemption` and below it `min-saves-memory: REASON`" in said
     event["issue"]["body"] = f"{body}\r\n\r\n### Exemption\r\n\r\nmin-saves-memory: {WHY}"
     _replayed(runner, event)
     assert runner.changed() == [PLACE, EXEMPTIONS, "records/tuning.csv"]

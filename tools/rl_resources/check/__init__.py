@@ -24,14 +24,7 @@ def check_root(root: Path, ignore: Collection[str] = ()) -> list[Finding]:
 
     Raises `UnreadableDataset` where the descriptor or a schema cannot be used.
     """
-    return check(take_snapshot(read_package(root)), ignore=ignore)
-
-
-def check(
-    snapshot: Snapshot, select: Collection[str] = (), ignore: Collection[str] = ()
-) -> list[Finding]:
-    """All findings of these rules (all if `select` is empty), in the order of the files."""
-    return findings_in(snapshot, chosen_rules(select, ignore))
+    return findings_in(take_snapshot(read_package(root)), chosen_rules(ignore=ignore))
 
 
 Asked = Callable[[str], bool]

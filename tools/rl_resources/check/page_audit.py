@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from rl_resources.check import all_rules, findings_of
-from rl_resources.dataset import Dataset, csv_text, grouped
+from rl_resources.dataset import Dataset, csv_text
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_text
 from rl_resources.package import Record, text_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_rows
-from rl_resources.page.rules import confirmed_by_name
 from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules.target import Pair, Said
 from rl_resources.snapshot import ScriptFile, script_data
@@ -58,65 +54,35 @@ def import_page(
 
 
 def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator[str]:
-    named = {*reading.scripts()}
+    named = {*reading.subjects()}
     if unread := [shown(path, 120) for path in paths if path not in named]:
         more = f" and {len(unread) - MOST_LISTED} more" if len(unread) > MOST_LISTED else ""
         yield f"Not read, because no row leads to them: {', '.join(unread[:MOST_LISTED])}{more}."
-    lines = [(_why_not(row, texts), row.cells["Link"].line) for row in reading.rows]
-    for why, found in grouped(lines, itemgetter(0)).items():
-        listed, several = ", ".join(str(line) for _, line in found), "s"[: len(found) > 1]
-        if why:
-            yield f"Not compared, because {why}: the row{several} in line{several} {listed}."
-
-
-def _why_not(row: ReadRow, texts: Texts) -> str:
-    """Why a row is not compared with a script; empty where it is."""
-    if row.link.ambiguous and not row.link.read:
-        return "the link names two scripts"
-    script = texts.get(row.link.read or "")
-    if script is None:
-        return "the script is not there, or no text in UTF-8"
-    return "" if script.training else "the script starts no training, or several that differ"
+    scripts = ((row, texts.get(row.link.read or "")) for row in reading.rows)
+    lines = [row.cells["Link"].line for row, script in scripts if not script or not script.training]
+    if lines:
+        listed = ", ".join(map(str, lines))
+        yield f"Not compared, because no script with one training is read of them: lines {listed}."
 
 
 def audit(reading: Reading, texts: Texts) -> Audit:
-    """Run all rules but those of datasets on a page and the scripts in `texts`, by their path.
-
-    A row becomes a disputed record where its script does something else, or cannot do what it is
-    for: whatever ran was then another script.
-    """
+    """Run all rules but those of datasets on a page and the scripts in `texts`, by their path."""
     rules = all_rules().values()
     linked = ((row, texts.get(row.link.read or "")) for row in reading.rows)
     pairs = {row: _pair(reading, row, script) for row, script in linked if script}
     found = findings_of(rules, {"pair": pairs.values, "script": texts.values})
-    on_page = (item for item in found if item.path == reading.page.path)
-    reported = frozenset((item.line, item.column) for item in on_page)
-    runs = {path: script.training for path, script in texts.items()}
-    trained = {path: run.model_path.text or "" for path, run in runs.items() if run}
-    page = replace(reading, reported=reported, trained=trained)
-    of_page = findings_of(rules, {"page": lambda: [page]})
-    records = (
-        {**row.record, "status": "disputed"}
-        if row in pairs and _is_wrong(pairs[row], found)
-        else row.record
-        for row in reading.rows
+    reported = {(item.path, item.line, item.column) for item in found}
+    of_page = (
+        item
+        for item in findings_of(rules, {"page": lambda: [reading]})
+        if (item.path, item.line, item.column) not in reported
     )
-    findings = sorted({*found, *of_page}, key=lambda item: item.position)
-    return Audit(tuple(findings), tuple(records))
-
-
-def _is_wrong(pair: Pair, found: Iterable[Finding]) -> bool:
-    """Whether a row's script does something else, or has errors."""
-    cells = {(pair.path, said.line, said.column) for said in pair.said.values()}
-    errors = (item for item in found if item.severity == "error")
-    return any(
-        item.path == pair.script.path or (item.path, item.line, item.column) in cells
-        for item in errors
-    )
+    findings = sorted([*found, *of_page], key=lambda item: item.position)
+    return Audit(tuple(findings), tuple(row.record for row in reading.rows))
 
 
 def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
-    tables = reading.context.dataset.by_key
+    tables = reading.dataset.by_key
     model = tables["models"].get(row.record["model"], {})
     device = tables["devices"].get(row.record["device"], {})
     facts = {name: text_of(model, name) for name in model}
@@ -131,7 +97,6 @@ def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
         models=tuple(dict.fromkeys(filter(None, names))) if "model" in said else (),
         model_facts=facts,
         device_memory_gb=memory if isinstance(memory, float) else 0,
-        confirmed=confirmed_by_name(reading, row),
     )
 
 
@@ -140,12 +105,9 @@ def _said(row: ReadRow, column: str) -> Said | None:
 
     It is said as the records write it, but for the model: a page may leave out its owner.
     """
-    cell = row.cells.get(HEADER_OF[column])
-    if cell is None:
-        return None
-    text = text_of(row.record, column)
-    if column == "model":
-        text = "" if row.lacks_model else row.text("Model")
+    cell, text = row.cells[HEADER_OF[column]], text_of(row.record, column)
+    if column == "model" and column not in row.doubts:
+        text = row.text("Model")
     return Said(text, cell.line, cell.column) if text else None
 
 
@@ -154,8 +116,7 @@ def _script_paths(folder: Path) -> list[str]:
     if not folder.is_dir():
         message = f"{folder}: cannot be read: no such directory"
         raise UnusableInput(message, "Name the directory of the scripts.")
-    files = (Path(top) / name for top, _, names in os.walk(folder) for name in names)
-    return sorted(path.relative_to(folder).as_posix() for path in files if path.suffix == ".sh")
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.sh"))
 
 
 def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
@@ -164,7 +125,7 @@ def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
     A link may lead anywhere, so none is followed.
     """
     found: dict[str, ScriptText] = {}
-    for name in reading.scripts():
+    for name in reading.subjects():
         path = folder / name
         text = None if path.is_symlink() else ScriptFile(name, data=script_data(path)).text
         if text is not None:

@@ -23,8 +23,6 @@ from rl_resources.tabular import Defect, Row, Text, records, wrong_end
 
 SMALL_BYTES = 1 << 22
 """A file up to this size is read as a table of the dataset."""
-PARQUET = b"PAR1"
-"""What a Parquet file begins with."""
 ROWS_AT_ONCE = 4_000
 
 _FAMILIES = frozenset({"files", "cells"})
@@ -41,10 +39,6 @@ class RecordsFile:
     def __init__(self, snapshot: Snapshot, table: Table, path: Path, rules: Sequence[Rule]) -> None:
         if not path.is_file():
             raise UnusableInput(f"{path}: cannot be read: no such file, or no ordinary one")
-        with path.open("rb") as file:
-            if file.read(len(PARQUET)) == PARQUET:
-                help_ = "pandera validates it with the same schema: `Use the data` in README.md."
-                raise UnusableInput(f"{path}: is Parquet, and only CSV is read here", help_)
         self.path, self.records = path, 0
         self.rules = [rule for rule in rules if rule.family in _FAMILIES]
         self.of_keys = [rule for rule in rules if rule.name == _DUPLICATES]

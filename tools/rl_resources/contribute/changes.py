@@ -90,9 +90,9 @@ def _joined(table: Table, new: Sequence[Row]) -> str:
     return write([columns, *kept, *([row.get(name, "") for name in columns] for row in new)])
 
 
-def with_script(snapshot: Snapshot, path: str, data: bytes, moved_from: str = "") -> Snapshot:
-    """The dataset with an executable script at `path` that no longer is where it was moved from."""
-    others = [script for script in snapshot.scripts if script.path not in {path, moved_from}]
+def with_script(snapshot: Snapshot, path: str, data: bytes) -> Snapshot:
+    """The dataset with an executable script at `path`."""
+    others = [script for script in snapshot.scripts if script.path != path]
     return _with_scripts(snapshot, [*others, ScriptFile(path, data=data, executable=True)])
 
 
@@ -117,19 +117,9 @@ def changes_between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
 
 
 def findings_about(old: Snapshot, new: Snapshot) -> list[Finding]:
-    """Findings about what is new: whole scripts, and the new lines of tables."""
-    changes = {change.path: change for change in changes_between(old, new)}
-    found = findings_in(new, list(all_rules().values()), changes.__contains__)
-    lines = {path: _new_lines(change) for path, change in changes.items()}
-    return [
-        item for item in found if changes[item.path].was is None or item.line in lines[item.path]
-    ]
-
-
-def _new_lines(change: Change) -> set[int]:
-    before = set((change.was or b"").split(b"\n"))
-    lines = enumerate((change.becomes or b"").split(b"\n"), start=1)
-    return {number for number, line in lines if line not in before}
+    """Findings in the files that are new or changed."""
+    changes = {change.path for change in changes_between(old, new)}
+    return findings_in(new, list(all_rules().values()), changes.__contains__)
 
 
 class Fixed(NamedTuple):

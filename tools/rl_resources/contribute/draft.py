@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from rl_resources.check import all_rules, findings_of
 from rl_resources.contribute.changes import (
@@ -21,25 +20,23 @@ from rl_resources.contribute.changes import (
     write_changes,
 )
 from rl_resources.contribute.facts import (
-    Fact,
     Facts,
     Form,
-    cell,
     may_be_exempt,
     merged,
     read_form,
     script_name,
     stated_facts,
 )
-from rl_resources.contribute.script_facts import name_facts, run_facts, run_with_defaults
-from rl_resources.contribute.training_log import FIGURES, TrainingLog, read_excerpt, read_log
+from rl_resources.contribute.script_facts import name_facts, run_facts
+from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, read_dataset, script_path
+from rl_resources.dataset_rules.words import Fact, read_word
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_text
-from rl_resources.package import SCRIPTS, TableSchema, read_package
+from rl_resources.package import TableSchema, read_package
 from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import ScriptText
-from rl_resources.script_rules.target import Trial
 from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, take_snapshot
 from rl_resources.tabular import write as as_csv
 from rl_resources.text import shown
@@ -47,40 +44,12 @@ from rl_resources.text import shown
 UNTESTED = "untested"
 NOT_STATED = "nothing that was read states it"
 OF_A_RUN: Facts = {"status": Fact("reported"), "statement": Fact("stated-run")}
-OUTCOMES: Mapping[bool, str] = {True: "ran", False: "out-of-memory"}
-
-
-class Route(NamedTuple):
-    """How somebody states what is missing; `column` and `state` are formats of a column's field."""
-
-    column: str
-    state: str
-    others: str
-    exempt: str
-    again: str
-
-
-COMMAND = Route(
-    "{0.name}",
-    "--set {0.name}=… states it, as in `{0.example}`.",
-    "--log FILE and --set COLUMN=VALUE state them",
-    "If it ran as it is, add `{},{},REASON` to records/exemptions.csv.",
-    "state a cell with --set COLUMN=VALUE or fix the script, then draft again",
-)
-FORM = Route(
-    "{0.title}",
-    "Answer it below a line `### {0.title}`, as in `{0.example}`.",
-    "Answer one below a line `### ` with its title",
-    "If it ran as it is, add a line `### Exemption` to the form and below it `{1}: REASON`.",
-    "edit the answers or the script in the form, and this comment follows",
-)
 
 
 @dataclass(frozen=True)
 class Draft:
     """A proposed record: from a script, the log of its run, a form, and stated cells.
 
-    `stored_at` is the script's path relative to the root if it lies among the dataset's scripts,
     `assumed` is what nobody states, `write` is whether its files are to be written. Where the
     dataset has a row for the configuration already, `row` is that row with its empty cells filled.
     """
@@ -88,7 +57,6 @@ class Draft:
     dataset: Dataset
     snapshot: Snapshot
     script: ScriptText | None = None
-    stored_at: str = ""
     log: TrainingLog | None = None
     form: Form = field(default_factory=Form)
     stated: Facts = field(default_factory=dict)
@@ -133,125 +101,49 @@ class Draft:
     def place(self) -> str:
         """File and line of the row that the dataset has; empty if it has none."""
         table, row = self.snapshot.tables["tuning"], self.snapshot.keys("tuning").get(self.name)
-        return f"{table.path}:{table.rows[row].line}" if self._existing and row is not None else ""
-
-    @property
-    def _batch(self) -> int | None:
-        """The prompts per step of the script."""
-        run = self.script.training if self.script else None
-        return run.train_batch_size.number if run else None
+        return "" if row is None else f"{table.path}:{table.rows[row].line}"
 
     @cached_property
     def _logged(self) -> Facts:
         """The cells that the log states: releases, and figures if it is a run of this record."""
         log = self.log
-        if log is None:
-            return {}
-        releases = self._releases(log)
-        if self._mismatch(log):
-            return releases
-        measured = {"statement": Fact("measured-run")} if log.measured and log.fits else {}
-        figures = {name: Fact(doubt="the log does not show it") for name in FIGURES}
-        for name, figure in log.figures.items():
-            figures[name] = Fact(self.schema.field(name).write(figure))
-        return {**figures, **releases, **measured}
+        if log is None or log.out_of_memory or self._mismatch:
+            return self._releases
+        measured = {"statement": Fact("measured-run")} if log.measured else {}
+        figures = {
+            name: Fact(self.schema.field(name).write(figure))
+            for name, figure in log.figures.items()
+        }
+        return {**figures, **self._releases, **measured}
 
-    def _of_another_batch(self, log: TrainingLog) -> bool:
-        return None not in (log.batch, self._batch) and log.batch != self._batch
+    @cached_property
+    def _releases(self) -> Facts:
+        """The releases that the log states; it names vllm for `vllm-ascend` too."""
+        found = self.log.releases if self.log else {}
+        engine = self._certain["infer"].text.partition("-")[0]
+        programs = {"infer_version": engine, "framework_version": "verl"}
+        return {
+            name: read_word(self.dataset, name, found.get(program, ""))
+            for name, program in programs.items()
+        }
 
-    def _of_other_settings(self, log: TrainingLog) -> str:
-        """What of lengths and rank the script has otherwise."""
-        run = self.script.training if self.script else None
-        for name, number in log.settings.items():
-            if name == "train_batch_size":  # another batch is a trial
-                continue
-            setting = run and (run.lora_rank if "lora" in name else run.setting(f"data.{name}"))
-            stated = setting and (setting.key or name).endswith(name)  # not `lora.rank`
-            if setting and stated and setting.number not in {None, number}:
-                return f"the run had {name} {number}, but the script asks for {setting.number}"
-        return ""
-
-    def _mismatch(self, log: TrainingLog) -> str:
+    @cached_property
+    def _mismatch(self) -> str:
         """Why the log is of another run than the script or row; empty where it is of the same."""
-        if self._of_another_batch(log):
-            return f"the run used a batch of {log.batch}, but the script asks for {self._batch}"
-        if other_run := self._of_other_settings(log):
-            return other_run
-        stated = {name: fact.text for name, fact in self._releases(log).items() if fact.text}
+        log, run = self.log, self.script.training if self.script else None
+        if log is None or run is None:
+            return ""
+        for name, number in log.settings.items():
+            asked = run.setting(f"data.{name}").number
+            if asked not in {None, number}:
+                return f"the run had {name} {number}, but the script asks for {asked}"
+        stated = {name: fact.text for name, fact in self._releases.items() if fact.text}
         other = any(self._existing.get(name, "") not in {"", text} for name, text in stated.items())
         return "the log is of another release than the row" if other else ""
 
-    def _releases(self, log: TrainingLog) -> Facts:
-        # The log names vllm for `vllm-ascend` too.
-        engine = self._certain["infer"].text.partition("-")[0]
-        programs = {"infer_version": engine, "framework_version": "verl"}
-        return {name: self._release(log, name, program) for name, program in programs.items()}
-
-    def _release(self, log: TrainingLog, column: str, program: str) -> Fact:
-        found = log.releases.get(program, set())
-        if len(found) > 1:
-            return Fact(doubt=f"the log names several releases of {program}")
-        return cell(self.schema.field(column), "".join(found))
-
     @cached_property
     def _facts(self) -> Facts:
-        found = [self.stated, self._logged, self._certain, self.assumed]
-        return merged([*found, {"max_batch": self._limit}])
-
-    @property
-    def _limit(self) -> Fact:
-        """The largest batch that ran, if a larger one was tried that ran out of memory."""
-        ran = [trial.batch for trial in self._tried if trial.ran]
-        failed = [trial.batch for trial in self._tried if not trial.ran]
-        known = ran and failed and max(ran) < min(failed)
-        return Fact(str(max(ran))) if known else Fact()
-
-    @cached_property
-    def _tried(self) -> Mapping[Trial, int]:
-        """Each trial with its `order`: those of the dataset, then that of the log.
-
-        With a log of another batch also the script's own, which ran if the row was measured.
-        """
-        log, found = self.log, dict(self._existing_trials)
-        own = self._batch if self._existing.get("statement") == "measured-run" else None
-        new: list[Trial] = []
-        other = log is not None and self._of_other_settings(log)
-        if log is not None and not other and (tried := log.batch or self._batch):
-            new += [Trial(own, True)] if own and self._of_another_batch(log) else []
-            new += [Trial(tried, log.fits)] if log.measured or not log.fits else []
-        rows = self.dataset.by_script["trials"].get(self.name, ())
-        last = max((int(str(row["order"])) for row in rows), default=0)
-        unknown = [trial for trial in new if trial not in found]
-        return found | {trial: last + at for at, trial in enumerate(unknown, 1)}
-
-    @cached_property
-    def _existing_trials(self) -> Mapping[Trial, int]:
-        """The trials that the dataset has, by `order`, but those that failed unexplained."""
-        rows = self.dataset.by_script["trials"].get(self.name, ())
-        return {
-            Trial(int(str(row["batch"])), row["outcome"] == OUTCOMES[True]): int(str(row["order"]))
-            for row in rows
-            if row["outcome"] in OUTCOMES.values()
-        }
-
-    @property
-    def trials(self) -> list[Row]:
-        """New rows of trials.
-
-        One run that fitted is no search: its row would only repeat the script's batch, and conflict
-        with the next contribution in a table that few records are in.
-        """
-        searched = len(self._tried) > 1 or not all(trial.ran for trial in self._tried)
-        return [
-            {
-                "script": self.name,
-                "order": str(order),
-                "batch": str(trial.batch),
-                "outcome": OUTCOMES[trial.ran],
-            }
-            for trial, order in self._tried.items()
-            if self.name and searched and trial not in self._existing_trials
-        ]
+        return merged([self.stated, self._logged, self._certain, self.assumed])
 
     @cached_property
     def _proposed(self) -> Row:
@@ -264,16 +156,16 @@ class Draft:
         if not existing:
             return new
         filled = {name: cell or new[name] for name, cell in existing.items()}
-        if existing["status"] != UNTESTED:
-            return filled
-        ran = self.log and self.log.fits and not self._mismatch(self.log)
-        return filled | ({"status": new["status"]} if ran else {"statement": ""})
+        if existing["status"] == UNTESTED:
+            ran = self.log and not self._mismatch
+            filled |= {"status": new["status"]} if ran else {"statement": ""}
+        return filled
 
     @property
     def unknown(self) -> dict[str, str]:
         """Why a cell is empty, by column, but for the script's name, which follows from others."""
         return {
-            name: self._facts[name].doubt or NOT_STATED
+            name: self._facts[name].why_empty or NOT_STATED
             for name, text in self.row.items()
             if not text and name not in {"script", "notes"}
         }
@@ -285,30 +177,27 @@ class Draft:
             yield "a record needs its script; name it, or paste it into the form"
         if missing := [name for name in self.unknown if self.schema.field(name).required]:
             yield f"the row lacks {', '.join(missing)}"
-        if self.log and not self.log.fits and not self._existing:
-            yield (
-                "the run of the log ran out of memory, and a record is a run that fitted: lower "
-                "the script's batch to one that ran; its log then adds this one as a trial"
-            )
+        if self.log and self.log.out_of_memory:
+            text = shown(self.log.out_of_memory, 160)
+            yield f"the run of the log ended with `{text}`: that is a line of records/trials.csv"
 
     @property
     def after(self) -> Snapshot:
-        """The dataset with the row, its trials and exemptions, and the script in its place.
+        """The dataset with the row, its exemptions, and the script in its place.
 
         Raises `UnusableInput` where a table cannot take a row.
         """
         exempt = self.form.exempt.items()
         new: dict[str, list[Row]] = {
             "tuning": [self.row] if self.row != self._existing else [],
-            "trials": self.trials,
             "exemptions": [
                 {"record": self.name, "rule": rule, "reason": reason} for rule, reason in exempt
             ],
         }
         after = with_rows(self.snapshot, {name: rows for name, rows in new.items() if rows})
-        if self.script is None or self.stored_at == self.path:
+        if self.script is None:
             return after
-        return with_script(after, self.path, self.script.text.encode(), self.stored_at)
+        return with_script(after, self.path, self.script.text.encode())
 
     @cached_property
     def _fixed(self) -> Fixed:
@@ -363,15 +252,9 @@ class Draft:
         """The header and the row."""
         return as_csv([self.schema.names, [self.row[name] for name in self.schema.names]])
 
-    @property
-    def _route(self) -> Route:
-        return FORM if self.form != Form() else COMMAND
-
     def messages(self) -> Iterator[str]:
         """What is said along with the row, line by line."""
         yield from self.remarks
-        for row in self.trials:
-            yield f"trial {row['order']}: a batch of {row['batch']}: {row['outcome']}"
         yield from self._empty_cells()
         for obstacle in self.obstacles:
             yield f"cannot be written yet: {obstacle}"
@@ -379,40 +262,31 @@ class Draft:
             rules = dict.fromkeys(self._fixed.done.values())
             yield f"certain fixes in the copy of the script: {', '.join(rules)}"
         for change in self.written:
-            done = "removed" if change.becomes is None else "changed" if change.was else "written"
-            yield f"{change.path}: {done}"
+            yield f"{change.path}: {'removed' if change.becomes is None else 'written'}"
 
     @property
     def remarks(self) -> Iterator[str]:
         """What somebody should know of the sources, and how they differ from the dataset."""
-        script, stored_at = self.script, self.stored_at
+        script = self.script
         yield from self.form.remarks
-        yield from self._remarks_on_log(self.log) if self.log else ()
+        if log := self.log:
+            steps, measured = len(log.steps), len(log.measured)
+            yield (
+                f"{steps} training steps in the log, {measured} of them measured: without "
+                f"{log.warm_up} of warm-up and those that also validate or save"
+            )
+        if self._mismatch:
+            yield f"{self._mismatch}: its figures are not used"
         if script and script.training is None:
             yield (
                 f"the script starts no training of {script.framework} with overrides of Hydra, or "
                 "several that differ"
             )
-        run = run_with_defaults(script) if script else None
-        if run and run.composition.problem:
-            yield f"{run.composition.problem}: what the script leaves to them could not be known"
-        if self.path and stored_at and stored_at != self.path:
-            yield f"{shown(stored_at, 200)} belongs at {self.path}: writing moves it there"
-        elif self.path and script and not stored_at:
+        elif script and script.training and (problem := script.training.composition.problem):
+            yield f"{problem}: what the script leaves to them could not be known"
+        if self.path and script and self.path not in {it.path for it in self.snapshot.scripts}:
             yield f"the script belongs at {self.path}: writing puts a copy there"
         yield from self._differences() if self.place else ()
-
-    def _remarks_on_log(self, log: TrainingLog) -> Iterator[str]:
-        measured, steps = len(log.measured), len(log.steps)
-        yield (
-            f"{steps} training steps in the log; excluded are {log.warm_up} as warm-up and "
-            f"{steps - log.warm_up - measured} that also validate or save; medians are over "
-            f"{measured}"
-        )
-        if not log.fits:
-            yield f"out of memory: {shown(log.out_of_memory, 160)}"
-        if mismatch := self._mismatch(log):
-            yield f"{mismatch}: its figures are not used"
 
     def _differences(self) -> Iterator[str]:
         yield f"{self.place} has this configuration; no cell of it is overwritten"
@@ -424,24 +298,29 @@ class Draft:
 
     def _empty_cells(self) -> Iterator[str]:
         """Each empty cell that a record needs or that has a doubt, and the other empty ones."""
-        route, optional = self._route, []
+        optional = []
         for name, reason in self.unknown.items():
             field = self.schema.field(name)
+            titled = f"{field.title} ({name})"
             if field.required or reason != NOT_STATED:
                 needed = "required and not known" if field.required else "optional and left empty"
-                yield f"{route.column.format(field)} is {needed}: {reason.removesuffix('.')}."
-                yield f"  {field.description} {route.state.format(field)}"
+                yield f"{titled} is {needed}: {reason.removesuffix('.')}."
+                yield f"  {field.description} State it for example as `{field.example}`."
             else:
-                optional.append(route.column.format(field))
+                optional.append(titled)
         if optional:
-            yield f"optional and left empty: {', '.join(optional)}. {route.others}."
+            yield f"optional and left empty: {', '.join(optional)}"
 
     def verdict(self) -> str:
         """The last line: what became of it."""
         if self.refused:
             rules = dict.fromkeys(item.rule for item in self.findings if may_be_exempt(item.rule))
-            exempt = (f" {self._route.exempt.format(self.name, rule)}" for rule in rules)
-            return f"Nothing was written: {self._route.again}.{''.join(exempt)}"
+            exempt = (
+                f" If it ran as it is, add `{self.name},{rule},REASON` to records/exemptions.csv, "
+                f"or to a form a line `### Exemption` and below it `{rule}: REASON`."
+                for rule in rules
+            )
+            return f"Nothing was written: state or fix this, then draft again.{''.join(exempt)}"
         if not self.changes:
             return "Nothing to write: the dataset has all of this."
         if not self.write:
@@ -460,8 +339,8 @@ def draft(
         raise UnusableInput("draft: no script is named", "Name the script that ran, or --issue.")
     package = read_package(root)
     dataset, snapshot = read_dataset(package), take_snapshot(package)
-    form = _read_issue(issue, dataset) if issue else Form()
-    run, form = _read_log(log, form)
+    help_ = "Name a file with the text of your issue, in UTF-8."
+    form = read_form(read_text(Path(issue), LARGEST_SCRIPT_BYTES, help_) if issue else "", dataset)
     text = form.script
     if script:
         text = read_text(Path(script), LARGEST_SCRIPT_BYTES, "Name your own shell script.")
@@ -469,8 +348,7 @@ def draft(
         dataset,
         snapshot,
         ScriptText(script or "script.sh", text) if script or text else None,
-        _stored_at(root, Path(script)) if script else "",
-        run,
+        _read_log(log, form.log),
         form,
         stated_facts(stated, dataset),
         write=write,
@@ -479,29 +357,9 @@ def draft(
     return drafted
 
 
-def _read_issue(name: str, dataset: Dataset) -> Form:
-    """The answers of a form."""
-    help_ = "Name a file with the text of your issue, in UTF-8."
-    form = read_form(read_text(Path(name), LARGEST_SCRIPT_BYTES, help_), dataset)
-    if form == Form():
-        raise UnusableInput(
-            f"{shown(name, 500)}: has no answer of an issue form",
-            "Write each answer under a heading with its column's title, as in `### Device`.",
-        )
-    return form
-
-
-def _read_log(name: str, form: Form) -> tuple[TrainingLog | None, Form]:
-    """The log that is named, else the lines pasted into the form, if they can be read."""
-    if name:
-        return read_log(Path(name)), form
-    try:
-        return (read_excerpt(form.log, "`Log`") if form.log else None), form
-    except UnusableInput as error:
-        return None, replace(form, remarks=(*form.remarks, str(error)))
-
-
-def _stored_at(root: Path, path: Path) -> str:
-    """The path relative to the root of a file among the dataset's scripts, else empty."""
-    place, top = path.resolve(), root.resolve()
-    return place.relative_to(top).as_posix() if place.is_relative_to(top / SCRIPTS) else ""
+def _read_log(name: str, pasted: str) -> TrainingLog | None:
+    """The log that is named, else the lines that are pasted into the form."""
+    if not name:
+        return read_log(pasted.splitlines(), "`Log`") if pasted else None
+    with Path(name).open(encoding="utf-8-sig", errors="replace") as file:
+        return read_log(file, shown(name, 500))

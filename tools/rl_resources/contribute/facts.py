@@ -10,12 +10,9 @@ from itertools import zip_longest
 
 from rl_resources.check import all_rules
 from rl_resources.dataset import Dataset
-from rl_resources.dataset_rules.meant import fits
-from rl_resources.dataset_rules.records import new_row, slug_of
-from rl_resources.devices import devices_of
+from rl_resources.dataset_rules.records import slug_of
+from rl_resources.dataset_rules.words import Fact, one_line, read_word
 from rl_resources.errors import UnusableInput
-from rl_resources.package import Field
-from rl_resources.script.backends import ENGINES
 from rl_resources.script.name import PARTS
 from rl_resources.text import nearest, shown
 
@@ -24,16 +21,7 @@ _HEADING_OR_CODE = re.compile(
     r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$|^###[ \t]+(?P<title>\S[^\n]*?)[ \t#]*$",
     re.MULTILINE | re.DOTALL,
 )
-_PROGRAM = re.compile(rf"\A(?:(?:{'|'.join(ENGINES)}|verl)[ =]+)?v?(?=\d)", re.IGNORECASE)
-_CODE = re.compile(r"(`{3,}|~{3,})[^\n]*\n(.*?)[ \t]*\1\s*", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """The text of a cell; where it is empty, `doubt` says why."""
-
-    text: str = ""
-    doubt: str = ""
+_CODE = re.compile(r"\A(`{3,}|~{3,})[^\n]*\n(.*?)[ \t]*\1\s*\Z", re.DOTALL)
 
 
 Facts = Mapping[str, Fact]
@@ -49,61 +37,6 @@ def merged(sources: Iterable[Facts]) -> Facts:
             if not before.text and (fact.text or not before.doubt):
                 found[column] = fact
     return found
-
-
-def one_line(text: str) -> str:
-    """Text fit for one cell: on one line, without control characters."""
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
-
-
-def cell(field: Field, text: str) -> Fact:
-    """What somebody wrote as the cell of a column, if its schema allows it.
-
-    A handle may have its `@`, a release its `v` or the name of its program.
-    """
-    if field.name == "contributor":
-        text = text.removeprefix("@")
-    if field.name.endswith("_version"):
-        text = _PROGRAM.sub("", text)
-    if not fits(field, text):
-        example = f"`{shown(text)}` is not one such as `{field.example}`"
-        return Fact(doubt=f"{example}. {field.description}")
-    return Fact(field.write(field.read(text)))
-
-
-def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:
-    """All words that a column can have; none for a number, a handle or a list."""
-    schema = dataset.package.resources["tuning"].schema
-    key = schema.foreign_key(column)
-    if key is None:
-        return schema.field(column).words
-    rows = dataset.records[key.resource]
-    return tuple(str(row[key.reference]) for row in rows if row.get("role", column) == column)
-
-
-def read_word(dataset: Dataset, column: str, text: str) -> Fact:
-    """The cell of a column that `text` means, or why it is none, with the row that adds a word.
-
-    Case does not matter; a model may be named by its slug, a device as in a question to `find`.
-    """
-    package, text, words = dataset.package, one_line(text), known_words(dataset, column)
-    schema = package.resources["tuning"].schema
-    if not words or not text:
-        return cell(schema.field(column), text)
-    meant = {word.lower(): word for word in words}
-    if column == "model":
-        meant = {slug_of(word): word for word in words} | meant
-    if text.lower() in meant:
-        return Fact(meant[text.lower()])
-    devices = devices_of(dataset).named(text) if column == "device" else []
-    if len(devices) == 1:
-        return Fact(devices[0])
-    if devices:
-        return Fact(doubt=f"`{shown(text)}` can be {' or '.join(f'`{key}`' for key in devices)}")
-    key = schema.foreign_key(column)
-    add = new_row(package.resources[key.resource], text) if key else ""
-    help_ = filter(None, (nearest(text, words).sentence(), add))
-    return Fact(doubt=" ".join([f"`{shown(text)}` is not known.", *help_]))
 
 
 def script_name(cells: Mapping[str, str]) -> str:
@@ -129,7 +62,7 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
             raise UnusableInput(f"--set {shown(pair)}: {problem}", help_)
         found[name] = read_word(dataset, name, value)
         if found[name].doubt:
-            raise UnusableInput(f"--set {shown(pair)}: {found[name].doubt}")
+            raise UnusableInput(f"--set {shown(pair)}: {found[name].why_empty}")
     return found
 
 
@@ -138,14 +71,6 @@ def may_be_exempt(rule: str) -> bool:
     known = all_rules().get(rule)
     of_runs = known and known.family in {"agreement", "releases", "running"}
     return bool(known and of_runs and known.severity == "warning")
-
-
-def exemption(rule: str, reason: str) -> Fact:
-    """Why a record is exempt from a rule; a doubt where that is not for its contributor to say."""
-    if may_be_exempt(rule):
-        return Fact(one_line(reason))
-    close = nearest(rule, filter(may_be_exempt, all_rules())).sentence()
-    return Fact(doubt=f"no record can be exempt from `{shown(rule)}`. {close}".strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,32 +93,27 @@ def read_form(body: str, dataset: Dataset) -> Form:
     The titles are those of the columns, `Script`, `Log` and `Exemption`, below which each line is
     `rule: reason`; other titles are ignored.
     """
+    answers = dict(_answers(body))
     fields = dataset.package.resources["tuning"].schema.fields
-    columns = {field.title.lower(): field.name for field in fields if field.name != "script"}
-    facts: dict[str, Fact] = {}
-    exempt: dict[str, Fact] = {}
-    remarks: list[str] = []
-    pasted = {"script": "", "log": ""}
-    for title, answer in _answers(body):
-        name, block = title.lower(), _CODE.fullmatch(answer)
-        new: dict[str, Fact] = {}
-        if name in pasted:
-            pasted[name] = block[2] if block else answer
-        elif name in columns:
-            facts |= (new := {columns[name]: read_word(dataset, columns[name], answer)})
-        elif name == "exemption":
-            lines = [line.partition(":") for line in answer.splitlines()]
-            exempt |= (new := {rule: exemption(rule, reason) for rule, _, reason in lines})
-        remarks += [f"`{one_line(title)}`: {fact.doubt}" for fact in new.values() if fact.doubt]
-    reasons = {rule: fact.text for rule, fact in exempt.items() if fact.text}
-    return Form(facts, exempt=reasons, remarks=tuple(remarks), **pasted)
+    columns = {it.title.lower(): it for it in fields if it.name != "script"}
+    asked = [columns[title] for title in answers if title in columns]
+    facts = {it.name: read_word(dataset, it.name, answers[it.title.lower()]) for it in asked}
+    doubts = ((it.title, facts[it.name]) for it in asked)
+    remarks = [f"`{title}`: {fact.why_empty}" for title, fact in doubts if fact.doubt]
+    lines = (line.partition(":") for line in answers.get("exemption", "").splitlines())
+    reasons = {rule.strip(): one_line(reason) for rule, _, reason in lines}
+    exempt = {rule: reason for rule, reason in reasons.items() if may_be_exempt(rule)}
+    refused = (rule for rule in reasons if rule not in exempt)
+    remarks += [f"no record can be exempt from `{shown(rule)}`" for rule in refused]
+    script, log = (answers.get(name, "") for name in ("script", "log"))
+    return Form(facts, _CODE.sub(r"\2", script), _CODE.sub(r"\2", log), exempt, (*remarks,))
 
 
 def _answers(body: str) -> Iterator[tuple[str, str]]:
-    """Titles with their answers; a line of a code block is no title."""
+    """Titles in lower case with their answers; a line of a code block is no title."""
     text = re.sub(r"\r\n?", "\n", body)
     headings = [item for item in _HEADING_OR_CODE.finditer(text) if item["title"]]
     for heading, after in zip_longest(headings, headings[1:]):
         answer = text[heading.end() : after.start() if after else None].strip()
         if answer.lower() not in NO_ANSWER:
-            yield heading["title"], answer
+            yield heading["title"].lower(), answer

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from operator import itemgetter
 from pathlib import Path
-from textwrap import fill
 
 from rl_resources.contribute.changes import write_changes
 from rl_resources.contribute.draft import UNTESTED, Draft
-from rl_resources.contribute.facts import Fact, Facts, known_words, read_word, script_name
+from rl_resources.contribute.facts import Facts, script_name
 from rl_resources.contribute.new_script import (
     Configuration,
     cluster_of,
     refusals,
     script_text,
 )
-from rl_resources.dataset import Dataset, grouped, read_dataset, script_path
+from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.dataset_rules.scripts import TABLES
+from rl_resources.dataset_rules.words import Fact, known_words, read_word
 from rl_resources.errors import UnusableInput, refuse_errors
-from rl_resources.package import read_package, text_of
+from rl_resources.package import read_package
 from rl_resources.script.framework import shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.snapshot import Snapshot, take_snapshot
-from rl_resources.text import MOST_LISTED
 
 OPTIONS = (*PARTS, "tag")
 """Columns of the tuning table that make a configuration, each an option of the command."""
@@ -84,32 +81,17 @@ def _words(asked: Asked, dataset: Dataset) -> Facts:
     """The dataset's words for what is asked for. Raises `UnusableInput` with all problems."""
     words = {option: read_word(dataset, option, text) for option, text in asked.items()}
     _refuse(
-        [_missing(option, dataset) for option in OPTIONS if option not in asked]
-        + [f"--{option}: {word.doubt}" for option, word in words.items() if word.doubt]
+        [f"--{it} is required: `--{it} '?'` lists its words" for it in OPTIONS if it not in asked]
+        + [f"--{option}: {word.why_empty}" for option, word in words.items() if word.doubt]
     )
     return words
 
 
-def _missing(option: str, dataset: Dataset) -> str:
-    known = known_words(dataset, option)
-    if len(known) > MOST_LISTED:
-        return f"--{option} is required: `--{option} '?'` lists its words"
-    return f"--{option} is required: {', '.join(known) or 'a number'}"
-
-
 def listed_words(root: Path, options: Iterable[str]) -> str:
-    """The words of these options, the models by size."""
+    """The words of these options."""
     dataset = read_dataset(read_package(root))
-    lines = []
-    for option in options:
-        if option != "model":
-            lines.append(f"--{option}: {', '.join(known_words(dataset, option)) or 'a number'}")
-            continue
-        lines.append("--model, by size")
-        for size, rows in grouped(dataset.records["models"], itemgetter("size")).items():
-            lines.append(f"{size}: {', '.join(text_of(row, 'model') for row in rows)}")
-    wrapped = partial(fill, width=100, subsequent_indent="  ", break_on_hyphens=False)
-    return "".join(f"{wrapped(line)}\n" for line in lines)
+    words = {option: ", ".join(known_words(dataset, option)) or "a number" for option in options}
+    return "".join(f"--{option}: {listed}\n" for option, listed in words.items())
 
 
 def _refuse(problems: Sequence[str]) -> None:

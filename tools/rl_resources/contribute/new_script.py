@@ -5,10 +5,10 @@ Its batch and parallel sizes are rules of thumb, stated here and tested nowhere:
 * A node has 8 GPUs, or the largest number below that divides them all.
 * A step has four updates of 64 prompts or more, each a multiple of the GPUs; one from 512 on.
 * A rollout engine is the smallest group of GPUs in whose memory the weights in 16 bits take no
-  more than half of its share; if that is not known it is a whole node.
+  more than half of its share.
 * Megatron splits a model into the fewest parts that leave half of the memory to activations, with
   6 bytes per parameter for weights and gradients, and 12 for the optimizer's state, spread over the
-  data-parallel ranks, unless it is offloaded. Experts are spread over a node.
+  GPUs, unless it is offloaded. Experts are spread over a node.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import product
 from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_resources.errors import UnusableInput
-from rl_resources.package import Record
+from rl_resources.package import Record, text_of
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.backends import (
     ACTOR,
@@ -47,6 +46,7 @@ UPDATES = 4
 WEIGHT_BYTES = 2
 GRADIENT_BYTES = 6
 OPTIMIZER_BYTES = 12
+USUAL_MEMORY_GB = 64
 TEMPLATE = Path(__file__).parent / "script.sh.jinja"
 
 
@@ -98,7 +98,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The GPUs, with `memory_gb` of each, 0 if that is not known."""
+    """The GPUs, with `memory_gb` of each."""
 
     gpus: int
     nodes: int
@@ -228,12 +228,18 @@ def _figure(row: Record, name: str) -> float:
     return value if isinstance(value, int | float) else 0
 
 
+def _billions(model: Record) -> float:
+    """The parameters of a model, of its size in the dataset where they are not known."""
+    return _figure(model, "parameters_b") or float(text_of(model, "size").removesuffix("B"))
+
+
+def _kv_heads(model: Record) -> float:
+    return _figure(model, "kv_heads") or _figure(model, "attention_heads")
+
+
 def splits_into(model: Record, parts: int) -> bool:
     """Whether every layer of a model can be divided over `parts` GPUs."""
-    heads = _figure(model, "attention_heads")
-    if not heads:
-        return parts & (parts - 1) == 0 and parts <= MOST_PER_NODE
-    kv_heads = _figure(model, "kv_heads") or heads
+    heads, kv_heads = _figure(model, "attention_heads"), _kv_heads(model)
     return heads % parts == 0 and (kv_heads % parts == 0 or parts % kv_heads == 0)
 
 
@@ -242,7 +248,8 @@ def cluster_of(gpus: int, nodes: int | None, device: Record) -> Cluster:
     if nodes is not None and gpus % nodes:
         raise UnusableInput(f"{gpus} GPUs cannot be divided over {nodes} nodes")
     each = max(part for part in _divisors(gpus) if part <= MOST_PER_NODE)
-    return Cluster(gpus, nodes or gpus // each, _figure(device, "memory_gb"))
+    memory_gb = _figure(device, "memory_gb") or USUAL_MEMORY_GB
+    return Cluster(gpus, nodes or gpus // each, memory_gb)
 
 
 def batch_of(gpus: int) -> tuple[int, int]:
@@ -253,12 +260,10 @@ def batch_of(gpus: int) -> tuple[int, int]:
 
 def engine_size(model: Record, cluster: Cluster, share: float) -> int:
     """GPUs of one rollout engine, which fills its nodes if it spans several."""
-    over = [cluster.per_node * nodes for nodes in _divisors(cluster.nodes)]
-    possible = {*_divisors(cluster.per_node), *(size for size in over if size <= LARGEST_ENGINE)}
-    sizes = [size for size in sorted(possible) if splits_into(model, size)]
-    room, weights_gb = cluster.memory_gb * share / 2, _figure(model, "parameters_b") * WEIGHT_BYTES
-    if not room or not weights_gb:
-        return max(size for size in sizes if size <= cluster.per_node)
+    node, most = cluster.per_node, max(cluster.per_node, LARGEST_ENGINE)
+    whole = [size for size in _divisors(cluster.gpus) if node % size == 0 or size % node == 0]
+    sizes = [size for size in whole if size <= most and splits_into(model, size)]
+    room, weights_gb = cluster.memory_gb * share / 2, _billions(model) * WEIGHT_BYTES
     return next((size for size in sizes if weights_gb / size <= room), sizes[-1])
 
 
@@ -277,26 +282,17 @@ def megatron_sizes(model: Record, cluster: Cluster, *, offload: bool) -> tuple[i
 
     They are the fewest that fit, else the most that are possible.
     """
-    possible = list(_megatron_splits(model, cluster))
-    fitting = (split for split in possible if _fits(model, cluster, *split, offload=offload))
-    return next(fitting, possible[-1])
-
-
-def _megatron_splits(model: Record, cluster: Cluster) -> Iterator[tuple[int, int]]:
     expert, layers = expert_parallel(model, cluster), _figure(model, "layers") or 1
-    kv_heads = _figure(model, "kv_heads") or _figure(model, "attention_heads") or 1
-    sizes = [size for size in _divisors(cluster.per_node) if kv_heads % size == 0]
-    stages = [number for number in _divisors(cluster.nodes) if layers % number == 0]
-    for pipeline, tensor in product(stages, sizes):
-        if cluster.gpus % (tensor * pipeline) == 0 == cluster.gpus % (expert * pipeline):
-            yield tensor, pipeline
-
-
-def _fits(model: Record, cluster: Cluster, tensor: int, pipeline: int, *, offload: bool) -> bool:
-    parameters_b = _figure(model, "parameters_b")
-    if not parameters_b:
-        return False
-    ranks = cluster.gpus // (tensor * pipeline)
-    each = GRADIENT_BYTES + (0 if offload else OPTIMIZER_BYTES / ranks)
-    parts = max(tensor, expert_parallel(model, cluster)) * pipeline
-    return parameters_b * each / parts <= cluster.memory_gb / 2
+    kv_heads = _kv_heads(model) or 1
+    splits = [
+        (tensor, pipeline)
+        for pipeline in _divisors(cluster.nodes)
+        for tensor in _divisors(cluster.per_node)
+        if kv_heads % tensor == layers % pipeline == 0
+    ]
+    each = 0 if offload else OPTIMIZER_BYTES / cluster.gpus
+    for tensor, pipeline in splits:
+        held = GRADIENT_BYTES / (max(tensor, expert) * pipeline) + each
+        if _billions(model) * held <= cluster.memory_gb / 2:
+            return tensor, pipeline
+    return splits[-1]

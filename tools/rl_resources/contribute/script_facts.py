@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-from rl_resources.contribute.facts import Fact, Facts, read_word
+from rl_resources.contribute.facts import Facts
 from rl_resources.dataset import Dataset
 from rl_resources.dataset_rules.scripts import word_of_name
+from rl_resources.dataset_rules.words import Fact, read_word
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import ACTOR, SAME_BACKEND
-from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
+from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.name import PARTS
 from rl_resources.script.run import Run, is_on
 from rl_resources.script.script_text import ScriptText
@@ -18,10 +18,6 @@ from rl_resources.script.settings import Setting
 from rl_resources.script_rules.agreement import is_id, likeness, model_in_path
 from rl_resources.snapshot import Snapshot
 from rl_resources.text import shown
-
-_RECIPES = dict.fromkeys(
-    ("recipe.dapo.main_dapo", "recipe.dapo.src.main_dapo"), "verl.trainer.main_ppo"
-)
 
 
 def name_facts(script: ScriptText, snapshot: Snapshot) -> Facts:
@@ -36,7 +32,7 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
 
     What the run leaves open between several words is settled by the cells in `named`.
     """
-    run = run_with_defaults(script)
+    run = script.training
     if run is None:
         return {}
     words = {name: fact.text for name, fact in named.items()}
@@ -57,15 +53,6 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
         "rollout_n": _count(run.rollout_n),
         **{name: Fact(text) for name, text in memory_cells(run).items()},
     }
-
-
-def run_with_defaults(script: ScriptText) -> Run | None:
-    """The run; of a recipe that only adds settings to `main_ppo`, with the defaults of that."""
-    run = script.training
-    if run is None or run.launch.module not in _RECIPES:
-        return run
-    launch = replace(run.launch, module=_RECIPES[run.launch.module])
-    return replace(run, launch=launch, composition=compose_launch(shipped("verl"), launch))
 
 
 def memory_cells(run: Run) -> dict[str, str]:
@@ -106,10 +93,8 @@ def _tag(run: Run) -> Fact:
         return Fact("RECOMMENDED")
     states = {True: "on", False: "off", None: "not known"}
     switches = (f"`{key}` is {states[flag]}" for key, flag in on.items())
-    if not flags:
-        return Fact(doubt="no switch of its training backend is known")
-    way = "" if None in flags else ": state the nearer tag, and its exemption"
-    return Fact(doubt=f"{', '.join(switches)}{way}")
+    doubt = ", ".join(switches) or "no switch of its training backend is known"
+    return Fact("", doubt, "State the nearer tag, and its exemption")
 
 
 def _model(run: Run, dataset: Dataset) -> Fact:

@@ -1,41 +1,35 @@
 """A reStructuredText page as a value: its headings and list tables, and where everything stands.
 
-Only what a page of runs is made of is read: headings and `list-table` directives, but not those
-inside of another directive. All else is text, so nothing on a page is acted on.
+Only what a page of runs is made of is read: headings and `list-table` directives that are not
+indented, so none inside of another directive. All else is text, so nothing on a page is acted on.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from rl_resources.rule import Mistake
-from rl_resources.tabular import conflicts
 
 _TABLE_HELP = (
     "Write `.. list-table::`, its options in the lines below, an empty line, then each row as "
     "`* - ` with its other cells below, each as `- `."
 )
-_DIRECTIVE = re.compile(r" *\.\. list-table::?(?!:)")
+_DIRECTIVE = ".. list-table::"
 _OPTION = re.compile(r" +:(?:widths|width|header-rows|stub-columns|align|class|name):(?: |$)")
-_HEADER_ROWS = re.compile(r"\s+:header-rows:\s*(\d{1,3})\s*$")
 _BULLET = re.compile(r"( *)[-+*\u2022\u2023\u2043](?: +|$)")
 _LINK = re.compile(
     r"(?<![\w`])`(?P<text>[^`<]*?)\s*<(?P<target>[^`<>]*[^`<>\s])>`__?|(?P<bare>https?://[^\s`<>]+)"
 )
 _REFERENCE = re.compile(r"`?([^`<>]*[^`<>_])`?__?")
-_TARGET = re.compile(r"\.\. _`?([^`]+?)`?:\s+(\S+)\s*$", re.MULTILINE)
 _MARKED = re.compile(r"(\*{1,2}|`{1,2})(.+)\1")
 _FOOTNOTE = re.compile(r"\s\[(?:\d+|[#*][\w-]*)\]_")
 _ESCAPE = re.compile(r"\\(?:\s|(.)|$)")
-_NO_TITLE = re.compile(r"(?:\.\.|[-*+|]|>>>|__|<{7}|>{7}) |:[\w-]+:")
-"""How a directive, a list, a block of lines, code, a field or a merge conflict begins."""
 _UNDERLINE = re.compile(r"([^\w\s])\1+")
-_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([BM])\b", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([BM])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +62,17 @@ class Heading:
     line: int
     underline: str
     made: bool
-    overlined: bool
 
     @property
     def billions(self) -> float | None:
-        """The model size that it names, in billions of parameters."""
-        match = _SIZE.match(self.title)
-        if match is None or not float(match[1]):
-            return None
-        return float(match[1]) / (1 if match[2] in "bB" else 1000)
+        """The model size that it is, in billions of parameters."""
+        match = _SIZE.fullmatch(self.title)
+        return float(match[1]) / (1 if match[2] in "bB" else 1000) if match else None
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The last header row of a table, or its first row where none is marked, and the other rows.
-
-    Rows in which no cell says anything are left out.
-    """
+    """The first row of a table, and the others in which a cell says anything."""
 
     header: Row
     rows: tuple[Row, ...]
@@ -120,22 +108,15 @@ class _UnreadableError(Exception):
 
 def read_page(text: str, path: str) -> Page:
     """Read the headings and list tables of the page `text`, which `path` names in findings."""
-    source = text.removeprefix("\ufeff").replace("\r\n", "\n").expandtabs()
-    lines = source.split("\n")
-    targets = {name.lower(): url for name, url in _TARGET.findall(source)}
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").expandtabs().split("\n")
     tables: list[Table] = []
     mistakes: list[Mistake] = []
-    for at in (at for at, line in enumerate(lines) if _DIRECTIVE.match(line)):
-        if _is_shown(lines, at):
-            continue
+    for at in (at for at, line in enumerate(lines) if line.startswith(_DIRECTIVE)):
         try:
-            tables.append(_table(lines, at, targets))
+            tables.append(_table(lines, at))
         except _UnreadableError as error:
             line, why = error.args
             mistakes.append(Mistake(path, line, 1, f"a table cannot be read: {why}", _TABLE_HELP))
-    for first in (at for at, _ in conflicts(source) if " " in lines[at - 1]):  # no underline
-        fix = "Keep one of the two versions, and delete the lines that git put around them."
-        mistakes.append(Mistake(path, first, 1, "a merge conflict is left here", fix))
     return Page(path, tuple(lines), tuple(_headings(lines)), tuple(tables), tuple(mistakes))
 
 
@@ -147,57 +128,33 @@ def _headings(lines: Sequence[str]) -> Iterator[Heading]:
     """
     before = ""
     for number, (title, underline) in enumerate(pairwise(map(str.rstrip, lines)), 1):
-        overlined = _UNDERLINE.fullmatch(before) is not None
-        heading = _heading(title, underline, number, overlined=overlined)
-        if heading and (not before or overlined) and (heading.made or heading.billions):
-            yield heading
+        starts = not before or _UNDERLINE.fullmatch(before)
+        drawn = _UNDERLINE.fullmatch(underline) and not _UNDERLINE.fullmatch(title)
+        if starts and drawn and title.strip() == title != "":
+            made = len(underline) >= min(4, len(title))
+            heading = Heading(title, number, underline, made)
+            if made or heading.billions:
+                yield heading
         before = title
-
-
-def _heading(title: str, underline: str, line: int, *, overlined: bool) -> Heading | None:
-    drawn = _UNDERLINE.fullmatch(underline) and not _UNDERLINE.fullmatch(title)
-    if not title or title[0].isspace() or not drawn or _NO_TITLE.match(title):
-        return None
-    made = len(underline) >= min(4, width(title))
-    return Heading(title, line, underline, made, overlined)
-
-
-def width(text: str) -> int:
-    """The columns of a text: docutils counts two for a wide character, none for an accent alone."""
-    wide = sum(unicodedata.east_asian_width(character) in {"W", "F"} for character in text)
-    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _is_shown(lines: Sequence[str], at: int) -> bool:
-    """Whether a line belongs to a directive or a literal block, which may be an example."""
-    outside = (
-        line for line in lines[at::-1] if line.strip() and _indent(line) < _indent(lines[at])
-    )
-    return "::" in next(outside, "")
-
-
-def _table(lines: Sequence[str], at: int, targets: Mapping[str, str]) -> Table:
+def _table(lines: Sequence[str], at: int) -> Table:
     """The table whose directive is `lines[at]`."""
-    if "list-table::" not in lines[at]:
-        raise _UnreadableError(at + 1, "with one colon it is a comment")
-    end = _indent(lines[at])
-    inside = takewhile(lambda line: not line.strip() or _indent(line) > end, lines[at + 1 :])
+    inside = takewhile(lambda line: not line.strip() or _indent(line), lines[at + 1 :])
     body = [*enumerate(inside, at + 2)]
     options = [*takewhile(lambda item: _OPTION.match(item[1]), body)]
     content = body[len(options) :]
     if options and content and content[0][1].strip():
         raise _UnreadableError(content[0][0], "a blank line or an option is expected here")
-    rows = [_row(item, targets) for item in _items(content)]
+    rows = [_row(item) for item in _items(content)]
     if not rows:
         raise _UnreadableError(at + 1, "it has no rows")
-    marked = [int(match[1]) for _, line in options if (match := _HEADER_ROWS.match(line))]
-    first = min(max([1, *marked]), len(rows))
-    said = (row for row in rows[first:] if any(cell.text for cell in row.cells))
-    return Table(rows[first - 1], tuple(said))
+    said = (row for row in rows[1:] if any(cell.text for cell in row.cells))
+    return Table(rows[0], tuple(said))
 
 
 def _items(block: Iterable[tuple[int, str]]) -> Iterator[_Item]:
@@ -217,23 +174,22 @@ def _items(block: Iterable[tuple[int, str]]) -> Iterator[_Item]:
         yield item
 
 
-def _row(item: _Item, targets: Mapping[str, str]) -> Row:
-    cells = (_cell(cell, targets) for cell in _items(item.lines))
-    return Row(tuple(cells), item.line, item.column)
+def _row(item: _Item) -> Row:
+    return Row(tuple(map(_cell, _items(item.lines))), item.line, item.column)
 
 
-def _cell(item: _Item, targets: Mapping[str, str]) -> Cell:
+def _cell(item: _Item) -> Cell:
     source = " ".join(line.strip() for _, line in item.lines).strip()
     line = item.lines[0][1]
     column = _indent(line) if line.strip() else len(line)
-    return Cell(*_inline(source, targets), item.line, column + 1)
+    return Cell(*_inline(source), item.line, column + 1)
 
 
-def _inline(source: str, targets: Mapping[str, str]) -> tuple[str, str | None]:
+def _inline(source: str) -> tuple[str, str | None]:
     """The text that a reader sees without footnotes, and where its first link leads."""
     source = _FOOTNOTE.sub("", source)
     if name := _REFERENCE.fullmatch(source):
-        return name[1], targets.get(name[1].lower())
+        return name[1], None
     link = _LINK.search(source)
     text = _LINK.sub(lambda match: match["text"] or match["target"] or match["bare"], source)
     marked = _MARKED.fullmatch(text)

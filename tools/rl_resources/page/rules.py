@@ -3,34 +3,30 @@
 What `rl-resources import-page` checks on a page that is kept by hand.
 
 What comes up in reading rows is found there under the name of its rule; the other rules look at the
-page as a whole. A cell that contradicts its script is reported as that alone.
+page as a whole. A cell that contradicts its script is reported as that alone, by `page_audit`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import PurePosixPath
 
-from rl_resources.dataset_rules.plausibility import SIZE_IN_NAME, parameters_in_name
+from rl_resources.dataset_rules.plausibility import parameters_in_name
+from rl_resources.devices import devices_of
 from rl_resources.package import text_of
 from rl_resources.page import rows
-from rl_resources.page.reader import Heading, Row, width
+from rl_resources.page.reader import Row
 from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
-from rl_resources.text import is_slip, nearest, shown
-
-_NEAR, _FAR, _BEYOND = 1.25, 1.6, 3.0
-"""Ratios of sizes that are rounded to one another, that are not, and that no section has in one."""
+from rl_resources.text import nearest, shown
 
 _EMAIL = re.compile(
     r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>(?!git@)[\w.%+-]+)"
     r"@(?>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,})(?![\w.:/-]*[:/])"
 )
 """An address of a person: `git@` is the account of a server."""
-_NO_HYPHEN = re.compile(r"(?<=[a-z])-(?=\d)")
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
 
@@ -53,9 +49,10 @@ def page_table(reading: Reading) -> Iterator[Mistake]:
 
 @rule()
 def page_table_columns(reading: Reading) -> Iterator[Mistake]:
-    """A table has the columns without which its rows mean nothing.
+    """A table has all nine columns.
 
-    A row cannot be followed without its model, its resources or its script.
+    A row cannot be followed without its model, its resources or its script, and be compared without
+    the others.
 
     Bad: a header that lacks Model
     Good: Tag, Model, Task, Resource, MaxBatch, Train, Infer, Link, Contributor
@@ -63,17 +60,9 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
     for table in reading.tables:
         missing = rows.missing_columns(table)
         if missing and table.rows:
-            lacking = ", ".join(missing)
-            message = f"the table has no column {lacking}, so none of its rows is read"
+            message = f"the table has no column {', '.join(missing)}, so none of its rows is read"
             fix = f"Give it the columns {', '.join(HEADERS)}."
             yield reading.mistake(table.header, message, fix)
-        there = {cell.text.lower() for cell in table.header.cells}
-        optional = [name for name in rows.MAY_LACK if name.lower() not in there]
-        for cell in table.header.cells if not missing else ():
-            slips = [name for name in optional if is_slip(name.lower(), cell.text.lower())]
-            if slips:
-                message = f"the column `{shown(cell.text)}` is not known, so its cells are not read"
-                yield reading.mistake(cell, message, f"Write `{slips[0]}`.")
 
 
 @rule()
@@ -105,33 +94,14 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
 
     Bad: `0.5B` over `~~~`
     Good: `0.5B` over `~~~~`
+
+    Of any other short underline Sphinx itself warns.
     """
     for heading in reading.page.headings:
         if not heading.made:
             message = f"`{shown(heading.title)}` is not a heading: its underline is too short"
-            fix = f"Write `{_underline(heading)}` below it."
+            fix = f"Write `{shown(heading.underline[0] * len(heading.title), 400)}` below it."
             yield Mistake(reading.page.path, heading.line, 1, message, fix)
-
-
-@rule("warning")
-def page_short_underline(reading: Reading) -> Iterator[Mistake]:
-    """The underline of a title is as long as the title.
-
-    Sphinx warns of a shorter one, and a build with `-W` stops there.
-
-    Bad: `Tuning guide` over `========`
-    Good: `Tuning guide` over `============`
-    """
-    for heading in reading.page.headings:
-        if heading.made and len(heading.underline) < width(heading.title):
-            message = f"the underline of `{shown(heading.title)}` is too short"
-            both = "above and below" if heading.overlined else "below"
-            fix = f"Write `{_underline(heading)}` {both} it."
-            yield Mistake(reading.page.path, heading.line + 1, 1, message, fix)
-
-
-def _underline(heading: Heading) -> str:
-    return shown(heading.underline[0] * width(heading.title), 400)
 
 
 @rule()
@@ -143,32 +113,18 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
     Bad: Qwen2.5-7B-Instruct under `14B`
     Good: Qwen2.5-7B-Instruct under `7B`
     """
-    sized = {heading.billions: heading for heading in reading.page.headings if heading.billions}
+    sections = {heading.billions: heading.title for heading in reading.page.headings}
     for row in reading.rows:
-        cell, size = row.cells["Model"], _model_size(reading, row)
-        heading = reading.page.heading_above(cell)
-        reported = row.lacks_model or reading.contradicts(cell)
-        if reported or not size or not heading or not heading.billions:
+        model = reading.dataset.by_key["models"].get(row.record["model"])
+        heading = reading.page.heading_above(row.cells["Model"])
+        if model is None or heading is None or heading.billions is None:
             continue
-        best = min(sized, key=partial(_ratio, size))
-        fits = _ratio(size, best) <= _NEAR
-        if not re.fullmatch(r"[\d.]+\s?[BbMm]", heading.title.strip()):
-            continue  # a range or a list of sizes
-        if _ratio(size, heading.billions) > (_FAR if fits else _BEYOND):
+        size = float(text_of(model, "size").removesuffix("B"))
+        own = {size, parameters_in_name(row.text("Model"))}
+        if size in sections and heading.billions not in own:
             message = f"{shown(row.text('Model'))} stands under the size {shown(heading.title)}"
-            right = shown(sized[best].title) if fits else "a heading of its size"
-            yield reading.mistake(cell, message, f"Move the row under {right}, or fix its model.")
-
-
-def _ratio(one: float, other: float) -> float:
-    return max(one / other, other / one)
-
-
-def _model_size(reading: Reading, row: ReadRow) -> float:
-    """Billions of parameters, of a known model in all, else by its name; 0 if unknown."""
-    known = reading.context.dataset.by_key["models"].get(row.record["model"])
-    value = known["parameters_b"] if known else parameters_in_name(row.text("Model"))
-    return value if isinstance(value, float) else 0
+            fix = f"Move the row under {shown(sections[size])}, or fix its model."
+            yield reading.mistake(row.cells["Model"], message, fix)
 
 
 @rule("warning")
@@ -181,7 +137,7 @@ def page_unknown_word(reading: Reading) -> Iterator[Mistake]:
     Bad: GRPOO on 8 × H801
     Good: GRPO on 8 × H800 80 GB
     """
-    return reading.found("page-unknown-word")
+    return reading.doubts("tag", "task", "device", "train", "infer")
 
 
 @rule()
@@ -193,33 +149,7 @@ def page_unknown_model(reading: Reading) -> Iterator[Mistake]:
     Bad: Qwen2-70B
     Good: Qwen2-72B
     """
-    for row in reading.rows:
-        if row.lacks_model:
-            problem, trained = row.problems["model"], _trained(reading, row)
-            fix = f"Write `{shown(trained, 200)}`, which its script trains."
-            place = row.cells["Model"]
-            yield reading.mistake(place, problem.message, fix if trained else problem.help)
-
-
-def _trained(reading: Reading, row: ReadRow) -> str:
-    """The known model of about the row's size that its script trains; empty where it is none."""
-    model = reading.trained.get(row.link.read or "", "")
-    sizes = parameters_in_name(model), parameters_in_name(row.text("Model"))
-    near = all(sizes) and _ratio(*sizes) <= _NEAR
-    return model if near and reading.context.meanings("model", model) else ""
-
-
-@rule("warning")
-def page_unlisted_model(reading: Reading) -> Iterator[Mistake]:
-    """A row's model is one of the dataset's.
-
-    Only of a model that is listed can size and settings be compared with it.
-
-    Bad: a model without a row in records/models.csv
-    Good: a model with one
-    """
-    found = reading.found("page-unlisted-model")
-    return (item for item in found if (item.line, item.column) not in reading.reported)
+    return reading.doubts("model")
 
 
 @rule()
@@ -231,7 +161,7 @@ def page_unreadable_cell(reading: Reading) -> Iterator[Mistake]:
     Bad: H800, about 16, vllm0.8.x
     Good: 2 × H800 80 GB, 16, vllm0.8.3
     """
-    return reading.found("page-unreadable-cell")
+    return reading.doubts("gpus", "max_batch", "infer_version")
 
 
 @rule("warning")
@@ -243,7 +173,7 @@ def page_contributor(reading: Reading) -> Iterator[Mistake]:
     Bad: the name Simon Huang
     Good: SimonHuang
     """
-    return reading.found("page-contributor")
+    return reading.doubts("contributor")
 
 
 @rule("warning")
@@ -298,7 +228,7 @@ def page_no_script(reading: Reading) -> Iterator[Mistake]:
     Good: a link to the script
     """
     for cells in (cells for table in reading.tables for cells in rows.cells_by_header(table)):
-        if not rows.link_of(cells["Link"], reading.context.scripts):
+        if not rows.link_of(cells["Link"], reading.scripts):
             message = "the row names no script, so it cannot become a record"
             fix = "Link its script, which lies in examples/tuning/<size>/."
             yield reading.mistake(cells["Link"], message, fix)
@@ -315,17 +245,11 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
     """
     for row in reading.rows:
         cell = row.cells["Link"]
-        source = reading.page.lines[cell.line - 1][cell.column - 1 :].strip()
-        if rows.link_as_text(cell):
-            message = "the link is not a link in reStructuredText: its markup is shown as text"
-        elif cell.target is None and re.search(r"\.sh(?:`_|_)_?$", source):
-            message = "the link has no address: nothing on the page says where it leads"
-        elif re.search(r"`[^`<]*[^\s`<]<[^`<>]+>`_", source):
-            message = "the link is not a link in reStructuredText: it lacks the space before `<`"
-        else:
-            continue
-        name = shown(row.link.script, 120)
-        yield reading.mistake(cell, message, f"Write `` `{name} <https://…/{name}>`_ ``.")
+        source = reading.page.lines[cell.line - 1][cell.column - 1 :]
+        if rows.link_as_text(cell) or re.search(r"`[^`<]*[^\s`<]<[^`<>]+>`_", source):
+            name = shown(row.link.script, 120)
+            message = "the link is not a link in reStructuredText"
+            yield reading.mistake(cell, message, f"Write `` `{name} <https://…/{name}>`_ ``.")
 
 
 @rule()
@@ -338,14 +262,14 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
     Good: a link to the script as it is called
     """
-    known = sorted(PurePosixPath(path).name for path in reading.context.scripts or ())
+    known = sorted(PurePosixPath(path).name for path in reading.scripts or ())
     for row in reading.rows:
         if row.link.missing:
-            name = row.link.target or row.link.script
             folder = f" in {row.link.folder}/" if row.link.folder else ""
             near = [row.link.file] if row.link.file else known
-            fix = nearest(name, near).sentence() or "Link a script that exists."
-            yield reading.mistake(row.cells["Link"], f"there is no {shown(name, 120)}{folder}", fix)
+            fix = nearest(row.link.script, near).sentence() or "Link a script that exists."
+            message = f"there is no {shown(row.link.script, 120)}{folder}"
+            yield reading.mistake(row.cells["Link"], message, fix)
 
 
 @rule()
@@ -358,33 +282,11 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
     Good: a link called `b.sh` that leads to `b.sh`
     """
     for row in reading.rows:
-        link = row.link
-        label, target = shown(link.label or "", 120), shown(link.target or "", 120)
-        only_missing = link.missing and link.script == link.label
-        if label and target and label != target and not only_missing:
-            message = f"the link is called {label} and leads to {target}"
+        label, target = row.link.label, row.link.target
+        if label and target and label != target and not row.link.missing:
+            message = f"the link is called {shown(label, 120)} and leads to {shown(target, 120)}"
             fix = "Fix whichever of the two names is wrong."
             yield reading.mistake(row.cells["Link"], message, fix)
-
-
-@rule("warning")
-def page_same_script(reading: Reading) -> Iterator[Mistake]:
-    """Two rows do not share a script.
-
-    One script does one thing, so one of the rows is about something else.
-
-    Bad: a row of 1 × H100 80 GB and one of 2 × H100 80 GB, both with one script
-    Good: a script for each
-    """
-    first: dict[str, ReadRow] = {}
-    for row in reading.rows:
-        if row.link.ambiguous:
-            continue  # page-link-label reports it
-        before = first.setdefault(row.link.read or row.link.script, row)
-        if before is not row:
-            name, line = shown(row.link.script, 120), before.cells["Link"].line
-            message = f"the row links {name}, as the row of line {line} does"
-            yield reading.mistake(row.cells["Link"], message, "Link a script of its own.")
 
 
 @rule()
@@ -398,23 +300,15 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
     """
     if not any(FORM.removesuffix(".sh") in line for line in reading.page.lines):
         return
-    found: set[str] = set()
     for row in reading.rows:
         name = row.link.script
         try:
             parse(name)
         except ValueError as error:
-            if name not in found and not _is_dead_link(reading, row):
-                found.add(name)
+            if not row.link.missing:
                 message = f"the script name `{shown(name, 120)}` {predicate(str(error))}"
                 fix = f"The page asks for {FORM}, in lower case, with `-` inside a part."
                 yield reading.mistake(row.cells["Link"], message, fix)
-
-
-def _is_dead_link(reading: Reading, row: ReadRow) -> bool:
-    """Whether a link leads to no script of its name."""
-    found = PurePosixPath(row.link.file or "").name == row.link.script
-    return reading.context.scripts is not None and not found
 
 
 @rule()
@@ -427,94 +321,31 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
     Good: 2 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
     """
     for row in reading.rows:
-        for part, said, named in _differing(reading, row):
-            cell = row.cells[HEADER_OF[part]]
-            if part != "model" and not reading.contradicts(cell):
+        for part, said, named in _both(reading, row):
+            if not _agrees(reading, part, said, named):
                 message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
                 fix = f"Fix the row, or the name {shown(row.link.script, 120)}."
-                yield reading.mistake(cell, message, fix)
-
-
-@rule("warning")
-def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
-    """A script is named after the model of its row.
-
-    A reader who looks for a model by name does not find it.
-
-    Bad: Qwen2.5-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
-    Good: Qwen2-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
-    """
-    found = [
-        (row, both)
-        for row in reading.rows
-        for both in _differing(reading, row)
-        if both[0] == "model" and not _is_of_its_script(reading, row, both[2])
-    ]
-    for row, (_, said, named) in found[:1]:
-        lines = ", ".join(str(other.cells["Link"].line) for other, _ in found[1:])
-        message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
-        message += f"; they differ also in line{'s'[: len(found) > 2]} {lines}" if lines else ""
-        fix = "Name each after the model that it trains, or fix the row."
-        yield reading.mistake(row.cells["Link"], message, fix)
-
-
-def _is_of_its_script(reading: Reading, row: ReadRow, named: str) -> bool:
-    """Whether a name says what its script trains, or that is not known: another commit's may."""
-    trained = reading.trained.get(row.link.read or "", "").lower().rpartition("/")[2]
-    return _says_more(trained, named) if trained else reading.context.scripts is not None
-
-
-def _differing(reading: Reading, row: ReadRow) -> Iterator[tuple[str, str, str]]:
-    return (both for both in _both(reading, row) if not _agrees(reading, row, *both))
-
-
-def confirmed_by_name(reading: Reading, row: ReadRow) -> frozenset[str]:
-    """The columns of a row that the name of its script confirms; a model's name may be short."""
-    agree = (both[0] for both in _both(reading, row) if _agrees(reading, row, *both))
-    return frozenset(agree) - {"model"}
+                yield reading.mistake(row.cells[HEADER_OF[part]], message, fix)
 
 
 def _both(reading: Reading, row: ReadRow) -> Iterator[tuple[str, str, str]]:
-    """The parts of a script's name with what the row and the name say.
+    """The parts of a script's name but its model with what the row and the name say.
 
-    Any name may have six parts, so it must end in a known backend or engine. A cell with another
-    mistake says nothing.
+    A cell with another mistake says nothing.
     """
-    name, meanings = parsed(row.link.script), reading.context.meanings
-    known = name and (meanings("backend", name.train) or meanings("engine", name.infer))
-    for part in PARTS if known and not row.link.ambiguous else ():
-        said = text_of(row.record, part).lower()
-        if part == "model":
-            said = "" if part in row.problems else row.text("Model")
-        if said:
+    name = parsed(row.link.script)
+    known = reading.has_form(row.link.script) and not row.link.ambiguous
+    for part in PARTS[1:] if known else ():
+        if said := text_of(row.record, part).lower():
             yield part, said, str(getattr(name, part))
 
 
-_KINDS = {"device": "device", "train": "backend", "infer": "engine"}
-
-
-def _agrees(reading: Reading, row: ReadRow, part: str, said: str, named: str) -> bool:
+def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
     """Whether a row and the part of a name mean the same, also where one of them says more."""
-    if part == "model":
-        return _same_model(reading, row, said.lower().rpartition("/")[2], named)
-    if part not in _KINDS:
-        return said == named
-    return said in reading.context.meanings(_KINDS[part], named) or _says_more(said, named)
-
-
-def _says_more(one: str, other: str) -> bool:
-    return one == other or one.startswith(f"{other}-") or other.startswith(f"{one}-")
-
-
-def _same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
-    """Whether a name means the row's model, also by the size of its section: 70b for 72B."""
-    meant = reading.context.meanings("model", named)
-    joined = (_NO_HYPHEN.sub("", name) for name in (said, named))  # llama3.1 is llama-3.1
-    if row.record["model"] in meant or _says_more(*joined):
+    if part == "device" and said in devices_of(reading.dataset).named(named):
         return True
-    heading, size = reading.page.heading_above(row.cells["Model"]), parameters_in_name(named)
-    by_section = bool(size and heading and heading.billions == size)
-    return by_section and _says_more(SIZE_IN_NAME.sub("#", said), SIZE_IN_NAME.sub("#", named))
+    longer = said.startswith(f"{named}-") or named.startswith(f"{said}-")
+    return said == named or (longer and part in {"device", "train", "infer"})
 
 
 @rule("warning")

@@ -45,8 +45,8 @@ class Pair:
     `said` maps columns of the tuning table to their cells; a column that is empty or wrong by
     another rule is left out. `path` is the file of the record or row, `label` what messages
     call it. `models` are the names under which the pair's model is known: its id first.
-    `named` says of columns whether the script's name agrees with the cell, `confirmed` are those of
-    a page for which it does. `device_memory_gb` is the nominal memory of one device, 0 if unknown.
+    `named` says of columns whether the script's name agrees with the cell, nothing of a page's.
+    `device_memory_gb` is the nominal memory of one device, 0 if unknown.
     """
 
     path: str
@@ -58,7 +58,6 @@ class Pair:
     model_facts: Mapping[str, str] = field(default_factory=dict)
     named: Mapping[str, bool] = field(default_factory=dict)
     device_memory_gb: float = 0
-    confirmed: frozenset[str] = frozenset()
 
     @property
     def run(self) -> Run | None:
@@ -121,9 +120,6 @@ class Pair:
             case None:
                 word = f"`{shown(right)}`" if right else f"the {column} of the script"
                 fix = f"Write {word}, or fix the script."
-                if column in self.confirmed:
-                    in_script = self._script_fix(setting, wanted)
-                    fix = f"The script's name agrees with the row. {in_script}"
                 wrong = f", but {said or self.said_by_script(setting)}"
                 yield self.mistake(column, wrong, fix)
             case True:
