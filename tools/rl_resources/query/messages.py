@@ -14,7 +14,6 @@ MESSAGES: Mapping[str, str] = {
     "whether yours runs the same software is not checked.",
     # What cannot be read.
     "unknown": "{field} `{text}` is not known",
-    "device-and-memory": "a device and a memory are both asked",
     "two-counts": "device `{text}` has another number of GPUs",
     # The question and its answers in a line.
     "headline": "{what}{on}: {tested} tested, {should_fit} should fit, {claimed} claimed",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache, partial
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from rl_resources import devices
@@ -55,8 +55,6 @@ PATTERNS: Mapping[str, str] = {
     "length": r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:\.[0-9]+)?) ?(k|m|)(?: ?tok(?:en)?s?)?",
     "hub": "^(?:https?://)?(?:www[.])?(?:huggingface|hf)[.]co/|/+$",
     "size_in_name": r"(?<![0-9.x*\u00d7])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
-    "adapters": "(?:q?lora|peft)",
-    "said_of_tasks": "(?:with|w|full|training|fine|tuning|finetuning)",
 }
 """Expressions that Python and JavaScript read alike, in any case. `\u00d7` is the multiplication
 sign, `\u5361` and `\u5f20` are what Chinese counts GPUs by."""
@@ -67,8 +65,7 @@ def pattern(name: str) -> re.Pattern[str]:
     return re.compile(PATTERNS[name], re.IGNORECASE | re.ASCII)
 
 
-_SIZE_IN_NAME, _ADAPTERS = pattern("size_in_name"), pattern("adapters")
-_SAID_OF_TASKS = pattern("said_of_tasks")
+_SIZE_IN_NAME = pattern("size_in_name")
 
 
 def plain(text: str) -> str:
@@ -80,20 +77,6 @@ def plain(text: str) -> str:
     return re.sub(r"(?<![0-9])[-.]+|[-.]+(?![0-9])", "", words)
 
 
-def task_name(text: str) -> str:
-    """A task without what is only said of it, adapters last: `grpo-lora`."""
-    words = task_words(text)
-    adapters = [word for word in words if _ADAPTERS.fullmatch(word)]
-    kept = [word for word in words if word not in adapters and not _SAID_OF_TASKS.fullmatch(word)]
-    return "-".join([*kept, "lora"] if adapters else kept)
-
-
-def task_words(text: str) -> list[str]:
-    """The words of a task: `reinforce` and `pp` of `REINFORCE++`."""
-    lower = text.lower().replace("++", " pp").replace("q-lora", "qlora")
-    return re.findall(r"[a-z0-9]+", lower)
-
-
 Words = Mapping[str, str | None]
 """Each word with its title in a list of the page, `None` where the list leaves it out."""
 
@@ -103,13 +86,11 @@ class Filter(NamedTuple):
 
     `label` names its list on the page, `help` describes its option of the command.
     `other` says in which way an answer without it differs; empty for what is given up together.
-    `words` are all that it may be.
     """
 
     label: str
     help: str
     other: str
-    words: Callable[[Dataset], Words]
 
 
 def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "") -> dict[str, str]:
@@ -118,9 +99,18 @@ def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "")
     return {str(next(iter(row.values()))): text_of(row, title) for row in rows}
 
 
-def _scenarios(dataset: Dataset) -> dict[str, str]:
-    schema = dataset.package.resources["reports"].schema
-    return dict.fromkeys(schema.field("scenario").item_words, "")
+def words_of_filters(dataset: Dataset) -> dict[str, Words]:
+    """All that each of `FILTERS` may be."""
+    reports = dataset.package.resources["reports"].schema
+    return {
+        "task": words_of(dataset, "tasks"),
+        "weights": WEIGHTS,
+        "scenario": dict.fromkeys(reports.field("scenario").item_words, ""),
+        "framework": _frameworks(dataset),
+        "train": words_of(dataset, "backends", role="train"),
+        "infer": words_of(dataset, "backends", role="infer"),
+        "tag": dict.fromkeys(TAGS, ""),
+    }
 
 
 def _frameworks(dataset: Dataset) -> Words:
@@ -139,31 +129,14 @@ def projects(published: str) -> tuple[str, ...]:
     return tuple(part for part in parts if re.fullmatch(r"(?!.*-based$)[A-Za-z][\w.+-]*", part))
 
 
-_tasks = partial(words_of, table="tasks")
-_training = partial(words_of, table="backends", role="train")
-_rollout = partial(words_of, table="backends", role="infer")
-
-
-def _weights(_: Dataset) -> Words:
-    return WEIGHTS
-
-
-def _tags(_: Dataset) -> Words:
-    return dict.fromkeys(TAGS, "")
-
-
 FILTERS: Mapping[str, Filter] = {
-    "task": Filter("Task", "for example GRPO or GRPO-LoRA", "With another task", _tasks),
-    "weights": Filter(
-        "Weights", "what trains: full, lora, qlora or partial", "With {weights_label}", _weights
-    ),
-    "scenario": Filter(
-        "Scenario", "for example multimodal or agentic", "In another scenario", _scenarios
-    ),
-    "framework": Filter("Framework", "for example verl", "", _frameworks),
-    "train": Filter("Training backend", "training backend, for example fsdp", "", _training),
-    "infer": Filter("Rollout engine", "rollout engine, for example vllm", "", _rollout),
-    "tag": Filter("Tag", "MIN or RECOMMENDED", "Without the tag", _tags),
+    "task": Filter("Task", "a task, for example GRPO or GRPO-LoRA", "With another task"),
+    "weights": Filter("Weights", "full, lora, qlora or partial", "With {weights_label}"),
+    "scenario": Filter("Scenario", "a scenario, for example agentic", "In another scenario"),
+    "framework": Filter("Framework", "a framework, for example verl", ""),
+    "train": Filter("Training backend", "a training backend, for example fsdp", ""),
+    "infer": Filter("Rollout engine", "a rollout engine, for example vllm", ""),
+    "tag": Filter("Tag", "MIN or RECOMMENDED", "Without the tag"),
 }
 """By the field of `Query` and of `Configuration`; the last are those that one gives up first."""
 
@@ -203,8 +176,7 @@ def vocabulary(dataset: Dataset) -> Vocabulary:
         spellings={
             "model": _spellings_of_models(dataset, models),
             "device": {name: EITHER.join(keys) for name, keys in known.spellings.items()},
-            **{name: _spellings(name, item.words(dataset)) for name, item in FILTERS.items()},
-            "task": {task_name(text_of(row, "task")): text_of(row, "task") for row in tasks},
+            **{name: _spellings(name, own) for name, own in words_of_filters(dataset).items()},
         },
         models=models,
         sizes=tuple(map(_size, dataset.records["sizes"])),

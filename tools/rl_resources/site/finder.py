@@ -17,7 +17,7 @@ from rl_resources.query import sentences, understand
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import ALTERNATIVES, size_of
 from rl_resources.query.messages import FITS, MESSAGES
-from rl_resources.query.vocabulary import FILTERS, PATTERNS, WEIGHTS, plain, vocabulary
+from rl_resources.query.vocabulary import FILTERS, PATTERNS, WEIGHTS, vocabulary
 from rl_resources.site.environment import place
 from rl_resources.text import is_web_address
 
@@ -43,7 +43,7 @@ def files(dataset: Dataset) -> dict[str, str]:
     value = {
         "dataset_version": dataset.version,
         "vocabulary": {
-            "spellings": {**known.spellings, "task": {plain(task): task for task in known.tasks}},
+            "spellings": known.spellings,
             "models": known.models,
             "sizes": [size._asdict() for size in known.sizes],
             "devices": {key: device._asdict() for key, device in known.devices.known.items()},
@@ -52,7 +52,7 @@ def files(dataset: Dataset) -> dict[str, str]:
         "patterns": PATTERNS,
         "units": understand.UNITS,
         "most_gigabytes": understand.MOST_GIGABYTES,
-        "hints": understand.HINTS,
+        "hints": {name: understand.hint(name) for name in understand.FIELDS},
         "messages": MESSAGES,
         "fits": FITS,
         "weights": WEIGHTS,

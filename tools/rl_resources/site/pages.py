@@ -23,7 +23,13 @@ from rl_resources.query.configurations import (
     recorded,
 )
 from rl_resources.query.coverage import HEADLINES, headline
-from rl_resources.query.vocabulary import FILTERS, WEIGHTS, Words, words_of
+from rl_resources.query.vocabulary import (
+    FILTERS,
+    WEIGHTS,
+    Words,
+    words_of,
+    words_of_filters,
+)
 from rl_resources.site import finder, metadata, recipes
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import (
@@ -86,7 +92,7 @@ def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tupl
     return {
         "model": sizes + in_use("model", words_of(site.dataset, "models", "size")),
         "device": [(site.devices.label(key), name) for key, name in devices.items()],
-        **{name: in_use(name, item.words(site.dataset)) for name, item in FILTERS.items()},
+        **{name: in_use(name, own) for name, own in words_of_filters(site.dataset).items()},
     }
 
 
