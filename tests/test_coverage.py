@@ -14,7 +14,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
 from rl_resources.query.compatibility import Ages
 from rl_resources.query.configurations import recorded
-from rl_resources.query.coverage import MOST_ASKED, coverage
+from rl_resources.query.coverage import coverage
 from rl_resources.site import charts
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
@@ -67,14 +67,6 @@ def test_every_count_leads_to_what_it_counts(dataset, path):
         shown = [row for row in rows[f"{page}.md"] if row | chosen == row]
         words = re.sub(r"<.*?>|[\d.]+B", " ", text)
         assert sum(map(int, re.findall(r"\b\d+\b", words))) == len(shown), (page, query, text)
-
-
-def test_what_is_asked_most_is_a_question_of_the_finder_and_says_what_is_wanted(dataset):
-    asked = coverage(dataset).asked
-    assert [item.title for item in asked] == [title for title, _ in MOST_ASKED]
-    assert all(item.wanted != "a record" for item in asked if item.records)
-    bare = with_tables(dataset, tuning=(), trials=())
-    assert {item.wanted for item in coverage(bare).asked} == {"a record"}
 
 
 def test_a_record_that_nobody_has_run_is_still_wanted(dataset):

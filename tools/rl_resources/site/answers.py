@@ -173,7 +173,6 @@ def coverage_as_json(found: Coverage, version: str) -> str:
         "dataset_version": version,
         "cells": [cell._asdict() for cell in found.cells],
         "unplaced_reports": found.unplaced,
-        "most_asked": [item._asdict() for item in found.asked],
         "wanted_rule": WANTED_RULE,
         "wanted": [
             {"size": cell.size, "task": cell.task, "device": cell.device} for cell in found.wanted

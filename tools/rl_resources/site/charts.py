@@ -37,7 +37,7 @@ def pages(site: Site) -> dict[str, str]:
     values = {
         "memory": memory,
         "chart": memory_chart(memory, [size.name for size in site.sizes]),
-        "throughputs": throughputs(dataset, known),
+        "throughputs": throughputs(known),
         "known": known,
         "reports": dataset.by_key["reports"],
         "style": (dataset.package.root / STYLE).read_text(encoding="utf-8"),
