@@ -27,11 +27,10 @@ from rl_resources.script.framework.shipped import (
     HISTORY,
     Rejected,
     describe,
-    history,
     read_shipped,
     write_history,
 )
-from rl_resources.script.script_text import FRAMEWORK, ScriptText
+from rl_resources.script.script_text import ScriptText
 from rl_resources.text import in_order
 
 RESOURCE = "compatibility"
@@ -76,10 +75,11 @@ def compat(
         files |= _derived(root, composed, whole=versions is None)
     if versions is not None:
         names = {script.path for script in scripts}
-        rows += [row for row in dataset.records[RESOURCE] if _stays(row, names, versions)]
+        old = (row for row in dataset.records[RESOURCE] if row["script"] in names)
+        rows += [row for row in old if row["framework_version"] not in versions]
     rows.sort(key=lambda row: tuple(str(row[name]) for name in _KEY))
     files[dataset.package.resources[RESOURCE].path] = csv_text(dataset, RESOURCE, rows)
-    return Compatibility(tuple(rows), files, tuple(_summary(rows, versions or ())), problems)
+    return Compatibility(tuple(rows), files, tuple(_summary(rows)), problems)
 
 
 def _script(root: Path, dataset: Dataset, record: Record) -> ScriptText:
@@ -94,11 +94,6 @@ def _problem(script: ScriptText) -> str:
         return f"{script.path}: the configuration of {script.framework} cannot be composed"
     found = f"{script.path}: nothing that {script.framework} starts was found in it"
     return "" if script.launches else found
-
-
-def _stays(row: Record, names: set[str], versions: Sequence[str]) -> bool:
-    """Whether a row of another release is of a script that is still there."""
-    return row["script"] in names and row["framework_version"] not in versions
 
 
 def row_of(script: ScriptText, release: Source) -> Record:
@@ -137,11 +132,9 @@ def _derived(root: Path, composed: Sequence[Release], *, whole: bool) -> dict[st
     return files
 
 
-def _summary(rows: Iterable[Record], versions: Iterable[str]) -> Iterator[str]:
+def _summary(rows: Iterable[Record]) -> Iterator[str]:
     for script, of_script in groupby(rows, itemgetter("script")):
         own = list(of_script)
         accepted = [row for row in own if row["accepted"]]
         words = f" ({found})" if (found := accepted_by(own)) else ""
         yield f"{script}: configuration accepted by {len(accepted)} of {len(own)} releases{words}"
-    for version in {*versions} - {*history(FRAMEWORK).releases}:
-        yield f"{HISTORY} lacks {version} until compat runs without --framework-version"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from pathlib import Path
 
 from rl_resources.cli.command import (
@@ -32,15 +32,8 @@ def _find_options(parser: ArgumentParser) -> None:
     for option, help_ in FIELDS.items():
         add(f"--{option}", default="", help=help_)
     help_ = "answers in text (default: 10); 0: all"
-    add("--limit", type=_count, default=10, metavar="N", help=help_)
+    add("--limit", type=int, default=10, metavar="N", help=help_)
     add("--format", choices=["text", "json", "csv"], default="text")
-
-
-def _count(text: str) -> int:
-    """A whole number that is not negative; `argparse` reports any other."""
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"`{text}` is not a number from 0 on")
-    return int(text)
 
 
 @command(_find_options)
@@ -60,7 +53,7 @@ def find(arguments: Arguments) -> int:
         write_table(answers.as_csv(found))
         sys.stderr.write(answers.remarks_of_csv(found, notes))
     else:
-        limit, width = arguments.limit, get_terminal_size((100, 24)).columns
+        limit, width = max(0, arguments.limit), get_terminal_size((100, 24)).columns
         color = wants_color(sys.stdout, os.environ)
         text = answers.as_text(dataset, found, notes, limit=limit, width=width, color=color)
         sys.stdout.write(text)

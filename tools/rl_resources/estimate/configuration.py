@@ -38,8 +38,6 @@ _CONFIG_JSON: Mapping[str, tuple[str, ...]] = {
 }
 _COMPRESSED_KV = ("kv_lora_rank", "qk_rope_head_dim")
 """What each token has in the KV cache of a layer, if keys and values are compressed (MLA)."""
-_WITHOUT_GATE = frozenset({"gpt_neox", "phi"})
-"""Types of models whose feed-forward blocks have two matrices in Transformers."""
 _TEXT_CONFIGS = ("thinker_config", "text_config", "llm_config", "language_config")
 """Where a model that also sees or hears has the figures of its language model, outermost first."""
 _LARGEST_CONFIG = 2**20
@@ -120,11 +118,10 @@ def read_config(path: Path) -> Record:
     for name in _TEXT_CONFIGS:
         inner = found.get(name)
         found = {**found, **inner} if isinstance(inner, dict) else found
-    widths = [*filter(None, (_figure(found, (key,)) for key in _COMPRESSED_KV))]
+    widths = [_figure(found, (key,)) or 0 for key in _COMPRESSED_KV]
     return {
         "model": str(path),
-        "kv_cache_width": sum(widths) if len(widths) == len(_COMPRESSED_KV) else None,
-        "mlp_matrices": 2 if str(found.get("model_type")) in _WITHOUT_GATE else None,
+        "kv_cache_width": sum(widths) if all(widths) else None,
         **{name: _figure(found, keys) for name, keys in _CONFIG_JSON.items()},
     }
 
@@ -163,27 +160,23 @@ class Inputs:
     def set(self, text: str) -> None:
         """Take `KEY=VALUE`, of an input or of a key of verl. Raises `UnusableInput`."""
         key, _, value = text.strip().partition("=")
-        name = key if key in inputs_by_name() else self._named(key)
+        names = self._names()
+        name = names.get(key.lstrip("+"))
         if name is None:
-            known = nearest(key, [*inputs_by_name(), *self._keys()])
-            raise UnusableInput(f"{shown(key)}: unknown setting", known.sentence())
-        is_count = inputs_by_name()[name].get("unit") in WHOLE
-        found = number(value) if is_count else as_number(value)
+            known = nearest(key, names).sentence()
+            raise UnusableInput(f"{shown(key)}: unknown setting", known)
+        found = as_number(value)
         if found is None:
             raise UnusableInput(f"{name}: `{shown(value)}` is not a number", _range(name))
         self.values.pop(name, None)
         self.give(name, found)
 
-    def _keys(self) -> dict[str, str]:
+    def _names(self) -> dict[str, str]:
+        """The inputs by their names, by the keys of the backend, and by what these end in."""
         items = inputs_by_name().items()
-        return {key: name for name, item in items if (key := key_of(item, self.train))}
-
-    def _named(self, key: str) -> str | None:
-        """The input of a key of verl, or of the end of one, the actor's first: `param_offload`."""
-        keys, key = self._keys(), key.lstrip("+")
-        ends = [full for full in keys if full.endswith((f".{key}", f"_{key}"))]
-        ends = [full for full in ends if full.startswith(ACTOR)] or ends
-        return keys.get(key) or (keys[ends[0]] if len(ends) == 1 else None)
+        keys = {key: name for name, item in items if (key := key_of(item, self.train))}
+        ends = {key.rpartition(".")[2]: name for key, name in reversed(keys.items())}
+        return {**ends, **keys, **{name: name for name in inputs_by_name()}}
 
     def finished(self, model: Record) -> Configuration:
         """The configuration, with a default for what nobody gave, each of them listed."""
@@ -194,7 +187,10 @@ class Inputs:
             self.assume(name, own.get(name, item.get("default")), reason)
         values = {**figures, **self.values}
         if evaluate(values)["undivided"]:
-            raise _undivided(self.values)
+            raise UnusableInput(
+                f"{values['gpus']:g} GPUs are not divided by the parallel sizes",
+                "Tensor x pipeline x context, and pipeline x expert parallel, must divide them.",
+            )
         return Configuration(
             str(model["model"]), self.train, values, (*self.assumed, *guesses), self.lines
         )
@@ -213,16 +209,6 @@ def as_number(value: object) -> Number | None:
         return value
     text = "null" if value is None else str(value).strip().lower()
     return _WORDS.get(text, number(text))
-
-
-def _undivided(values: Mapping[str, Number]) -> UnusableInput:
-    """The error where the parallel sizes do not divide the GPUs."""
-    names = [name for name in values if name.endswith("_parallel") or name == "fsdp_size"]
-    written = ", ".join(f"{name} {values[name]:g}" for name in names if values[name] > 1)
-    return UnusableInput(
-        f"{values['gpus']:g} GPUs are not divided by {written}",
-        "Tensor x pipeline x context, and pipeline x expert parallel, must divide them.",
-    )
 
 
 def of_run(run: Run, inputs: Inputs) -> None:

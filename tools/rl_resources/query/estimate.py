@@ -42,14 +42,12 @@ def estimate(
     if stage := _ZERO.fullmatch(words.get("train", "").lower()):
         words["train"] = "deepspeed"
     named = words.get("model", "")
-    if not named:
-        raise UnusableInput("which model?", "Name it: --model Qwen/Qwen2.5-7B-Instruct")
     model = read_config(Path(words.pop("model"))) if named.endswith(".json") else None
     query, _ = understand(vocabulary(dataset), words)
     model = model or dataset.by_key["models"].get(query.model)
     if model is None:
         known = nearest(named, map(str, dataset.by_key["models"])).sentence()
-        raise UnusableInput(f"{shown(named)}: not a known model", f"{known} {OWN_CONFIG}".strip())
+        raise UnusableInput(f"`{shown(named)}` is not a known model", f"{known} {OWN_CONFIG}")
     inputs = _of_backend(query, stage[1] if stage else "")
     for setting in (*sets, *(f"{name}={asked[name]}" for name in NUMBERS if name in asked)):
         inputs.set(setting)
@@ -110,8 +108,8 @@ def _hardware(dataset: Dataset, query: Query, inputs: Inputs) -> None:
         inputs.give("gpus", query.gpus)
     named = ", ".join(map(devices_of(dataset).label, query.devices))
     if not query.memory_gb:
-        wrong = f"{named}: its memory is not known" if named else "which GPU?"
-        raise UnusableInput(wrong, "Name it, or its GB: --device h100, --memory 80")
+        help_ = "Name it, or its GB: --device h100, --memory 80"
+        raise UnusableInput(f"the memory of {named or 'the GPU'} is not known", help_)
     if len(query.devices) > 1:
         inputs.assume("device_gb", query.memory_gb, f"the smallest of {named}")
     inputs.give("device_gb", query.memory_gb)

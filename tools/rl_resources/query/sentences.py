@@ -148,15 +148,10 @@ def evidence(row: Configuration) -> str:
     return "; ".join(filter(None, (*spaced, wording, software(row), row.age)))
 
 
-def doubts(row: Configuration) -> Iterator[str]:
-    """What is disputed."""
-    if row.notes and row.evidence_level == "disputed":
-        yield f"Disputed: {row.notes}"
-
-
 def note(row: Configuration) -> str:
-    """The note of a configuration that is not disputed; empty where there is none."""
-    return f"Note: {row.notes}" if row.notes and row.evidence_level != "disputed" else ""
+    """The note of a configuration, which says what is disputed; empty where there is none."""
+    kind = "Disputed" if row.evidence_level == "disputed" else "Note"
+    return f"{kind}: {row.notes}" if row.notes else ""
 
 
 def contradicted(other: Configuration) -> str:

@@ -82,6 +82,7 @@ _SAME = (
 def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, Any]:
     against = (by_id[name] for name in row.contradicts if name in by_id)
     linked = is_web_address(row.source)
+    disputed = [sentences.note(row)] if row.evidence_level == "disputed" and row.notes else []
     return {
         **{name: getattr(row, name) for name in _SAME},
         **sentences.parts(row),
@@ -90,6 +91,6 @@ def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, 
         "figures": tuple(sentences.figures(row)),
         "evidence": f"{sentences.evidence(row)}. {'' if linked else row.source}",
         "source": row.source if linked else "",
-        "doubts": (*sentences.doubts(row), *map(sentences.contradicted, against)),
+        "doubts": (*disputed, *map(sentences.contradicted, against)),
         "start": sentences.start(row) if row.script else "",
     }
