@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.formula import Number, backends, evaluate, inputs_by_name, key_of
@@ -56,19 +56,6 @@ class Assumed(NamedTuple):
     input: str
     value: Number
     reason: str
-
-
-class Configuration(NamedTuple):
-    """The inputs of the formula with what they belong to.
-
-    `lines` are the lines of the script where an input stands.
-    """
-
-    model: str
-    train: str
-    inputs: Mapping[str, Number]
-    assumed: tuple[Assumed, ...]
-    lines: Mapping[str, int]
 
 
 def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
@@ -133,11 +120,15 @@ def _figure(found: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
 
 
 @dataclass
-class Inputs:
-    """Collects the inputs of one question; what is given first stays."""
+class Configuration:
+    """The inputs of one question; of what is given twice, the first stays.
+
+    `lines` are the lines of the script where an input stands.
+    """
 
     train: str
-    values: dict[str, Number] = field(default_factory=dict)
+    model: str = ""
+    inputs: dict[str, Number] = field(default_factory=dict)
     assumed: list[Assumed] = field(default_factory=list)
     lines: dict[str, int] = field(default_factory=dict)
 
@@ -147,14 +138,14 @@ class Inputs:
         possible = item["minimum"] <= value <= item["maximum"]
         if not possible or (item.get("unit") in WHOLE and value != int(value)):
             raise UnusableInput(f"{name}: {value:g} is not possible", _range(name))
-        self.values.setdefault(name, value)
+        self.inputs.setdefault(name, value)
         if line:
             self.lines.setdefault(name, line)
 
     def assume(self, name: str, value: Number | None, reason: str) -> None:
         """Take a value that nobody gave, if there is one, and say so."""
-        if name not in self.values and value is not None:
-            self.values[name] = value
+        if name not in self.inputs and value is not None:
+            self.inputs[name] = value
             self.assumed.append(Assumed(name, value, reason))
 
     def set(self, text: str) -> None:
@@ -168,7 +159,7 @@ class Inputs:
         found = as_number(value)
         if found is None:
             raise UnusableInput(f"{name}: `{shown(value)}` is not a number", _range(name))
-        self.values.pop(name, None)
+        self.inputs.pop(name, None)
         self.give(name, found)
 
     def _names(self) -> dict[str, str]:
@@ -178,22 +169,21 @@ class Inputs:
         ends = {key.rpartition(".")[2]: name for key, name in reversed(keys.items())}
         return {**ends, **keys, **{name: name for name in inputs_by_name()}}
 
-    def finished(self, model: Record) -> Configuration:
-        """The configuration, with a default for what nobody gave, each of them listed."""
+    def finished(self, model: Record) -> Self:
+        """This, with figures of the model and a default for what nobody gave, all of it listed."""
         figures, guesses = model_figures(model)
         own = backends()[self.train]
         for name, item in inputs_by_name().items():
             reason = f"what {self.train} does by default" if name in own else "not given"
             self.assume(name, own.get(name, item.get("default")), reason)
-        values = {**figures, **self.values}
-        if evaluate(values)["undivided"]:
+        self.model, self.inputs = str(model["model"]), {**figures, **self.inputs}
+        self.assumed += guesses
+        if evaluate(self.inputs)["undivided"]:
             raise UnusableInput(
-                f"{values['gpus']:g} GPUs are not divided by the parallel sizes",
+                f"{self.inputs['gpus']:g} GPUs are not divided by the parallel sizes",
                 "Tensor x pipeline x context, and pipeline x expert parallel, must divide them.",
             )
-        return Configuration(
-            str(model["model"]), self.train, values, (*self.assumed, *guesses), self.lines
-        )
+        return self
 
 
 def _range(name: str) -> str:
@@ -211,7 +201,7 @@ def as_number(value: object) -> Number | None:
     return _WORDS.get(text, number(text))
 
 
-def of_run(run: Run, inputs: Inputs) -> None:
+def of_run(run: Run, inputs: Configuration) -> None:
     """Take what a script sets, and the defaults of its framework; what is unknown is listed."""
     for name, setting in _settings(run, inputs.train):
         value = as_number(setting.value) if setting.known else None

@@ -10,7 +10,12 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
-from rl_resources.estimate.configuration import OWN_CONFIG, Inputs, of_run, read_config
+from rl_resources.estimate.configuration import (
+    OWN_CONFIG,
+    Configuration,
+    of_run,
+    read_config,
+)
 from rl_resources.estimate.estimate import Estimate, sized
 from rl_resources.estimate.formula import backends
 from rl_resources.files import read_text
@@ -60,7 +65,7 @@ def estimate(
     inputs.assume("has_engine", 0, "no --infer: no rollout engine shares the GPUs")
     if name:
         inputs.assume("gpus", name.gpus, "the script's name")
-    if "gpus" not in inputs.values:
+    if "gpus" not in inputs.inputs:
         raise UnusableInput("how many GPUs?", "Say it: --gpus 8")
     found = Estimate(inputs.finished(model))
     return found if run else sized(found)
@@ -87,13 +92,13 @@ def _of_script(dataset: Dataset, run: Run, name: ScriptName | None) -> dict[str,
     return {word: str(text) for word, text in found.items() if text}
 
 
-def _of_backend(query: Query, stage: str) -> Inputs:
+def _of_backend(query: Query, stage: str) -> Configuration:
     """The inputs of a training backend with, of DeepSpeed, what its ZeRO `stage` shards.
 
     Without a word it is FSDP, and on one GPU, where nothing is sharded, the plain model. Raises
     `UnusableInput` for a backend that the formula does not know.
     """
-    inputs = Inputs(query.train or ("transformers" if query.gpus == 1 else "fsdp"))
+    inputs = Configuration(query.train or ("transformers" if query.gpus == 1 else "fsdp"))
     if inputs.train not in backends():
         known = nearest(inputs.train, backends()).sentence()
         raise UnusableInput(f"{inputs.train}: no estimate for this training backend", known)
@@ -103,7 +108,7 @@ def _of_backend(query: Query, stage: str) -> Inputs:
     return inputs
 
 
-def _hardware(dataset: Dataset, query: Query, inputs: Inputs) -> None:
+def _hardware(dataset: Dataset, query: Query, inputs: Configuration) -> None:
     if query.gpus:
         inputs.give("gpus", query.gpus)
     named = ", ".join(map(devices_of(dataset).label, query.devices))
@@ -115,13 +120,13 @@ def _hardware(dataset: Dataset, query: Query, inputs: Inputs) -> None:
     inputs.give("device_gb", query.memory_gb)
 
 
-def _what_trains(query: Query, inputs: Inputs) -> None:
+def _what_trains(query: Query, inputs: Configuration) -> None:
     """What the words for weights and task say. Raises `UnusableInput` where they contradict."""
     weights = query.weights
     if weights == "partial":
         raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
     has_adapters = weights in {"lora", "qlora"} or query.task.endswith("-LoRA")
-    rank = inputs.values.get("lora_rank", _USUAL_RANK if has_adapters else None)
+    rank = inputs.inputs.get("lora_rank", _USUAL_RANK if has_adapters else None)
     if weights and rank is not None and (rank > 0) == (weights == "full"):
         raise UnusableInput(f"{weights} weights and lora_rank {rank:g} contradict each other")
     inputs.assume("lora_rank", rank, "LoRA of a usual rank")

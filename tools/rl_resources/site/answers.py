@@ -15,8 +15,7 @@ from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, every_configuration
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage
 from rl_resources.query.find import SHOULD_FIT, Found, folded
-from rl_resources.query.messages import say
-from rl_resources.query.vocabulary import vocabulary
+from rl_resources.query.vocabulary import say, vocabulary
 from rl_resources.site.templates import rendered, terminal
 from rl_resources.tabular import write
 from rl_resources.text import json_text, printable

@@ -16,8 +16,7 @@ from rl_resources.estimate.configuration import estimable
 from rl_resources.query import sentences, understand
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import ALTERNATIVES, size_of
-from rl_resources.query.messages import FITS, MESSAGES
-from rl_resources.query.vocabulary import FILTERS, PATTERNS, WEIGHTS, vocabulary
+from rl_resources.query.vocabulary import FILTERS, FITS, MESSAGES, PATTERNS, WEIGHTS, vocabulary
 from rl_resources.site.environment import place
 from rl_resources.text import is_web_address
 
