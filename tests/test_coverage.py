@@ -12,7 +12,7 @@ import pytest
 from cases import cases, read_cases
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
-from rl_resources.query.compatibility import Ages
+from rl_resources.query.compatibility import age_of
 from rl_resources.query.configurations import recorded
 from rl_resources.query.coverage import coverage
 from rl_resources.site import charts
@@ -101,7 +101,7 @@ def test_an_old_figure_is_marked_by_the_version_of_the_dataset(dataset, changes,
     package = dataclasses.replace(dataset.package, version="2026.11.0")
     of_november = with_tables(dataclasses.replace(dataset, package=package), compatibility=releases)
     row = dict.fromkeys(dataset.records["reports"][0]) | changes
-    assert Ages(of_november).of(row) == said
+    assert age_of(of_november, row) == said
 
 
 def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(dataset):

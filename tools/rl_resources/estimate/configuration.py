@@ -206,15 +206,15 @@ def of_run(run: Run, inputs: Configuration) -> None:
     for name, setting in _settings(run, inputs.train):
         value = as_number(setting.value) if setting.known else None
         line = setting.place.line if setting.place else 0
-        is_open = setting.value is None or not line
-        default = inputs_by_name()[name].get("default")
-        if is_open and value is not None and value < inputs_by_name()[name]["minimum"]:
-            inputs.assume(name, default, "not set")
-        elif value is None:
+        item = inputs_by_name()[name]
+        if value is None:
             where = f" (line {line})" if line else ""
-            inputs.assume(name, default, f"{setting.key} is {NOT_KNOWN}{where}")
-        elif line:
+            reason = f"{setting.key} is {NOT_KNOWN}{where}"
+            inputs.assume(name, item.get("default"), reason)
+        elif line and setting.value is not None:
             inputs.give(name, value, line)
+        elif value < item["minimum"]:
+            inputs.assume(name, item.get("default"), "not set")
         else:
             inputs.assume(name, value, "default of the framework")
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, get_type_hints
 from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.devices import Device, device_label, devices_of, written
 from rl_resources.package import Record, items_of, text_of
-from rl_resources.query.compatibility import Ages
+from rl_resources.query.compatibility import age_of
 from rl_resources.query.vocabulary import WEIGHTS, projects
 
 UNTESTED, GUESS, UNEXPLAINED = "untested", "guess", "unexplained"
@@ -131,9 +131,8 @@ def configurations(dataset: Dataset) -> tuple[Configuration, ...]:
 @lru_cache(maxsize=1)
 def every_configuration(dataset: Dataset) -> tuple[Configuration, ...]:
     """All records and all reports of a dataset, in the order of `configurations`."""
-    ages = Ages(dataset)
     rows = (*dataset.records["tuning"], *dataset.records["reports"])
-    return in_series(sorted((_configuration(dataset, ages, row) for row in rows), key=_order))
+    return in_series(sorted((_configuration(dataset, row) for row in rows), key=_order))
 
 
 @lru_cache(maxsize=1)
@@ -174,7 +173,7 @@ def _order(row: Configuration) -> tuple[object, ...]:
     )
 
 
-def _configuration(dataset: Dataset, ages: Ages, row: Record) -> Configuration:
+def _configuration(dataset: Dataset, row: Record) -> Configuration:
     """A record or a report; a field that is not a column of its table is derived."""
     cells: dict[str, Any] = {name: row.get(name) or empty for name, empty in _EMPTY.items()}
     if "script" in row:
@@ -191,7 +190,7 @@ def _configuration(dataset: Dataset, ages: Ages, row: Record) -> Configuration:
     if cells["size"]:
         cells["position"] = dataset.by_key["sizes"][cells["size"]]["position"]
     cells |= _hardware(dataset, row) | _evidence(dataset, row) | _labels(row)
-    return Configuration(**cells | {"age": ages.of(row)})
+    return Configuration(**cells | {"age": age_of(dataset, row)})
 
 
 def _hardware(dataset: Dataset, row: Record) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rl_resources import devices
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, devices_of
-from rl_resources.package import Record, text_of
+from rl_resources.package import text_of
 
 TAGS = ("MIN", "RECOMMENDED")
 WEIGHTS: Mapping[str, str] = {
@@ -230,7 +230,11 @@ class Vocabulary(NamedTuple):
 @lru_cache(maxsize=1)
 def vocabulary(dataset: Dataset) -> Vocabulary:
     """The words of a dataset."""
-    known, models, tasks = devices_of(dataset), _models(dataset), dataset.records["tasks"]
+    known, models = devices_of(dataset), _models(dataset)
+    sizes: Sequence[Mapping[str, Any]] = dataset.records["sizes"]
+    tasks: Sequence[Mapping[str, Any]] = dataset.records["tasks"]
+    adapters = {row["algorithm"]: row["task"] for row in tasks if row["adapters_only"]}
+    whole = {row["task"]: row["algorithm"] for row in tasks if not row["adapters_only"]}
     return Vocabulary(
         spellings={
             "model": _spellings_of_models(dataset, models),
@@ -238,16 +242,9 @@ def vocabulary(dataset: Dataset) -> Vocabulary:
             **{name: _spellings(name, own) for name, own in words_of_filters(dataset).items()},
         },
         models=models,
-        sizes=tuple(map(_size, dataset.records["sizes"])),
+        sizes=tuple(Size(row["size"], row["position"], row["below_parameters_b"]) for row in sizes),
         devices=known,
-        tasks={text_of(row, "task"): _adapter_task(tasks, row) for row in tasks},
-    )
-
-
-def _size(row: Record) -> Size:
-    below = text_of(row, "below_parameters_b")
-    return Size(
-        text_of(row, "size"), int(text_of(row, "position")), float(below) if below else None
+        tasks={row["task"]: adapters.get(whole.get(row["task"]), "") for row in tasks},
     )
 
 
@@ -258,13 +255,11 @@ def _spellings(name: str, words: Iterable[str]) -> dict[str, str]:
 
 def _models(dataset: Dataset) -> dict[str, str]:
     """The size of each model, also of those that only reports name."""
-    published = {
-        text_of(row, "model_as_published"): text_of(row, "size")
-        for row in dataset.records["reports"]
-        if not row["model"] and row["size"]
-    }
-    rows = dataset.records["models"]
-    return published | {text_of(row, "model"): text_of(row, "size") for row in rows}
+    models: Sequence[Mapping[str, Any]] = dataset.records["models"]
+    reports: Sequence[Mapping[str, Any]] = dataset.records["reports"]
+    named = (row for row in reports if not row["model"] and row["size"])
+    published = {row["model_as_published"]: row["size"] for row in named}
+    return published | {row["model"]: row["size"] for row in models}
 
 
 def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, str]:
@@ -289,9 +284,3 @@ def _beginnings(name: str) -> Iterator[str]:
     parts = name.split("-")
     beginnings = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
     return (beginning for beginning in beginnings if _SIZE_IN_NAME.search(beginning))
-
-
-def _adapter_task(tasks: Iterable[Record], task: Record) -> str:
-    """The task of the same algorithm that trains adapters only."""
-    same = (row for row in tasks if row["adapters_only"] and row["algorithm"] == task["algorithm"])
-    return "" if task["adapters_only"] else next((text_of(row, "task") for row in same), "")
