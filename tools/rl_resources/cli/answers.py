@@ -66,8 +66,8 @@ def _estimate_options(parser: ArgumentParser) -> None:
     model = {"model": "Hugging Face id, its short name, or a config.json"}
     for option, help_ in ({name: FIELDS[name] for name in WORDS} | model).items():
         add(f"--{option}", default="", help=help_)
-    for option, help_ in NUMBERS.items():
-        add(f"--{option.replace('_', '-')}", default="", metavar="N", help=help_)
+    for option in NUMBERS:
+        add(f"--{option.replace('_', '-')}", default="", metavar="N")
     help_ = "an input of the formula or a key of verl, for example fill=0.5; `--set list` shows all"
     add("--set", action="append", default=[], metavar="KEY=VALUE", help=help_)
     add("--format", choices=["text", "json"], default="text")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
-from itertools import chain
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,10 +21,10 @@ from rl_resources.cli.command import (
     write_findings,
     write_table,
 )
-from rl_resources.errors import Finding, Severity, UnusableInput, has_errors
+from rl_resources.errors import Finding, UnusableInput, has_errors
 from rl_resources.files import write_file
 from rl_resources.package import read_package
-from rl_resources.site.findings import counted, shown_diff, summary
+from rl_resources.site.findings import shown_diff, summary
 from rl_resources.text import nearest, printable
 
 if TYPE_CHECKING:
@@ -70,14 +68,13 @@ def check(arguments: Arguments) -> int:
     scripts = sum(script.name.endswith(".sh") for script in snapshot.scripts)
     looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": scripts}
     print(summary(found, looked_at), file=sys.stderr)
-    severities = {item.severity for item in found}
-    if "warning" in severities and not arguments.strict:
+    if not arguments.strict and any(item.severity == "warning" for item in found):
         print("CI fails on warnings too: `rl-resources check --strict`.", file=sys.stderr)
     reported = {item.rule for item in found}
     fixable = [rule for rule in rules if rule.fixable and rule.name in reported]
     if fixable and not arguments.fix and fix(snapshot, fixable, asked).done:
         print("`rl-resources check --fix` applies the fixes that are certain.", file=sys.stderr)
-    return _status(arguments, severities)
+    return _status(arguments, found)
 
 
 def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:
@@ -95,22 +92,15 @@ def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rul
         raise UnusableInput(f"--resource: {name!r} is not a table of the dataset", close)
     table = snapshot.tables[name]
     files = [RecordsFile(snapshot, table, Path(path), rules) for path in arguments.paths]
-    counts: Counter[tuple[Severity, str]] = Counter()
-
-    def noted() -> Iterator[Finding]:
-        for finding in chain.from_iterable(file.findings() for file in files):
-            counts[finding.severity, finding.path] += 1
-            yield finding
-
-    write_findings(noted(), arguments.format, snapshot.package.version)
+    found = [finding for file in files for finding in file.findings()]
+    write_findings(found, arguments.format, snapshot.package.version)
     looked_at = {"record": sum(file.records for file in files)}
-    print(counted(counts, looked_at), file=sys.stderr)
-    return _status(arguments, {severity for severity, _ in counts})
+    print(summary(found, looked_at), file=sys.stderr)
+    return _status(arguments, found)
 
 
-def _status(arguments: Arguments, severities: Set[Severity]) -> int:
-    wrong = {"error", "warning"} if arguments.strict else {"error"}
-    return FOUND if severities & wrong else 0
+def _status(arguments: Arguments, found: Sequence[Finding]) -> int:
+    return FOUND if (found if arguments.strict else has_errors(found)) else 0
 
 
 def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool]) -> Snapshot:
