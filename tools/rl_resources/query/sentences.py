@@ -58,7 +58,7 @@ def parts(row: Configuration) -> dict[str, str]:
         "weights_label": row.conditions[0],
         "context": context(row),
         "software": software(row),
-        "ran": "a run with a script here" if row.kind == "record" else row.conditions[-1],
+        "ran": "a run with a script here" if row.kind == "record" else f"a {row.conditions[-1]}",
         "claim": _claim(row),
         "memory_kind": _KINDS_OF_MEMORY.get(row.out_of_memory_on, ""),
     }
