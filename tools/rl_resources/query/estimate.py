@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -28,7 +27,6 @@ from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.text import nearest, shown
 
 _USUAL_RANK = 32
-_ZERO = re.compile(r"(?:deepspeed[-_ ]?)?zero[-_ ]?([123])")
 
 
 def estimate(
@@ -44,8 +42,6 @@ def estimate(
     words |= {key: asked[key] for key in WORDS & asked.keys()}
     if "memory" in asked and "device" not in asked:
         words.pop("device", None)
-    if stage := _ZERO.fullmatch(words.get("train", "").lower()):
-        words["train"] = "deepspeed"
     named = words.get("model", "")
     model = read_config(Path(words.pop("model"))) if named.endswith(".json") else None
     query, _ = understand(vocabulary(dataset), words)
@@ -53,7 +49,7 @@ def estimate(
     if model is None:
         known = nearest(named, map(str, dataset.by_key["models"])).sentence()
         raise UnusableInput(f"`{shown(named)}` is not a known model", f"{known} {OWN_CONFIG}")
-    inputs = _of_backend(query, stage[1] if stage else "")
+    inputs = _of_backend(query)
     for setting in (*sets, *(f"{name}={asked[name]}" for name in NUMBERS if name in asked)):
         inputs.set(setting)
     _hardware(dataset, query, inputs)
@@ -92,8 +88,8 @@ def _of_script(dataset: Dataset, run: Run, name: ScriptName | None) -> dict[str,
     return {word: str(text) for word, text in found.items() if text}
 
 
-def _of_backend(query: Query, stage: str) -> Configuration:
-    """The inputs of a training backend with, of DeepSpeed, what its ZeRO `stage` shards.
+def _of_backend(query: Query) -> Configuration:
+    """The inputs of a training backend.
 
     Without a word it is FSDP, and on one GPU, where nothing is sharded, the plain model. Raises
     `UnusableInput` for a backend that the formula does not know.
@@ -102,9 +98,6 @@ def _of_backend(query: Query, stage: str) -> Configuration:
     if inputs.train not in backends():
         known = nearest(inputs.train, backends()).sentence()
         raise UnusableInput(f"{inputs.train}: no estimate for this training backend", known)
-    if stage:
-        inputs.give("shards_parameters", int(stage == "3"))
-        inputs.give("shards_gradients", int(stage != "1"))
     return inputs
 
 

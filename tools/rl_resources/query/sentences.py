@@ -14,7 +14,6 @@ from rl_resources.query.vocabulary import (
     EITHER,
     FIGURES,
     FILTERS,
-    FITS,
     WEIGHTS,
     Vocabulary,
     say,
@@ -83,7 +82,7 @@ def reason(row: Configuration, name: str = "", **words: object) -> str:
 
 def instead(kind: str, row: Configuration) -> str:
     """What fits when something of the question is given up."""
-    return reason(row, "instead", what=reason(row, kind), fits=FITS[row.fit])
+    return reason(row, "instead", what=reason(row, kind), fits=row.fit.replace("-", " "))
 
 
 def asked_hardware(query: Query, known: Vocabulary) -> str:

@@ -183,9 +183,6 @@ MESSAGES: Mapping[str, str] = {
     "nodes": "on the first of {nodes} nodes, once they form one Ray cluster",
 }
 
-FITS = {"tested": "tested", "should-fit": "should fit", "claimed": "claimed, no run is known,"}
-"""How what would fit instead fits."""
-
 FIGURES: Mapping[str, str] = {
     "rollout_n": "{} rollouts per prompt",
     "host_memory_gb": "host memory {} GB",

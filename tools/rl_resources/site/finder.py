@@ -16,7 +16,7 @@ from rl_resources.estimate.configuration import estimable
 from rl_resources.query import sentences, understand
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import ALTERNATIVES, size_of
-from rl_resources.query.vocabulary import FILTERS, FITS, MESSAGES, PATTERNS, WEIGHTS, vocabulary
+from rl_resources.query.vocabulary import FILTERS, MESSAGES, PATTERNS, WEIGHTS, vocabulary
 from rl_resources.site.environment import place
 from rl_resources.text import is_web_address
 
@@ -53,7 +53,6 @@ def files(dataset: Dataset) -> dict[str, str]:
         "most_gigabytes": understand.MOST_GIGABYTES,
         "hints": {name: understand.hint(name) for name in understand.FIELDS},
         "messages": MESSAGES,
-        "fits": FITS,
         "weights": WEIGHTS,
         "filters": list(FILTERS),
         "alternatives": [[item._asdict() for item in group] for group in ALTERNATIVES],
