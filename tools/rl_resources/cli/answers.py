@@ -18,13 +18,13 @@ from rl_resources.cli.command import (
     write_table,
 )
 from rl_resources.dataset import Dataset, is_packaged, read_dataset
-from rl_resources.errors import refuse_errors
+from rl_resources.errors import UnusableInput, refuse_errors
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.files import write_file
 from rl_resources.git import read_repository
 from rl_resources.package import read_package
-from rl_resources.query.understand import FIELDS, understand
-from rl_resources.query.vocabulary import vocabulary
+from rl_resources.query.understand import FIELDS
+from rl_resources.text import nearest
 
 
 def _find_options(parser: ArgumentParser) -> None:
@@ -173,13 +173,20 @@ def export(arguments: Arguments) -> int:
         refuse_errors(check_root(root))
         script_url = script_url or read_repository(root).script_url()
     dataset = read_dataset(read_package(root))
-    query, _ = understand(vocabulary(dataset), {"size": arguments.size})
-    text = KINDS[arguments.kind](dataset, query.size, script_url)
+    size = _section(dataset, arguments.size) if arguments.size else ""
+    text = KINDS[arguments.kind](dataset, size, script_url)
     if arguments.out:
         write_file(Path(arguments.out), text)
     else:
         sys.stdout.write(text)
     return 0
+
+
+def _section(dataset: Dataset, size: str) -> str:
+    known = {str(name).lower(): str(name) for name in dataset.by_key["sizes"]}
+    if size.lower() not in known:
+        raise UnusableInput(f"no size is called {size!r}", nearest(size, known.values()).sentence())
+    return known[size.lower()]
 
 
 def _build_options(parser: ArgumentParser) -> None:
