@@ -17,7 +17,7 @@ from typing import NamedTuple
 from rl_resources import load
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate.configuration import Inputs
+from rl_resources.estimate.configuration import Configuration
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.query.estimate import estimate
 
@@ -118,9 +118,9 @@ def _model(dataset: Dataset, row: Row) -> Mapping[str, object]:
     return model
 
 
-def _inputs(row: Row) -> Inputs:
+def _inputs(row: Row) -> Configuration:
     """The inputs of a measured run, as its columns say them."""
-    inputs = Inputs(TRAIN[row["strategy"]])
+    inputs = Configuration(TRAIN[row["strategy"]])
     length = row["sequence_length"] or _sum(row["prompt_length"], row["response_length"])
     if not length or not row["micro_batch"]:
         raise UnusableInput("no length or no micro batch")
@@ -371,9 +371,9 @@ def pytorch(dataset: Dataset, skipped: list[str]) -> Iterator[Case]:
         )
 
 
-def _of_oracle(row: Row) -> Inputs:
+def _of_oracle(row: Row) -> Configuration:
     """The inputs of a step on fake tensors; its offload is that of FSDP2's policy."""
-    inputs = Inputs("fsdp2" if row["strategy"] == "fsdp2" else "transformers")
+    inputs = Configuration("fsdp2" if row["strategy"] == "fsdp2" else "transformers")
     given = {
         "gpus": float(row["ranks"]),
         "device_gb": 80,

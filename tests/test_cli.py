@@ -38,28 +38,6 @@ def test_among_the_files_of_another_data_package_answers_come_from_our_own(
     assert main([*question, "--root", "."]) == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["chekc"], "argument COMMAND: `chekc` is not known. Did you mean `check`?"),
-        (["xyz"], "argument COMMAND: `xyz` is not known. Known are `find`,"),
-        (["check", "--format", "sarfi"], "argument --format: `sarfi` is not known. Did you mean"),
-    ],
-)
-def test_a_word_that_is_no_choice_is_answered_with_the_nearest(arguments, expected, capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == 2
-    assert f"error: {expected}" in capsys.readouterr().err
-
-
-def test_an_option_that_a_command_does_not_have_is_answered_with_the_nearest(capsys):
-    assert main(["find", "--modell", "7B"]) == 2
-    shown = capsys.readouterr().err
-    assert "find takes no `--modell`" in shown
-    assert "Did you mean `--model`?" in shown
-
-
 def test_help_is_shown_without_a_command_and_the_version_is_that_of_the_dataset(capsys):
     assert main([]) == 2
     shown = capsys.readouterr()

@@ -12,9 +12,9 @@ import pytest
 from cases import cases, read_cases
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
-from rl_resources.query.compatibility import Ages
+from rl_resources.query.compatibility import age_of
 from rl_resources.query.configurations import recorded
-from rl_resources.query.coverage import MOST_ASKED, coverage
+from rl_resources.query.coverage import coverage
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import charts, pages
 from sample_tree import with_tables
@@ -68,14 +68,6 @@ def test_every_count_leads_to_what_it_counts(dataset, path):
         assert sum(map(int, re.findall(r"\b\d+\b", words))) == len(shown), (page, query, text)
 
 
-def test_what_is_asked_most_is_a_question_of_the_finder_and_says_what_is_wanted(dataset):
-    asked = coverage(dataset).asked
-    assert [item.title for item in asked] == [title for title, _ in MOST_ASKED]
-    assert all(item.wanted != "a record" for item in asked if item.records)
-    bare = with_tables(dataset, tuning=(), trials=())
-    assert {item.wanted for item in coverage(bare).asked} == {"a record"}
-
-
 def test_a_record_that_nobody_has_run_is_still_wanted(dataset):
     untested = [row | {"status": "untested"} for row in dataset.records["tuning"]]
     found = coverage(with_tables(dataset, tuning=untested))
@@ -108,7 +100,7 @@ def test_an_old_figure_is_marked_by_the_version_of_the_dataset(dataset, changes,
     package = dataclasses.replace(dataset.package, version="2026.11.0")
     of_november = with_tables(dataclasses.replace(dataset, package=package), compatibility=releases)
     row = dict.fromkeys(dataset.records["reports"][0]) | changes
-    assert Ages(of_november).of(row) == said
+    assert age_of(of_november, row) == said
 
 
 def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(dataset):

@@ -94,7 +94,7 @@ def test_a_revision_may_lack_tables_and_hold_properties_that_nobody_knows(reposi
     resources = [item for item in descriptor["resources"] if item["name"] != "trials"]
     (repository / "datapackage.json").write_text(json.dumps({"resources": resources}))
     tasks = repository / "schema" / "tasks.json"
-    tasks.write_text(json.dumps({"fields": [{"odd": 1}], "primaryKey": "task"}))
+    tasks.write_text(json.dumps({"fields": [{"odd": 1}], "primaryKey": ["task"]}))
     commit(repository)
     assert command("diff", "--root", repository, "one", "HEAD").startswith("trials: ")
 

@@ -80,8 +80,8 @@ def test_a_model_without_a_gate_in_its_mlp_says_so():
 
 
 def test_a_critic_is_sharded_as_the_backend_does_and_trains_with_its_gradients():
-    words = {"train": "zero2", "gpus": 8, "task": "PPO"}
-    values = asked(**words).values
+    words = {"train": "deepspeed", "gpus": 8, "task": "PPO"}
+    values = asked(**words, settings=["shards_parameters=0"]).values
     parameters = values["parameters"]
     assert values["critic_state"] == pytest.approx(2 * parameters + 12 * parameters / 8)
     offloaded = ["critic_parameter_offload=1", "critic_optimizer_offload=1"]
@@ -214,14 +214,9 @@ def test_a_config_json_stands_for_a_model_and_what_it_leaves_out_is_listed(of_co
     assert listed.items() >= {"kv_heads": 28, "tie_word_embeddings": 0}.items()
 
 
-def test_a_config_json_says_whether_the_kv_cache_is_compressed_and_the_mlp_has_a_gate(of_config):
+def test_a_config_json_says_whether_the_kv_cache_is_compressed(of_config):
     found = of_config(json.dumps(CONFIG | {"kv_lora_rank": 512, "qk_rope_head_dim": 64}))
     assert found.values["kv_bytes"] == 2 * 28 * 576
-    matrices = [
-        of_config(json.dumps(CONFIG | {"model_type": kind})).values["matrices"]
-        for kind in ("phi", "qwen2", ["phi"])
-    ]
-    assert matrices == [2, 3, 3]
 
 
 @cases("estimate", "figure")

@@ -166,14 +166,6 @@ def test_failures_on_as_much_or_more_come_before_the_answers_and_the_others_afte
     assert "The longest context: " in text
 
 
-@pytest.mark.parametrize("limit", ["-5", "1.5", "ten"])
-def test_a_limit_that_is_no_number_of_answers_is_refused(capsys, limit):
-    with pytest.raises(SystemExit, match="2"):
-        main(["find", "--size", "7B", "--limit", limit])
-    message = f"argument --limit: `{limit}` is not a number from 0 on"
-    assert capsys.readouterr().err.splitlines()[-1].endswith(message)
-
-
 def test_only_a_terminal_gets_color_and_no_line_is_wider(dataset):
     assert "\x1b[1m" in as_text(dataset, *ask(dataset, {"size": "7B"}), limit=3, color=True)
     tokens = {"model": "Qwen2.5-32B", "task": "PPO", "gpus": "1", "device": "t4"}

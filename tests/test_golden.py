@@ -20,7 +20,7 @@ import pytest
 from botched_tree import plant_frozen
 from cases import read_cases
 from rl_resources.cli import main
-from rl_resources.cli.publishing import KINDS
+from rl_resources.cli.answers import KINDS
 from sample_tree import aligned
 
 GOLDEN = Path(__file__).parent / "golden"

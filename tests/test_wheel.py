@@ -21,7 +21,8 @@ from cases import read_cases
 from conftest import SharedFolder
 from rl_resources import load
 from rl_resources.cli import COMMANDS as OFFERED
-from rl_resources.cli import main, publishing
+from rl_resources.cli import main
+from rl_resources.cli.answers import KINDS
 from rl_resources.package import DESCRIPTOR
 from sample_tree import ran
 from website import ROOT
@@ -146,7 +147,7 @@ print(json.dumps([found, "pandas" in sys.modules]))
 
 def test_what_only_reads_takes_the_installed_data_where_there_is_no_checkout(python, tmp_path):
     commands = ("find --size 7B --gpus 2 --device h800", "coverage", "export rst --size 7B")
-    commands += tuple(f"export {kind}" for kind in publishing.KINDS if kind != "rst")
+    commands += tuple(f"export {kind}" for kind in KINDS if kind != "rst")
     answers, pandas = json.loads(_run(python, tmp_path, MANY, *commands))
     assert not pandas
     assert [(status, err) for status, _, err in answers] == [(0, "")] * len(commands)
@@ -160,7 +161,7 @@ COMMANDS = [(line.replace("SCRIPT", SCRIPT), extra) for line, extra in EXTRAS.it
 
 
 def test_every_command_is_tried_and_every_extra_is_one_that_the_project_has():
-    assert {command.partition(" ")[0] for command, _ in COMMANDS} == {item.name for item in OFFERED}
+    assert {command.partition(" ")[0] for command, _ in COMMANDS} == {*OFFERED}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert {extra for _, extra in COMMANDS if extra} <= set(project["optional-dependencies"])
 

@@ -16,18 +16,12 @@ from rl_resources.dataset import Dataset, csv_text, read_dataset, script_path
 from rl_resources.package import Record, read_package
 from rl_resources.query.compatibility import accepted_by
 from rl_resources.script.framework import Source, compose_launch
-from rl_resources.script.framework.releases import (
-    DISTRIBUTIONS,
-    Release,
-    configuration,
-    releases,
-)
+from rl_resources.script.framework.releases import Release, configuration, releases
 from rl_resources.script.framework.shipped import (
     DEFAULTS,
     HISTORY,
     Rejected,
     describe,
-    history,
     read_shipped,
     write_history,
 )
@@ -61,44 +55,30 @@ def compat(
     where a release is not in the cache.
     """
     dataset = read_dataset(read_package(root))
-    scripts = [_script(root, dataset, record) for record in dataset.records["tuning"]]
-    problems = tuple(filter(None, map(_problem, scripts)))
-    scripts = [script for script in scripts if not _problem(script)]
+    every = [_script(root, dataset, record) for record in dataset.records["tuning"]]
+    scripts = [script for script in every if script.framework == FRAMEWORK and script.launches]
+    problem = f"nothing that {FRAMEWORK} starts was found in it"
+    problems = tuple(f"{script.path}: {problem}" for script in every if script not in scripts)
     rows: list[Record] = []
-    files: dict[str, str] = {}
-    for framework in sorted({script.framework for script in scripts}):
-        ours = [script for script in scripts if script.framework == framework]
-        composed: list[Release] = []
-        for version in releases(framework) if versions is None else in_order(set(versions)):
-            progress(f"{framework} {version}: {len(ours)} scripts")
-            composed.append(configuration(framework, version))
-            rows += [row_of(script, composed[-1]) for script in ours]
-        files |= _derived(root, composed, whole=versions is None)
+    composed: list[Release] = []
+    for version in releases(FRAMEWORK) if versions is None else in_order(set(versions)):
+        progress(f"{FRAMEWORK} {version}: {len(scripts)} scripts")
+        composed.append(configuration(FRAMEWORK, version))
+        rows += [row_of(script, composed[-1]) for script in scripts]
     if versions is not None:
         names = {script.path for script in scripts}
-        rows += [row for row in dataset.records[RESOURCE] if _stays(row, names, versions)]
+        old = (row for row in dataset.records[RESOURCE] if row["script"] in names)
+        rows += [row for row in old if row["framework_version"] not in versions]
     rows.sort(key=lambda row: tuple(str(row[name]) for name in _KEY))
+    files = _derived(root, composed, whole=versions is None)
     files[dataset.package.resources[RESOURCE].path] = csv_text(dataset, RESOURCE, rows)
-    return Compatibility(tuple(rows), files, tuple(_summary(rows, versions or ())), problems)
+    return Compatibility(tuple(rows), files, tuple(_summary(rows)), problems)
 
 
 def _script(root: Path, dataset: Dataset, record: Record) -> ScriptText:
     """A record's script under its file name."""
     text = (root / script_path(dataset, record)).read_text(encoding="utf-8")
     return ScriptText(str(record["script"]), text, str(record["framework"]))
-
-
-def _problem(script: ScriptText) -> str:
-    """Why no release can be asked about a script; empty where one can."""
-    if script.framework not in DISTRIBUTIONS:
-        return f"{script.path}: the configuration of {script.framework} cannot be composed"
-    found = f"{script.path}: nothing that {script.framework} starts was found in it"
-    return "" if script.launches else found
-
-
-def _stays(row: Record, names: set[str], versions: Sequence[str]) -> bool:
-    """Whether a row of another release is of a script that is still there."""
-    return row["script"] in names and row["framework_version"] not in versions
 
 
 def row_of(script: ScriptText, release: Source) -> Record:
@@ -137,11 +117,9 @@ def _derived(root: Path, composed: Sequence[Release], *, whole: bool) -> dict[st
     return files
 
 
-def _summary(rows: Iterable[Record], versions: Iterable[str]) -> Iterator[str]:
+def _summary(rows: Iterable[Record]) -> Iterator[str]:
     for script, of_script in groupby(rows, itemgetter("script")):
         own = list(of_script)
         accepted = [row for row in own if row["accepted"]]
         words = f" ({found})" if (found := accepted_by(own)) else ""
         yield f"{script}: configuration accepted by {len(accepted)} of {len(own)} releases{words}"
-    for version in {*versions} - {*history(FRAMEWORK).releases}:
-        yield f"{HISTORY} lacks {version} until compat runs without --framework-version"

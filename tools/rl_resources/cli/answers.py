@@ -1,10 +1,12 @@
-"""`find`, `coverage` and `diff`: what the dataset says."""
+"""What the dataset says: `find`, `estimate`, `coverage`, `diff`; and what is derived from it:
+`export`, `build`, `compat`."""
 
 from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
+from pathlib import Path
 
 from rl_resources.cli.command import (
     FOUND,
@@ -12,36 +14,26 @@ from rl_resources.cli.command import (
     command,
     dataset_of_answers,
     root_of,
+    root_of_answers,
     write_table,
 )
-from rl_resources.query.vocabulary import FILTERS
-
-FIELDS = {
-    "model": ("M", "Hugging Face id or its short name; `7B` is read as a size"),
-    "size": ("S", "for example 7B"),
-    **{name: (None, item.help) for name, item in FILTERS.items()},
-    "gpus": ("N", "how many GPUs you have (default: any number)"),
-    "device": ("D", "for example h100 or 'A100 80GB'"),
-    "memory": ("GB", "of one device, of any vendor, in place of --device"),
-    "length": ("TOKENS", "minimum context, prompt and response together, for example 16K"),
-}
-"""What may be asked, with metavar and help of its option."""
+from rl_resources.dataset import Dataset, is_packaged, read_dataset
+from rl_resources.errors import UnusableInput, refuse_errors
+from rl_resources.estimate import NUMBERS, WORDS
+from rl_resources.files import write_file
+from rl_resources.git import read_repository
+from rl_resources.package import read_package
+from rl_resources.query.understand import FIELDS
+from rl_resources.text import nearest
 
 
 def _find_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    for option, (metavar, help_) in FIELDS.items():
-        add(f"--{option.replace('_', '-')}", metavar=metavar, help=help_)
+    for option, help_ in FIELDS.items():
+        add(f"--{option}", default="", help=help_)
     help_ = "answers in text (default: 10); 0: all"
-    add("--limit", type=_count, default=10, metavar="N", help=help_)
+    add("--limit", type=int, default=10, metavar="N", help=help_)
     add("--format", choices=["text", "json", "csv"], default="text")
-
-
-def _count(text: str) -> int:
-    """A whole number that is not negative; `argparse` reports any other."""
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"`{text}` is not a number from 0 on")
-    return int(text)
 
 
 @command(_find_options)
@@ -51,39 +43,31 @@ def find(arguments: Arguments) -> int:
 
     from rl_resources.query.find import ask
     from rl_resources.site import answers
+    from rl_resources.site.findings import wants_color
 
     dataset = dataset_of_answers(arguments)
-    asked = {name: getattr(arguments, name) or "" for name in FIELDS}
-    found, notes = ask(dataset, asked)
+    found, notes = ask(dataset, {name: getattr(arguments, name) for name in FIELDS})
     if arguments.format == "json":
         sys.stdout.write(answers.as_json(dataset, found, notes))
     elif arguments.format == "csv":
         write_table(answers.as_csv(found))
         sys.stderr.write(answers.remarks_of_csv(found, notes))
     else:
-        text = answers.as_text(
-            dataset,
-            found,
-            notes,
-            limit=arguments.limit,
-            width=get_terminal_size((100, 24)).columns,
-            color=sys.stdout.isatty() and not os.environ.get("NO_COLOR"),
-        )
+        limit, width = max(0, arguments.limit), get_terminal_size((100, 24)).columns
+        color = wants_color(sys.stdout, os.environ)
+        text = answers.as_text(dataset, found, notes, limit=limit, width=width, color=color)
         sys.stdout.write(text)
     return 0 if found.answers else FOUND
 
 
 def _estimate_options(parser: ArgumentParser) -> None:
-    from rl_resources.estimate import NUMBERS
-
     add = parser.add_argument
     add("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run")
-    for option in ("gpus", "device", "memory", "task", "weights", "train", "infer"):
-        metavar, help_ = FIELDS[option]
-        add(f"--{option}", metavar=metavar, help=help_)
-    add("--model", metavar="M", help="Hugging Face id, its short name, or a config.json")
-    for option, help_ in NUMBERS.items():
-        add(f"--{option.replace('_', '-')}", metavar="N", help=help_)
+    model = {"model": "Hugging Face id, its short name, or a config.json"}
+    for option, help_ in ({name: FIELDS[name] for name in WORDS} | model).items():
+        add(f"--{option}", default="", help=help_)
+    for option in NUMBERS:
+        add(f"--{option.replace('_', '-')}", default="", metavar="N")
     help_ = "an input of the formula or a key of verl, for example fill=0.5; `--set list` shows all"
     add("--set", action="append", default=[], metavar="KEY=VALUE", help=help_)
     add("--format", choices=["text", "json"], default="text")
@@ -92,14 +76,13 @@ def _estimate_options(parser: ArgumentParser) -> None:
 @command(_estimate_options)
 def estimate(arguments: Arguments) -> int:
     """Estimate the memory of a run, and show what would lower it."""
-    from rl_resources.estimate import NUMBERS, WORDS
     from rl_resources.query.estimate import estimate
     from rl_resources.site import answers
 
     if "list" in arguments.set:
         sys.stdout.write(answers.inputs_as_text())
         return 0
-    asked = {name: getattr(arguments, name) or "" for name in (*WORDS, *NUMBERS)}
+    asked = {name: getattr(arguments, name) for name in (*WORDS, *NUMBERS)}
     found = estimate(dataset_of_answers(arguments), asked, arguments.set, arguments.script)
     forms = {"text": answers.estimate_as_text, "json": answers.estimate_as_json}
     sys.stdout.write(forms[arguments.format](found))
@@ -141,7 +124,102 @@ def diff(arguments: Arguments) -> int:
     root = root_of(arguments)
     old = read_state(root, arguments.old)
     new = read_state(root, arguments.new) if arguments.new else read_directory(root)
-    found = diff(old, new)
     forms = {"text": changes.as_text, "json": changes.as_json, "markdown": changes.as_markdown}
-    sys.stdout.write(forms[arguments.format](found))
+    sys.stdout.write(forms[arguments.format](diff(old, new)))
     return 0
+
+
+def _rst(dataset: Dataset, size: str, script_url: str | None) -> str:
+    from rl_resources.site import rst
+
+    if size:
+        return rst.size_table(dataset, size, script_url)
+    return rst.device_tuning(dataset, script_url)
+
+
+def _json(dataset: Dataset, size: str, _: str | None) -> str:
+    from rl_resources.site import api
+
+    document = api.size_document(dataset, size) if size else api.records_document(dataset)
+    return document.text
+
+
+def _markdown(dataset: Dataset, size: str, script_url: str | None) -> str:
+    from rl_resources.site import tuning_table
+
+    sizes = [size] if size else tuning_table.sizes(dataset)
+    return tuning_table.markdown(dataset, sizes, script_url)
+
+
+KINDS = {"rst": _rst, "json": _json, "markdown": _markdown}
+"""What `export` writes: of a dataset, one size of it or all, with the URL of scripts."""
+
+
+def _export_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("kind", choices=[*KINDS])
+    add("--size", default="", metavar="S", help="only this size, for example 7B")
+    add("--script-url", metavar="TEMPLATE", help="URL of a script, with {path} or {script}")
+    add("--out", metavar="FILE", help="write to a file, not to standard output")
+
+
+@command(_export_options, "check")
+def export(arguments: Arguments) -> int:
+    """Write one rendering alone."""
+    root = root_of_answers(arguments)
+    script_url = arguments.script_url
+    if not is_packaged(root):
+        from rl_resources.check import check_root
+
+        refuse_errors(check_root(root))
+        script_url = script_url or read_repository(root).script_url()
+    dataset = read_dataset(read_package(root))
+    size = _section(dataset, arguments.size) if arguments.size else ""
+    text = KINDS[arguments.kind](dataset, size, script_url)
+    if arguments.out:
+        write_file(Path(arguments.out), text)
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def _section(dataset: Dataset, size: str) -> str:
+    known = {str(name).lower(): str(name) for name in dataset.by_key["sizes"]}
+    if size.lower() not in known:
+        raise UnusableInput(f"no size is called {size!r}", nearest(size, known.values()).sentence())
+    return known[size.lower()]
+
+
+def _build_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="DIR", help="write DIR/site (default: build)")
+
+
+@command(_build_options, "site")
+def build(arguments: Arguments) -> int:
+    """Build everything that is published."""
+    from rl_resources.build import build
+
+    root = root_of(arguments)
+    print(build(root, Path(arguments.out) if arguments.out else root / "build"))
+    return 0
+
+
+def _compat_options(parser: ArgumentParser) -> None:
+    help_ = "only these releases, keep the rest"
+    parser.add_argument("--framework-version", nargs="+", metavar="V", help=help_)
+
+
+@command(_compat_options, "check")
+def compat(arguments: Arguments) -> int:
+    """Compose every script's configuration with every release."""
+    from rl_resources.compat import compat
+
+    root = root_of(arguments)
+    found = compat(root, arguments.framework_version, lambda text: print(text, file=sys.stderr))
+    for path, text in found.files.items():
+        write_file(root / path, text)
+    for line in found.summary:
+        print(line)
+    for line in found.problems:
+        print(f"rl-resources: {line}", file=sys.stderr)
+    return FOUND if found.problems else 0

@@ -25,6 +25,7 @@ FORMATS = ("text", "json", "github", "sarif")
 """Of findings."""
 
 Arguments = Namespace
+Run = Callable[[Arguments], int]
 
 
 class Command(NamedTuple):
@@ -33,20 +34,23 @@ class Command(NamedTuple):
     Without its `extra` of the package it cannot do all that it offers.
     """
 
-    name: str
-    help: str
+    run: Run
     options: Callable[[ArgumentParser], None]
-    run: Callable[[Arguments], int]
-    extra: str = ""
+    extra: str
 
 
-def command(
-    options: Callable[[ArgumentParser], None], extra: str = ""
-) -> Callable[[Callable[[Arguments], int]], Command]:
+COMMANDS: dict[str, Command] = {}
+"""By name, in the order in which `--help` lists them."""
+
+
+def command(options: Callable[[ArgumentParser], None], extra: str = "") -> Callable[[Run], Run]:
     """Make the decorated function the command of its name; its docstring is the help."""
-    return lambda run: Command(
-        run.__name__.replace("_", "-"), run.__doc__ or "", options, run, extra
-    )
+
+    def add(run: Run) -> Run:
+        COMMANDS[run.__name__.replace("_", "-")] = Command(run, options, extra)
+        return run
+
+    return add
 
 
 def root_of(arguments: Arguments) -> Path:
@@ -77,28 +81,25 @@ def dataset_of_answers(arguments: Arguments) -> Dataset:
 def among(package: Package, paths: Sequence[str]) -> Callable[[str], bool]:
     """Whether a path, relative to the root, is one of `paths` or lies below one; any for none.
 
-    Raises `UnusableInput` for a path that does not exist, lies outside the dataset, or is no file
-    that rules look at.
+    Raises `UnusableInput` for a path that no rule looks at.
     """
-    wanted = [_relative(package, path) for path in paths]
-    return lambda path: not wanted or any(f"{path}/".startswith(place) for place in wanted)
+    top = package.root.resolve()
+    wanted = [_known(package, path) for path in paths] or [top]
+    return lambda path: any((top / path).is_relative_to(place) for place in wanted)
 
 
-def _relative(package: Package, path: str) -> str:
-    """A path with `/` at its end, relative to the root; the root itself is empty."""
+def _known(package: Package, path: str) -> Path:
+    """A table, a script or a directory of the dataset."""
     top, place = package.root.resolve(), Path(path).resolve()
-    other = "To validate records in it, name the table that they are like: --resource TABLE."
-    if place == top:
-        return ""
-    if not place.is_relative_to(top):
-        raise UnusableInput(f"{path}: lies outside the dataset at {package.root}", other)
-    relative = place.relative_to(top).as_posix()
-    known = any(item.path == relative for item in package.resources.values())
-    if not (known or place.exists()):
-        raise UnusableInput(f"{path}: does not exist", "Name files or directories of the dataset.")
-    if place.is_file() and not known and not relative.startswith(f"{SCRIPTS}/"):
-        raise UnusableInput(f"{path}: is neither a table nor a script of the dataset", other)
-    return f"{relative}/"
+    tables = [top / item.path for item in package.resources.values()]
+    is_ours = place.is_dir() or place in tables or place.is_relative_to(top / SCRIPTS)
+    if not (place.exists() and place.is_relative_to(top) and is_ours):
+        raise UnusableInput(
+            f"{path}: is no table, script or directory of the dataset at {package.root}",
+            "To validate records in any other file, name the table that they are like: "
+            "--resource TABLE.",
+        )
+    return place
 
 
 def write_table(text: str) -> None:
@@ -108,7 +109,7 @@ def write_table(text: str) -> None:
     sys.stdout.write(text)
 
 
-def show(findings: Sequence[Finding]) -> None:
+def show(findings: Iterable[Finding]) -> None:
     """Write findings to standard error, along with a result."""
     sys.stderr.writelines(form.as_text(findings, color=form.wants_color(sys.stderr, os.environ)))
 

@@ -1,33 +1,161 @@
-"""`new` and `draft`."""
+"""What contributors need: `check`, `fmt`, `new`, `draft`, `import-page`, `rules`."""
 
 from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rl_resources.cli.command import FOUND, Arguments, command, root_of, show, write_table
-from rl_resources.text import printable
+from rl_resources.cli.command import (
+    FORMATS,
+    FOUND,
+    Arguments,
+    among,
+    command,
+    dataset_of_answers,
+    report,
+    root_of,
+    show,
+    write_findings,
+    write_table,
+)
+from rl_resources.errors import Finding, UnusableInput, has_errors
+from rl_resources.files import write_file
+from rl_resources.package import read_package
+from rl_resources.site.findings import shown_diff, summary
+from rl_resources.text import nearest, printable
 
-EXAMPLES = {
-    "model": "Qwen/Qwen2.5-7B-Instruct",
-    "task": "GRPO",
-    "gpus": "8",
-    "device": "h100",
-    "train": "fsdp",
-    "infer": "vllm",
-    "tag": "MIN or RECOMMENDED",
-}
+if TYPE_CHECKING:
+    from rl_resources.rule import Rule
+    from rl_resources.snapshot import Snapshot
+
+
+def _check_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("paths", nargs="*", metavar="PATH", help="only findings in these files")
+    resource = "validate the paths, CSV files from anywhere, against this table"
+    add("--resource", metavar="TABLE", default="", help=resource)
+    add("--format", choices=FORMATS, default="text")
+    add("--select", type=_names, default=[], metavar="R,…", help="only these rules")
+    add("--ignore", type=_names, default=[], metavar="R,…", help="not these rules")
+    add("--strict", action="store_true", help="count warnings as errors")
+    add("--fix", action="store_true", help="apply the fixes that are certain first")
+
+
+def _names(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+@command(_check_options, "check")
+def check(arguments: Arguments) -> int:
+    """Validate dataset and scripts against all rules."""
+    from rl_resources.check import findings_in
+    from rl_resources.check.registry import chosen_rules
+    from rl_resources.contribute.changes import fix
+    from rl_resources.snapshot import take_snapshot
+
+    snapshot = take_snapshot(read_package(root_of(arguments)))
+    rules = chosen_rules(arguments.select, arguments.ignore)
+    if arguments.resource:
+        return _check_records(arguments, snapshot, rules)
+    asked = among(snapshot.package, arguments.paths)
+    if arguments.fix:
+        snapshot = _fixed(snapshot, rules, asked)
+    found = findings_in(snapshot, rules, asked)
+    write_findings(found, arguments.format, snapshot.package.version)
+    scripts = sum(script.name.endswith(".sh") for script in snapshot.scripts)
+    looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": scripts}
+    print(summary(found, looked_at), file=sys.stderr)
+    if not arguments.strict and any(item.severity == "warning" for item in found):
+        print("CI fails on warnings too: `rl-resources check --strict`.", file=sys.stderr)
+    reported = {item.rule for item in found}
+    fixable = [rule for rule in rules if rule.fixable and rule.name in reported]
+    if fixable and not arguments.fix and fix(snapshot, fixable, asked).done:
+        print("`rl-resources check --fix` applies the fixes that are certain.", file=sys.stderr)
+    return _status(arguments, found)
+
+
+def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:
+    """Validate files of records from anywhere against one of the tables."""
+    from rl_resources.check.records_file import RecordsFile
+
+    if arguments.fix or not arguments.paths:
+        raise UnusableInput(
+            "--resource is for files of records, which --fix leaves alone",
+            "Name the files, and leave out --fix.",
+        )
+    name = arguments.resource
+    if name not in snapshot.tables:
+        close = nearest(name, snapshot.tables).sentence()
+        raise UnusableInput(f"--resource: {name!r} is not a table of the dataset", close)
+    table = snapshot.tables[name]
+    files = [RecordsFile(snapshot, table, Path(path), rules) for path in arguments.paths]
+    found = [finding for file in files for finding in file.findings()]
+    write_findings(found, arguments.format, snapshot.package.version)
+    looked_at = {"record": sum(file.records for file in files)}
+    print(summary(found, looked_at), file=sys.stderr)
+    return _status(arguments, found)
+
+
+def _status(arguments: Arguments, found: Sequence[Finding]) -> int:
+    return FOUND if (found if arguments.strict else has_errors(found)) else 0
+
+
+def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool]) -> Snapshot:
+    """Write the fixes that are certain, report them, and read all files again."""
+    from rl_resources.contribute.changes import changes_between, fix, write_changes
+    from rl_resources.snapshot import take_snapshot
+
+    fixed = fix(snapshot, rules, asked)
+    write_changes(snapshot.package.root, [*changes_between(snapshot, fixed.snapshot)])
+    for line in fixed.done:
+        print(line, file=sys.stderr)
+    return take_snapshot(snapshot.package)
+
+
+def _fmt_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("paths", nargs="*", metavar="PATH", help="only these files")
+    add("--check", action="store_true", help="show what would change, change nothing")
+
+
+@command(_fmt_options)
+def fmt(arguments: Arguments) -> int:
+    """Write the CSV files in canonical form."""
+    from rl_resources.contribute.changes import changes_between, formatted, write_changes
+    from rl_resources.snapshot import take_snapshot
+
+    snapshot = take_snapshot(read_package(root_of(arguments)))
+    after, left = formatted(snapshot, among(snapshot.package, arguments.paths))
+    changes = [*changes_between(snapshot, after)]
+    if arguments.check:
+        sys.stdout.write(shown_diff("".join(change.diff() for change in changes)))
+    else:
+        write_changes(snapshot.package.root, changes)
+    done = "would be rewritten" if arguments.check else "rewritten"
+    for change in changes:
+        print(f"{change.path}: {done}", file=sys.stderr)
+    for path in left:
+        why = "left alone, because it cannot be read; `rl-resources check` says why"
+        print(f"{path}: {why}", file=sys.stderr)
+    return FOUND if left or (arguments.check and changes) else 0
+
+
+REQUIRED = ("model", "task", "gpus", "device", "train", "infer", "tag")
+"""What `new` must be told."""
 
 
 def _new_options(parser: ArgumentParser) -> None:
     parser.usage = "%(prog)s --model … --task … --gpus … --device … --train … --infer … --tag …"
     required = parser.add_argument_group("required", "the word ? lists what an option can be")
-    for option, example in EXAMPLES.items():
-        required.add_argument(f"--{option}", metavar=option.upper(), help=f"for example {example}")
+    for option in REQUIRED:
+        required.add_argument(f"--{option}", default="")
     add = parser.add_argument_group("optional").add_argument
     add("question", nargs="?", choices=["?"], metavar="?", help="list the words of all options")
-    add("--nodes", metavar="N", help="machines (default: of 8 GPUs each)")
-    add("--contributor", metavar="HANDLE", help="your public handle")
+    add("--nodes", default="", metavar="N", help="machines (default: of 8 GPUs each)")
+    add("--contributor", default="", metavar="HANDLE", help="your public handle")
 
 
 @command(_new_options, "check")
@@ -35,11 +163,11 @@ def new(arguments: Arguments) -> int:
     """Write a script that nobody has run yet, and its row."""
     from rl_resources.contribute.new import listed_words, new, next_step
 
-    unclear = [name for name in EXAMPLES if "?" in {arguments.question, getattr(arguments, name)}]
+    texts = {name: getattr(arguments, name) for name in (*REQUIRED, "nodes", "contributor")}
+    unclear = [name for name in REQUIRED if "?" in {arguments.question, texts[name]}]
     if unclear:
         sys.stdout.write(listed_words(root_of(arguments), unclear))
         return 0
-    texts = {name: getattr(arguments, name) or "" for name in (*EXAMPLES, "nodes", "contributor")}
     asked = {name: text.strip() for name, text in texts.items() if text.strip()}
     record = new(root_of(arguments), asked)
     sys.stdout.write("".join(f"{change.path}\n" for change in record.changes))
@@ -55,14 +183,8 @@ def _draft_options(parser: ArgumentParser) -> None:
     add("--issue", default="", metavar="FILE", help="the body of an issue form")
     add("--set", action="append", default=[], metavar="COLUMN=VALUE", help="state a cell yourself")
     for column in ("device", "tag", "contributor"):
-        add(
-            f"--{column}",
-            action="append",
-            dest="set",
-            metavar="VALUE",
-            type=f"{column}={{}}".format,
-            help=f"short for --set {column}=VALUE",
-        )
+        stated = f"{column}={{}}".format
+        add(f"--{column}", action="append", dest="set", metavar="VALUE", type=stated)
     written = "add the row, and copy or move the script to its place; overwrites nothing"
     add("--write", action="store_true", help=written)
 
@@ -86,3 +208,50 @@ def draft(arguments: Arguments) -> int:
     print(f"draft: {drafted.verdict()}", file=sys.stderr)
     write_table(drafted.as_csv())
     return FOUND if arguments.write and drafted.refused else 0
+
+
+def _import_page_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("page", metavar="PAGE.rst")
+    add("--scripts", metavar="DIR", help="the scripts that the page links to")
+    add("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output")
+    add("--check", action="store_true", help="report the findings, write no records")
+    only_out = "all but text write the findings to standard output; then --out alone writes CSV"
+    add("--format", choices=FORMATS, default="text", help=only_out)
+
+
+@command(_import_page_options, "check")
+def import_page(arguments: Arguments) -> int:
+    """Check a hand-kept RST page and its scripts; write its records."""
+    from rl_resources.check.page_audit import import_page
+
+    dataset = dataset_of_answers(arguments)
+    scripts = Path(arguments.scripts) if arguments.scripts else None
+    text, found, unchecked = import_page(Path(arguments.page), scripts, dataset)
+    sys.stderr.write("".join(f"{line}\n" for line in unchecked))
+    if arguments.out and not arguments.check and text.count("\n") > 1:
+        write_file(Path(arguments.out) / "tuning.csv", text)
+    if arguments.format == "text":
+        sys.stdout.write("" if arguments.out or arguments.check else text)
+        return report(found)
+    write_findings(found, arguments.format, dataset.version)
+    print(summary(found), file=sys.stderr)
+    return FOUND if has_errors(found) else 0
+
+
+def _rules_options(parser: ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME")
+
+
+@command(_rules_options)
+def rules(arguments: Arguments) -> int:
+    """List the rules, or explain one."""
+    from rl_resources.check.registry import chosen_rules
+
+    names = [arguments.name] if arguments.name else []
+    for rule in chosen_rules(names):
+        fixable = ", fixable" if rule.fixable else ""
+        print(f"{rule.name} ({rule.severity}{fixable}): {rule.summary}")
+        if names:
+            print(f"  why:  {rule.reason}\n  bad:  {rule.bad}\n  good: {rule.good}")
+    return 0

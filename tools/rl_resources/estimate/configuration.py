@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.formula import Number, backends, evaluate, inputs_by_name, key_of
@@ -38,8 +38,6 @@ _CONFIG_JSON: Mapping[str, tuple[str, ...]] = {
 }
 _COMPRESSED_KV = ("kv_lora_rank", "qk_rope_head_dim")
 """What each token has in the KV cache of a layer, if keys and values are compressed (MLA)."""
-_WITHOUT_GATE = frozenset({"gpt_neox", "phi"})
-"""Types of models whose feed-forward blocks have two matrices in Transformers."""
 _TEXT_CONFIGS = ("thinker_config", "text_config", "llm_config", "language_config")
 """Where a model that also sees or hears has the figures of its language model, outermost first."""
 _LARGEST_CONFIG = 2**20
@@ -58,19 +56,6 @@ class Assumed(NamedTuple):
     input: str
     value: Number
     reason: str
-
-
-class Configuration(NamedTuple):
-    """The inputs of the formula with what they belong to.
-
-    `lines` are the lines of the script where an input stands.
-    """
-
-    model: str
-    train: str
-    inputs: Mapping[str, Number]
-    assumed: tuple[Assumed, ...]
-    lines: Mapping[str, int]
 
 
 def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
@@ -120,11 +105,10 @@ def read_config(path: Path) -> Record:
     for name in _TEXT_CONFIGS:
         inner = found.get(name)
         found = {**found, **inner} if isinstance(inner, dict) else found
-    widths = [*filter(None, (_figure(found, (key,)) for key in _COMPRESSED_KV))]
+    widths = [_figure(found, (key,)) or 0 for key in _COMPRESSED_KV]
     return {
         "model": str(path),
-        "kv_cache_width": sum(widths) if len(widths) == len(_COMPRESSED_KV) else None,
-        "mlp_matrices": 2 if str(found.get("model_type")) in _WITHOUT_GATE else None,
+        "kv_cache_width": sum(widths) if all(widths) else None,
         **{name: _figure(found, keys) for name, keys in _CONFIG_JSON.items()},
     }
 
@@ -136,11 +120,15 @@ def _figure(found: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
 
 
 @dataclass
-class Inputs:
-    """Collects the inputs of one question; what is given first stays."""
+class Configuration:
+    """The inputs of one question; of what is given twice, the first stays.
+
+    `lines` are the lines of the script where an input stands.
+    """
 
     train: str
-    values: dict[str, Number] = field(default_factory=dict)
+    model: str = ""
+    inputs: dict[str, Number] = field(default_factory=dict)
     assumed: list[Assumed] = field(default_factory=list)
     lines: dict[str, int] = field(default_factory=dict)
 
@@ -150,54 +138,52 @@ class Inputs:
         possible = item["minimum"] <= value <= item["maximum"]
         if not possible or (item.get("unit") in WHOLE and value != int(value)):
             raise UnusableInput(f"{name}: {value:g} is not possible", _range(name))
-        self.values.setdefault(name, value)
+        self.inputs.setdefault(name, value)
         if line:
             self.lines.setdefault(name, line)
 
     def assume(self, name: str, value: Number | None, reason: str) -> None:
         """Take a value that nobody gave, if there is one, and say so."""
-        if name not in self.values and value is not None:
-            self.values[name] = value
+        if name not in self.inputs and value is not None:
+            self.inputs[name] = value
             self.assumed.append(Assumed(name, value, reason))
 
     def set(self, text: str) -> None:
         """Take `KEY=VALUE`, of an input or of a key of verl. Raises `UnusableInput`."""
         key, _, value = text.strip().partition("=")
-        name = key if key in inputs_by_name() else self._named(key)
+        names = self._names()
+        name = names.get(key.lstrip("+"))
         if name is None:
-            known = nearest(key, [*inputs_by_name(), *self._keys()])
-            raise UnusableInput(f"{shown(key)}: unknown setting", known.sentence())
-        is_count = inputs_by_name()[name].get("unit") in WHOLE
-        found = number(value) if is_count else as_number(value)
+            known = nearest(key, names).sentence()
+            raise UnusableInput(f"{shown(key)}: unknown setting", known)
+        found = as_number(value)
         if found is None:
             raise UnusableInput(f"{name}: `{shown(value)}` is not a number", _range(name))
-        self.values.pop(name, None)
+        self.inputs.pop(name, None)
         self.give(name, found)
 
-    def _keys(self) -> dict[str, str]:
+    def _names(self) -> dict[str, str]:
+        """The inputs by their names, by the keys of the backend, and by what these end in."""
         items = inputs_by_name().items()
-        return {key: name for name, item in items if (key := key_of(item, self.train))}
+        keys = {key: name for name, item in items if (key := key_of(item, self.train))}
+        ends = {key.rpartition(".")[2]: name for key, name in reversed(keys.items())}
+        return {**ends, **keys, **{name: name for name in inputs_by_name()}}
 
-    def _named(self, key: str) -> str | None:
-        """The input of a key of verl, or of the end of one, the actor's first: `param_offload`."""
-        keys, key = self._keys(), key.lstrip("+")
-        ends = [full for full in keys if full.endswith((f".{key}", f"_{key}"))]
-        ends = [full for full in ends if full.startswith(ACTOR)] or ends
-        return keys.get(key) or (keys[ends[0]] if len(ends) == 1 else None)
-
-    def finished(self, model: Record) -> Configuration:
-        """The configuration, with a default for what nobody gave, each of them listed."""
+    def finished(self, model: Record) -> Self:
+        """This, with figures of the model and a default for what nobody gave, all of it listed."""
         figures, guesses = model_figures(model)
         own = backends()[self.train]
         for name, item in inputs_by_name().items():
             reason = f"what {self.train} does by default" if name in own else "not given"
             self.assume(name, own.get(name, item.get("default")), reason)
-        values = {**figures, **self.values}
-        if evaluate(values)["undivided"]:
-            raise _undivided(self.values)
-        return Configuration(
-            str(model["model"]), self.train, values, (*self.assumed, *guesses), self.lines
-        )
+        self.model, self.inputs = str(model["model"]), {**figures, **self.inputs}
+        self.assumed += guesses
+        if evaluate(self.inputs)["undivided"]:
+            raise UnusableInput(
+                f"{self.inputs['gpus']:g} GPUs are not divided by the parallel sizes",
+                "Tensor x pipeline x context, and pipeline x expert parallel, must divide them.",
+            )
+        return self
 
 
 def _range(name: str) -> str:
@@ -215,30 +201,20 @@ def as_number(value: object) -> Number | None:
     return _WORDS.get(text, number(text))
 
 
-def _undivided(values: Mapping[str, Number]) -> UnusableInput:
-    """The error where the parallel sizes do not divide the GPUs."""
-    names = [name for name in values if name.endswith("_parallel") or name == "fsdp_size"]
-    written = ", ".join(f"{name} {values[name]:g}" for name in names if values[name] > 1)
-    return UnusableInput(
-        f"{values['gpus']:g} GPUs are not divided by {written}",
-        "Tensor x pipeline x context, and pipeline x expert parallel, must divide them.",
-    )
-
-
-def of_run(run: Run, inputs: Inputs) -> None:
+def of_run(run: Run, inputs: Configuration) -> None:
     """Take what a script sets, and the defaults of its framework; what is unknown is listed."""
     for name, setting in _settings(run, inputs.train):
         value = as_number(setting.value) if setting.known else None
         line = setting.place.line if setting.place else 0
-        is_open = setting.value is None or not line
-        default = inputs_by_name()[name].get("default")
-        if is_open and value is not None and value < inputs_by_name()[name]["minimum"]:
-            inputs.assume(name, default, "not set")
-        elif value is None:
+        item = inputs_by_name()[name]
+        if value is None:
             where = f" (line {line})" if line else ""
-            inputs.assume(name, default, f"{setting.key} is {NOT_KNOWN}{where}")
-        elif line:
+            reason = f"{setting.key} is {NOT_KNOWN}{where}"
+            inputs.assume(name, item.get("default"), reason)
+        elif line and setting.value is not None:
             inputs.give(name, value, line)
+        elif value < item["minimum"]:
+            inputs.assume(name, item.get("default"), "not set")
         else:
             inputs.assume(name, value, "default of the framework")
 

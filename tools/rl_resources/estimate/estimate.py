@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from rl_resources.estimate.configuration import Assumed, Configuration, Inputs, of_run
+from rl_resources.estimate.configuration import Assumed, Configuration, of_run
 from rl_resources.estimate.formula import (
     ENGINE_SIZES,
     Number,
@@ -144,8 +144,8 @@ class Estimate:
 
     def with_inputs(self, **inputs: Number) -> Estimate:
         """The same question with other inputs."""
-        configuration = self.configuration
-        return Estimate(configuration._replace(inputs={**configuration.inputs, **inputs}))
+        before = self.configuration
+        return Estimate(replace(before, inputs={**before.inputs, **inputs}))
 
     def as_dict(self) -> dict[str, Any]:
         """The estimate as JSON holds it, without its knobs."""
@@ -172,7 +172,7 @@ def of_script(run: Run, gpus: Number, memory_gb: Number, model: Record) -> Estim
     train = str(run.train_backend.text)
     if train not in backends():
         return None
-    inputs = Inputs(train)
+    inputs = Configuration(train)
     inputs.give("gpus", gpus)
     inputs.give("device_gb", memory_gb)
     of_run(run, inputs)
@@ -209,7 +209,7 @@ def _chosen(
     best = min((one for one in tried if not one.values["undivided"]), key=lack)
     chosen = [Assumed(name, best.values[name], "smallest that fit, else best") for name in names]
     others = [item for item in assumed if item.input not in names]
-    return Estimate(best.configuration._replace(assumed=(*others, *chosen)))
+    return Estimate(replace(best.configuration, assumed=[*others, *chosen]))
 
 
 def _as_dict(moment: Moment) -> dict[str, Any]:

@@ -63,42 +63,40 @@ def _spans(versions: Sequence[str], places: Sequence[int]) -> str:
     return ", ".join(first if first == last else f"{first} to {last}" for first, last in ends)
 
 
-class Ages:
-    """What a reader must know of the age of records and reports of one dataset.
+def age_of(dataset: Dataset, row: Record) -> str:
+    """What a reader must know of the age of a record or report; empty where it is recent.
 
     A figure is old when it is more than a year older than the dataset's version, or more than
     `MOST_RELEASES` releases old. Where neither its day nor its release is known nothing can be
     said. The releases are those of the table of compatibility.
     """
+    return "; ".join(_remarks(dataset, row))
 
-    def __init__(self, dataset: Dataset) -> None:
-        year, month, _ = dataset.version.split(".", 2)
-        self._year_ago = date(int(year) - 1, int(month), 1)
-        releases: dict[str, set[str]] = {}
-        for row in dataset.records["compatibility"]:
-            name, version = text_of(row, "framework"), text_of(row, "framework_version")
-            releases.setdefault(name, set()).add(version)
-        self._releases = {name: tuple(in_order(known)) for name, known in releases.items()}
 
-    def of(self, row: Record) -> str:
-        """What to say of a row; empty where it is recent or of unknown age."""
-        return "; ".join(self._remarks(row))
-
-    def _remarks(self, row: Record) -> Iterator[str]:
-        day = row.get("tested_on") or row.get("source_changed_on")
-        if isinstance(day, date) and day < self._year_ago:
-            yield f"older than a year: {day.isoformat()[:7]}"
-        framework = text_of(row, "framework")
-        release = text_of(row, "framework_version").removeprefix("release/").removeprefix("v")
-        known = self._releases.get(framework, ())
-        if (count := _releases_after(known, release)) > MOST_RELEASES:
-            yield f"{count} releases old: {framework} {release}, the newest is {known[-1]}"
+def _remarks(dataset: Dataset, row: Record) -> Iterator[str]:
+    year, month, _ = map(int, dataset.version.split("."))
+    day = row.get("tested_on") or row.get("source_changed_on")
+    if isinstance(day, date) and day < date(year - 1, month, 1):
+        yield f"older than a year: {day.isoformat()[:7]}"
+    framework = text_of(row, "framework")
+    release = text_of(row, "framework_version").removeprefix("release/").removeprefix("v")
+    newer = _newer(_releases(dataset, framework), release)
+    if len(newer) > MOST_RELEASES:
+        yield f"{len(newer)} releases old: {framework} {release}, the newest is {newer[-1]}"
 
 
 @cache
-def _releases_after(known: tuple[str, ...], release: str) -> int:
-    """How many of the known releases came after one; 0 where it is no release number."""
-    if not is_version(release):
-        return 0
-    both = in_order({*known, release})
-    return len(both) - 1 - both.index(release)
+def _releases(dataset: Dataset, framework: str) -> frozenset[str]:
+    rows = dataset.records["compatibility"]
+    return frozenset(
+        text_of(row, "framework_version") for row in rows if row["framework"] == framework
+    )
+
+
+@cache
+def _newer(known: frozenset[str], release: str) -> Sequence[str]:
+    """The known releases that came after one, in their order; none where it is no release."""
+    if not (known and is_version(release)):
+        return ()
+    both = in_order(known | {release})
+    return both[both.index(release) + 1 :]

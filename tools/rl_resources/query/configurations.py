@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, get_type_hints
 from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.devices import Device, device_label, devices_of, written
 from rl_resources.package import Record, items_of, text_of
-from rl_resources.query.compatibility import Ages
+from rl_resources.query.compatibility import age_of
 from rl_resources.query.vocabulary import WEIGHTS, projects
 
 UNTESTED, GUESS, UNEXPLAINED = "untested", "guess", "unexplained"
@@ -75,6 +75,7 @@ class Configuration(NamedTuple):
     peak_memory_gb: float
     host_memory_gb: float
     step_seconds: float
+    tokens_per_second_per_gpu: float
     statement: str
     out_of_memory_on: str
     evidence_level: str
@@ -130,9 +131,8 @@ def configurations(dataset: Dataset) -> tuple[Configuration, ...]:
 @lru_cache(maxsize=1)
 def every_configuration(dataset: Dataset) -> tuple[Configuration, ...]:
     """All records and all reports of a dataset, in the order of `configurations`."""
-    make = _Configurations(dataset)
-    rows = [make.of(row) for name in ("tuning", "reports") for row in dataset.records[name]]
-    return in_series(sorted(rows, key=_order))
+    rows = (*dataset.records["tuning"], *dataset.records["reports"])
+    return in_series(sorted((_configuration(dataset, row) for row in rows), key=_order))
 
 
 @lru_cache(maxsize=1)
@@ -173,68 +173,60 @@ def _order(row: Configuration) -> tuple[object, ...]:
     )
 
 
-class _Configurations:
-    """What the rows of one dataset have in common."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset, self._devices, self._ages = dataset, devices_of(dataset), Ages(dataset)
-        exemptions = dataset.records["exemptions"]
-        self._without_room = {row["record"] for row in exemptions if row["rule"] in NO_ROOM}
-
-    def of(self, row: Record) -> Configuration:
-        """A record or a report; a field that is not a column of its table is derived."""
-        cells: dict[str, Any] = {name: row.get(name) or empty for name, empty in _EMPTY.items()}
-        if "script" in row:
-            cells |= self._of_record(row)
-        else:
-            cells |= {"id": row["report"], "kind": "report", "source": _text(row, "source_url")}
-        if cells["size"]:
-            cells["position"] = self._dataset.by_key["sizes"][cells["size"]]["position"]
-        return Configuration(**cells | self._hardware(row) | self._evidence(row) | _labels(row))
-
-    def _of_record(self, row: Record) -> dict[str, Any]:
-        return {
+def _configuration(dataset: Dataset, row: Record) -> Configuration:
+    """A record or a report; a field that is not a column of its table is derived."""
+    cells: dict[str, Any] = {name: row.get(name) or empty for name, empty in _EMPTY.items()}
+    if "script" in row:
+        cells |= {
             "id": _text(row, "script").removesuffix(".sh"),
             "kind": "record",
             "outcome": "ran",
             "scenario": ("multimodal",) if _VISION.search(_text(row, "model")) else (),
-            "size": self._dataset.by_key["models"][row["model"]]["size"],
-            "script": script_path(self._dataset, row),
+            "size": dataset.by_key["models"][row["model"]]["size"],
+            "script": script_path(dataset, row),
         }
+    else:
+        cells |= {"id": row["report"], "kind": "report", "source": _text(row, "source_url")}
+    if cells["size"]:
+        cells["position"] = dataset.by_key["sizes"][cells["size"]]["position"]
+    cells |= _hardware(dataset, row) | _evidence(dataset, row) | _labels(row)
+    return Configuration(**cells | {"age": age_of(dataset, row)})
 
-    def _hardware(self, row: Record) -> dict[str, Any]:
-        device, stated = _text(row, "device"), row.get("device_memory_gb") or 0
-        published = _text(row, "device_as_published")
-        known_name = device or (published if published in self._devices.known else "")
-        if device:
-            possible, known = [device], self._devices.known.get(device, Device())
-        else:
-            possible, known = self._devices.published(published)
-        return {
-            "device_label": device_label(known_name) or written(published),
-            "possible_devices": tuple(possible),
-            "vendor": known.vendor,
-            "memory_gb": (known.memory_gb or stated) if device else (stated or known.memory_gb),
-        }
 
-    def _evidence(self, row: Record) -> dict[str, Any]:
-        level = _text(row, "status", "statement")
-        if row.get("report") in self._without_room:
-            level = UNEXPLAINED
-        elif row["statement"] == GUESS:
-            level = GUESS
-        return {
-            "statement": _text(row, "statement") or ("" if level == UNTESTED else "stated-run"),
-            "evidence_level": level,
-            "age": self._ages.of(row),
-            "conditions": tuple(conditions(self._dataset, row)),
-        }
+def _hardware(dataset: Dataset, row: Record) -> dict[str, Any]:
+    devices, published = devices_of(dataset), _text(row, "device_as_published")
+    stated = row.get("device_memory_gb") or 0
+    if device := _text(row, "device"):
+        possible, known = [device], devices.known.get(device, Device())
+        memory = known.memory_gb or stated
+    else:
+        possible, known = devices.published(published)
+        memory = stated or known.memory_gb
+    name = device or published
+    return {
+        "device_label": device_label(name) if name in devices.known else written(name),
+        "possible_devices": tuple(possible),
+        "vendor": known.vendor,
+        "memory_gb": memory,
+    }
+
+
+def _evidence(dataset: Dataset, row: Record) -> dict[str, Any]:
+    statement = _text(row, "statement")
+    level = GUESS if statement == GUESS else _text(row, "status", "statement")
+    exempted = {(item["record"], item["rule"]) for item in dataset.records["exemptions"]}
+    if any((row.get("report"), rule) in exempted for rule in NO_ROOM):
+        level = UNEXPLAINED
+    return {
+        "statement": statement or ("" if level == UNTESTED else "stated-run"),
+        "evidence_level": level,
+        "conditions": tuple(conditions(dataset, row)),
+    }
 
 
 def _labels(row: Record) -> dict[str, Any]:
     """What a source calls model, task, framework and backends, else their keys; the batch."""
-    framework = (_text(row, "framework_as_published", "framework"), _text(row, "framework_version"))
-    names = (_text(row, "framework"), *projects(_text(row, "framework_as_published")))
+    published = _text(row, "framework_as_published")
     train, infer = (_text(row, name, f"{name}_as_published") for name in ("train", "infer"))
     model = _text(row, "model", "model_as_published")
     batch = next(filter(row.get, ("max_batch", "batch", "prompts_per_step")), "")
@@ -242,12 +234,20 @@ def _labels(row: Record) -> dict[str, Any]:
         "model": model,
         "model_label": _OWNER.sub("", model),
         "task_label": _text(row, "task", "task_as_published"),
-        "frameworks": tuple(filter(None, dict.fromkeys(names))),
-        "framework_label": " ".join(filter(None, framework)),
-        "backends_label": " ".join(filter(None, (train, infer, _text(row, "infer_version")))),
+        "frameworks": tuple(
+            filter(None, dict.fromkeys((_text(row, "framework"), *projects(published))))
+        ),
+        "framework_label": _joined(
+            published or _text(row, "framework"), _text(row, "framework_version")
+        ),
+        "backends_label": _joined(train, infer, _text(row, "infer_version")),
         "batch": row[batch] if batch else 0,
         "batch_unit": _text(row, "batch_unit") if batch == "batch" else "prompts" if batch else "",
     }
+
+
+def _joined(*texts: str) -> str:
+    return " ".join(filter(None, texts))
 
 
 def _text(row: Record, *columns: str) -> str:

@@ -10,16 +10,15 @@ one point for each published figure. Nothing is estimated or averaged.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from operator import add, attrgetter, itemgetter
+from operator import add, attrgetter
 from typing import Any, NamedTuple
 
 from rl_resources.dataset import Dataset, grouped
-from rl_resources.errors import UnusableInput
 from rl_resources.package import Record
-from rl_resources.query.configurations import RUNS, UNTESTED, Configuration, configurations
-from rl_resources.query.find import CLAIMED, TESTED, answers, ask
+from rl_resources.query.configurations import UNTESTED, Configuration, configurations
+from rl_resources.query.find import TESTED, answers
 from rl_resources.query.understand import Query
 
 WANTED_RULE = (
@@ -29,20 +28,6 @@ WANTED_RULE = (
 
 MOST_WANTED = 12
 """How many of those are shown at once."""
-
-_FULL_ON_8 = {"weights": "full", "gpus": "8", "device": "80 GB"}
-MOST_ASKED = (
-    ("7B, full fine-tuning on 8 × 80 GB", {"model": "7B", **_FULL_ON_8}),
-    ("14B, full fine-tuning on 8 × 80 GB", {"model": "14B", **_FULL_ON_8}),
-    ("32B, full fine-tuning on 8 × 80 GB", {"model": "32B", **_FULL_ON_8}),
-    ("7B on one GPU of 24 GB", {"model": "7B", "gpus": "1", "device": "24 GB"}),
-    ("7B on two GPUs of 24 GB", {"model": "7B", "gpus": "2", "device": "24 GB"}),
-    ("32B on 8 × H20", {"model": "32B", "gpus": "8", "device": "H20"}),
-    ("70B on any hardware", {"model": "70B"}),
-    ("Long context, 32K tokens", {"length": "32K"}),
-    ("Vision: Qwen2.5-VL-7B", {"model": "Qwen2.5-VL-7B-Instruct"}),
-)
-"""What is often asked, as questions of the finder."""
 
 HEADLINES = ("full", "lora", "qlora")
 """The kinds of training that have a headline of their own."""
@@ -79,16 +64,6 @@ class Cell(NamedTuple):
         return self.records_min + self.records_recommended
 
 
-class Asked(NamedTuple):
-    """A need with its words for the finder, the runs known to it, and what is still wanted."""
-
-    title: str
-    words: Mapping[str, str]
-    records: int
-    reports: int
-    wanted: str
-
-
 class Coverage(NamedTuple):
     """Every combination of which something is known, in the order of sizes, tasks and devices.
 
@@ -99,7 +74,6 @@ class Coverage(NamedTuple):
     cells: tuple[Cell, ...]
     partial: tuple[Cell, ...]
     missing: Mapping[str, Sequence[str]]
-    asked: tuple[Asked, ...]
 
     @property
     def unplaced(self) -> int:
@@ -123,34 +97,15 @@ def coverage(dataset: Dataset) -> Coverage:
         return [order.index(word) for order, word in zip(orders, place, strict=True)]
 
     known = sorted(places, key=rank)
-    every = {place: _cell(place, places[place], dataset.by_key["reports"]) for place in known}
-    cells = tuple(cell for place, cell in every.items() if all(place))
-    partial = tuple(cell for place, cell in every.items() if not all(place))
-    return Coverage(cells, partial, _missing(cells, orders[0][1:]), tuple(_most_asked(dataset)))
-
-
-def _most_asked(dataset: Dataset) -> Iterator[Asked]:
-    """`MOST_ASKED` with what is known to each; without those of words that the tables lack."""
-    for title, words in MOST_ASKED:
-        try:
-            found, _ = ask(dataset, words)
-        except UnusableInput:
-            continue
-        known = [row for row in found.answers if row.fit != CLAIMED]
-        tags = {row.tag for row in known if row.kind == "record"}
-        wanted = "" if "RECOMMENDED" in tags else "a RECOMMENDED record" if tags else "a record"
-        kinds = Counter(row.kind for row in known)
-        yield Asked(title, words, kinds["record"], kinds["report"], wanted)
-
-
-def _missing(cells: Sequence[Cell], sizes: Sequence[str]) -> dict[str, list[str]]:
-    """The sizes without a record, by tag."""
-    known = {
+    every = [_cell(place, places[place], dataset.by_key["reports"]) for place in known]
+    cells = tuple(cell for cell in every if all(cell[:3]))
+    partial = tuple(cell for cell in every if not all(cell[:3]))
+    tagged = {
         "MIN": {cell.size for cell in cells if cell.records_min},
         "RECOMMENDED": {cell.size for cell in cells if cell.records_recommended},
     }
-    missing = {tag: [size for size in sizes if size not in found] for tag, found in known.items()}
-    return {tag: found for tag, found in missing.items() if found}
+    missing = {tag: [size for size in orders[0][1:] if size not in tagged[tag]] for tag in tagged}
+    return Coverage(cells, partial, {tag: sizes for tag, sizes in missing.items() if sizes})
 
 
 def _cell(place: Place, rows: Sequence[Configuration], reports: Mapping[object, Record]) -> Cell:
@@ -201,25 +156,21 @@ def minimum_memory(known: Iterable[Configuration]) -> list[Point]:
 
     An untested record is a class of its own, so it never stands for one that ran.
     """
-    classes: dict[tuple[str, int, str, str, bool], list[Configuration]] = {}
-    for row in known:
-        untested = row.evidence_level == UNTESTED
-        ran = row.outcome == "ran" and (row.statement in RUNS or untested)
-        if ran and row.weights and row.task and row.size and row.total_memory_gb:
-            kind = (row.task, row.position, row.kind, row.tag, untested)
-            classes.setdefault(kind, []).append(row)
+
+    def kind(row: Configuration) -> tuple[object, ...]:
+        return row.task, row.position, row.kind, row.tag, row.evidence_level == UNTESTED
+
+    ran = (row for row in known if row.state == "run" or row.evidence_level == UNTESTED)
+    told = (row for row in ran if row.weights and row.task and row.size and row.total_memory_gb)
     points = []
-    for _, rows in sorted(classes.items(), key=itemgetter(0)):
+    for _, rows in sorted(grouped(told, kind).items()):
         best = min(rows, key=lambda row: (row.total_memory_gb, row.id))
         points.append(Point(best, best.total_memory_gb, len(rows)))
     return points
 
 
-def throughputs(dataset: Dataset, known: Iterable[Configuration]) -> list[Point]:
-    """Every record and report with tokens per second and device, by device, the fastest first."""
-    rows = (*dataset.records["tuning"], *dataset.records["reports"])
-    column = "tokens_per_second_per_gpu"
-    speeds = {row.get("script") or row["report"]: row[column] for row in rows if row[column]}
-    by_id = {str(key).removesuffix(".sh"): float(str(speed)) for key, speed in speeds.items()}
-    points = [Point(row, by_id[row.id]) for row in known if row.id in by_id]
-    return sorted(points, key=lambda point: (point.configuration.device_label, -point.value))
+def throughputs(known: Iterable[Configuration]) -> list[Point]:
+    """Every configuration with tokens per second, by device, the fastest first."""
+    points = (Point(row, row.tokens_per_second_per_gpu) for row in known)
+    found = (point for point in points if point.value)
+    return sorted(found, key=lambda point: (point.configuration.device_label, -point.value))

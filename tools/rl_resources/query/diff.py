@@ -11,9 +11,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rl_resources.errors import UnusableInput
 from rl_resources.git import file_at, git_text
@@ -61,7 +61,10 @@ def diff(old: Tables, new: Tables) -> list[TableDiff]:
 
 def _table_diff(name: str, old: Table, new: Table) -> TableDiff:
     key = new.key or old.key
-    before, after = _by_key(old.rows, key), _by_key(new.rows, key)
+    before, after = (
+        {tuple(row.get(column, "") for column in key): row for row in table.rows}
+        for table in (old, new)
+    )
     both = {place: _changes(before[place], row) for place, row in after.items() if place in before}
     return TableDiff(
         name=name,
@@ -75,10 +78,6 @@ def _table_diff(name: str, old: Table, new: Table) -> TableDiff:
 def _changes(old: Row, new: Row) -> list[Change]:
     cells = ((name, old.get(name, ""), new.get(name, "")) for name in dict.fromkeys([*new, *old]))
     return [Change(*cell) for cell in cells if cell[1] != cell[2]]
-
-
-def _by_key(rows: Iterable[Row], key: Key) -> dict[Key, Row]:
-    return {tuple(row.get(name, "") for name in key): row for row in rows}
 
 
 def read_state(root: Path, name: str) -> Tables:
@@ -109,21 +108,13 @@ def _tables(state: str, read: Callable[[str], bytes]) -> Tables:
     try:
         for item in json.loads(read(path))["resources"]:
             path = item["schema"]
-            schema = json.loads(read(path))
+            key = tuple(json.loads(read(path))["primaryKey"])
             path = item["path"]
-            tables[item["name"]] = _table(schema, read(path).decode("utf-8-sig"))
+            text = io.StringIO(read(path).decode("utf-8-sig"), newline="")
+            tables[item["name"]] = Table(key, [*csv.DictReader(text, restval="", strict=True)])
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-        missing = f"has no {error}" if isinstance(error, KeyError) else f"cannot be read: {error}"
         raise UnusableInput(
-            f"{state}: {path}: {missing}",
+            f"{state}: {path}: cannot be read: {error}",
             "`rl-resources check` on that state shows every error and its fix.",
         ) from error
     return tables
-
-
-def _table(schema: Mapping[str, Any], text: str) -> Table:
-    key = schema["primaryKey"]
-    key = (key,) if isinstance(key, str) else tuple(key)
-    columns, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
-    named = [dict(zip(columns, row, strict=True)) for row in rows if row]
-    return Table(key, named)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +9,12 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
-from rl_resources.estimate.configuration import OWN_CONFIG, Inputs, of_run, read_config
+from rl_resources.estimate.configuration import (
+    OWN_CONFIG,
+    Configuration,
+    of_run,
+    read_config,
+)
 from rl_resources.estimate.estimate import Estimate, sized
 from rl_resources.estimate.formula import backends
 from rl_resources.files import read_text
@@ -23,7 +27,6 @@ from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.text import nearest, shown
 
 _USUAL_RANK = 32
-_ZERO = re.compile(r"(?:deepspeed[-_ ]?)?zero[-_ ]?([123])")
 
 
 def estimate(
@@ -39,18 +42,14 @@ def estimate(
     words |= {key: asked[key] for key in WORDS & asked.keys()}
     if "memory" in asked and "device" not in asked:
         words.pop("device", None)
-    if stage := _ZERO.fullmatch(words.get("train", "").lower()):
-        words["train"] = "deepspeed"
     named = words.get("model", "")
-    if not named:
-        raise UnusableInput("which model?", "Name it: --model Qwen/Qwen2.5-7B-Instruct")
     model = read_config(Path(words.pop("model"))) if named.endswith(".json") else None
     query, _ = understand(vocabulary(dataset), words)
     model = model or dataset.by_key["models"].get(query.model)
     if model is None:
         known = nearest(named, map(str, dataset.by_key["models"])).sentence()
-        raise UnusableInput(f"{shown(named)}: not a known model", f"{known} {OWN_CONFIG}".strip())
-    inputs = _of_backend(query, stage[1] if stage else "")
+        raise UnusableInput(f"`{shown(named)}` is not a known model", f"{known} {OWN_CONFIG}")
+    inputs = _of_backend(query)
     for setting in (*sets, *(f"{name}={asked[name]}" for name in NUMBERS if name in asked)):
         inputs.set(setting)
     _hardware(dataset, query, inputs)
@@ -62,7 +61,7 @@ def estimate(
     inputs.assume("has_engine", 0, "no --infer: no rollout engine shares the GPUs")
     if name:
         inputs.assume("gpus", name.gpus, "the script's name")
-    if "gpus" not in inputs.values:
+    if "gpus" not in inputs.inputs:
         raise UnusableInput("how many GPUs?", "Say it: --gpus 8")
     found = Estimate(inputs.finished(model))
     return found if run else sized(found)
@@ -89,41 +88,38 @@ def _of_script(dataset: Dataset, run: Run, name: ScriptName | None) -> dict[str,
     return {word: str(text) for word, text in found.items() if text}
 
 
-def _of_backend(query: Query, stage: str) -> Inputs:
-    """The inputs of a training backend with, of DeepSpeed, what its ZeRO `stage` shards.
+def _of_backend(query: Query) -> Configuration:
+    """The inputs of a training backend.
 
     Without a word it is FSDP, and on one GPU, where nothing is sharded, the plain model. Raises
     `UnusableInput` for a backend that the formula does not know.
     """
-    inputs = Inputs(query.train or ("transformers" if query.gpus == 1 else "fsdp"))
+    inputs = Configuration(query.train or ("transformers" if query.gpus == 1 else "fsdp"))
     if inputs.train not in backends():
         known = nearest(inputs.train, backends()).sentence()
         raise UnusableInput(f"{inputs.train}: no estimate for this training backend", known)
-    if stage:
-        inputs.give("shards_parameters", int(stage == "3"))
-        inputs.give("shards_gradients", int(stage != "1"))
     return inputs
 
 
-def _hardware(dataset: Dataset, query: Query, inputs: Inputs) -> None:
+def _hardware(dataset: Dataset, query: Query, inputs: Configuration) -> None:
     if query.gpus:
         inputs.give("gpus", query.gpus)
     named = ", ".join(map(devices_of(dataset).label, query.devices))
     if not query.memory_gb:
-        wrong = f"{named}: its memory is not known" if named else "which GPU?"
-        raise UnusableInput(wrong, "Name it, or its GB: --device h100, --memory 80")
+        help_ = "Name it, or its GB: --device h100, --memory 80"
+        raise UnusableInput(f"the memory of {named or 'the GPU'} is not known", help_)
     if len(query.devices) > 1:
         inputs.assume("device_gb", query.memory_gb, f"the smallest of {named}")
     inputs.give("device_gb", query.memory_gb)
 
 
-def _what_trains(query: Query, inputs: Inputs) -> None:
+def _what_trains(query: Query, inputs: Configuration) -> None:
     """What the words for weights and task say. Raises `UnusableInput` where they contradict."""
     weights = query.weights
     if weights == "partial":
         raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
     has_adapters = weights in {"lora", "qlora"} or query.task.endswith("-LoRA")
-    rank = inputs.values.get("lora_rank", _USUAL_RANK if has_adapters else None)
+    rank = inputs.inputs.get("lora_rank", _USUAL_RANK if has_adapters else None)
     if weights and rank is not None and (rank > 0) == (weights == "full"):
         raise UnusableInput(f"{weights} weights and lora_rank {rank:g} contradict each other")
     inputs.assume("lora_rank", rank, "LoRA of a usual rank")

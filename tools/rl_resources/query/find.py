@@ -33,6 +33,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -45,8 +46,6 @@ from rl_resources.query.vocabulary import FILTERS, vocabulary
 TESTED, SHOULD_FIT, CLAIMED = "tested", "should-fit", "claimed"
 UNCLEAR, FAILED, BEYOND, TOO_SHORT = "unclear", "out-of-memory", "beyond", "too-short"
 FITTING = (TESTED, SHOULD_FIT, CLAIMED)
-
-_FARTHEST = 1_000_000_000
 
 
 class Nearest(NamedTuple):
@@ -199,7 +198,7 @@ def ordered(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
 
 def _distance(asked: float, has: float) -> float:
     """How far from what was asked; with nothing asked the smallest is the nearest."""
-    return abs(asked - has) if has else _FARTHEST
+    return abs(asked - has) if has else inf
 
 
 def size_of(row: Configuration) -> tuple[bool, float, int, bool, str]:

@@ -8,26 +8,17 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from rl_resources.devices import hardware
-from rl_resources.query.configurations import Configuration
-from rl_resources.query.messages import FIGURES, FITS, say
+from rl_resources.query.configurations import UNEXPLAINED, Configuration
 from rl_resources.query.understand import Query
-from rl_resources.query.vocabulary import EITHER, FILTERS, WEIGHTS, Vocabulary
+from rl_resources.query.vocabulary import (
+    EITHER,
+    FIGURES,
+    FILTERS,
+    WEIGHTS,
+    Vocabulary,
+    say,
+)
 
-_RAN = {
-    "record": "a run with a script here",
-    "measured-run": "a run with published measurements",
-    "stated-run": "a run that its source reports",
-}
-_CLAIMS = {
-    "stated-minimum": "The source calls {} the minimum; no run on it is known.",
-    "recommendation": "The source recommends {}; no run on it is known.",
-    "ci-allocation": "CI allocates {}: not a minimum, less may do.",
-    "capability-claim": "The source lists {}; no run on it is known.",
-    "untested": "A script for {} that nobody has run yet.",
-    "unexplained": "Published for {}, which has no room for full fine-tuning; the source does not "
-    "say what trains or what is offloaded.",
-    "guess": "The source guesses {}; no run on it is known.",
-}
 _BATCHES = {"per-device": "batch {} per device", "unstated": "batch {} (unit not stated)"}
 _KINDS_OF_MEMORY = {"gpu": "GPU ", "host": "host "}
 
@@ -66,7 +57,7 @@ def parts(row: Configuration) -> dict[str, str]:
         "weights_label": row.conditions[0],
         "context": context(row),
         "software": software(row),
-        "ran": _RAN.get("record" if row.kind == "record" else row.statement, ""),
+        "ran": "a run with a script here" if row.kind == "record" else f"a {row.conditions[-1]}",
         "claim": _claim(row),
         "memory_kind": _KINDS_OF_MEMORY.get(row.out_of_memory_on, ""),
     }
@@ -74,12 +65,14 @@ def parts(row: Configuration) -> dict[str, str]:
 
 def _claim(row: Configuration) -> str:
     """What is known where no run is, or where the source leaves the device open."""
-    claim = row.evidence_level if row.state == "not-run" else row.statement
-    if claim in _CLAIMS:
-        return _CLAIMS[claim].format(resource(row))
-    if len(row.possible_devices) > 1:
+    if row.evidence_level == UNEXPLAINED:
+        return (
+            f"Published for {resource(row)}, which has no room for full fine-tuning; the source "
+            "does not say what trains or what is offloaded."
+        )
+    if row.state == "run":
         return f"Ran on {resource(row)}; the source does not say which variant."
-    return ""
+    return f"On {resource(row)}: {row.conditions[-1]}."
 
 
 def reason(row: Configuration, name: str = "", **words: object) -> str:
@@ -89,7 +82,7 @@ def reason(row: Configuration, name: str = "", **words: object) -> str:
 
 def instead(kind: str, row: Configuration) -> str:
     """What fits when something of the question is given up."""
-    return reason(row, "instead", what=reason(row, kind), fits=FITS[row.fit])
+    return reason(row, "instead", what=reason(row, kind), fits=row.fit.replace("-", " "))
 
 
 def asked_hardware(query: Query, known: Vocabulary) -> str:
@@ -148,15 +141,10 @@ def evidence(row: Configuration) -> str:
     return "; ".join(filter(None, (*spaced, wording, software(row), row.age)))
 
 
-def doubts(row: Configuration) -> Iterator[str]:
-    """What is disputed."""
-    if row.notes and row.evidence_level == "disputed":
-        yield f"Disputed: {row.notes}"
-
-
 def note(row: Configuration) -> str:
-    """The note of a configuration that is not disputed; empty where there is none."""
-    return f"Note: {row.notes}" if row.notes and row.evidence_level != "disputed" else ""
+    """The note of a configuration, which says what is disputed; empty where there is none."""
+    kind = "Disputed" if row.evidence_level == "disputed" else "Note"
+    return f"{kind}: {row.notes}" if row.notes else ""
 
 
 def contradicted(other: Configuration) -> str:

@@ -8,40 +8,48 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 from rl_resources.devices import Device
 from rl_resources.errors import UnusableInput
-from rl_resources.query.messages import say
 from rl_resources.query.vocabulary import (
     EITHER,
     FILTERS,
     Vocabulary,
     pattern,
     plain,
-    task_name,
-    task_words,
+    say,
 )
 from rl_resources.text import nearest, shown
 
 MOST_GIGABYTES = 512
 """A larger number in place of a device is part of a device's name: `5090`."""
 
-HINTS: Mapping[str, str] = {
-    "gpus": "Write a number of GPUs, for example `8` or `2x8`.",
-    "device": "Give a device, for example `h100`, or its memory, for example `80 GB`.",
-    "memory": "Write GB of one device, for example `80`.",
-    "model": "Give a model, for example `Qwen2.5-7B-Instruct`, or a size, for example `7B`.",
-    "size": "Give a size, for example `7B`.",
-    "task": "Give a task, for example `GRPO`.",
-    "framework": "Give a framework, for example `verl`.",
-    "length": "Write tokens, for example `16K` or `2048+16384`.",
+FIELDS: Mapping[str, str] = {
+    "model": "a model, for example Qwen2.5-7B-Instruct, or a size, for example 7B",
+    "size": "a size in place of a model, for example 7B",
+    **{name: item.help for name, item in FILTERS.items()},
+    "gpus": "the number of GPUs, for example 8 or 2x8",
+    "device": "a GPU, for example h100 or 'A100 80GB', or GB of any GPU, for example '80 GB'",
+    "memory": "GB of any GPU in place of its name, for example 24",
+    "length": "the context that you need, prompt + response, for example 16K or 2048+16384",
 }
-"""What to write instead of a word that is not known."""
+"""What may be asked, with the help of each option."""
+
+
+def hint(field: str) -> str:
+    """What to write instead of a word that is not known."""
+    return f"Write {FIELDS[field]}."
+
 
 NOT_RL = frozenset({"sft", "dpo"})
 ANY_TASK = frozenset({"rlhf", "rlvr", "rl"})
+_SPELT = {"++": " pp", "q-lora": "qlora", "peft": "lora"}
+_SAID_OF_TASKS = frozenset(
+    {"lora", "qlora", "full", "with", "w", "training", "fine", "tuning", "finetuning"}
+)
 
 _HUB, _SIZE_IN_NAME = pattern("hub"), pattern("size_in_name")
 UNITS = {
@@ -49,9 +57,6 @@ UNITS = {
     "memory": {"mib": 1 / 1024, "mb": 1 / 1024, "tb": 1000.0},
     "length": {"k": 1000.0, "m": 1e6},
 }
-
-FIELDS = ("model", "size", *FILTERS, "gpus", "device", "memory", "length")
-"""What may be asked."""
 
 Tokens = Mapping[str, str]
 """The words of a question by field: `gpus`, `device`, `memory`, and others of `Query`."""
@@ -95,7 +100,12 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
 
     Raises `UnusableInput` with the nearest known words.
     """
-    reader = _Reader(known, {name: text.strip() for name, text in tokens.items()})
+    words = {name: text.strip() for name, text in tokens.items() if text.strip()}
+    if "device" in words and "memory" in words:
+        raise UnusableInput("a device and a memory are both asked", "Leave one of them out.")
+    for field, other in (("model", "size"), ("device", "memory")):
+        words.setdefault(field, words.pop(other, ""))
+    reader = _Reader(known, words)
     return reader.query(), tuple(reader.notes)
 
 
@@ -129,22 +139,19 @@ class _Reader:
 
     def _model_and_size(self) -> tuple[str, str]:
         """Key of the model and name of the size; a number as model is a size."""
-        model, text = self._tokens["model"], self._tokens["model"] or self._tokens["size"]
-        if model and not _amount("billions", model)[0]:
-            return self._model(model)
-        return "", self._size(text) if text else ""
-
-    def _size(self, text: str) -> str:
-        size = self._size_of(_amount("billions", text)[0]) or self._unknown("size", text)
+        text = self._tokens["model"]
+        billions, _ = _amount("billions", text)
+        if not billions:
+            return self._model(text) if text else ("", "")
+        size = self._size_of(billions)
         if plain(text).removesuffix("b") != plain(size).removesuffix("b"):
             self._note("read-as", text, meaning=size)
-        return size
+        return "", size
 
     def _size_of(self, billions: float) -> str:
-        """The size that so many parameters, in 10⁹, belong to; empty for none."""
-        sizes = self._known.sizes if billions else ()
-        ends = (size.name for size in sizes if size.below is None or billions < size.below)
-        return next(ends, "")
+        """The size that so many parameters, in 10⁹, belong to."""
+        sizes = self._known.sizes
+        return next(size.name for size in sizes if size.below is None or billions < size.below)
 
     def _model(self, text: str) -> tuple[str, str]:
         """Key of the model, empty where several are meant or only the size is known; the size."""
@@ -157,7 +164,8 @@ class _Reader:
                 self._note("read-as", text, meaning=meaning)
             return (meaning if len(keys) == 1 else ""), sizes.pop()
         found = _SIZE_IN_NAME.search(re.sub(r"[\s_-]+", "-", name))
-        size = self._size_of(float(found[1]) if found else 0) or self._unknown("model", text)
+        billions = float(found[1]) if found else 0
+        size = self._size_of(billions) if billions else self._unknown("model", text)
         self._note("by-size", text, size=size)
         return "", size
 
@@ -182,14 +190,10 @@ class _Reader:
 
     def _devices_or_memory(self, device: str) -> tuple[list[str], float]:
         """Keys of the device, or GB of any device: `80 GB`, or `80` where none is called so."""
-        memory, keys = self._tokens["memory"], self._named(device)
-        if device and memory:
-            raise UnusableInput(say("device-and-memory"), "Leave one of them out.")
-        text = memory or device
-        amount, unit = _amount("memory", text)
-        is_memory = memory or unit or (0 < amount <= MOST_GIGABYTES and not keys)
-        if text and not (amount if is_memory else keys):
-            self._unknown("memory" if memory else "device", text)
+        keys, (amount, unit) = self._named(device), _amount("memory", device)
+        is_memory = unit or (0 < amount <= MOST_GIGABYTES and not keys)
+        if device and not (amount if is_memory else keys):
+            self._unknown("device", device)
         if is_memory:
             # Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB.
             gigabytes = math.ceil(amount) if unit in {"mib", "mb"} else amount
@@ -222,33 +226,31 @@ class _Reader:
         return sum(math.floor(part + 0.5) for part in parts)
 
     def _task_and_weights(self, weights: str) -> tuple[str, str]:
-        """`LoRA`, `QLoRA` and `full` as a task are weights."""
+        """`LoRA`, `QLoRA` and `full`, as a task or beside one, are weights."""
         text = self._tokens["task"]
-        if not text:
-            return "", weights
-        words, name = task_words(text), task_name(text)
+        lower = reduce(lambda text, spelt: text.replace(*spelt), _SPELT.items(), text.lower())
+        words = re.findall("[a-z0-9]+", lower)
         said = next((word for word in ("qlora", "lora", "full") if word in words), "")
-        if " ".join(words) in ANY_TASK:
-            return "", weights
-        if name in {"", "lora"} and (said or name):
-            return "", weights or said or name
-        task = self._task(text, name)
-        if said in {"qlora", "full"}:
-            weights = weights or said
-        adapter_task = self._known.tasks[task] if weights in {"lora", "qlora"} else ""
-        return adapter_task or task, weights
+        named = [word for word in words if word not in _SAID_OF_TASKS]
+        if not text or "".join(named) in ANY_TASK or (said and not named):
+            return "", weights or said
+        task = self._task(text, named)
+        adapters = self._known.tasks[task] if {weights, said} & {"lora", "qlora"} else ""
+        if adapters and said == "lora":
+            said = ""  # the task says it
+        return adapters or task, weights or said
 
-    def _task(self, text: str, name: str) -> str:
+    def _task(self, text: str, words: Sequence[str]) -> str:
         """The task of a name, or of the beginning of a variant's name: `PPO` of `PPO-Lag`."""
         spellings = self._known.spellings["task"]
-        if name in spellings:
-            return spellings[name]
-        if not NOT_RL.isdisjoint(task_words(text)):
+        begun = ("".join(words[:end]) for end in range(len(words), 0, -1))
+        start = next((name for name in begun if name in spellings), "")
+        if not start and not NOT_RL.isdisjoint(words):
             help_ = "It has no rollouts: only RL is covered, for example `GRPO`."
             raise UnusableInput(say("unknown", field="task", text=shown(text)), help_)
-        begun = [start for start in spellings if name.startswith(f"{start}-")]
-        task = spellings[max(begun, key=len)] if begun else self._unknown("task", text)
-        self._note("read-as", text, meaning=task)
+        task = spellings[start] if start else self._unknown("task", text)
+        if start != "".join(words):
+            self._note("read-as", text, meaning=task)
         return task
 
     def _word(self, field: str) -> str:
@@ -266,7 +268,7 @@ class _Reader:
         known = self._known.known(field) if field in self._known.spellings else []
         names = [key.rpartition("/")[2] for key in known]
         near = nearest(text.rpartition("/")[2], names).sentence()
-        help_ = f"{near} {HINTS.get(field, '')}".strip()
+        help_ = f"{near} {hint(field)}".strip()
         raise UnusableInput(say("unknown", field=field, text=shown(text)), help_)
 
 

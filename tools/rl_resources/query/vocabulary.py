@@ -1,16 +1,16 @@
-"""The words that a question may be asked in, as one value that the finder's page gets as JSON."""
+"""The words of questions and the sentences of answers, which the finder's page gets as JSON."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache, partial
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from rl_resources import devices
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, devices_of
-from rl_resources.package import Record, text_of
+from rl_resources.package import text_of
 
 TAGS = ("MIN", "RECOMMENDED")
 WEIGHTS: Mapping[str, str] = {
@@ -55,8 +55,6 @@ PATTERNS: Mapping[str, str] = {
     "length": r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:\.[0-9]+)?) ?(k|m|)(?: ?tok(?:en)?s?)?",
     "hub": "^(?:https?://)?(?:www[.])?(?:huggingface|hf)[.]co/|/+$",
     "size_in_name": r"(?<![0-9.x*\u00d7])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
-    "adapters": "(?:q?lora|peft)",
-    "said_of_tasks": "(?:with|w|full|training|fine|tuning|finetuning)",
 }
 """Expressions that Python and JavaScript read alike, in any case. `\u00d7` is the multiplication
 sign, `\u5361` and `\u5f20` are what Chinese counts GPUs by."""
@@ -67,8 +65,7 @@ def pattern(name: str) -> re.Pattern[str]:
     return re.compile(PATTERNS[name], re.IGNORECASE | re.ASCII)
 
 
-_SIZE_IN_NAME, _ADAPTERS = pattern("size_in_name"), pattern("adapters")
-_SAID_OF_TASKS = pattern("said_of_tasks")
+_SIZE_IN_NAME = pattern("size_in_name")
 
 
 def plain(text: str) -> str:
@@ -80,20 +77,6 @@ def plain(text: str) -> str:
     return re.sub(r"(?<![0-9])[-.]+|[-.]+(?![0-9])", "", words)
 
 
-def task_name(text: str) -> str:
-    """A task without what is only said of it, adapters last: `grpo-lora`."""
-    words = task_words(text)
-    adapters = [word for word in words if _ADAPTERS.fullmatch(word)]
-    kept = [word for word in words if word not in adapters and not _SAID_OF_TASKS.fullmatch(word)]
-    return "-".join([*kept, "lora"] if adapters else kept)
-
-
-def task_words(text: str) -> list[str]:
-    """The words of a task: `reinforce` and `pp` of `REINFORCE++`."""
-    lower = text.lower().replace("++", " pp").replace("q-lora", "qlora")
-    return re.findall(r"[a-z0-9]+", lower)
-
-
 Words = Mapping[str, str | None]
 """Each word with its title in a list of the page, `None` where the list leaves it out."""
 
@@ -103,13 +86,11 @@ class Filter(NamedTuple):
 
     `label` names its list on the page, `help` describes its option of the command.
     `other` says in which way an answer without it differs; empty for what is given up together.
-    `words` are all that it may be.
     """
 
     label: str
     help: str
     other: str
-    words: Callable[[Dataset], Words]
 
 
 def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "") -> dict[str, str]:
@@ -118,9 +99,18 @@ def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "")
     return {str(next(iter(row.values()))): text_of(row, title) for row in rows}
 
 
-def _scenarios(dataset: Dataset) -> dict[str, str]:
-    schema = dataset.package.resources["reports"].schema
-    return dict.fromkeys(schema.field("scenario").item_words, "")
+def words_of_filters(dataset: Dataset) -> dict[str, Words]:
+    """All that each of `FILTERS` may be."""
+    reports = dataset.package.resources["reports"].schema
+    return {
+        "task": words_of(dataset, "tasks"),
+        "weights": WEIGHTS,
+        "scenario": dict.fromkeys(reports.field("scenario").item_words, ""),
+        "framework": _frameworks(dataset),
+        "train": words_of(dataset, "backends", role="train"),
+        "infer": words_of(dataset, "backends", role="infer"),
+        "tag": dict.fromkeys(TAGS, ""),
+    }
 
 
 def _frameworks(dataset: Dataset) -> Words:
@@ -139,33 +129,72 @@ def projects(published: str) -> tuple[str, ...]:
     return tuple(part for part in parts if re.fullmatch(r"(?!.*-based$)[A-Za-z][\w.+-]*", part))
 
 
-_tasks = partial(words_of, table="tasks")
-_training = partial(words_of, table="backends", role="train")
-_rollout = partial(words_of, table="backends", role="infer")
-
-
-def _weights(_: Dataset) -> Words:
-    return WEIGHTS
-
-
-def _tags(_: Dataset) -> Words:
-    return dict.fromkeys(TAGS, "")
-
-
 FILTERS: Mapping[str, Filter] = {
-    "task": Filter("Task", "for example GRPO or GRPO-LoRA", "With another task", _tasks),
-    "weights": Filter(
-        "Weights", "what trains: full, lora, qlora or partial", "With {weights_label}", _weights
-    ),
-    "scenario": Filter(
-        "Scenario", "for example multimodal or agentic", "In another scenario", _scenarios
-    ),
-    "framework": Filter("Framework", "for example verl", "", _frameworks),
-    "train": Filter("Training backend", "training backend, for example fsdp", "", _training),
-    "infer": Filter("Rollout engine", "rollout engine, for example vllm", "", _rollout),
-    "tag": Filter("Tag", "MIN or RECOMMENDED", "Without the tag", _tags),
+    "task": Filter("Task", "a task, for example GRPO or GRPO-LoRA", "With another task"),
+    "weights": Filter("Weights", "full, lora, qlora or partial", "With {weights_label}"),
+    "scenario": Filter("Scenario", "a scenario, for example agentic", "In another scenario"),
+    "framework": Filter("Framework", "a framework, for example verl", ""),
+    "train": Filter("Training backend", "a training backend, for example fsdp", ""),
+    "infer": Filter("Rollout engine", "a rollout engine, for example vllm", ""),
+    "tag": Filter("Tag", "MIN or RECOMMENDED", "Without the tag"),
 }
 """By the field of `Query` and of `Configuration`; the last are those that one gives up first."""
+
+
+MESSAGES: Mapping[str, str] = {
+    # How a question was read.
+    "read-as": "“{text}” is read as {meaning}.",
+    "by-size": "“{text}” is not a known model: answers are for its size, {size}.",
+    "any-vendor": "Devices of any vendor with {memory} GB or less count; "
+    "whether yours runs the same software is not checked.",
+    # What cannot be read.
+    "unknown": "{field} `{text}` is not known",
+    "two-counts": "device `{text}` has another number of GPUs",
+    # The question and its answers in a line.
+    "headline": "{what}{on}: {tested} tested, {should_fit} should fit, {claimed} claimed",
+    "smallest": "Minimum total memory: {summary}",
+    "smallest_full": "Minimum total memory for full fine-tuning: {summary}",
+    "longest": "The longest context: {context}, {summary}",
+    # Why a configuration is an answer, or is not. Words in braces are of `sentences.parts`.
+    "tested": "Tested: {ran}, on {hardware}.",
+    "should-fit": "Should fit, not tested on your hardware: {ran}, on {hardware}: "
+    "no more GPUs and no more memory each than yours.",
+    "claimed": "{claim}",
+    "unclear": "{claim}",
+    "out-of-memory": "Ran out of {memory_kind}memory on {hardware}.",
+    "beyond": "The smallest known run needed {hardware}: {model_label}, {task_label}.",
+    "other-vendor": "The smallest known run needed {hardware}: {model_label}, {task_label}. "
+    "Nothing is tested on {own}, and its software differs.",
+    "smallest-of-size": "The smallest known run of the size {size} needed {hardware}: "
+    "{model_label}, {task_label}.",
+    # What would fit instead, and how it fits.
+    "instead": "{what}: {model_label}, {task_label}, {fits} on {hardware}.",
+    "shorter": "With a shorter context ({context})",
+    "other-backends": "With other software ({software})",
+    "other-model": "Another model of the size {size}",
+    "adapters": "With LoRA",
+    **{f"other-{name}": item.other for name, item in FILTERS.items() if item.other},
+    "smaller-size": "The nearest smaller size, {size}",
+    "smaller-adapters": "The nearest smaller size, {size}, with LoRA",
+    "other-settings": "The size {size} in another way ({weights_label}, {software})",
+    # Results of one source that differ only in their settings.
+    "series": "One of {number} of this source that differ in settings alone.",
+    "frameworks": "A figure of one framework, or of one release, says little about another.",
+    "nodes": "on the first of {nodes} nodes, once they form one Ray cluster",
+}
+
+FIGURES: Mapping[str, str] = {
+    "rollout_n": "{} rollouts per prompt",
+    "host_memory_gb": "host memory {} GB",
+    "step_seconds": "step {} s",
+    "peak_memory_gb": "peak {} GB",
+}
+"""The figures of a run besides its batch."""
+
+
+def say(name: str, /, **words: object) -> str:
+    """The message `name` with its words filled in."""
+    return MESSAGES[name].format_map(words)
 
 
 class Size(NamedTuple):
@@ -198,25 +227,21 @@ class Vocabulary(NamedTuple):
 @lru_cache(maxsize=1)
 def vocabulary(dataset: Dataset) -> Vocabulary:
     """The words of a dataset."""
-    known, models, tasks = devices_of(dataset), _models(dataset), dataset.records["tasks"]
+    known, models = devices_of(dataset), _models(dataset)
+    sizes: Sequence[Mapping[str, Any]] = dataset.records["sizes"]
+    tasks: Sequence[Mapping[str, Any]] = dataset.records["tasks"]
+    adapters = {row["algorithm"]: row["task"] for row in tasks if row["adapters_only"]}
+    whole = {row["task"]: row["algorithm"] for row in tasks if not row["adapters_only"]}
     return Vocabulary(
         spellings={
             "model": _spellings_of_models(dataset, models),
             "device": {name: EITHER.join(keys) for name, keys in known.spellings.items()},
-            **{name: _spellings(name, item.words(dataset)) for name, item in FILTERS.items()},
-            "task": {task_name(text_of(row, "task")): text_of(row, "task") for row in tasks},
+            **{name: _spellings(name, own) for name, own in words_of_filters(dataset).items()},
         },
         models=models,
-        sizes=tuple(map(_size, dataset.records["sizes"])),
+        sizes=tuple(Size(row["size"], row["position"], row["below_parameters_b"]) for row in sizes),
         devices=known,
-        tasks={text_of(row, "task"): _adapter_task(tasks, row) for row in tasks},
-    )
-
-
-def _size(row: Record) -> Size:
-    below = text_of(row, "below_parameters_b")
-    return Size(
-        text_of(row, "size"), int(text_of(row, "position")), float(below) if below else None
+        tasks={row["task"]: adapters.get(whole.get(row["task"]), "") for row in tasks},
     )
 
 
@@ -227,13 +252,11 @@ def _spellings(name: str, words: Iterable[str]) -> dict[str, str]:
 
 def _models(dataset: Dataset) -> dict[str, str]:
     """The size of each model, also of those that only reports name."""
-    published = {
-        text_of(row, "model_as_published"): text_of(row, "size")
-        for row in dataset.records["reports"]
-        if not row["model"] and row["size"]
-    }
-    rows = dataset.records["models"]
-    return published | {text_of(row, "model"): text_of(row, "size") for row in rows}
+    models: Sequence[Mapping[str, Any]] = dataset.records["models"]
+    reports: Sequence[Mapping[str, Any]] = dataset.records["reports"]
+    named = (row for row in reports if not row["model"] and row["size"])
+    published = {row["model_as_published"]: row["size"] for row in named}
+    return published | {row["model"]: row["size"] for row in models}
 
 
 def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, str]:
@@ -258,9 +281,3 @@ def _beginnings(name: str) -> Iterator[str]:
     parts = name.split("-")
     beginnings = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
     return (beginning for beginning in beginnings if _SIZE_IN_NAME.search(beginning))
-
-
-def _adapter_task(tasks: Iterable[Record], task: Record) -> str:
-    """The task of the same algorithm that trains adapters only."""
-    same = (row for row in tasks if row["adapters_only"] and row["algorithm"] == task["algorithm"])
-    return "" if task["adapters_only"] else next((text_of(row, "task") for row in same), "")

@@ -18,8 +18,7 @@ from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, every_configuration
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage
 from rl_resources.query.find import SHOULD_FIT, Found, folded
-from rl_resources.query.messages import say
-from rl_resources.query.vocabulary import vocabulary
+from rl_resources.query.vocabulary import say, vocabulary
 from rl_resources.site.templates import rendered, terminal
 from rl_resources.tabular import write
 from rl_resources.text import json_text, printable
@@ -167,7 +166,6 @@ def coverage_as_json(found: Coverage, version: str) -> str:
         "dataset_version": version,
         "cells": [cell._asdict() for cell in found.cells],
         "unplaced_reports": found.unplaced,
-        "most_asked": [item._asdict() for item in found.asked],
         "wanted_rule": WANTED_RULE,
         "wanted": [
             {"size": cell.size, "task": cell.task, "device": cell.device} for cell in found.wanted

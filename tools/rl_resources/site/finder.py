@@ -16,8 +16,7 @@ from rl_resources.estimate.configuration import estimable
 from rl_resources.query import sentences, understand
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import ALTERNATIVES, size_of
-from rl_resources.query.messages import FITS, MESSAGES
-from rl_resources.query.vocabulary import FILTERS, PATTERNS, WEIGHTS, plain, vocabulary
+from rl_resources.query.vocabulary import FILTERS, MESSAGES, PATTERNS, WEIGHTS, vocabulary
 from rl_resources.site.environment import place
 from rl_resources.text import is_web_address
 
@@ -31,7 +30,7 @@ def files(dataset: Dataset) -> dict[str, str]:
     value = {
         "dataset_version": dataset.version,
         "vocabulary": {
-            "spellings": {**known.spellings, "task": {plain(task): task for task in known.tasks}},
+            "spellings": known.spellings,
             "models": known.models,
             "sizes": [size._asdict() for size in known.sizes],
             "devices": {key: device._asdict() for key, device in known.devices.known.items()},
@@ -40,9 +39,8 @@ def files(dataset: Dataset) -> dict[str, str]:
         "patterns": PATTERNS,
         "units": understand.UNITS,
         "most_gigabytes": understand.MOST_GIGABYTES,
-        "hints": understand.HINTS,
+        "hints": {name: understand.hint(name) for name in understand.FIELDS},
         "messages": MESSAGES,
-        "fits": FITS,
         "weights": WEIGHTS,
         "filters": list(FILTERS),
         "alternatives": [[item._asdict() for item in group] for group in ALTERNATIVES],
@@ -70,6 +68,7 @@ _SAME = (
 def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, Any]:
     against = (by_id[name] for name in row.contradicts if name in by_id)
     linked = is_web_address(row.source)
+    disputed = [sentences.note(row)] if row.evidence_level == "disputed" and row.notes else []
     return {
         **{name: getattr(row, name) for name in _SAME},
         **sentences.parts(row),
@@ -78,6 +77,6 @@ def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, 
         "figures": tuple(sentences.figures(row)),
         "evidence": f"{sentences.evidence(row)}. {'' if linked else row.source}",
         "source": row.source if linked else "",
-        "doubts": (*sentences.doubts(row), *map(sentences.contradicted, against)),
+        "doubts": (*disputed, *map(sentences.contradicted, against)),
         "start": sentences.start(row) if row.script else "",
     }

@@ -30,7 +30,13 @@ from rl_resources.query.configurations import (
     every_configuration,
     recorded,
 )
-from rl_resources.query.vocabulary import FILTERS, WEIGHTS, Words, words_of
+from rl_resources.query.vocabulary import (
+    FILTERS,
+    WEIGHTS,
+    Words,
+    words_of,
+    words_of_filters,
+)
 from rl_resources.site import finder, recipes
 from rl_resources.site.api import record_id
 from rl_resources.site.downloads import Download
@@ -97,7 +103,7 @@ def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tupl
     return {
         "model": sizes + in_use("model", words_of(site.dataset, "models", "size")),
         "device": [(site.devices.label(key), name) for key, name in devices.items()],
-        **{name: in_use(name, item.words(site.dataset)) for name, item in FILTERS.items()},
+        **{name: in_use(name, own) for name, own in words_of_filters(site.dataset).items()},
     }
 
 
@@ -198,7 +204,7 @@ def charts(site: Site) -> dict[str, str]:
     values = {
         "memory": memory,
         "chart": memory_chart(memory, [size.name for size in site.sizes]),
-        "throughputs": coverage.throughputs(dataset, known),
+        "throughputs": coverage.throughputs(known),
         "known": known,
         "reports": dataset.by_key["reports"],
         "style": (dataset.package.root / STYLE).read_text(encoding="utf-8"),

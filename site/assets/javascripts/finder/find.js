@@ -145,7 +145,7 @@ function insteadOf(index, query, alternative) {
   const best = minBy(fitting, ({ row }) => -(query.length > wider.length ? row.length : row.position));
   if (!best) return [];
   const what = say(index, alternative.kind, best.row);
-  return [{ ...best, reason: say(index, "instead", { ...best.row, what, fits: index.fits[best.fit] }) }];
+  return [{ ...best, reason: say(index, "instead", { ...best.row, what, fits: best.fit.replace("-", " ") }) }];
 }
 
 /** The wider question; nothing where there is nothing to give up. @param {Query} query @param {Row} alternative */
