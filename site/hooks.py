@@ -66,8 +66,10 @@ def on_pre_build(config: MkDocsConfig) -> None:
         _session.files = publish.render(root, repository)
         _session.mistakes = ""
     except Exception as error:  # whatever is wrong, a server must live on to show it
+        if not _session.serving:
+            raise
         _session.mistakes = error_as_text(error)
-        if not (_session.serving and _session.files):
+        if not _session.files:
             raise PluginError(f"nothing was built\n{_session.mistakes}") from error
         sys.stderr.write(_session.mistakes)
 

@@ -99,6 +99,8 @@ def test_one_mistake_is_reported_once(dataset, scripts, case):
 
 
 MOVED = {
+    PAGE.replace(LORA_ROW, LORA_ROW * 2): f"page-same-script: 50:9: the row links {LORA}, as the "
+    "row of line 41 does",
     PAGE.replace(LORA_ROW, "") + LORA_ROW: "page-model-section: 61:9: Qwen2.5-7B-Instruct stands "
     "under the size 14B",
     PAGE.replace(FOURTEEN_ROW, ""): "page-script-without-row: 16:5: no row links the script "
@@ -128,6 +130,14 @@ def test_a_script_that_is_not_called_as_the_page_asks(dataset, scripts):
     assert finding.help == f"Did you mean `14b/{UNDERSCORE}`?"
 
 
+def test_a_script_that_is_named_after_another_model_is_reported(dataset, scripts):
+    other = SEVEN.replace("qwen2", "qwen1", 1)
+    (scripts / "7b" / SEVEN).rename(scripts / "7b" / other)
+    said = "the row says `qwen2-7b-instruct`, the name of its script `qwen1-7b-instruct`"
+    found = _findings(dataset, scripts, PAGE.replace(SEVEN, other))
+    assert found == [f"page-name-of-model: 26:9: {said}"]
+
+
 def test_a_name_of_six_parts_is_of_the_form_only_with_a_known_backend_or_engine(dataset, scripts):
     other = "run_qwen2_5_vl_7b_fsdp.sh"
     (scripts / "7b" / SEVEN).rename(scripts / "7b" / other)
@@ -154,6 +164,7 @@ def test_every_rule_of_a_page_has_a_case():
         *(case["finding"] for case in CASES["mistake"]),
         *MOVED.values(),
         "page-script-name:",
+        "page-name-of-model:",
     ]
     assert {finding.partition(":")[0] for finding in found} == rules
 

@@ -73,7 +73,7 @@ def test_a_closed_column_takes_no_text_that_only_looks_active(name):
 
 def test_an_exemption_of_what_is_no_record_is_reported_whatever_it_says():
     table = snapshot().tables["exemptions"]
-    texts = [text for text in SHOWN if "\n" not in text]
+    texts = [text for text in SHOWN if "\n" not in text and not text.startswith(">>>>>>> ")]
     rows = [(text, "min-saves-memory", "As published.") for text in texts]
     spoilt = Table(table.resource, write([table.schema.names, *rows]).encode())
     whole = replace(snapshot(), tables={**snapshot().tables, "exemptions": spoilt})

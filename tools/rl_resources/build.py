@@ -10,7 +10,7 @@ from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
 
-from rl_resources.errors import InvalidOutput, RlResourcesError, UnreadableDataset, UnusableInput
+from rl_resources.errors import InvalidOutput, UnreadableDataset, UnusableInput
 from rl_resources.files import new_directory
 from rl_resources.git import read_repository
 
@@ -47,8 +47,6 @@ def build(root: Path, out: Path) -> Path:
         try:
             mkdocs_build(config)
         except MkDocsException as error:
-            if isinstance(error.__cause__, RlResourcesError):
-                raise error.__cause__ from None
             raise InvalidOutput(f"MkDocs: {error}") from error
         (staging / MARK).touch()
     return target

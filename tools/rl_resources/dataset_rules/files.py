@@ -187,10 +187,13 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
     for table in _decoded(snapshot):
         for defect in table.text.defects if _has_known_header(table) else ():
             if defect.kind != "merge-conflict":
-                message = f"a quote is not closed, or not doubled: {shown(defect.cell, 30)}"
+                message = f"the quotes of this line do not close: {shown(defect.cell, 30)}"
                 fix = meant.as_help(meant.requoted(snapshot, table, defect.text))
-                fix = fix or 'Put the whole cell in quotes and write each quote inside it as `""`.'
+                fix = fix or _QUOTES
                 yield Mistake(table.path, defect.line, defect.column, message, fix)
+
+
+_QUOTES = 'Put the whole cell on one line, in quotes, and write each quote inside it as `""`.'
 
 
 @rule()

@@ -28,6 +28,8 @@ _REFERENCE = re.compile(r"`?([^`<>]*[^`<>_])`?__?")
 _MARKED = re.compile(r"(\*{1,2}|`{1,2})(.+)\1")
 _FOOTNOTE = re.compile(r"\s\[(?:\d+|[#*][\w-]*)\]_")
 _ESCAPE = re.compile(r"\\(?:\s|(.)|$)")
+_TITLE = re.compile(r"[\w`'\"(]")
+"""How a title begins; a list item, a field or a directive does not."""
 _UNDERLINE = re.compile(r"([^\w\s])\1+")
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([BM])", re.IGNORECASE)
 
@@ -130,7 +132,7 @@ def _headings(lines: Sequence[str]) -> Iterator[Heading]:
     for number, (title, underline) in enumerate(pairwise(map(str.rstrip, lines)), 1):
         starts = not before or _UNDERLINE.fullmatch(before)
         drawn = _UNDERLINE.fullmatch(underline) and not _UNDERLINE.fullmatch(title)
-        if starts and drawn and title.strip() == title != "":
+        if starts and drawn and _TITLE.match(title):
             made = len(underline) >= min(4, len(title))
             heading = Heading(title, number, underline, made)
             if made or heading.billions:

@@ -27,6 +27,8 @@ _EMAIL = re.compile(
     r"@(?>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,})(?![\w.:/-]*[:/])"
 )
 """An address of a person: `git@` is the account of a server."""
+_NEAR = 2
+"""How many times as large a model may be as the size of its section, where none fits better."""
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
 
@@ -94,14 +96,28 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
 
     Bad: `0.5B` over `~~~`
     Good: `0.5B` over `~~~~`
-
-    Of any other short underline Sphinx itself warns.
     """
     for heading in reading.page.headings:
         if not heading.made:
             message = f"`{shown(heading.title)}` is not a heading: its underline is too short"
             fix = f"Write `{shown(heading.underline[0] * len(heading.title), 400)}` below it."
             yield Mistake(reading.page.path, heading.line, 1, message, fix)
+
+
+@rule("warning")
+def page_short_underline(reading: Reading) -> Iterator[Mistake]:
+    """The underline of a title is as long as the title.
+
+    Sphinx warns of a shorter one, and a build with `-W` stops there.
+
+    Bad: `Tuning guide` over `========`
+    Good: `Tuning guide` over `============`
+    """
+    for heading in reading.page.headings:
+        if heading.made and len(heading.underline) < len(heading.title):
+            message = f"the underline of `{shown(heading.title)}` is too short"
+            fix = f"Write `{shown(heading.underline[0] * len(heading.title), 400)}` below it."
+            yield Mistake(reading.page.path, heading.line + 1, 1, message, fix)
 
 
 @rule()
@@ -121,9 +137,11 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
             continue
         size = float(text_of(model, "size").removesuffix("B"))
         own = {size, parameters_in_name(row.text("Model"))}
-        if size in sections and heading.billions not in own:
+        far = max(size / heading.billions, heading.billions / size) > _NEAR
+        if (size in sections or far) and heading.billions not in own:
             message = f"{shown(row.text('Model'))} stands under the size {shown(heading.title)}"
-            fix = f"Move the row under {shown(sections[size])}, or fix its model."
+            right = shown(sections.get(size, "a heading of its size"))
+            fix = f"Move the row under {right}, or fix its model."
             yield reading.mistake(row.cells["Model"], message, fix)
 
 
@@ -289,6 +307,24 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
             yield reading.mistake(row.cells["Link"], message, fix)
 
 
+@rule("warning")
+def page_same_script(reading: Reading) -> Iterator[Mistake]:
+    """Two rows do not share a script.
+
+    One script does one thing, so one of the rows is about something else.
+
+    Bad: a row of 1 × H100 80 GB and one of 2 × H100 80 GB, both with one script
+    Good: a script for each
+    """
+    first: dict[str, ReadRow] = {}
+    for row in reading.rows:
+        before = first.setdefault(row.link.read or row.link.script, row)
+        if before is not row and not row.link.ambiguous:
+            name, line = shown(row.link.script, 120), before.cells["Link"].line
+            message = f"the row links {name}, as the row of line {line} does"
+            yield reading.mistake(row.cells["Link"], message, "Link a script of its own.")
+
+
 @rule()
 def page_script_name(reading: Reading) -> Iterator[Mistake]:
     """A script's name follows the form that the page itself states.
@@ -326,6 +362,34 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
                 message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
                 fix = f"Fix the row, or the name {shown(row.link.script, 120)}."
                 yield reading.mistake(row.cells[HEADER_OF[part]], message, fix)
+
+
+@rule("warning")
+def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
+    """A script is named after the model of its row.
+
+    A reader who looks for a model by name does not find it.
+
+    Bad: Qwen2.5-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
+    Good: Qwen2-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
+    """
+    for row in reading.rows:
+        name, said = parsed(row.link.script), row.text("Model").rpartition("/")[2].lower()
+        known = reading.has_form(row.link.script) and "model" not in row.doubts
+        read = row.link.read or reading.scripts is None
+        if name and known and read and not _is_same_model(reading, row, said, name.model):
+            message = f"the row says `{shown(said)}`, the name of its script `{shown(name.model)}`"
+            fix = "Name the script after the model that it trains, or fix the row."
+            yield reading.mistake(row.cells["Model"], message, fix)
+
+
+def _is_same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
+    """Whether one of two names says more than the other; a name may say the section's size."""
+    heading, size = reading.page.heading_above(row.cells["Model"]), parameters_in_name(named)
+    if size and heading and heading.billions == size:
+        said, named = (re.sub(r"[\d.]+b", "#", name) for name in (said, named))
+    one, other = (re.sub(r"[^a-z0-9#]", "", name) for name in (said, named))
+    return one.startswith(other) or other.startswith(one)
 
 
 def _both(reading: Reading, row: ReadRow) -> Iterator[tuple[str, str, str]]:

@@ -21,6 +21,7 @@ from rl_resources.script.backends import (
 )
 from rl_resources.script.bash.script import Place
 from rl_resources.script.framework import Composition, Rejection, shipped
+from rl_resources.script.framework.syntax import STAND_IN, parse
 from rl_resources.script.launch import Launch, Override
 from rl_resources.script.script_text import ScriptText, value_of
 from rl_resources.script_rules.releases import is_frameworks, rejections
@@ -47,29 +48,50 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
                 yield target.mistake(stray.place, message, fix)
 
 
-@rule("warning")
-def repeated_override(target: ScriptText) -> Iterator[Mistake]:
-    """No key is set twice in one command.
+@rule()
+def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
+    """No key is set to two values in one command.
 
-    The later one wins and nothing says so; a reader sees the first, or changes it in vain.
+    The later one wins and nothing says so; a reader sees the first.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
 
     One in the command after an array replaces on purpose what the array has.
     """
+    for first, later in _repeated(target):
+        old, new = shown(value_of(first)), shown(value_of(later))
+        if old != new and None not in (first.value, later.value):
+            here = f"in line {first.place.line}, and `{new}` here, which wins"
+            message = f"`{later.key}` is `{old}` {here}"
+            yield target.mistake(later.place, message, "Delete one of the two.")
+
+
+@rule("warning")
+def repeated_override(target: ScriptText) -> Iterator[Mistake]:
+    """No key is set twice in one command.
+
+    A reader who changes one of the two changes nothing, or makes them contradict.
+
+    Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=2 trainer.nnodes=2`
+    Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
+    """
+    for first, later in _repeated(target):
+        if value_of(first) == value_of(later):
+            message = f"`{later.key}` is set in line {first.place.line} already, to the same value"
+            yield target.mistake(later.place, message, "Delete one of the two.")
+
+
+def _repeated(target: ScriptText) -> Iterator[tuple[Override, Override]]:
+    """Overrides of one key that are written in one list: in the command, or in one array."""
     for launch in target.launches:
         seen: dict[tuple[str, Place], Override] = {}
         for override in launch.overrides:
             key = override.key, _list_of(target, launch, override)
             first, seen[key] = seen.get(key), override
             group = "@" in override.key or "/" in override.key or "~" in override.prefix
-            if first is None or group or first.place == override.place:
-                continue
-            old, new = shown(value_of(first)), shown(value_of(override))
-            here = f"in line {first.place.line}, and `{new}` here, which wins"
-            message = f"`{override.key}` is `{old}` {here}"
-            yield target.mistake(override.place, message, "Delete one of the two.")
+            if first and not group and first.place != override.place:
+                yield first, override
 
 
 def _list_of(target: ScriptText, launch: Launch, override: Override) -> Place:
@@ -143,9 +165,27 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
             override = launch.overrides[rejection.index]
             following = (item for item in launch.stray if item.place.line == override.place.line)
             if override.value != "" or not any(item.place > override.place for item in following):
-                message = f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}"
-                fix = f"Fix the value `{shown(value_of(override))}`."
-                yield target.mistake(override.origin, message, fix)
+                yield _wrong_value(target, override, rejection.reason)
+    for launch in target.launches:
+        for override in launch.overrides if is_frameworks(target, launch) else ():
+            if override.value is None and (reason := _broken_list(override)):
+                yield _wrong_value(target, override, reason)
+
+
+def _wrong_value(target: ScriptText, override: Override, reason: str) -> Mistake:
+    message = f"`{shown(override.key, 120)}`: {shown(reason, 200)}"
+    return target.mistake(override.origin, message, f"Fix the value `{shown(value_of(override))}`.")
+
+
+def _broken_list(override: Override) -> str:
+    """Why Hydra refuses a list or section in which a part is not known; empty where it may not."""
+    texts = [part.text for part in override.content.parts] if override.content else []
+    if texts and str(texts[0]).startswith(("[", "{")):
+        try:
+            parse(f"x={''.join(STAND_IN if text is None else text for text in texts)}")
+        except ValueError as error:
+            return str(error).replace(STAND_IN, "…")
+    return ""
 
 
 BOUNDS: Mapping[str, tuple[float, float]] = {

@@ -14,6 +14,7 @@ from itertools import islice
 
 from rl_resources.rule import Mistake, Rewrite, rule, with_lines
 from rl_resources.script.bash.parser import parse
+from rl_resources.script.bash.script import Source
 from rl_resources.script.script_text import ScriptText, settings_of
 from rl_resources.script_rules.safety import COMMANDS
 from rl_resources.script_rules.shellcheck import UNQUOTED, comments
@@ -23,6 +24,8 @@ _PREPARING = COMMANDS | {"cat", "cd", "chmod", "cp", "declare", "export", "ls", 
 SHEBANG = "#!/usr/bin/env bash"
 _BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?bash(?:\s|$)")
 _SH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:da|a)?sh\s*")
+_WITHOUT_M = re.compile(r"^[^#\n]*\bpython3?\s+((?:verl|recipe)\.\w[\w.]*)(?<!\.py)\s", re.M)
+"""A module of the framework started as a file. In our scripts it is an unexpected command."""
 _BACKSLASHES = re.compile(r"(?<=\s)\\+\s*$")
 """At the end of a line, perhaps with spaces behind, also wide ones."""
 _DOUBTFUL = re.compile(r"^\s*$|(?:^|\s)#|[;|&]\s*\\?\s*$|\|\s*\w")
@@ -46,6 +49,10 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     Good: `#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
     script = target.script
+    if not target.ours and (found := _WITHOUT_M.search(target.text)):
+        message = f"`{found[1]}` is a module, which Python does not start without `-m`"
+        place = Source(target.text).place(found.start(1))
+        yield target.mistake(place, message, f"Write `-m {found[1]}`.")
     if target.launches or target.lost or script.problems or not script.complete:
         return
     if all(not command.words or command.name in _PREPARING for command in script.commands):

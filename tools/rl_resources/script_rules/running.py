@@ -18,7 +18,7 @@ from rl_resources.script.algorithm import GROUP_ESTIMATORS, algorithm_of
 from rl_resources.script.backends import ACTOR, ENGINES, ROLLOUT, Engine
 from rl_resources.script.run import REFERENCE, Run
 from rl_resources.script.settings import Setting, in_words
-from rl_resources.script_rules.agreement import gpus_agree, likeness, model_in_path
+from rl_resources.script_rules.agreement import likeness, model_in_path
 from rl_resources.script_rules.target import Pair, run_rule
 
 
@@ -70,12 +70,18 @@ def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
     * FSDP's groups: `create_device_mesh` in verl/workers/fsdp_workers.py, now
       verl/workers/engine/fsdp/utils.py, makes a mesh of whole groups.
     """
-    if any(gpus_agree.mistakes(pair)):  # sizes follow from that
+    if _has_other_gpus(pair, run):
         return
     for setting, problem in parallel_problems(run, _figures(pair, run)):
         message = f"{in_words(setting)}: {problem}"
         fix = "Choose a size that divides both the GPUs and the model, or other GPUs."
         yield Mistake(*pair.place_of(setting), message, fix)
+
+
+def _has_other_gpus(pair: Pair, run: Run) -> bool:
+    """Whether row and script differ in their GPUs: sizes follow from that."""
+    said, gpus = pair.number("gpus"), run.gpus.number
+    return said is not None and gpus is not None and said != gpus
 
 
 def _figures(pair: Pair, run: Run) -> Mapping[str, int]:
@@ -108,7 +114,7 @@ def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
     * Update by ranks and, with Megatron, micro batches: verl/workers/engine_workers.py
       `train_mini_batch` since 0.8.0; older workers round down.
     """
-    if run.dynamic_batch.flag is not False or any(gpus_agree.mistakes(pair)):
+    if run.dynamic_batch.flag is not False or _has_other_gpus(pair, run):
         return
     if any(parallel_problems(run, {})):
         return
@@ -128,7 +134,7 @@ def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
     verl/workers/engine_workers.py `infer_batch`, in engine/utils.py `prepare_micro_batches`,
     asserts that micro batches divide each rank's share of a step.
     """
-    fixed = run.dynamic_batch.flag is False and not any(gpus_agree.mistakes(pair))
+    fixed = run.dynamic_batch.flag is False and not _has_other_gpus(pair, run)
     share = _share(run) if fixed and not any(batch_problems(run)) else None
     for _, micro, dynamic in _micro_batches(run) if share else ():
         # the reference of an actor with adapters is the actor without them
