@@ -7,6 +7,7 @@ indented, so none inside of another directive. All else is text, so nothing on a
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
@@ -122,6 +123,11 @@ def read_page(text: str, path: str) -> Page:
     return Page(path, tuple(lines), tuple(_headings(lines)), tuple(tables), tuple(mistakes))
 
 
+def width(text: str) -> int:
+    """The columns of a text: docutils counts two for a wide character."""
+    return len(text) + sum(unicodedata.east_asian_width(one) in {"W", "F"} for one in text)
+
+
 def _headings(lines: Sequence[str]) -> Iterator[Heading]:
     """Titles with their underlines.
 
@@ -133,7 +139,7 @@ def _headings(lines: Sequence[str]) -> Iterator[Heading]:
         starts = not before or _UNDERLINE.fullmatch(before)
         drawn = _UNDERLINE.fullmatch(underline) and not _UNDERLINE.fullmatch(title)
         if starts and drawn and _TITLE.match(title):
-            made = len(underline) >= min(4, len(title))
+            made = len(underline) >= min(4, width(title))
             heading = Heading(title, number, underline, made)
             if made or heading.billions:
                 yield heading

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from pathlib import PurePosixPath
@@ -13,10 +13,10 @@ from urllib.parse import unquote
 from rl_resources.dataset import Dataset
 from rl_resources.dataset_rules.words import Fact, known_words, read_word
 from rl_resources.devices import devices_of
-from rl_resources.package import Record
+from rl_resources.package import Record, text_of
 from rl_resources.page.reader import Cell, Page, Row, Table
 from rl_resources.rule import Mistake
-from rl_resources.script.name import parsed
+from rl_resources.script.name import PARTS, parsed
 from rl_resources.text import shown
 
 HEADER_OF: Mapping[str, str] = {
@@ -64,7 +64,8 @@ class Link:
     URL. `script` is the file name that it means, `file` the path of that script under the directory
     of scripts, or of the one whose name differs only in case or in `_` for `-`. They are `None`
     where there is none, or where the scripts are unknown. `missing` says that there is no such
-    script; of a URL with a commit, which may hold others, only where one is nearly so.
+    script; of a URL with a commit, which may hold others, only where one is nearly so. Where label
+    and URL name two scripts, the row `confirms` the one that has its six facts.
     """
 
     script: str
@@ -73,6 +74,7 @@ class Link:
     folder: str | None
     file: str | None
     missing: bool
+    confirms: bool = False
 
     @property
     def ambiguous(self) -> bool:
@@ -80,7 +82,8 @@ class Link:
 
         Names that differ in case, or in `_` for `-`, are one.
         """
-        return len({_plain(name) for name in (self.label, self.target) if name}) > 1
+        names = {_plain(name) for name in (self.label, self.target) if name}
+        return len(names) > 1 and not self.confirms
 
     @property
     def read(self) -> str | None:
@@ -208,7 +211,7 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     """
     tables = tuple(table for table in page.tables if _is_of_runs(table))
     rows = [
-        _row(cells, link, dataset)
+        _confirmed(_row(cells, link, dataset), dataset, scripts or ())
         for table in tables
         for cells in cells_by_header(table)
         if (link := link_of(cells["Link"], scripts))
@@ -248,6 +251,20 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
     texts = {name: fact.text for name, fact in facts.items()}
     record = {field.name: field.read(texts.get(field.name, "")) for field in fields}
     return ReadRow(cells, link, record, {name: it for name, it in facts.items() if it.doubt})
+
+
+def _confirmed(row: ReadRow, dataset: Dataset, scripts: Sequence[str]) -> ReadRow:
+    """The row with the one of two scripts that its link names and that has its six facts."""
+    names = {row.link.label, row.link.target} if row.link.ambiguous else ()
+    for path in (path for path in scripts if PurePosixPath(path).name in names):
+        name = PurePosixPath(path).name
+        link = replace(row.link, script=name, file=path, confirms=True)
+        found, parts = _row(row.cells, link, dataset), parsed(name)
+        said = [text_of(found.record, part).lower() for part in PARTS[1:]]
+        of_model = parts and read_word(dataset, "model", parts.model).text == found.record["model"]
+        if parts and of_model and said == [*map(str, parts[1:])]:
+            return found
+    return row
 
 
 def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> dict[str, Fact]:

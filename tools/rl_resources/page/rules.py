@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import PurePosixPath
 
 from rl_resources.dataset_rules.plausibility import parameters_in_name
 from rl_resources.devices import devices_of
 from rl_resources.package import text_of
 from rl_resources.page import rows
-from rl_resources.page.reader import Row
+from rl_resources.page.reader import Row, width
 from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
@@ -27,8 +28,8 @@ _EMAIL = re.compile(
     r"@(?>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,})(?![\w.:/-]*[:/])"
 )
 """An address of a person: `git@` is the account of a server."""
-_NEAR = 2
-"""How many times as large a model may be as the size of its section, where none fits better."""
+_NEAR, _FAR, _BEYOND = 1.25, 1.6, 3.0
+"""Ratios of sizes that are rounded to one another, that are not, and that no section has in one."""
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
 
@@ -100,7 +101,7 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
     for heading in reading.page.headings:
         if not heading.made:
             message = f"`{shown(heading.title)}` is not a heading: its underline is too short"
-            fix = f"Write `{shown(heading.underline[0] * len(heading.title), 400)}` below it."
+            fix = f"Write `{shown(heading.underline[0] * width(heading.title), 400)}` below it."
             yield Mistake(reading.page.path, heading.line, 1, message, fix)
 
 
@@ -114,9 +115,9 @@ def page_short_underline(reading: Reading) -> Iterator[Mistake]:
     Good: `Tuning guide` over `============`
     """
     for heading in reading.page.headings:
-        if heading.made and len(heading.underline) < len(heading.title):
+        if heading.made and len(heading.underline) < width(heading.title):
             message = f"the underline of `{shown(heading.title)}` is too short"
-            fix = f"Write `{shown(heading.underline[0] * len(heading.title), 400)}` below it."
+            fix = f"Write `{shown(heading.underline[0] * width(heading.title), 400)}` below it."
             yield Mistake(reading.page.path, heading.line + 1, 1, message, fix)
 
 
@@ -130,19 +131,26 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
     Good: Qwen2.5-7B-Instruct under `7B`
     """
     sections = {heading.billions: heading.title for heading in reading.page.headings}
+    sizes = [*filter(None, sections)]
     for row in reading.rows:
         model = reading.dataset.by_key["models"].get(row.record["model"])
+        size = model["parameters_b"] if model else parameters_in_name(row.text("Model"))
         heading = reading.page.heading_above(row.cells["Model"])
-        if model is None or heading is None or heading.billions is None:
+        if "model" in row.doubts or not isinstance(size, float):
             continue
-        size = float(text_of(model, "size").removesuffix("B"))
-        own = {size, parameters_in_name(row.text("Model"))}
-        far = max(size / heading.billions, heading.billions / size) > _NEAR
-        if (size in sections or far) and heading.billions not in own:
+        if heading is None or not heading.billions:
+            continue
+        best = min(sizes, key=partial(_ratio, size))
+        fits = _ratio(size, best) <= _NEAR
+        if _ratio(size, heading.billions) > (_FAR if fits else _BEYOND):
             message = f"{shown(row.text('Model'))} stands under the size {shown(heading.title)}"
-            right = shown(sections.get(size, "a heading of its size"))
+            right = shown(sections[best]) if fits else "a heading of its size"
             fix = f"Move the row under {right}, or fix its model."
             yield reading.mistake(row.cells["Model"], message, fix)
+
+
+def _ratio(one: float, other: float) -> float:
+    return max(one / other, other / one)
 
 
 @rule("warning")

@@ -114,10 +114,17 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
             yield target.mistake(item.origin, message, "Name the file of the split.")
         if not (train and held_out) or wrong:
             continue
-        open_ = train.value is None and train.origin == held_out.origin  # an array of both
-        if value_of(train) == value_of(held_out) and not open_:
+        if _same(train, held_out):
             message = f"`{held_out.key}` is the same file as `{train.key}`"
             yield target.mistake(held_out.place, message, "Name the held-out file.")
+
+
+def _same(train: Override, held_out: Override) -> bool:
+    """Whether two values are one file; what arguments, commands or branches decide is not known."""
+    first, parts = value_of(train), train.content.parts if train.content else ()
+    named = all(part.text is not None or part.name for part in parts)
+    plain = named and not re.search(r"\$[\d@*]", first)
+    return bool(first) and first == value_of(held_out) and plain and split_of(first) == ""
 
 
 def _is_other_split(override: Override) -> bool:
