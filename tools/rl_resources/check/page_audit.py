@@ -71,7 +71,8 @@ def audit(reading: Reading, texts: Texts) -> Audit:
     linked = ((row, texts.get(row.link.read or "")) for row in reading.rows)
     pairs = {row: _pair(reading, row, script) for row, script in linked if script}
     found = findings_of(rules, {"pair": pairs.values, "script": texts.values})
-    reported = {(item.path, item.line, item.column) for item in found}
+    errors = (item for item in found if item.severity == "error")
+    reported = {(item.path, item.line, item.column) for item in errors}
     of_page = (
         item
         for item in findings_of(rules, {"page": lambda: [reading]})

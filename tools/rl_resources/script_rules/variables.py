@@ -15,6 +15,7 @@ from typing import NamedTuple
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Part, Place, Value
 from rl_resources.script.launch import Override
+from rl_resources.script.run import Run
 from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules.shellcheck import UNDEFINED, UNUSED, Comment, comments
 from rl_resources.text import shown
@@ -194,10 +195,18 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
     """
     for item in target.script.assignments:
         seen, text = item.exported or item.prefix, item.value.text or ""
-        chosen = re.match(r"(?!-1)[^,\s]", text) and text not in _WHOLE_NODES
+        whole = text in _WHOLE_NODES and _uses_whole_node(target.run)
+        chosen = re.match(r"(?!-1)[^,\s]", text) and not whole
         if seen and chosen and not item.value.default and _DEVICES.fullmatch(item.name):
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
             yield target.mistake(item.place, message, "Delete it.")
+
+
+def _uses_whole_node(run: Run | None) -> bool:
+    """Whether a run uses eight devices of each machine, or that is not known."""
+    counts = run.gpu_counts[1::2] if run else []
+    known = [count.number for count in counts if run and not run.may_change(count.key)]
+    return not known or sum(number or 8 for number in known) >= 8
 
 
 @rule("warning")
