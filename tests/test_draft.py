@@ -274,14 +274,6 @@ def test_an_issue_form_becomes_a_row(run, tmp_path):
     assert "no record can be exempt from `min-saves-memry`" in found["said"]
 
 
-@pytest.mark.parametrize(("title", "column"), [("A100 80 GB", "device"), ("Qwen/Q", "model")])
-def test_no_script_answers_what_a_form_answers_in_unknown_words(run, tmp_path, title, column):
-    issue = saved(tmp_path, FORM.replace(title, f"foo/{title}"), "issue.md")
-    found = run(saved(tmp_path, script(), NAME), "--issue", issue)
-    assert (found["row"][column], found["row"]["script"]) == ("", "")
-    assert f"the row lacks {column}" in found["said"]
-
-
 def test_an_answer_that_does_not_fit_its_column_is_reported():
     found = read_form(FORM.replace("\n2\n", "\ntwo\n"), DATASET)
     assert found.facts["gpus"].text == ""

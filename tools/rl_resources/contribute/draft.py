@@ -70,15 +70,13 @@ class Draft:
 
     @cached_property
     def _certain(self) -> Facts:
-        """All that needs no log. A script fills no cell for which the form has an unknown word."""
+        """All that needs no log."""
         stated = merged([self.stated, self.form.facts])
         if self.script is None:
             return stated
         named = name_facts(self.script, self.snapshot)
         own = run_facts(self.script, merged([stated, named]), self.dataset)
-        doubtful = {name for name, fact in stated.items() if fact.doubt}
-        known = {name: fact for name, fact in merged([own, named]).items() if name not in doubtful}
-        return merged([stated, known])
+        return merged([stated, own, named])
 
     @cached_property
     def name(self) -> str:

@@ -84,16 +84,13 @@ def _count(setting: Setting) -> Fact:
 
 def _tag(run: Run) -> Fact:
     """`MIN` with every memory optimization on, `RECOMMENDED` without offload of what trains."""
-    on = {item.key: is_on(item) if item.known else None for item in run.memory_savers}
-    flags = {*on.values()}
+    flags = {is_on(item) if item.known else None for item in run.memory_savers}
     offloads = any(setting.flag for setting in run.offloads)
     if flags == {True} and offloads:
         return Fact("MIN")
     if flags and None not in flags and not offloads:
         return Fact("RECOMMENDED")
-    states = {True: "on", False: "off", None: "not known"}
-    switches = (f"`{key}` is {states[flag]}" for key, flag in on.items())
-    doubt = ", ".join(switches) or "no switch of its training backend is known"
+    doubt = "its memory optimizations are those of neither tag"
     return Fact("", doubt, "State the nearer tag, and its exemption")
 
 
