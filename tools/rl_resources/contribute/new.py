@@ -97,8 +97,7 @@ def listed_words(root: Path, options: Iterable[str]) -> str:
 def _refuse(problems: Sequence[str]) -> None:
     if problems:
         listed = "".join(f"\n  - {item}" for item in problems)
-        text = f" {problems[0]}" if len(problems) == 1 else listed
-        raise UnusableInput(f"this cannot become a record:{text}", "Nothing was written.")
+        raise UnusableInput(f"this cannot become a record:{listed}", "Nothing was written.")
 
 
 def _configuration(words: Asked, dataset: Dataset) -> Configuration:

@@ -10,7 +10,6 @@ from rl_resources.dataset_rules.scripts import word_of_name
 from rl_resources.dataset_rules.words import Fact, read_word
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import ACTOR, SAME_BACKEND
-from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.name import PARTS
 from rl_resources.script.run import Run, is_on
 from rl_resources.script.script_text import ScriptText
@@ -74,8 +73,7 @@ def memory_cells(run: Run) -> dict[str, str]:
 def _unknown(setting: Setting) -> Fact:
     if setting.place is not None:
         return Fact(doubt=f"`{setting.key}` is only known when the script runs")
-    default = "its default is not known" if setting.value is UNKNOWN else "has no default"
-    return Fact(doubt=f"`{setting.key}` is not set and {default}")
+    return Fact(doubt=f"`{setting.key}` is not set, and no default is known")
 
 
 def _count(setting: Setting) -> Fact:
