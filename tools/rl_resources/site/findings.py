@@ -6,6 +6,7 @@ JSON and SARIF have every finding; text for people has repeated ones once.
 from __future__ import annotations
 
 import json
+import os
 import re
 import traceback
 from collections import Counter
@@ -70,12 +71,12 @@ def error_as_text(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
 
 
-def wants_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
+def wants_color(stream: TextIO) -> bool:
     """Whether a stream is a terminal that shows colors and whose user has not declined them.
 
     `NO_COLOR` declines where it is not empty (https://no-color.org); so does the terminal `dumb`.
     """
-    declined = environment.get("NO_COLOR") or environment.get("TERM", "") in {"", "dumb"}
+    declined = os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in {"", "dumb"}
     return not declined and stream.isatty()
 
 
