@@ -5,7 +5,6 @@ JSON and SARIF have every finding; text for people has repeated ones once.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import traceback
@@ -17,7 +16,7 @@ from urllib.parse import quote
 
 from rl_resources.dataset import grouped
 from rl_resources.errors import Finding, InvalidDataset, RlResourcesError
-from rl_resources.text import printable
+from rl_resources.text import json_text, printable
 
 if TYPE_CHECKING:
     from rl_resources.rule import Rule
@@ -82,7 +81,7 @@ def wants_color(stream: TextIO) -> bool:
 
 def as_json(findings: Iterable[Finding]) -> Iterator[str]:
     """A JSON list of objects, `[]` when there is nothing to say."""
-    yield json.dumps([finding._asdict() for finding in findings], indent=2) + "\n"
+    yield json_text([finding._asdict() for finding in findings], 2)
 
 
 def as_sarif(findings: Iterable[Finding], rules: Iterable[Rule], version: str) -> Iterator[str]:
@@ -94,7 +93,7 @@ def as_sarif(findings: Iterable[Finding], rules: Iterable[Rule], version: str) -
         "columnKind": "unicodeCodePoints",
         "results": [_sarif_result(finding) for finding in findings],
     }
-    yield json.dumps({"version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+    yield json_text({"version": "2.1.0", "runs": [run]}, 2)
 
 
 def _sarif_rule(rule: Rule) -> dict[str, Any]:
