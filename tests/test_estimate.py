@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from cases import cases, read_cases
 from rl_resources import UnusableInput
@@ -320,6 +322,8 @@ def test_the_committed_cases_are_those_of_the_formula(monkeypatch):
     assert {case["id"] for case in written} == made.keys(), "run make backtest"
     for case in written:
         assert float(case["estimated_gb"]) == pytest.approx(made[case["id"]].estimated_gb, rel=1e-3)
+    files = [pl.read_csv(ROOT / "benchmarks" / f"backtest{end}.csv") for end in ("", "_errors")]
+    assert_frame_equal(backtest.errors(files[0]), files[1], check_dtypes=False, abs_tol=1e-4)
 
 
 def test_the_terms_of_a_question_have_no_surprise_at_the_edges():

@@ -4,6 +4,7 @@ import re
 import shutil
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+import polars as pl
 import pytest
 from playwright.sync_api import Page
 
@@ -120,12 +121,17 @@ def test_every_record_with_a_known_run_leads_to_exactly_its_inputs():
             assert again.values[name] == pytest.approx(float(found.values[name])), (name, words)
 
 
-def test_the_back_test_counts_errors_and_verdicts(tmp_path):
+def test_the_back_test_counts_errors_and_verdicts(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    from backtest import errors
+
     root = plant_site(tmp_path / "checkout")
     missing = pages.charts(Site(load(root)))["estimate.md"]
     assert "not part of this build" in missing
     (root / "benchmarks").mkdir()
     shutil.copy(ROOT / "tests/backtest.csv", root / "benchmarks")
+    written = errors(pl.read_csv(ROOT / "tests/backtest.csv"))
+    written.write_csv(root / "benchmarks" / "backtest_errors.csv")
     page = pages.charts(Site(load(root)))["estimate.md"]
     found = pages.backtest(root / pages.BACKTEST)
     assert found

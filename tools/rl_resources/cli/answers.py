@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -54,7 +53,7 @@ def find(arguments: Arguments) -> int:
         sys.stderr.write(answers.remarks_of_csv(found, notes))
     else:
         limit, width = max(0, arguments.limit), get_terminal_size((100, 24)).columns
-        color = wants_color(sys.stdout, os.environ)
+        color = wants_color(sys.stdout)
         text = answers.as_text(dataset, found, notes, limit=limit, width=width, color=color)
         sys.stdout.write(text)
     return 0 if found.answers else FOUND

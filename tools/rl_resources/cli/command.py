@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
@@ -111,7 +110,7 @@ def write_table(text: str) -> None:
 
 def show(findings: Iterable[Finding]) -> None:
     """Write findings to standard error, along with a result."""
-    sys.stderr.writelines(form.as_text(findings, color=form.wants_color(sys.stderr, os.environ)))
+    sys.stderr.writelines(form.as_text(findings, color=form.wants_color(sys.stderr)))
 
 
 def report(findings: Sequence[Finding]) -> int:
@@ -128,7 +127,7 @@ def write_findings(findings: Iterable[Finding], kind: str, version: str) -> None
     if kind == "sarif":
         text = form.as_sarif(findings, all_rules().values(), version)
     elif kind == "text":
-        text = form.as_text(findings, color=form.wants_color(sys.stdout, os.environ))
+        text = form.as_text(findings, color=form.wants_color(sys.stdout))
     else:
         text = {"json": form.as_json, "github": form.as_github}[kind](findings)
     sys.stdout.writelines(text)

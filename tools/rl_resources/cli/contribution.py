@@ -171,7 +171,6 @@ def new(arguments: Arguments) -> int:
     asked = {name: text.strip() for name, text in texts.items() if text.strip()}
     record = new(root_of(arguments), asked)
     sys.stdout.write("".join(f"{change.path}\n" for change in record.changes))
-    show(record.findings)
     sys.stderr.write(next_step(record))
     return 0
 

@@ -70,15 +70,13 @@ class Draft:
 
     @cached_property
     def _certain(self) -> Facts:
-        """All that needs no log. A script fills no cell for which the form has an unknown word."""
+        """All that needs no log."""
         stated = merged([self.stated, self.form.facts])
         if self.script is None:
             return stated
         named = name_facts(self.script, self.snapshot)
         own = run_facts(self.script, merged([stated, named]), self.dataset)
-        doubtful = {name for name, fact in stated.items() if fact.doubt}
-        known = {name: fact for name, fact in merged([own, named]).items() if name not in doubtful}
-        return merged([stated, known])
+        return merged([stated, own, named])
 
     @cached_property
     def name(self) -> str:
@@ -187,24 +185,17 @@ class Draft:
 
         Raises `UnusableInput` where a table cannot take a row.
         """
-        exempt = self.form.exempt.items()
-        new: dict[str, list[Row]] = {
-            "tuning": [self.row] if self.row != self._existing else [],
-            "exemptions": [
-                {"record": self.name, "rule": rule, "reason": reason} for rule, reason in exempt
-            ],
-        }
-        after = with_rows(self.snapshot, {name: rows for name, rows in new.items() if rows})
+        reasons = self.form.exempt.items()
+        exempt = [{"record": self.name, "rule": rule, "reason": why} for rule, why in reasons]
+        after = with_rows(self.snapshot, {"tuning": [self.row], "exemptions": exempt})
         if self.script is None:
             return after
         return with_script(after, self.path, self.script.text.encode())
 
     @cached_property
     def _fixed(self) -> Fixed:
-        """The dataset with it, and with what is certain fixed in a script that is new there."""
-        own = self.after
-        new = {change.path for change in changes_between(self.snapshot, own)} & {self.path}
-        return fix(own, [*all_rules().values()] if new else [], new.__contains__)
+        """The dataset with it, and with what is certain fixed in the script."""
+        return fix(self.after, all_rules().values(), {self.path}.__contains__)
 
     @cached_property
     def changes(self) -> Sequence[Change]:

@@ -17,7 +17,7 @@ from rl_resources.contribute.new_script import (
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.dataset_rules.scripts import TABLES
 from rl_resources.dataset_rules.words import Fact, known_words, read_word
-from rl_resources.errors import UnusableInput, refuse_errors
+from rl_resources.errors import InvalidDataset, UnusableInput
 from rl_resources.package import read_package
 from rl_resources.script.framework import shipped
 from rl_resources.script.name import PARTS
@@ -39,7 +39,8 @@ def new(root: Path, asked: Asked) -> Draft:
     package = read_package(root)
     record = new_record(asked, read_dataset(package), take_snapshot(package))
     _refuse(record.obstacles)
-    refuse_errors(record.findings)
+    if record.findings:
+        raise InvalidDataset(record.findings)
     write_changes(root, record.changes)
     return record
 
@@ -71,8 +72,7 @@ def next_step(record: Draft) -> str:
     """What to do with a record that was written."""
     who = "" if record.row["contributor"] else " --contributor HANDLE"
     return (
-        ("Fix this before you commit: CI fails on warnings too.\n" if record.findings else "")
-        + f"Run it: bash {record.path}\n"
+        f"Run it: bash {record.path}\n"
         f"When it has run: rl-resources draft {record.path} --log LOG{who} --write\n"
     )
 
@@ -97,8 +97,7 @@ def listed_words(root: Path, options: Iterable[str]) -> str:
 def _refuse(problems: Sequence[str]) -> None:
     if problems:
         listed = "".join(f"\n  - {item}" for item in problems)
-        text = f" {problems[0]}" if len(problems) == 1 else listed
-        raise UnusableInput(f"this cannot become a record:{text}", "Nothing was written.")
+        raise UnusableInput(f"this cannot become a record:{listed}", "Nothing was written.")
 
 
 def _configuration(words: Asked, dataset: Dataset) -> Configuration:

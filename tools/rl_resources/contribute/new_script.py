@@ -3,7 +3,7 @@
 Its batch and parallel sizes are rules of thumb, stated here and tested nowhere:
 
 * A node has 8 GPUs, or the largest number below that divides them all.
-* A step has four updates of 64 prompts or more, each a multiple of the GPUs; one from 512 on.
+* A step has four updates of 64 prompts or more, each a multiple of the GPUs.
 * A rollout engine is the smallest group of GPUs in whose memory the weights in 16 bits take no
   more than half of its share.
 * Megatron splits a model into the fewest parts that leave half of the memory to activations, with
@@ -15,10 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from math import gcd
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Record, text_of
@@ -32,22 +30,18 @@ from rl_resources.script.backends import (
     VENDORS,
 )
 from rl_resources.script.framework import Shipped
-
-if TYPE_CHECKING:
-    from jinja2 import Template
+from rl_resources.site.templates import environment
 
 GROUP = 5
 SHARE_OF_ENGINE = {"MIN": 0.6, "RECOMMENDED": 0.4}
 MOST_PER_NODE = 8
-LARGEST_ENGINE = 64
 LEAST_UPDATE_PROMPTS = 64
-LARGEST_SPLIT_UPDATE_PROMPTS = 512
 UPDATES = 4
 WEIGHT_BYTES = 2
 GRADIENT_BYTES = 6
 OPTIMIZER_BYTES = 12
 USUAL_MEMORY_GB = 64
-TEMPLATE = Path(__file__).parent / "script.sh.jinja"
+OWN = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -176,7 +170,8 @@ def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
     choice, share = strategies(known)[wanted.strategy], SHARE_OF_ENGINE[wanted.tag]
     algorithm = ALGORITHMS[str(wanted.task["algorithm"])]
     batch, mini_batch = batch_of(wanted.cluster.gpus)
-    return _template().render(
+    template = environment(OWN).get_template("script.sh.jinja")
+    return template.render(
         vars(wanted),
         algorithm=algorithm,
         batch=batch,
@@ -207,19 +202,6 @@ def parallel_sizes(wanted: Configuration) -> dict[str, str]:
     if wanted.model["experts"] and (key := BACKENDS[wanted.strategy].expert_parallel):
         found[key] = str(expert_parallel(wanted.model, wanted.cluster))
     return found
-
-
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(  # noqa: S701 (it writes bash, not HTML)
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=StrictUndefined,
-    )
-    return environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
 
 
 def _figure(row: Record, name: str) -> float:
@@ -255,14 +237,14 @@ def cluster_of(gpus: int, nodes: int | None, device: Record) -> Cluster:
 def batch_of(gpus: int) -> tuple[int, int]:
     """Prompts per step and per update, which every number of data-parallel ranks divides."""
     update = -(-LEAST_UPDATE_PROMPTS // gpus) * gpus
-    return (update * UPDATES if update < LARGEST_SPLIT_UPDATE_PROMPTS else update), update
+    return update * UPDATES, update
 
 
 def engine_size(model: Record, cluster: Cluster, share: float) -> int:
     """GPUs of one rollout engine, which fills its nodes if it spans several."""
-    node, most = cluster.per_node, max(cluster.per_node, LARGEST_ENGINE)
+    node = cluster.per_node
     whole = [size for size in _divisors(cluster.gpus) if node % size == 0 or size % node == 0]
-    sizes = [size for size in whole if size <= most and splits_into(model, size)]
+    sizes = [size for size in whole if splits_into(model, size)]
     room, weights_gb = cluster.memory_gb * share / 2, _billions(model) * WEIGHT_BYTES
     return next((size for size in sizes if weights_gb / size <= room), sizes[-1])
 

@@ -10,7 +10,6 @@ from rl_resources.dataset_rules.scripts import word_of_name
 from rl_resources.dataset_rules.words import Fact, read_word
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import ACTOR, SAME_BACKEND
-from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.name import PARTS
 from rl_resources.script.run import Run, is_on
 from rl_resources.script.script_text import ScriptText
@@ -74,8 +73,7 @@ def memory_cells(run: Run) -> dict[str, str]:
 def _unknown(setting: Setting) -> Fact:
     if setting.place is not None:
         return Fact(doubt=f"`{setting.key}` is only known when the script runs")
-    default = "its default is not known" if setting.value is UNKNOWN else "has no default"
-    return Fact(doubt=f"`{setting.key}` is not set and {default}")
+    return Fact(doubt=f"`{setting.key}` is not set, and no default is known")
 
 
 def _count(setting: Setting) -> Fact:
@@ -84,16 +82,13 @@ def _count(setting: Setting) -> Fact:
 
 def _tag(run: Run) -> Fact:
     """`MIN` with every memory optimization on, `RECOMMENDED` without offload of what trains."""
-    on = {item.key: is_on(item) if item.known else None for item in run.memory_savers}
-    flags = {*on.values()}
+    flags = {is_on(item) if item.known else None for item in run.memory_savers}
     offloads = any(setting.flag for setting in run.offloads)
     if flags == {True} and offloads:
         return Fact("MIN")
     if flags and None not in flags and not offloads:
         return Fact("RECOMMENDED")
-    states = {True: "on", False: "off", None: "not known"}
-    switches = (f"`{key}` is {states[flag]}" for key, flag in on.items())
-    doubt = ", ".join(switches) or "no switch of its training backend is known"
+    doubt = "its memory optimizations are those of neither tag"
     return Fact("", doubt, "State the nearer tag, and its exemption")
 
 

@@ -21,12 +21,10 @@ from rl_resources.errors import UnusableInput
 NUMBERS = ("step", "global_step", "training/global_step")
 SECONDS = ("timing_s/step", "perf/time_per_step", "timing/step")
 THROUGHPUT = ("perf/throughput", "Tokens/Sec/GPU")  # the latter in verl 0.2.0.dev
-IMAGES = "perf/total_num_images"
 MEMORY = ("perf/max_memory_reserved_gb", "perf/max_memory_allocated_gb")  # GiB, as ends of keys
 INTERRUPTIONS = ("timing_s/testing", "timing_s/save_checkpoint")
 FIGURES = ("peak_memory_gb", "step_seconds", "tokens_per_second_per_gpu")
 MOST_WARM_UP_STEPS = 10
-LONGEST_QUOTE = 300
 
 Metrics = Mapping[str, object]
 
@@ -109,11 +107,8 @@ class TrainingLog:
         """Take in a step; a number lower than the last one begins another run."""
         self.out_of_memory = ""
         last = self.steps[-1].number if self.steps else None
-        if step.number is not None and last is not None:
-            if step.number == last:
-                return
-            if step.number < last:
-                self.steps = []
+        if step.number is not None and last is not None and step.number < last:
+            self.steps = []
         self.steps.append(step)
 
 
@@ -164,7 +159,7 @@ def _console_metrics(line: str) -> Metrics | None:
 def _step_of(metrics: Metrics) -> Step | None:
     """The training step that metrics are of; `None` for a validation or anything else."""
     seconds = _first(metrics, SECONDS)
-    tokens = None if IMAGES in metrics else _first(metrics, THROUGHPUT)
+    tokens = _first(metrics, THROUGHPUT)
     memories = [_positive(value) for name, value in metrics.items() if name.endswith(MEMORY)]
     memory = max(filter(None, memories), default=None)
     if not (seconds or tokens or memory):
@@ -189,7 +184,7 @@ def _read_message(log: TrainingLog, line: str) -> None:
     """Take in a line without metrics: the end of a run, its settings, releases."""
     text = _ANSI.sub("", line)
     if not log.out_of_memory and (found := _OUT_OF_MEMORY.search(text)):
-        log.out_of_memory = text[found.start() :][:LONGEST_QUOTE].strip()
+        log.out_of_memory = text[found.start() :].strip()
     log.settings |= {name: int(value) for name, value in _SETTING.findall(text)}
     log.releases |= dict(_releases(text[:2000]))
 

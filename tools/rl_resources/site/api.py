@@ -179,14 +179,13 @@ def _index(
 
 def _head(dataset: Dataset, repository: Repository) -> dict[str, Any]:
     package = dataset.package
-    words = ("name", "title", "path")
     return {
         "title": package.title,
         "description": package.description,
         "dataset_version": package.version,
         "commit": repository.commit,
         "committed_at": utc(repository.commit_time or 0) if repository.commit else None,
-        "licenses": [{word: item.get(word) for word in words} for item in package.licenses],
+        "licenses": [*package.licenses],
     }
 
 

@@ -5,14 +5,13 @@ What contributors wrote is escaped: control characters in text, markup in Markdo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rl_resources.query.diff import Key, TableDiff
 from rl_resources.site.templates import rendered
 from rl_resources.site.tuning_table import escape
-from rl_resources.text import printable, shown
+from rl_resources.text import json_text, printable, shown
 
 SAME = "No record differs."
 EMPTY = "(empty)"
@@ -23,7 +22,7 @@ MOST_CHARACTERS = 300
 
 def as_json(diffs: Sequence[TableDiff]) -> str:
     """A list of objects, one for each table that differs; rows are objects of text cells."""
-    return json.dumps([_value(item) for item in diffs], indent=2) + "\n"
+    return json_text([_value(item) for item in diffs], 2)
 
 
 def _value(item: TableDiff) -> dict[str, Any]:

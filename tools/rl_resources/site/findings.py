@@ -5,16 +5,18 @@ JSON and SARIF have every finding; text for people has repeated ones once.
 
 from __future__ import annotations
 
-import json
+import os
 import re
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
 
-from rl_resources.errors import Finding, InvalidDataset, RlResourcesError, Severity
-from rl_resources.text import printable
+from rl_resources.dataset import grouped
+from rl_resources.errors import Finding, InvalidDataset, RlResourcesError
+from rl_resources.text import json_text, printable
 
 if TYPE_CHECKING:
     from rl_resources.rule import Rule
@@ -28,26 +30,22 @@ MOST_ALIKE = 5
 _RECORD_OR_VALUE = re.compile(r" of .+? is |`[^`]*`|[0-9]+")
 
 
-def grouped(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """For people: of one mistake in many cells of a column the first, with their number.
+def without_repeats(findings: Iterable[Finding]) -> list[Finding]:
+    """For people: of one mistake in many cells of a column the first, with their number."""
+    shown: list[Finding] = []
+    for alike in grouped(findings, _kind).values():
+        if len(alike) > MOST_ALIKE:
+            others = f"and {len(alike) - 1} more like it in this file"
+            alike = [alike[0]._replace(message=f"{alike[0].message}, {others}")]
+        shown += alike
+    return sorted(shown, key=attrgetter("position"))
 
-    Scripts are short, and their findings stay as they are. Programs get every place.
-    """
-    counts: Counter[tuple[str, str, str]] = Counter()
-    shown = []
-    for item in findings:
-        in_table = not item.path.endswith((".sh", ".rst"))
-        what = _RECORD_OR_VALUE.sub("", item.message) if in_table else str(item.position)
-        kind = (item.rule, item.path, what)
-        counts[kind] += 1
-        if counts[kind] <= MOST_ALIKE:
-            shown.append((item, kind, counts[kind]))
-    for item, kind, place in shown:
-        if counts[kind] <= MOST_ALIKE:
-            yield item
-        elif place == 1:
-            others = f"and {counts[kind] - 1} more like it in this file"
-            yield item._replace(message=f"{item.message}, {others}")
+
+def _kind(item: Finding) -> tuple[str, ...]:
+    """What alike findings share. Scripts are short, and their findings are each of its own."""
+    in_table = not item.path.endswith((".sh", ".rst"))
+    what = _RECORD_OR_VALUE.sub("", item.message) if in_table else str(item.position)
+    return item.rule, item.path, what
 
 
 def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str]:
@@ -55,7 +53,7 @@ def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str
 
     Place, severity and rule are colored for a terminal with `color`.
     """
-    for item in grouped(findings):
+    for item in without_repeats(findings):
         place = f"{printable(item.path)}:{item.line}:{item.column}"
         words = [(place, _BOLD), (item.severity, _COLORS[item.severity]), (item.rule, _CYAN)]
         head = [f"{code}{word}{_PLAIN}" if color else word for word, code in words]
@@ -72,18 +70,18 @@ def error_as_text(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
 
 
-def wants_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
+def wants_color(stream: TextIO) -> bool:
     """Whether a stream is a terminal that shows colors and whose user has not declined them.
 
     `NO_COLOR` declines where it is not empty (https://no-color.org); so does the terminal `dumb`.
     """
-    declined = environment.get("NO_COLOR") or environment.get("TERM", "") in {"", "dumb"}
+    declined = os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in {"", "dumb"}
     return not declined and stream.isatty()
 
 
 def as_json(findings: Iterable[Finding]) -> Iterator[str]:
     """A JSON list of objects, `[]` when there is nothing to say."""
-    yield json.dumps([finding._asdict() for finding in findings], indent=2) + "\n"
+    yield json_text([finding._asdict() for finding in findings], 2)
 
 
 def as_sarif(findings: Iterable[Finding], rules: Iterable[Rule], version: str) -> Iterator[str]:
@@ -95,7 +93,7 @@ def as_sarif(findings: Iterable[Finding], rules: Iterable[Rule], version: str) -
         "columnKind": "unicodeCodePoints",
         "results": [_sarif_result(finding) for finding in findings],
     }
-    yield json.dumps({"version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+    yield json_text({"version": "2.1.0", "runs": [run]}, 2)
 
 
 def _sarif_rule(rule: Rule) -> dict[str, Any]:
@@ -129,7 +127,7 @@ def as_github(findings: Iterable[Finding]) -> Iterator[str]:
 
     Escapes as the runner unescapes: `%`, CR and LF in the message, also `:` and `,` in properties.
     """
-    for finding in grouped(findings):
+    for finding in without_repeats(findings):
         place = f"file={_property(finding.path)},line={finding.line},col={finding.column}"
         text = _data(finding.message + _help_line(finding))
         yield f"::{finding.severity} {place},title={_property(finding.rule)}::{text}\n"
@@ -155,18 +153,12 @@ def shown_diff(diff: str) -> str:
 
 def summary(findings: Iterable[Finding], looked_at: Mapping[str, int] | None = None) -> str:
     """A line that counts what was found, or else what was `looked_at`."""
-    return counted(Counter((item.severity, item.path) for item in findings), looked_at)
-
-
-def counted(
-    found: Counter[tuple[Severity, str]], looked_at: Mapping[str, int] | None = None
-) -> str:
-    """The same of findings by severity and path."""
+    found = list(findings)
     if not found:
         words = [_counted(count, word) for word, count in (looked_at or {}).items()]
         return f"No findings{' in ' if words else ''}{' and '.join(words)}."
-    files = len({path for _, path in found})
-    severities = Counter(severity for severity, _ in found.elements())
+    files = len({item.path for item in found})
+    severities = Counter(item.severity for item in found)
     words = [_counted(severities[one], one) for one in ("error", "warning") if severities[one]]
     return f"{' and '.join(words)} in {_counted(files, 'file')}."
 

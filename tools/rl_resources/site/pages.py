@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from math import log
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlencode
@@ -45,13 +45,9 @@ from rl_resources.site.record_page import OWN_FIELDS
 from rl_resources.site.tuning_table import cells
 
 STYLE = PurePosixPath("site/assets/stylesheets/charts.css")
-BACKTEST = PurePosixPath("benchmarks/backtest.csv")
-"""The measured runs with their estimates, in a checkout; no wheel has it."""
-SIMULATED = "pytorch"
-"""The kind of cases that no GPU ran: PyTorch's own accounts of steps on fake tensors."""
+BACKTEST = PurePosixPath("benchmarks")
+"""Where a checkout has the measured runs with their estimates and errors; no wheel has them."""
 OUTCOMES = {"ran": "ran", "out-of-memory": "ran out of memory"}
-GOALS = (0.08, 0.20)
-"""The errors that half and nine of ten estimates should stay below."""
 FEWEST_SIZES = 4
 """A task gets a panel of its own from this number of sizes on; the table has all."""
 STEP = 4
@@ -290,24 +286,19 @@ def _start_of_contribution(site: Site, cell: coverage.Cell, task: str = "") -> s
     return f"{site.repository}/issues/new?{urlencode(known)}"
 
 
-def backtest(path: Path) -> dict[str, Any] | None:
-    """The runs of the back-test with the errors of their estimates; `None` without its file."""
-    if not path.is_file():
+def backtest(folder: Path) -> dict[str, Any] | None:
+    """The runs of the back-test with the errors of their estimates; `None` without its files."""
+    if not folder.is_dir():
         return None
-    cases = pl.read_csv(path, infer_schema_length=None).with_columns(
-        every=pl.lit("all"),
-        length=pl.when("known")
-        .then(pl.lit("tokens known"))
-        .otherwise(pl.lit("only the longest sequence known")),
-    )
+    cases = pl.read_csv(folder / "backtest.csv", infer_schema_length=None)
+    errors = pl.read_csv(folder / "backtest_errors.csv", infer_schema_length=None)
     peaks = cases.filter(pl.col("measured_gb") > 0)
     return {
         "runs": cases.height,
         "peaks": peaks.with_columns(
             x=pl.col("measured_gb").log(2), y=pl.col("estimated_gb").log(2)
         ).to_dicts(),
-        "all": errors(peaks.filter(pl.col("kind") != SIMULATED), "every"),
-        "errors": {by: errors(peaks, by) for by in ("kind", "length", "project")},
+        "errors": grouped(errors.to_dicts(), itemgetter("by")),
         "decided": {
             words: {
                 verdict: cases.filter(outcome=outcome, verdict=verdict).height
@@ -316,20 +307,3 @@ def backtest(path: Path) -> dict[str, Any] | None:
             for outcome, words in OUTCOMES.items()
         },
     }
-
-
-def errors(peaks: pl.DataFrame, by: str) -> list[dict[str, Any]]:
-    """How far estimates of each group are off, the groups with most runs first.
-
-    Relative errors: their median and 90th percentile, and the share of peaks within the interval.
-    """
-    off = (pl.col("estimated_gb") / pl.col("measured_gb") - 1).abs()
-    found = peaks.group_by(group=pl.col(by)).agg(
-        runs=pl.len(),
-        median=off.median(),
-        ninth=off.quantile(0.9, "higher"),
-        within=pl.col("measured_gb").is_between("low_gb", "high_gb").mean(),
-    )
-    misses = (pl.col("median") > GOALS[0]) | (pl.col("ninth") > GOALS[1])
-    ranked = found.with_columns(misses=misses).sort("runs", "group", descending=[True, False])
-    return ranked.to_dicts()

@@ -28,7 +28,6 @@ from rl_resources.query.compatibility import accepted_by, rejections, releases_o
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import size_of
 from rl_resources.query.sentences import resource, start
-from rl_resources.script.backends import ROLLOUT
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, script_text
 from rl_resources.script.settings import Setting, written
@@ -160,7 +159,6 @@ def meaning(field: Field, word: str) -> str:
     return found.get(word, "")
 
 
-_LOG_PROBS_DYNAMIC = f"{ROLLOUT}.log_prob_use_dynamic_bsz"
 Standing = Literal["script", "default", "absent", "unknown"]
 
 _APPLIES: Mapping[str, Callable[[Run], bool]] = {
@@ -171,7 +169,6 @@ _APPLIES: Mapping[str, Callable[[Run], bool]] = {
     "lora": lambda run: run.lora_rank.number != 0,
     "dynamic": lambda run: run.dynamic_batch.flag is True,
     "counted": lambda run: run.dynamic_batch.flag is not True,
-    "log-probs counted": lambda run: run.setting(_LOG_PROBS_DYNAMIC).flag is not True,
 }
 """Whether a setting bears on a run, by the word `when` of the table."""
 
