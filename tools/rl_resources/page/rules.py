@@ -21,13 +21,9 @@ from rl_resources.page.reader import Row, width
 from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
+from rl_resources.script_rules.privacy import mail_addresses
 from rl_resources.text import nearest, shown
 
-_EMAIL = re.compile(
-    r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>(?!git@)[\w.%+-]+)"
-    r"@(?>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,})(?![\w.:/-]*[:/])"
-)
-"""An address of a person: `git@` is the account of a server."""
 _NEAR, _FAR, _BEYOND = 1.25, 1.6, 3.0
 """Ratios of sizes that are rounded to one another, that are not, and that no section has in one."""
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
@@ -211,15 +207,10 @@ def page_email_address(reading: Reading) -> Iterator[Mistake]:
     Bad: a handle that links to an address
     Good: a handle alone, or one that links to its public profile
     """
-    for number, line in enumerate(reading.page.lines, 1):
-        for match in _EMAIL.finditer(line):
-            yield Mistake(
-                reading.page.path,
-                number,
-                match.start() + 1,
-                f"the page publishes the e-mail address `{match['name'][0]}…@…`",
-                "Write the public handle alone, or link its public profile.",
-            )
+    for line, column, address in mail_addresses(reading.page.lines):
+        message = f"the page publishes the e-mail address `{address[0]}…@…`"
+        fix = "Write the public handle alone, or link its public profile."
+        yield Mistake(reading.page.path, line, column, message, fix)
 
 
 @rule("warning")
