@@ -375,9 +375,7 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
 def _estimate(pair: Pair, run: Run) -> Estimate | None:
     """The estimate of a record; `None` where the script leaves open what decides it."""
     gpus, memory_gb = pair.number("gpus"), pair.device_memory_gb
-    if not gpus or not memory_gb or not pair.model_facts:
-        return None
-    if any(task_agrees.mistakes(pair)):
+    if not gpus or not memory_gb or not pair.model_facts or any(task_agrees.mistakes(pair)):
         return None
     try:
         found = of_script(run, gpus, memory_gb, _model(pair.model_facts))

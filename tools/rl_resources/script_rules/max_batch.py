@@ -59,8 +59,7 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     batch, most = run.train_batch_size, _searched(pair)
     if most is None or _contradiction(pair, most):
         return
-    trials = (trial for reading in _readings(pair) for trial in reading)
-    shown_to_run = any(trial.ran and trial.batch == most for trial in trials)
+    shown_to_run = any(Trial(most, ran=True) in reading for reading in _readings(pair))
     if batch.number is None or batch.number >= most or shown_to_run:
         return
     fix = f"Let it run `{most}`, or show that a trial of it ran; else write `{batch.number}`."

@@ -192,7 +192,7 @@ _COUNTING = re.compile(r"(?i)0?1234567(?:89)?0?|abcdef(?:ghijklmnopqrstuvwxyz)?"
 _LEAST_REST = 12
 _MAIL = re.compile(
     r"(?<![\w.%+/:-])(?:mailto:)?(?P<address>(?!git@)[\w.%+-]+"
-    r"@(?>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}))(?![\w.@-]*[:/=])"
+    r"@(?>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}))(?![\w.-]*[:/=])"
 )
 """An address of a person: `git@` is the account of a server."""
 _NO_MAIL = re.compile(r"(?i)example\.|noreply|^(?:you|user|name|email|someone)@")
