@@ -109,9 +109,7 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
         for item in wrong:
             message = f"`{item.key}` is `{shown(value_of(item))}`, a file of the other split"
             yield target.mistake(item.origin, message, "Name the file of the split.")
-        if not (train and held_out) or wrong:
-            continue
-        if _same(train, held_out):
+        if train and held_out and not wrong and _same(train, held_out):
             message = f"`{held_out.key}` is the same file as `{train.key}`"
             yield target.mistake(held_out.place, message, "Name the held-out file.")
 
