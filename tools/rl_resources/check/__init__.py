@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def findings_in(
     exemptions = asked(snapshot.tables[EXEMPTIONS].path)
     looked_at = everything if exemptions else asked
     if any(rule.scope != "dataset" for rule in rules):
-        _start_parsers(snapshot, looked_at)
+        _start_parsers(snapshot, looked_at, {rule.name for rule in rules})
     found = findings_of(rules, targets_of(snapshot, looked_at))
     ran, exempt = frozenset(rule.name for rule in rules), exemptable(all_rules().values())
     outcome = Outcome(snapshot, tuple(found), ran, exempt)
@@ -56,12 +56,13 @@ def findings_in(
     return sorted(wanted, key=lambda finding: finding.position)
 
 
-def _start_parsers(snapshot: Snapshot, asked: Asked) -> None:
+def _start_parsers(snapshot: Snapshot, asked: Asked, names: Set[str]) -> None:
     """Let shfmt and ShellCheck work on other cores while rules do."""
     texts = [script.text for script in script_texts(snapshot) if asked(script.path)]
     for text in texts:
         ask(text)
-        shellcheck.ask(text)
+        if names & shellcheck.RULES:
+            shellcheck.ask(text)
 
 
 Targets = Mapping[Scope, Callable[[], Iterable[object]]]

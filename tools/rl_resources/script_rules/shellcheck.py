@@ -14,6 +14,11 @@ from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.parser import WORKERS, nests_too_deeply, program
 from rl_resources.script.script_text import ScriptText
 
+RULES = frozenset(
+    {"shellcheck", "shellcheck-error", "undefined-variable", "unused-variable"}
+    | {"unquoted-arguments"}
+)
+"""The rules that ask it."""
 LONGEST_RUN_SECONDS = 30
 _OPTIONS = (
     *("--format=json1", "--severity=warning", "--shell=bash", "--norc"),
