@@ -179,7 +179,7 @@ class Reading:
         """The scripts that rows link, or whose names have the form; all where there are none."""
         known = self.scripts or ()
         linked = {row.link.file for row in self.rows}
-        found = [path for path in known if path in linked or self._of_form(path)]
+        found = [path for path in known if path in linked or self.has_form(path)]
         return found or list(known)
 
     def orphans(self) -> list[str]:
@@ -191,14 +191,11 @@ class Reading:
         unread = self.page.mistakes or sum(len(table.rows) for table in self.tables) > len(links)
         if unread or not links or None in links:
             return []
-        return [path for path in self.scripts or () if path not in links and self._of_form(path)]
+        return [path for path in self.scripts or () if path not in links and self.has_form(path)]
 
-    def _of_form(self, path: str) -> bool:
-        return self.has_form(PurePosixPath(path).name)
-
-    def has_form(self, name: str) -> bool:
-        """Whether a file name is that of a run: any name may have six parts."""
-        parts, words = parsed(name), partial(known_words, self.dataset)
+    def has_form(self, path: str) -> bool:
+        """Whether a file's name is that of a run: any name may have six parts."""
+        parts, words = parsed(PurePosixPath(path).name), partial(known_words, self.dataset)
         return bool(parts and (parts.train in words("train") or parts.infer in words("infer")))
 
 
@@ -275,6 +272,7 @@ def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> dict[str, 
     engine, version = infer.groups("") if infer else (text["Infer"], "")
     words = {"tag": text["Tag"], "task": text["Task"], "train": text["Train"]}
     words |= {"infer": engine, "infer_version": version}
+    handle = text["Contributor"]
     return {
         "script": Fact(script),
         "framework": Fact(FRAMEWORK),
@@ -283,7 +281,8 @@ def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> dict[str, 
         "gpus": gpus,
         "device": device,
         "max_batch": max_batch,
-        "contributor": _contributor(text["Contributor"], dataset),
+        # an e-mail address is reported where it stands, and never repeated
+        "contributor": Fact() if "@" in handle[1:] else read_word(dataset, "contributor", handle),
         **{column: read_word(dataset, column, word) for column, word in words.items()},
     }
 
@@ -327,8 +326,3 @@ def _max_batch(text: str) -> tuple[Fact, Fact]:
     message = f"`{shown(text)}` is not a number of prompts"
     fix = "Write the number alone, or `\\` where nobody searched for it."
     return Fact("", message, fix), Fact("reported")
-
-
-def _contributor(text: str, dataset: Dataset) -> Fact:
-    """The handle; an e-mail address is reported where it stands, and never repeated."""
-    return Fact() if "@" in text[1:] else read_word(dataset, "contributor", text)

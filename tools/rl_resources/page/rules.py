@@ -21,13 +21,9 @@ from rl_resources.page.reader import Row, width
 from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
+from rl_resources.script_rules.privacy import mail_addresses
 from rl_resources.text import nearest, shown
 
-_EMAIL = re.compile(
-    r"(?<![\w.%+/:-])(?:mailto:)?(?P<name>(?!git@)[\w.%+-]+)"
-    r"@(?>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,})(?![\w.:/-]*[:/])"
-)
-"""An address of a person: `git@` is the account of a server."""
 _NEAR, _FAR, _BEYOND = 1.25, 1.6, 3.0
 """Ratios of sizes that are rounded to one another, that are not, and that no section has in one."""
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
@@ -211,15 +207,10 @@ def page_email_address(reading: Reading) -> Iterator[Mistake]:
     Bad: a handle that links to an address
     Good: a handle alone, or one that links to its public profile
     """
-    for number, line in enumerate(reading.page.lines, 1):
-        for match in _EMAIL.finditer(line):
-            yield Mistake(
-                reading.page.path,
-                number,
-                match.start() + 1,
-                f"the page publishes the e-mail address `{match['name'][0]}…@…`",
-                "Write the public handle alone, or link its public profile.",
-            )
+    for line, column, address in mail_addresses(reading.page.lines):
+        message = f"the page publishes the e-mail address `{address[0]}…@…`"
+        fix = "Write the public handle alone, or link its public profile."
+        yield Mistake(reading.page.path, line, column, message, fix)
 
 
 @rule("warning")
@@ -363,10 +354,15 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
 
     Bad: 4 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
     Good: 2 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
+
+    The model has a rule of its own, and a cell with another mistake says nothing.
     """
     for row in reading.rows:
-        for part, said, named in _both(reading, row):
-            if not _agrees(reading, part, said, named):
+        known = reading.has_form(row.link.script) and not row.link.ambiguous
+        for part in PARTS[1:] if known else ():
+            said = text_of(row.record, part).lower()
+            named = str(getattr(parsed(row.link.script), part))
+            if said and not _agrees(reading, part, said, named):
                 message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
                 fix = f"Fix the row, or the name {shown(row.link.script, 120)}."
                 yield reading.mistake(row.cells[HEADER_OF[part]], message, fix)
@@ -398,18 +394,6 @@ def _is_same_model(reading: Reading, row: ReadRow, said: str, named: str) -> boo
         said, named = (re.sub(r"[\d.]+b", "#", name) for name in (said, named))
     one, other = (re.sub(r"[^a-z0-9#]", "", name) for name in (said, named))
     return one.startswith(other) or other.startswith(one)
-
-
-def _both(reading: Reading, row: ReadRow) -> Iterator[tuple[str, str, str]]:
-    """The parts of a script's name but its model with what the row and the name say.
-
-    A cell with another mistake says nothing.
-    """
-    name = parsed(row.link.script)
-    known = reading.has_form(row.link.script) and not row.link.ambiguous
-    for part in PARTS[1:] if known else ():
-        if said := text_of(row.record, part).lower():
-            yield part, said, str(getattr(name, part))
 
 
 def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf
-from typing import Literal
 
 from rl_resources.dataset_rules.plausibility import minimum_memory_gb, parameters_in_name
 from rl_resources.errors import UnusableInput
@@ -25,20 +24,12 @@ from rl_resources.script.algorithm import (
     contradicting_algorithm,
     right_value,
 )
-from rl_resources.script.backends import (
-    ACTOR,
-    BACKENDS,
-    ENGINES,
-    SAME_BACKEND,
-    switched_on,
-)
+from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND, switched_on
 from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules.arguments import BOUNDS
 from rl_resources.script_rules.target import Pair, run_rule
 from rl_resources.text import misspelt, quoted
-
-Likeness = Literal["same", "variant", "other"]
 
 _SIZE = re.compile(r"(?<![a-z0-9])\d+(?:[.-]\d+)?[bm](?![a-z0-9])")
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -70,8 +61,10 @@ def is_id(path: str) -> bool:
     return bool(_ID.fullmatch(path)) and not _FOLDER.fullmatch(owner)
 
 
-def likeness(name: str, known: Collection[str]) -> Likeness | None:
-    """How a model is like the one with the `known` names; `None` where that is unknown."""
+def likeness(name: str, known: Collection[str]) -> str:
+    """Whether a model is the `same` as the one with the `known` names, a `variant` of it or an
+    `other`; empty where that is unknown.
+    """
     plain, others = _plain(name), [_plain(other) for other in known]
     if not plain or not others or plain in others:
         return "same"
@@ -79,7 +72,7 @@ def likeness(name: str, known: Collection[str]) -> Likeness | None:
     if _VARIANT.sub("", plain) in families:
         return "variant"
     derived = any(family in plain for family in families)
-    return None if derived and not is_id(name) else "other"
+    return "" if derived and not is_id(name) else "other"
 
 
 def _plain(name: str) -> str:
@@ -92,8 +85,8 @@ def _plain(name: str) -> str:
 _WHOLE_NODE = 8
 """GPUs of a machine that can have no more, so that a run with more needs more machines."""
 _ALWAYS_STATED = (
-    *("activation-checkpointing", "parameter-offload", "optimizer-offload", "sequence-packing"),
-    "dynamic-batch",
+    *("activation-checkpointing", "parameter-offload", "optimizer-offload"),
+    *("sequence-packing", "dynamic-batch"),
 )
 """Memory optimizations that a row has to name; others it may leave out."""
 
@@ -141,7 +134,7 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
     if not path or not pair.text("model") or path in pair.script.script.names:
         return
     name = model_in_path(path, known)
-    alike = likeness(name, known) if name else None
+    alike = likeness(name, known) if name else ""
     if name is None or alike not in {"variant", "other"}:
         return
     said = pair.text("model")
@@ -382,9 +375,7 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
 def _estimate(pair: Pair, run: Run) -> Estimate | None:
     """The estimate of a record; `None` where the script leaves open what decides it."""
     gpus, memory_gb = pair.number("gpus"), pair.device_memory_gb
-    if not gpus or not memory_gb or not pair.model_facts:
-        return None
-    if any(task_agrees.mistakes(pair)):
+    if not gpus or not memory_gb or not pair.model_facts or any(task_agrees.mistakes(pair)):
         return None
     try:
         found = of_script(run, gpus, memory_gb, _model(pair.model_facts))

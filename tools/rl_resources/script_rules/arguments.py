@@ -12,13 +12,7 @@ from math import inf
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
-from rl_resources.script.backends import (
-    ACTOR,
-    CHECKPOINTING,
-    RECOMPUTATION,
-    ROLLOUT,
-    switched_on,
-)
+from rl_resources.script.backends import ACTOR, CHECKPOINTING, RECOMPUTATION, ROLLOUT, switched_on
 from rl_resources.script.bash.script import Place
 from rl_resources.script.framework import Composition, Rejection, shipped
 from rl_resources.script.framework.syntax import STAND_IN, parse

@@ -37,10 +37,10 @@ def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `16` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
     Good: `100` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
     """
-    batch, most = run.train_batch_size, pair.number("max_batch")
-    if most is None or pair.disputed:
+    batch, most = run.train_batch_size, _searched(pair)
+    if most is None:
         return
-    if reason := _contradiction(pair):
+    if reason := _contradiction(pair, most):
         fix = "Fix the number or the trials, or mark the row as disputed and say why."
         yield pair.mistake("max_batch", f", but {reason}", fix)
     elif batch.number is not None and batch.number > most:
@@ -56,15 +56,19 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `128` as `max_batch` with `data.train_batch_size=64`, without a trial of 128
     Good: `64` as `max_batch` with `data.train_batch_size=64`
     """
-    batch, most = run.train_batch_size, pair.number("max_batch")
-    if most is None or pair.disputed or _contradiction(pair):
+    batch, most = run.train_batch_size, _searched(pair)
+    if most is None or _contradiction(pair, most):
         return
-    trials = (trial for reading in _readings(pair) for trial in reading)
-    shown_to_run = any(trial.ran and trial.batch == most for trial in trials)
+    shown_to_run = any(Trial(most, ran=True) in reading for reading in _readings(pair))
     if batch.number is None or batch.number >= most or shown_to_run:
         return
     fix = f"Let it run `{most}`, or show that a trial of it ran; else write `{batch.number}`."
     yield pair.mistake("max_batch", f", but {pair.said_by_script(batch)}", fix)
+
+
+def _searched(pair: Pair) -> int | None:
+    """The row's max_batch, unless the row itself says that published facts contradict it."""
+    return None if pair.text("status") == "disputed" else pair.number("max_batch")
 
 
 def _readings(pair: Pair) -> list[tuple[Trial, ...]]:
@@ -82,10 +86,9 @@ def _readings(pair: Pair) -> list[tuple[Trial, ...]]:
     return [trials] if gpus == 1 else [trials, scaled]
 
 
-def _contradiction(pair: Pair) -> str:
+def _contradiction(pair: Pair, most: int) -> str:
     """Why the trials forbid the row's max_batch, however they are read; empty where they do not."""
-    most = pair.number("max_batch")
-    reasons = [_forbids(reading, most) for reading in _readings(pair)] if most is not None else []
+    reasons = [_forbids(reading, most) for reading in _readings(pair)]
     return "; counted for each GPU, ".join(reasons) if all(reasons) else ""
 
 

@@ -7,7 +7,7 @@ word is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from rl_resources.rule import Mistake, rule
@@ -28,7 +28,6 @@ _PRIVATE = re.compile(
 )
 _HOME = re.compile(r"/(?:home|Users)/(?!user\b|username\b|you\b|your\w*)", re.IGNORECASE)
 """A directory that nobody else has, also no default; others may be usual somewhere."""
-_OWN_HOME = re.compile(r"/(?:(?:home|Users)/[^/]+|root)(?=/)")
 _PRIVATE_HOST = re.compile(
     r"(?:hdfs|viewfs)://[^\s'\"]+"
     r"|(?<![\w.])(?<![=<>~!]=)(?:10(?:\.\d{1,3}){3}|192\.168(?:\.\d{1,3}){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2})"
@@ -54,10 +53,8 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
     fix = 'Delete it, or make it a setting that everybody can have: `${NAME:-"$HOME/…"}`.'
     for text, part, place in places(target, _PRIVATE, values(target)):
         if not part.default or _HOME.match(text):
-            own = _OWN_HOME.match(text)
-            better = f"Write `${{HOME}}{shown(text[own.end() :])}`." if own else fix
             message = f"`{shown(text)}` is a path of its author's machine"
-            yield target.mistake(place, message, better)
+            yield target.mistake(place, message, fix)
     for text, part, place in places(target, _PRIVATE_HOST, values(target)):
         if place.line not in hosts and not part.default:
             hosts.add(place.line)
@@ -112,9 +109,7 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
         for item in wrong:
             message = f"`{item.key}` is `{shown(value_of(item))}`, a file of the other split"
             yield target.mistake(item.origin, message, "Name the file of the split.")
-        if not (train and held_out) or wrong:
-            continue
-        if _same(train, held_out):
+        if train and held_out and not wrong and _same(train, held_out):
             message = f"`{held_out.key}` is the same file as `{train.key}`"
             yield target.mistake(held_out.place, message, "Name the held-out file.")
 
@@ -194,10 +189,11 @@ _COUNTING = re.compile(r"(?i)0?1234567(?:89)?0?|abcdef(?:ghijklmnopqrstuvwxyz)?"
 """What people type who make a token up; one that has little else is made up."""
 _LEAST_REST = 12
 _MAIL = re.compile(
-    r"(?<![\w/:.+@-])[A-Za-z0-9][\w.+-]*@(?:[A-Za-z0-9-]+\.)+"
-    r"(?:com|org|net|edu|io|ai|cn|de|uk|fr|jp|kr|ru|in|ch|ca|gov|me|dev|info)\b(?![\w=.@/:-]*=)"
+    r"(?<![\w.%+/:-])(?:mailto:)?(?P<address>(?!git@)[\w.%+-]+"
+    r"@(?>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}))(?![\w.-]*[:/=])"
 )
-_NO_MAIL = re.compile(r"(?i)^git@|example\.|noreply|^(?:you|user|name|email|someone)@")
+"""An address of a person: `git@` is the account of a server."""
+_NO_MAIL = re.compile(r"(?i)example\.|noreply|^(?:you|user|name|email|someone)@")
 
 
 @lru_cache(maxsize=4096)
@@ -250,8 +246,14 @@ def script_email_address(target: ScriptText) -> Iterator[Mistake]:
     Bad: `# written by ann.lee@university.edu`
     Good: `# written by Ann Lee`
     """
-    for number, line in enumerate(target.script.lines, 1):
-        for match in _MAIL.finditer(line[:_LONGEST_LINE]):
-            if not _NO_MAIL.search(match[0]):
-                message = f"`{match[0][0]}…@…` is an e-mail address"
-                yield Mistake(target.path, number, match.start() + 1, message, "Delete it.")
+    for line, column, address in mail_addresses(target.script.lines):
+        if not _NO_MAIL.search(address):
+            message = f"`{address[0]}…@…` is an e-mail address"
+            yield Mistake(target.path, line, column, message, "Delete it.")
+
+
+def mail_addresses(lines: Iterable[str]) -> Iterator[tuple[int, int, str]]:
+    """Line, column and text of each address of a person."""
+    for number, line in enumerate(lines, 1):
+        for match in _MAIL.finditer(line):
+            yield number, match.start() + 1, match["address"]

@@ -98,14 +98,10 @@ DEPRECATED: Mapping[str, tuple[str, str]] = {
     ),
 }
 """What a release changed about a key or a key's value, where it says so, and what to write."""
-_RELEASED = "Remove it: `param_offload` releases the gradients as well."
 REMOVED: Mapping[str, str] = {
-    f"{ACTOR}.megatron.grad_offload": _RELEASED,
-    f"{REFERENCE}.megatron.grad_offload": "Remove it: a reference has no gradients.",
-    "critic.megatron.grad_offload": _RELEASED,
+    f"{ACTOR}.megatron.grad_offload": "Remove it: `param_offload` releases the gradients too.",
     "critic.model.fsdp_config.param_offload": "Write `critic.fsdp.param_offload`.",
     "critic.model.fsdp_config.optimizer_offload": "Write `critic.fsdp.optimizer_offload`.",
-    "trainer.val_generations_to_log_to_wandb": "Write `trainer.log_val_generations`.",
 }
 
 

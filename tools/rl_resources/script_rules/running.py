@@ -114,11 +114,9 @@ def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
     * Update by ranks and, with Megatron, micro batches: verl/workers/engine_workers.py
       `train_mini_batch` since 0.8.0; older workers round down.
     """
-    if run.dynamic_batch.flag is not False or _has_other_gpus(pair, run):
-        return
-    if any(parallel_problems(run, {})):
-        return
-    for setting, message, fix in batch_problems(run):
+    fixed = run.dynamic_batch.flag is False and not _has_other_gpus(pair, run)
+    asked = fixed and not any(parallel_problems(run, {}))
+    for setting, message, fix in batch_problems(run) if asked else ():
         yield Mistake(*pair.place_of(setting), message, fix)
 
 

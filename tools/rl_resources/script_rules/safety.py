@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from rl_resources.rule import Mistake, rule
 from rl_resources.schema.text_rules import hidden_places
@@ -120,18 +121,8 @@ def _unexpected(target: ScriptText) -> Iterator[Part]:
         if "Pos" in node and (wrong := _wrong(node, text, trainers)):
             yield node["Pos"], node["End"], wrong
         else:
-            nodes += reversed(_below(node))
-
-
-def _below(node: Node) -> list[Node]:
-    found: list[Node] = []
-    for value in node.values():
-        kind = type(value)  # of many thousand values a script
-        if kind is dict:
-            found.append(value)
-        elif kind is list:
-            found += value
-    return found
+            values = (value if isinstance(value, list) else [value] for value in node.values())
+            nodes += reversed([item for item in chain(*values) if isinstance(item, dict)])
 
 
 def _wrong(node: Node, text: str, trainers: set[int]) -> str:

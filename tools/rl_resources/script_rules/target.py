@@ -64,11 +64,6 @@ class Pair:
         """What its script does, where that is one training."""
         return self.script.training
 
-    @property
-    def disputed(self) -> bool:
-        """Whether the pair itself says that published facts contradict each other."""
-        return self.text("status") == "disputed"
-
     def text(self, column: str) -> str:
         """The cell of a column; empty where nothing is said."""
         return self.said[column].text if column in self.said else ""
@@ -79,9 +74,8 @@ class Pair:
         return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
     def place(self, column: str) -> tuple[str, int, int]:
-        """File, line and column of what is said; of the pair's beginning where nothing is."""
-        said = self.said.get(column) or next(iter(self.said.values()))
-        return self.path, said.line, said.column
+        """File, line and column of what is said."""
+        return self.path, self.said[column].line, self.said[column].column
 
     def cell(self, column: str) -> str:
         """What is said of a column, in words."""
@@ -100,11 +94,7 @@ class Pair:
     def said_by_script(self, setting: Setting) -> str:
         """The script's side of a contradiction, in words."""
         path, line, _ = self.place_of(setting)
-        place, value = f"{shown(path, 200)}:{line}", shown(written(setting.value))
-        if setting.place:
-            return f"{place} sets `{setting.key}` to `{value}`"
-        unset = f"the run that {place} starts does not set `{setting.key}`"
-        return f"{unset}, and the framework then takes `{value}`"
+        return f"in {shown(path, 200)}:{line} {in_words(setting)}"
 
     def differs(
         self, column: str, setting: Setting, right: str, wanted: str = "", said: str = ""
@@ -125,9 +115,8 @@ class Pair:
             case True:
                 row = f"{column} in {self.path}:{self.place(column)[1]}"
                 says = f"the script's name and {row} say `{shown(self.text(column))}`"
-                message = f"{in_words(setting)}, but {says}"
                 fix = self._script_fix(setting, wanted)
-                yield Mistake(*self.place_of(setting), message, fix)
+                yield Mistake(*self.place_of(setting), f"{in_words(setting)}, but {says}", fix)
 
     def _script_fix(self, setting: Setting, wanted: str) -> str:
         """What to write where the value stands, or to set where it is a default."""

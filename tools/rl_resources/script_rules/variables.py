@@ -225,11 +225,9 @@ def misleading_name(target: ScriptText) -> Iterator[Mistake]:
         said, held = _words(item.name.lower()) & _SETS, _words(value) & _SETS
         is_path = item.elements is None and ("/" in value or "." in value)
         if is_path and said and held and not said & held and item.name not in _unused(target):
-            message = (
-                f"`{item.name}` says `{min(said)}`, its value `{shown(item.value.shown)}` says"
-            )
-            fix = "Correct the one that is wrong."
-            yield target.mistake(item.place, f"{message} `{min(held)}`", fix)
+            names = f"`{item.name}` says `{min(said)}`"
+            message = f"{names}, its value `{shown(item.value.shown)}` says `{min(held)}`"
+            yield target.mistake(item.place, message, "Correct the one that is wrong.")
 
 
 _SETS = frozenset({"gsm8k", "math", "geo3k", "hellaswag"})
