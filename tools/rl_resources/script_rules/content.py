@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from rl_resources.rule import Mistake, Rewrite, rule
+from rl_resources.rule import Mistake, Rewrite, rule, with_lines
 from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.script import Source
 from rl_resources.script.script_text import ScriptText, settings_of
@@ -23,6 +23,7 @@ from rl_resources.text import shown
 _PREPARING = COMMANDS | {"cat", "cd", "chmod", "cp", "declare", "export", "ls", "mv", "pip", "rm"}
 SHEBANG = "#!/usr/bin/env bash"
 _BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?bash(?:\s|$)")
+_SH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:da|a)?sh\s*")
 _WITHOUT_M = re.compile(r"^[^#\n]*\bpython3?\s+((?:verl|recipe)\.\w[\w.]*)(?<!\.py)\s", re.M)
 """A module of the framework started as a file. In our scripts it is an unexpected command."""
 _BACKSLASHES = re.compile(r"(?<=\s)\\+\s*$")
@@ -132,8 +133,23 @@ def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
         message = f"the command ends here: `{shown(first, 80)}` below does not reach the program"
         fix = "End each line but the last with ` \\`, with no comment, empty line or pipe between."
         if not _DOUBTFUL.search(line):
-            fix = f"Write: {shown(_BACKSLASHES.sub('', line).strip(), 600)} \\"
+            fix = f"Write: {shown(_continued(line).strip(), 600)}"
         yield Mistake(target.path, item.cause_line, len(line.rstrip()) + 1, message, fix)
+
+
+def fix_broken_continuation(target: ScriptText) -> Iterator[Rewrite]:
+    """Remove the spaces behind a backslash; add a backslash that is missing."""
+    lines: dict[int, str | None] = {}
+    for item in target.lost if not target.script.problems else ():
+        line = target.script.lines[item.cause_line - 1]
+        if not _DOUBTFUL.search(line):
+            lines[item.cause_line] = _continued(line)
+    yield Rewrite(target.path, with_lines(target.text, lines))
+
+
+def _continued(line: str) -> str:
+    """A line that goes on in the next one."""
+    return f"{_BACKSLASHES.sub('', line).rstrip()} \\"
 
 
 @rule("warning")
@@ -155,8 +171,12 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
 
 
 def fix_shebang(target: ScriptText) -> Iterator[Rewrite]:
-    """One above a text that has none, and begins neither as Markdown nor as Python."""
-    if not target.text.lstrip("\n").startswith(("#!", "```", "import ", "from ")):
+    """bash as the first line says it; a shebang below blank lines moves up."""
+    first, _, below = target.text.lstrip("\n").partition("\n")
+    if _BASH.match(first) or _SH.fullmatch(first):
+        shebang = first if _BASH.match(first) else SHEBANG
+        yield Rewrite(target.path, f"{shebang}\n{below}")
+    elif not first.startswith(("#!", "```", "import ", "from ")):
         yield Rewrite(target.path, f"{SHEBANG}\n{target.text}")
 
 
