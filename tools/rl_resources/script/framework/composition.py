@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from rl_resources.errors import UnusableInput
 from rl_resources.script.framework.syntax import (
     MISSING,
     STAND_IN,
@@ -70,14 +71,6 @@ class Composition:
     rejected: tuple[Rejection, ...] = ()
     problem: str = ""
 
-    @property
-    def accepted(self) -> bool | None:
-        """Whether the configuration accepts every override; `None` where that is not known.
-
-        It says nothing about whether the run works.
-        """
-        return None if self.problem else not self.rejected
-
     @cached_property
     def values(self) -> Mapping[str, Any]:
         """Dotted keys to leaves as they are written; lists and empty mappings are leaves."""
@@ -130,8 +123,8 @@ def with_sections(key: str) -> Iterator[str]:
     return accumulate(key.split("."), "{}.{}".format)
 
 
-class CannotComposeError(Exception):
-    """A launch cannot be composed; the message says why.
+class CannotComposeError(UnusableInput):
+    """A launch, or in `compat` a release, cannot be composed; the message says why.
 
     Where the release has no such module, configuration or choice, `rejection` says which; else
     nothing is known about the launch.

@@ -16,19 +16,17 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rl_resources.errors import UnusableInput
 from rl_resources.script.framework.composition import (
     CannotComposeError,
     Composition,
     Entry,
-    Overrides,
     Source,
     compose_module,
 )
+from rl_resources.script.framework.syntax import Override
 
 if TYPE_CHECKING:
     from rl_resources.script.framework.releases import Release
-    from rl_resources.script.framework.syntax import Override
 
 DEFAULTS = "tools/rl_resources/script/framework"
 """Where a checkout keeps the defaults files, one a framework: `FRAMEWORK.json`."""
@@ -115,14 +113,17 @@ def read_shipped(text: str) -> Shipped:
 def describe(release: Release) -> str:
     """The defaults file of one release: the same text for the same release.
 
-    Raises `UnusableInput` where the release has a form that the file cannot store.
+    Raises `CannotComposeError`.
     """
     entry = release.modules[MODULE]
-    names = {name: str(_values(release, name, ())[GROUP]) for name in NAMES}
+    names = {
+        name: str(release.start(entry._replace(config_name=name), ()).values[GROUP])
+        for name in NAMES
+    }
     own = names[entry.config_name]
     every = sorted(path.stem for path in (release.folder / entry.folder / GROUP).glob("*.yaml"))
     values = {
-        choice: _values(release, entry.config_name, [(GROUP, choice)])
+        choice: release.start(entry, [Override("", GROUP, choice)]).values
         for choice in sorted(every, key=lambda choice: choice != own)
     }
     document = {
@@ -138,13 +139,6 @@ def describe(release: Release) -> str:
         },
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-
-
-def _values(release: Release, name: str, overrides: Overrides) -> Mapping[str, Any]:
-    composed = compose_module(release, MODULE, name, None, overrides)
-    if not composed.accepted:
-        raise UnusableInput(f"{release.framework} {release.version}: `{name}` does not compose")
-    return composed.values
 
 
 def _difference(first: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, object]:
