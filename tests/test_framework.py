@@ -26,10 +26,9 @@ from rl_resources.script.framework import (
     UNKNOWN,
     Composition,
     Shipped,
-    compose_module,
     shipped,
 )
-from rl_resources.script.framework.composition import disagreement
+from rl_resources.script.framework.composition import compose_module, disagreement
 from rl_resources.script.framework.releases import Release, configuration, releases, unpack
 from rl_resources.script.framework.shipped import (
     DEFAULTS,

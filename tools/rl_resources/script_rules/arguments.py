@@ -146,7 +146,7 @@ def _key_fix(rejection: Rejection, composition: Composition) -> str:
     key = rejection.key
     if rejection.kind in ("group", "no-module"):
         return f"Write one that {composition.framework} {composition.version} has."
-    known = [*composition.values, *composition.sections]
+    known = composition.values
     close = get_close_matches(key, known, 1, 0.85)
     elsewhere = [one for one in known if one.rpartition(".")[2] == key.rpartition(".")[2]]
     if close or len(elsewhere) == 1:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from rl_resources.errors import UnusableInput
@@ -75,12 +75,6 @@ class Composition:
     def values(self) -> Mapping[str, Any]:
         """Dotted keys to leaves as they are written; lists and empty mappings are leaves."""
         return dict(_leaves(_known(self.config or {}), ""))
-
-    @cached_property
-    def sections(self) -> frozenset[str]:
-        """The dotted keys of all sections that have settings."""
-        every = chain.from_iterable(map(with_sections, self.values))
-        return frozenset(every).difference(self.values)
 
     def value(self, key: str) -> Any:
         """What the run uses for `key`: the script's value or else the framework's default.

@@ -153,13 +153,12 @@ def entry_of(path: str, text: str) -> Entry | None:
 
 
 def _pip(*arguments: str) -> str:
-    """Standard output of pip; raises `UnusableInput` with pip's last error."""
+    """Standard output of pip; raises `UnusableInput` with pip's last word."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode == 0:
         return done.stdout
-    errors = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
-    reason = errors[-1].removeprefix("ERROR: ") if errors else f"pip ended with {done.returncode}"
+    reason = done.stderr.strip().rpartition("\n")[2].removeprefix("ERROR: ")
     raise UnusableInput(
         f"pip cannot get it: {reason}",
         "Check the network and pip's settings, or name fetched releases with --framework-version.",

@@ -50,7 +50,7 @@ class Shipped(Source):
     """
 
     names: Mapping[str, str]
-    group: str
+    group = GROUP
     all_groups: Sequence[str]
     choices: Mapping[str, Composition] = field(repr=False)
 
@@ -74,9 +74,8 @@ class Shipped(Source):
         return self.choices[choice]
 
     def choice_with(self, key: str) -> str | None:
-        """The first choice that has a setting or section of this dotted key."""
-        every = self.choices.items()
-        return next((name for name, it in every if key in it.values or key in it.sections), None)
+        """The first choice that has a setting of this dotted key."""
+        return next((name for name, it in self.choices.items() if key in it.values), None)
 
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,7 +129,6 @@ def describe(release: Release) -> str:
         "framework": release.framework,
         "version": release.version,
         "names": names,
-        "group": GROUP,
         "all_groups": sorted(release.groups(entry)),
         "modules": {name: entry._asdict() for name, entry in release.modules.items()},
         "choices": {
