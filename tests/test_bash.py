@@ -83,7 +83,7 @@ def _home_filled(value: Value) -> str:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_a_shipped_script_gets_the_arguments_that_bash_gives_it(path, bash):
-    script = read(path.read_bytes())
+    script = read(path.read_text())
     (command,) = _launched(script)
     *arguments, rest = command.words[1:]
     assert rest.raw == '"$@"'

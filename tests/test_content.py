@@ -107,7 +107,6 @@ def test_a_secret_is_not_repeated():
         ("actor_rollout_ref.actor.model_engine=megatron", "Did you mean `model_engine`?"),
         ("trainer.nnods=1", "Did you mean `trainer.nnodes`?"),
         ("trainer.mine=1", "Remove it, or write `+trainer.mine` if other code reads it."),
-        ("+trainer.nnodes=2", "Did you mean `trainer.nnodes`?"),
     ],
 )
 def test_the_help_of_an_unknown_key_is_the_right_one(setting, right):

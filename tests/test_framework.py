@@ -4,8 +4,7 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from hydra.errors import HydraException
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
-from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
+from omegaconf.errors import OmegaConfBaseException
 
 import rl_resources
 from cases import each, read_cases
@@ -27,10 +26,9 @@ from rl_resources.script.framework import (
     UNKNOWN,
     Composition,
     Shipped,
-    compose_module,
     shipped,
 )
-from rl_resources.script.framework.overrides import disagreement
+from rl_resources.script.framework.composition import compose_module, disagreement
 from rl_resources.script.framework.releases import Release, configuration, releases, unpack
 from rl_resources.script.framework.shipped import (
     DEFAULTS,
@@ -127,7 +125,7 @@ def test_every_rejected_override_is_reported_also_of_a_deleted_section(small):
 
 def test_an_unknown_choice_of_a_group_leaves_everything_open(small):
     composed = both(small, ("model_engine", None), ("actor.megatron.size", "1"))
-    assert (composed.accepted, composed.values) == (None, {})
+    assert composed.values == {}
     assert (
         composed.problem == "the choice of `model_engine` is not known without running the script"
     )
@@ -142,8 +140,7 @@ def test_a_value_is_the_scripts_or_the_frameworks_default(small, key, value):
 
 
 def test_a_key_that_nobody_has_has_no_value(small):
-    with pytest.raises(KeyError):
-        both(small).value("data.nothing")
+    assert both(small).value("data.nothing") is UNKNOWN
 
 
 REFERENCES, LEFT_OPEN = CASES["references"]["resolved"], CASES["references"]["left_open"]
@@ -154,25 +151,18 @@ def test_a_reference_is_what_omegaconf_says_or_unknown(text):
     data = {"seed": 1, "weights": [0.5, 2], "steps": None, "broken": "${data.nothing}"}
     trainer = {"it": text, "name": "seed", "must": "???", "copy": "${data}"}
     composed = Composition("small", "1", {"data": data, "trainer": trainer})
-    theirs = resolved(lambda: by_omegaconf(composed.config, "trainer.it"))
-    ours = resolved(lambda: composed.value("trainer.it"))
+    theirs = by_omegaconf(composed.config, "trainer.it")
+    ours = composed.value("trainer.it")
     assert ours in (theirs, UNKNOWN)
     assert (ours is UNKNOWN) is (theirs is UNKNOWN or text in LEFT_OPEN)
 
 
-def resolved(resolve: Callable[[], Any]) -> Any:
-    """A value, `KeyError` where it refers to a key that is missing, or that it is not known."""
+def by_omegaconf(config: object, key: str) -> Any:
     try:
-        return resolve()
-    except (KeyError, InterpolationKeyError):
-        return KeyError
+        value = OmegaConf.select(OmegaConf.create(config), key)
+        return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
     except OmegaConfBaseException:
         return UNKNOWN
-
-
-def by_omegaconf(config: object, key: str) -> Any:
-    value = OmegaConf.select(OmegaConf.create(config), key)
-    return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
 
 
 @each(CASES["types"], "key default value agrees")
@@ -218,8 +208,7 @@ ANY_VALUE = st.sampled_from(["1", "true", "null", "[1]", "{a:1}", "{}", "x", Non
 def test_acceptance_is_what_hydra_says_to_all_overrides_at_once(small, overrides):
     composed = both(small, *overrides)
     for key in composed.values:
-        with suppress(KeyError):
-            composed.value(key)
+        composed.value(key)
     if composed.problem or any(item.kind == "type" for item in composed.rejected):
         return
     words = [key if value is None else f"{key}={value}" for key, value in overrides]
@@ -233,7 +222,7 @@ def test_acceptance_is_what_hydra_says_to_all_overrides_at_once(small, overrides
             accepted = True
         except (HydraException, OmegaConfBaseException):
             accepted = False
-    assert composed.accepted is accepted
+    assert (not composed.rejected) is accepted
 
 
 # Fetching
@@ -247,7 +236,9 @@ def test_a_release_is_fetched_once_and_never_run(cache, tmp_path):
     configuration("verl", "0.9.1")
     shutil.rmtree(tmp_path / "index")
     again = configuration("verl", "0.9.1")
-    assert compose_module(again, MODULE, None, None, []).accepted
+    composed = compose_module(again, MODULE, None, None, [])
+    assert not composed.problem
+    assert not composed.rejected
     kept = {str(path.relative_to(again.folder)) for path in again.folder.rglob("*.*")}
     assert kept == {"entries.json", *(name for name in FILES if "/config/" in name)}
     with pytest.raises(UnusableInput, match="pip cannot get it") as caught:
@@ -271,7 +262,6 @@ def test_a_release_that_does_not_compose_is_a_problem_not_a_crash(cache, text):
     cached(cache, **{f"{CONFIG}/ppo_trainer.yaml": text})
     release = configuration("verl", "9.0")
     composed = compose_module(release, MODULE, None, None, [("data.seed", "1")])
-    assert composed.accepted is None
     assert composed.problem.startswith("`ppo_trainer` fails: ")
 
 

@@ -212,20 +212,19 @@ def _module_of(path: str) -> str:
 
 
 class Lost(NamedTuple):
-    """The rest of an earlier command: it begins with an override or an option of Hydra."""
+    """The rest of an earlier command: it begins with an override or an option of Hydra.
+
+    `cause_line` ended the earlier command: that above.
+    """
 
     command: Command
-
-    @property
-    def cause_line(self) -> int:
-        """The line that ended the earlier command: that above."""
-        return max(self.command.place.line - 1, 1)
+    cause_line: int
 
 
 def lost(script: Script) -> tuple[Lost, ...]:
     """The commands that were meant to be arguments of the command before."""
     return tuple(
-        Lost(command)
+        Lost(command, max(command.place.line - 1, 1))
         for command in script.commands
         if command.words and _is_lost(script, command.words[0])
     )

@@ -158,9 +158,6 @@ class Run(Settings):
     rollout_tensor_parallel_size = Key(f"{ROLLOUT}.tensor_model_parallel_size")
     """GPUs that share each weight while generating."""
 
-    rollout_pipeline_parallel_size = Key(f"{ROLLOUT}.pipeline_model_parallel_size")
-    """Stages of the model while generating."""
-
     tensor_parallel_size = Key(f"{ACTOR}.megatron.tensor_model_parallel_size")
     """GPUs that share each weight in Megatron."""
 
@@ -183,11 +180,6 @@ class Run(Settings):
     def backend(self) -> Backend:
         """Where what trains has its settings; FSDP's where it is not known what trains."""
         return self._known_backend or BACKENDS["fsdp"]
-
-    @property
-    def knows_backend(self) -> bool:
-        """Whether it is known what trains, or at least where that has its settings."""
-        return self._known_backend is not None
 
     @cached_property
     def _known_backend(self) -> Backend | None:
@@ -232,8 +224,9 @@ class Run(Settings):
         """GPUs of one generating engine."""
         if self.setting(f"{ROLLOUT}.disaggregation.enabled").flag:
             return None
-        tensor, stages = self.rollout_tensor_parallel_size, self.rollout_pipeline_parallel_size
-        return _product(tensor, stages, self.setting(f"{ROLLOUT}.data_parallel_size"))
+        others = ("pipeline_model_parallel_size", "data_parallel_size")
+        sizes = (self.setting(f"{ROLLOUT}.{name}") for name in others)
+        return _product(self.rollout_tensor_parallel_size, *sizes)
 
     @property
     def param_offload(self) -> Setting:
@@ -276,7 +269,7 @@ class Run(Settings):
     @property
     def offloads(self) -> list[Setting]:
         """The settings that move what trains to host memory, where the backend has them."""
-        if not self.knows_backend:
+        if self._known_backend is None:
             return []
         state = [self.param_offload, self.optimizer_offload]
         return [*state, self.offload_policy, self.optimizer_on_host]
@@ -321,7 +314,7 @@ class Run(Settings):
     @property
     def memory_savers(self) -> list[Setting]:
         """The settings that save memory at the cost of time, where the backend has them."""
-        if not self.knows_backend:
+        if self._known_backend is None:
             return []
         offload = [self.param_offload, self.optimizer_offload]
         on_host = self.optimizer_on_host.flag and self.optimizer_fraction_on_host.value == 1
@@ -388,7 +381,7 @@ class Run(Settings):
             # With LoRA the reference is the bare actor.
             "reference-offload": self.uses_reference is False or self.weights != "full",
         }
-        if self.knows_backend and self.trusts_defaults and not self.composition.problem:
+        if self._known_backend and self.trusts_defaults and not self.composition.problem:
             found |= {word: LACKING for word in absent if absent[word]}
         else:
             unsure |= absent

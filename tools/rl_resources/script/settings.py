@@ -74,16 +74,7 @@ class Settings:
     trusts_defaults: bool = True
 
     def setting(self, key: str) -> Setting:
-        """What the launch uses for a dotted key; a few are asked for again and again."""
-        if key not in self._known:
-            self._known[key] = self._setting(key)
-        return self._known[key]
-
-    @cached_property
-    def _known(self) -> dict[str, Setting]:
-        return {}
-
-    def _setting(self, key: str) -> Setting:
+        """What the launch uses for a dotted key."""
         index = self.index(key)
         if index is None:
             return Setting(key, self._default(key))
@@ -129,10 +120,9 @@ class Settings:
         )
 
     def _composed(self, key: str) -> Any:
-        try:
-            return self.composition.value(key)
-        except KeyError:  # a section that takes any key is complete
-            return None if ".override_" in key else UNKNOWN
+        value = self.composition.value(key)
+        takes_any = ".override_" in key  # such a section is complete
+        return None if value is UNKNOWN and takes_any else value
 
 
 class Key:

@@ -106,14 +106,17 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.n_gpu_per_node=8`
     Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8`
 
-    What no release ever accepted; `outdated_key` reports what older ones did.
+    What no release ever accepted; `outdated_key` reports what older ones did, and a `+` too many.
 
-    Keys that another choice of backend has are one mistake: the choice is missing.
+    Keys that another choice of backend has are one mistake: the choice is missing, unless words
+    that are not known may make it.
     """
     chosen: set[str] = set()
     for item in rejections(target):
         rejection = item.rejection
         choice = _other_choice(target, rejection)
+        if choice and item.launch.unresolved:
+            continue
         if rejection.kind in _UNKNOWN and not item.release and choice not in chosen:
             chosen |= {choice} - {""}
             message = f"`{shown(rejection.key, 120)}`: {rejection.reason}"
@@ -121,7 +124,7 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
             yield target.mistake(item.place, message, fix)
 
 
-_UNKNOWN = ("unknown-key", "existing-key", "group", "no-module")
+_UNKNOWN = ("unknown-key", "group", "no-module")
 
 
 def _other_choice(target: ScriptText, rejection: Rejection) -> str:
@@ -137,7 +140,7 @@ def _key_fix(rejection: Rejection, composition: Composition) -> str:
     key = rejection.key
     if rejection.kind in ("group", "no-module"):
         return f"Write one that {composition.framework} {composition.version} has."
-    known = [*composition.values, *composition.sections]
+    known = composition.values
     close = get_close_matches(key, known, 1, 0.85)
     elsewhere = [one for one in known if one.rpartition(".")[2] == key.rpartition(".")[2]]
     if close or len(elsewhere) == 1:

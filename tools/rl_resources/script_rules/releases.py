@@ -39,15 +39,13 @@ class Rejected(NamedTuple):
 
     @property
     def release(self) -> str | None:
-        """The last release that accepts it, or the first that rejects its `+`, if any does."""
+        """The last release that accepts it, if any does."""
         past, key = history(self.composition.framework), self.rejection.key
         match self.rejection.kind:
             case "no-module":
                 return past.modules.get(key)
             case "unknown-key":
                 return past.last_with(key)
-            case "existing-key":
-                return past.since.get(key)
         return None
 
 
@@ -120,12 +118,12 @@ def outdated_key(target: ScriptText) -> Iterator[Mistake]:
     for item in rejections(target):
         release, key = item.release, item.rejection.key
         framework, name = target.framework, shown(key, 120)
-        message = f"`{name}`: {release} is the last release of {framework} that accepts it"
-        fix = REMOVED.get(key, f"Write it for {newest}{exempt}.")
         if item.rejection.kind == "existing-key":
-            message = f"`+{name}`: {framework} has it without `+` since {release}"
-            fix = f"Leave out the `+`{exempt}."
-        if release:
+            message = f"`+{name}`: {item.rejection.reason}"
+            yield target.mistake(item.place, message, f"Leave out the `+`{exempt}.")
+        elif release:
+            message = f"`{name}`: {release} is the last release of {framework} that accepts it"
+            fix = REMOVED.get(key, f"Write it for {newest}{exempt}.")
             yield target.mistake(item.place, message, fix)
 
 

@@ -16,15 +16,13 @@ from rl_resources.script.bash.script import Note, Script, Source
 LONGEST_SCRIPT = 1 << 17  # three times the longest launch script that we know of
 
 
-def read(script: str | bytes) -> Script:
+def read(text: str) -> Script:
     """Read a script; nothing in it is executed.
 
-    Bytes that are not UTF-8 are kept as Python's `surrogateescape` writes them. What bash would
-    refuse is in `problems`; `commands` are then those above it. Of a text beyond `LONGEST_SCRIPT`
-    characters only the beginning is read, and `complete` is false. Raises UnusableInput where shfmt
-    is not installed.
+    What bash would refuse is in `problems`; `commands` are then those above it. Of a text beyond
+    `LONGEST_SCRIPT` characters only the beginning is read, and `complete` is false. Raises
+    UnusableInput where shfmt is not installed.
     """
-    text = script if isinstance(script, str) else script.decode("utf-8", "surrogateescape")
     source = Source(text[:LONGEST_SCRIPT])
     tree, evaluator, state = parse(source.text), Evaluator(source), State()
     try:

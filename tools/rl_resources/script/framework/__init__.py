@@ -13,7 +13,6 @@ from rl_resources.script.framework.composition import UNKNOWN as UNKNOWN
 from rl_resources.script.framework.composition import Composition as Composition
 from rl_resources.script.framework.composition import Rejection as Rejection
 from rl_resources.script.framework.composition import Source as Source
-from rl_resources.script.framework.overrides import compose_launch as compose_launch
-from rl_resources.script.framework.overrides import compose_module as compose_module
+from rl_resources.script.framework.composition import compose_launch as compose_launch
 from rl_resources.script.framework.shipped import Shipped as Shipped
 from rl_resources.script.framework.shipped import shipped as shipped

@@ -14,9 +14,10 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import chdir
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,9 @@ from rl_resources.script.framework.composition import (
     Composition,
     Entry,
     Source,
-    module_name,
 )
 from rl_resources.script.framework.syntax import Override
 from rl_resources.text import in_order
-
-DISTRIBUTIONS: Mapping[str, str] = {"verl": "verl"}
-"""Frameworks whose configuration is known to be Hydra's, and the name of their package."""
 
 _INDEX = "entries.json"
 _MAIN = re.compile(r"@hydra\.main\((?P<given>[^)]*)\)")
@@ -53,7 +50,6 @@ class Release(Source):
     """The configuration files of one release, below `folder`."""
 
     folder: Path
-    _started: dict[tuple[str, ...], Composition] = field(default_factory=dict, repr=False)
 
     def groups(self, entry: Entry) -> Sequence[str]:
         """The directories next to the configuration."""
@@ -64,36 +60,27 @@ class Release(Source):
         if not (self.folder / entry.folder / f"{entry.config_name}.yaml").is_file():
             reason = f"{self.framework} {self.version} has nothing of this name"
             raise CannotComposeError(reason, "no-configuration", entry.config_name)
-        words = [f"{choice.prefix}{choice.key}={choice.value}" for choice in choices]
-        key = (*entry, *words)
-        if key not in self._started:
-            self._started[key] = self._compose(entry, words)
-        return self._started[key]
-
-    def _compose(self, entry: Entry, words: list[str]) -> Composition:
-        folder = str((self.folder / entry.folder).resolve())
-        text = (self.folder / entry.folder / f"{entry.config_name}.yaml").read_text("utf-8")
-        # Hydra would import the framework to find a directory of its package.
-        paths = ",".join(f"file://{name.replace('.', '/')}" for name in _PACKAGE.findall(text))
-        search = [f"hydra.searchpath=[{paths}]"] if paths else []
-        try:
-            # A configuration names others relative to the directory that a run starts in.
-            with chdir(self.folder), initialize_config_dir(folder, version_base=None):
-                found = compose(entry.config_name, [*words, *search])
-                composed: Any = OmegaConf.to_container(found)
-        except (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError) as error:
-            reason = str(error).strip().partition("\n")[0]
-            if words:
-                raise CannotComposeError(reason, "group", words[-1]) from None
-            raise CannotComposeError(f"`{entry.config_name}` fails: {reason}") from None
-        return Composition(self.framework, self.version, composed)
+        words = tuple(f"{choice.prefix}{choice.key}={choice.value}" for choice in choices)
+        return Composition(self.framework, self.version, _composed(self.folder, entry, words))
 
 
-def _folder() -> Path:
-    """Where fetched releases are cached; `RL_RESOURCES_CACHE` names another place."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    own = os.environ.get("RL_RESOURCES_CACHE") or Path(home) / "rl-resources"
-    return Path(own, "frameworks")
+@cache
+def _composed(root: Path, entry: Entry, words: tuple[str, ...]) -> Any:
+    """The tree that Hydra composes with these choices."""
+    folder = root / entry.folder
+    text = (folder / f"{entry.config_name}.yaml").read_text("utf-8")
+    # Hydra would import the framework to find a directory of its package.
+    paths = ",".join(f"file://{name.replace('.', '/')}" for name in _PACKAGE.findall(text))
+    search = [f"hydra.searchpath=[{paths}]"] if paths else []
+    try:
+        # A configuration names others relative to the directory that a run starts in.
+        with chdir(root), initialize_config_dir(str(folder.resolve()), version_base=None):
+            return OmegaConf.to_container(compose(entry.config_name, [*words, *search]))
+    except (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        if words:
+            raise CannotComposeError(reason, "group", words[-1]) from None
+        raise CannotComposeError(f"`{entry.config_name}` fails: {reason}") from None
 
 
 def releases(framework: str) -> list[str]:
@@ -101,7 +88,7 @@ def releases(framework: str) -> list[str]:
 
     Raises `UnusableInput` without network.
     """
-    listed = _LISTED.search(_pip("index", "versions", DISTRIBUTIONS[framework], *_WHEELS))
+    listed = _LISTED.search(_pip("index", "versions", framework, *_WHEELS))
     if listed is None:
         raise UnusableInput(
             f"pip did not list the releases of {framework}",
@@ -113,13 +100,15 @@ def releases(framework: str) -> list[str]:
 def configuration(framework: str, version: str) -> Release:
     """The configuration files of one release, from the cache or, the first time, from the registry.
 
-    Raises `UnusableInput` where neither has it.
+    `RL_RESOURCES_CACHE` names another place for the cache. Raises `UnusableInput` where neither
+    has it.
     """
     if not re.fullmatch(r"[0-9][0-9A-Za-z.+!_-]*", version):
         raise UnusableInput(f"{version!r} is not a version", "Write it as in 0.9.1.")
-    folder = _folder() / framework / version
+    cache_folder = os.environ.get("RL_RESOURCES_CACHE") or Path.home() / ".cache" / "rl-resources"
+    folder = Path(cache_folder, "frameworks", framework, version)
     if not (folder / _INDEX).is_file():
-        _fetch(f"{DISTRIBUTIONS[framework]}=={version}", folder)
+        _fetch(f"{framework}=={version}", folder)
     index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
     modules = {name: Entry(**entry) for name, entry in index["modules"].items()}
     return Release(framework, version, modules, folder)
@@ -140,7 +129,7 @@ def unpack(archive: zipfile.ZipFile, folder: Path) -> None:
     """
     names = archive.namelist()
     modules = {
-        module_name(name): entry
+        name.removesuffix(".py").replace("/", "."): entry
         for name in names
         if name.endswith(".py") and (entry := entry_of(name, archive.read(name).decode("utf-8")))
     }
@@ -164,13 +153,12 @@ def entry_of(path: str, text: str) -> Entry | None:
 
 
 def _pip(*arguments: str) -> str:
-    """Standard output of pip; raises `UnusableInput` with pip's last error."""
+    """Standard output of pip; raises `UnusableInput` with pip's last word."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode == 0:
         return done.stdout
-    errors = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
-    reason = errors[-1].removeprefix("ERROR: ") if errors else f"pip ended with {done.returncode}"
+    reason = done.stderr.strip().rpartition("\n")[2].removeprefix("ERROR: ")
     raise UnusableInput(
         f"pip cannot get it: {reason}",
         "Check the network and pip's settings, or name fetched releases with --framework-version.",

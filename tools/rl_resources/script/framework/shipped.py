@@ -16,20 +16,17 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rl_resources.errors import UnusableInput
 from rl_resources.script.framework.composition import (
-    UNKNOWN,
     CannotComposeError,
     Composition,
     Entry,
-    Overrides,
     Source,
+    compose_module,
 )
-from rl_resources.script.framework.overrides import compose_module
+from rl_resources.script.framework.syntax import Override
 
 if TYPE_CHECKING:
     from rl_resources.script.framework.releases import Release
-    from rl_resources.script.framework.syntax import Override
 
 DEFAULTS = "tools/rl_resources/script/framework"
 """Where a checkout keeps the defaults files, one a framework: `FRAMEWORK.json`."""
@@ -52,9 +49,8 @@ class Shipped(Source):
     makes. `all_groups` are all config groups.
     """
 
-    folder: str
     names: Mapping[str, str]
-    group: str
+    group = GROUP
     all_groups: Sequence[str]
     choices: Mapping[str, Composition] = field(repr=False)
 
@@ -64,7 +60,7 @@ class Shipped(Source):
 
     def start(self, entry: Entry, choices: Sequence[Override]) -> Composition:
         """One of the shipped configurations; raises as `Source.start` says."""
-        if entry.folder != self.folder or entry.config_name not in self.names:
+        if entry.folder != self.modules[MODULE].folder or entry.config_name not in self.names:
             raise CannotComposeError(f"the defaults of `{entry.config_name}` are not shipped")
         choice = self.names[entry.config_name]
         for override in choices:
@@ -77,15 +73,9 @@ class Shipped(Source):
             raise CannotComposeError(reason, "group", self.group)
         return self.choices[choice]
 
-    def default(self, key: str) -> Any:
-        """The raw default of a dotted key, of the first choice that has it; else `UNKNOWN`."""
-        every = (choice.values for choice in self.choices.values())
-        return next((values[key] for values in every if key in values), UNKNOWN)
-
     def choice_with(self, key: str) -> str | None:
-        """The first choice that has a setting or section of this dotted key."""
-        every = self.choices.items()
-        return next((name for name, it in every if key in it.values or key in it.sections), None)
+        """The first choice that has a setting of this dotted key."""
+        return next((name for name, it in self.choices.items() if key in it.values), None)
 
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,31 +106,30 @@ def read_shipped(text: str) -> Shipped:
         whole = whole or values
         choices[choice] = Composition(raw["framework"], raw["version"], _nested(values))
     modules = {name: Entry(**entry) for name, entry in raw["modules"].items()}
-    groups = raw.pop("groups")
-    return Shipped(**raw | {"modules": modules, "choices": choices, "all_groups": groups})
+    return Shipped(**raw | {"modules": modules, "choices": choices})
 
 
 def describe(release: Release) -> str:
     """The defaults file of one release: the same text for the same release.
 
-    Raises `UnusableInput` where the release has a form that the file cannot store.
+    Raises `CannotComposeError`.
     """
     entry = release.modules[MODULE]
-    names = {name: _values(release, name, ()) for name in NAMES}
-    own = str(names[entry.config_name][GROUP])
+    names = {
+        name: str(release.start(entry._replace(config_name=name), ()).values[GROUP])
+        for name in NAMES
+    }
+    own = names[entry.config_name]
     every = sorted(path.stem for path in (release.folder / entry.folder / GROUP).glob("*.yaml"))
     values = {
-        choice: _values(release, entry.config_name, [(GROUP, choice)])
+        choice: release.start(entry, [Override("", GROUP, choice)]).values
         for choice in sorted(every, key=lambda choice: choice != own)
     }
-    same = {json.dumps(config): choice for choice, config in values.items()}
     document = {
         "framework": release.framework,
         "version": release.version,
-        "folder": entry.folder,
-        "names": {name: same[json.dumps(names[name])] for name in NAMES},
-        "group": GROUP,
-        "groups": sorted(release.groups(entry)),
+        "names": names,
+        "all_groups": sorted(release.groups(entry)),
         "modules": {name: entry._asdict() for name, entry in release.modules.items()},
         "choices": {
             choice: _difference(values[own] if choice != own else {}, config)
@@ -148,13 +137,6 @@ def describe(release: Release) -> str:
         },
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-
-
-def _values(release: Release, name: str, overrides: Overrides) -> Mapping[str, Any]:
-    composed = compose_module(release, MODULE, name, None, overrides)
-    if not composed.accepted:
-        raise UnusableInput(f"{release.framework} {release.version}: `{name}` does not compose")
-    return composed.values
 
 
 def _difference(first: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, object]:
@@ -171,14 +153,11 @@ def _difference(first: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str
 class History:
     """What changed between the first and the last of `releases`, oldest first.
 
-    `since` maps keys of the last release that the first one lacks to the first that has them.
     `gone` maps the name of a configuration to the keys that it had and the last release that had
     them, `modules` the modules to start that are gone alike.
     """
 
-    framework: str
-    releases: tuple[str, ...]
-    since: Mapping[str, str]
+    releases: Sequence[str]
     gone: Mapping[str, Mapping[str, str]]
     modules: Mapping[str, str]
 
@@ -193,8 +172,7 @@ class History:
 def history(framework: str) -> History:
     """The history of a framework whose defaults are shipped."""
     path = _FOLDER / "history" / f"{framework}.json"
-    raw = json.loads(path.read_text(encoding="utf-8"))
-    return History(**raw | {"releases": tuple(raw["releases"])})
+    return History(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def write_history(releases: Sequence[Source]) -> str:
@@ -206,19 +184,10 @@ def write_history(releases: Sequence[Source]) -> str:
         }
         for name in NAMES
     }
-    versions = [release.version for release in releases]
-    # Back in time: what the first release lacks, with the first that has it.
-    upwards = {
-        one: {key for keys in had.values() for key in keys[one]} for one in reversed(versions)
-    }
     document = {
-        "framework": releases[0].framework,
-        "releases": versions,
+        "releases": [release.version for release in releases],
         "modules": _gone({release.version: set(release.modules) for release in releases}),
         "gone": {name: _gone(keys) for name, keys in had.items()},
-        "since": {
-            key: first for key, first in _gone(upwards).items() if key in upwards[versions[-1]]
-        },
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
