@@ -64,10 +64,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (RlResourcesError, OSError):
         raise
     except ModuleNotFoundError as error:
-        extra = f"[{command.extra}]" if command.extra else ""
         raise UnusableInput(
             f"{parsed.command} needs {error.name}, which is not installed: "
-            f"pip install 'rl-resources{extra}'"
+            "pip install 'rl-resources[site]'"
         ) from error
     except Exception:
         # Answers assume that the dataset keeps its rules: report those that it breaks.

@@ -15,16 +15,15 @@ from rl_resources.cli.command import (
     dataset_of_answers,
     root_of,
     root_of_answers,
-    write_table,
 )
 from rl_resources.dataset import Dataset, is_packaged, read_dataset
-from rl_resources.errors import UnusableInput, refuse_errors
+from rl_resources.errors import refuse_errors
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.files import write_file
 from rl_resources.git import read_repository
 from rl_resources.package import read_package
-from rl_resources.query.understand import FIELDS
-from rl_resources.text import nearest
+from rl_resources.query.understand import FIELDS, understand
+from rl_resources.query.vocabulary import vocabulary
 
 
 def _find_options(parser: ArgumentParser) -> None:
@@ -33,7 +32,7 @@ def _find_options(parser: ArgumentParser) -> None:
         add(f"--{option}", default="", help=help_)
     help_ = "answers in text (default: 10); 0: all"
     add("--limit", type=int, default=10, metavar="N", help=help_)
-    add("--format", choices=["text", "json", "csv"], default="text")
+    add("--format", choices=["text", "json"], default="text")
 
 
 @command(_find_options)
@@ -49,9 +48,6 @@ def find(arguments: Arguments) -> int:
     found, notes = ask(dataset, {name: getattr(arguments, name) for name in FIELDS})
     if arguments.format == "json":
         sys.stdout.write(answers.as_json(dataset, found, notes))
-    elif arguments.format == "csv":
-        write_table(answers.as_csv(found))
-        sys.stderr.write(answers.remarks_of_csv(found, notes))
     else:
         limit, width = max(0, arguments.limit), get_terminal_size((100, 24)).columns
         color = wants_color(sys.stdout, os.environ)
@@ -163,7 +159,7 @@ def _export_options(parser: ArgumentParser) -> None:
     add("--out", metavar="FILE", help="write to a file, not to standard output")
 
 
-@command(_export_options, "check")
+@command(_export_options)
 def export(arguments: Arguments) -> int:
     """Write one rendering alone."""
     root = root_of_answers(arguments)
@@ -174,8 +170,8 @@ def export(arguments: Arguments) -> int:
         refuse_errors(check_root(root))
         script_url = script_url or read_repository(root).script_url()
     dataset = read_dataset(read_package(root))
-    size = _section(dataset, arguments.size) if arguments.size else ""
-    text = KINDS[arguments.kind](dataset, size, script_url)
+    asked, _ = understand(vocabulary(dataset), {"size": arguments.size})
+    text = KINDS[arguments.kind](dataset, asked.size, script_url)
     if arguments.out:
         write_file(Path(arguments.out), text)
     else:
@@ -183,18 +179,11 @@ def export(arguments: Arguments) -> int:
     return 0
 
 
-def _section(dataset: Dataset, size: str) -> str:
-    known = {str(name).lower(): str(name) for name in dataset.by_key["sizes"]}
-    if size.lower() not in known:
-        raise UnusableInput(f"no size is called {size!r}", nearest(size, known.values()).sentence())
-    return known[size.lower()]
-
-
 def _build_options(parser: ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="write DIR/site (default: build)")
 
 
-@command(_build_options, "site")
+@command(_build_options)
 def build(arguments: Arguments) -> int:
     """Build everything that is published."""
     from rl_resources.build import build
@@ -209,7 +198,7 @@ def _compat_options(parser: ArgumentParser) -> None:
     parser.add_argument("--framework-version", nargs="+", metavar="V", help=help_)
 
 
-@command(_compat_options, "check")
+@command(_compat_options)
 def compat(arguments: Arguments) -> int:
     """Compose every script's configuration with every release."""
     from rl_resources.compat import compat

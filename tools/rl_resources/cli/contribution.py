@@ -19,7 +19,6 @@ from rl_resources.cli.command import (
     root_of,
     show,
     write_findings,
-    write_table,
 )
 from rl_resources.errors import Finding, UnusableInput, has_errors
 from rl_resources.files import write_file
@@ -48,7 +47,7 @@ def _names(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-@command(_check_options, "check")
+@command(_check_options)
 def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
     from rl_resources.check import findings_in
@@ -158,7 +157,7 @@ def _new_options(parser: ArgumentParser) -> None:
     add("--contributor", default="", metavar="HANDLE", help="your public handle")
 
 
-@command(_new_options, "check")
+@command(_new_options)
 def new(arguments: Arguments) -> int:
     """Write a script that nobody has run yet, and its row."""
     from rl_resources.contribute.new import listed_words, new, next_step
@@ -189,7 +188,7 @@ def _draft_options(parser: ArgumentParser) -> None:
     add("--write", action="store_true", help=written)
 
 
-@command(_draft_options, "check")
+@command(_draft_options)
 def draft(arguments: Arguments) -> int:
     """Propose the row of a script that ran."""
     from rl_resources.contribute.draft import draft
@@ -206,7 +205,7 @@ def draft(arguments: Arguments) -> int:
         print(f"draft: {printable(line)}", file=sys.stderr)
     show(drafted.findings)
     print(f"draft: {drafted.verdict()}", file=sys.stderr)
-    write_table(drafted.as_csv())
+    sys.stdout.write(drafted.as_csv())
     return FOUND if arguments.write and drafted.refused else 0
 
 
@@ -220,7 +219,7 @@ def _import_page_options(parser: ArgumentParser) -> None:
     add("--format", choices=FORMATS, default="text", help=only_out)
 
 
-@command(_import_page_options, "check")
+@command(_import_page_options)
 def import_page(arguments: Arguments) -> int:
     """Check a hand-kept RST page and its scripts; write its records."""
     from rl_resources.check.page_audit import import_page

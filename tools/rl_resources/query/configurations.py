@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from functools import lru_cache
 from math import isclose
 from operator import attrgetter
@@ -16,7 +17,6 @@ from typing import Any, NamedTuple, get_type_hints
 from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.devices import Device, device_label, devices_of, written
 from rl_resources.package import Record, items_of, text_of
-from rl_resources.query.compatibility import age_of
 from rl_resources.query.vocabulary import WEIGHTS, projects
 
 UNTESTED, GUESS, UNEXPLAINED = "untested", "guess", "unexplained"
@@ -191,6 +191,17 @@ def _configuration(dataset: Dataset, row: Record) -> Configuration:
         cells["position"] = dataset.by_key["sizes"][cells["size"]]["position"]
     cells |= _hardware(dataset, row) | _evidence(dataset, row) | _labels(row)
     return Configuration(**cells | {"age": age_of(dataset, row)})
+
+
+def age_of(dataset: Dataset, row: Record) -> str:
+    """What a reader must know of the age of a record or report; empty where it is recent.
+
+    It is measured at the dataset's own version, so that every build says the same.
+    """
+    year, month, _ = map(int, dataset.version.split("."))
+    day = row.get("tested_on") or row.get("source_changed_on")
+    is_old = isinstance(day, date) and day < date(year - 1, month, 1)
+    return f"older than a year: {day:%Y-%m}" if is_old else ""
 
 
 def _hardware(dataset: Dataset, row: Record) -> dict[str, Any]:

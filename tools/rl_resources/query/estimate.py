@@ -57,8 +57,8 @@ def estimate(
     inputs = _of_backend(query)
     for setting in (*sets, *(f"{name}={asked[name]}" for name in NUMBERS if name in asked)):
         inputs.set(setting)
-    for name, shards in zip(("shards_parameters", "shards_gradients"), stage or (), strict=False):
-        inputs.give(name, shards)
+    for part, shards in zip(("parameters", "gradients"), stage or (), strict=False):
+        inputs.give(f"shards_{part}", shards)
     _hardware(dataset, query, inputs)
     _what_trains(query, inputs)
     if run:

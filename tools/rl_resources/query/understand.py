@@ -9,7 +9,6 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import NamedTuple
 
 from rl_resources.devices import Device
@@ -17,6 +16,7 @@ from rl_resources.errors import UnusableInput
 from rl_resources.query.vocabulary import (
     EITHER,
     FILTERS,
+    WEIGHTS,
     Vocabulary,
     pattern,
     plain,
@@ -44,13 +44,7 @@ def hint(field: str) -> str:
     return f"Write {FIELDS[field]}."
 
 
-NOT_RL = frozenset({"sft", "dpo"})
 ANY_TASK = frozenset({"rlhf", "rlvr", "rl"})
-_SPELT = {"++": " pp", "q-lora": "qlora", "peft": "lora"}
-_SAID_OF_TASKS = frozenset(
-    {"lora", "qlora", "full", "with", "w", "training", "fine", "tuning", "finetuning"}
-)
-
 _HUB, _SIZE_IN_NAME = pattern("hub"), pattern("size_in_name")
 UNITS = {
     "billions": {"m": 0.001, "t": 1000.0},
@@ -228,11 +222,12 @@ class _Reader:
     def _task_and_weights(self, weights: str) -> tuple[str, str]:
         """`LoRA`, `QLoRA` and `full`, as a task or beside one, are weights."""
         text = self._tokens["task"]
-        lower = reduce(lambda text, spelt: text.replace(*spelt), _SPELT.items(), text.lower())
-        words = re.findall("[a-z0-9]+", lower)
-        said = next((word for word in ("qlora", "lora", "full") if word in words), "")
-        named = [word for word in words if word not in _SAID_OF_TASKS]
-        if not text or "".join(named) in ANY_TASK or (said and not named):
+        if said := self._known.spellings["weights"].get(plain(text), ""):
+            return "", weights or said
+        words = re.findall("[a-z0-9]+", text.lower().replace("++", " pp"))
+        said = next((word for word in WEIGHTS if word in words), "")
+        named = [word for word in words if word not in WEIGHTS]
+        if not named or "".join(named) in ANY_TASK:
             return "", weights or said
         task = self._task(text, named)
         adapters = self._known.tasks[task] if {weights, said} & {"lora", "qlora"} else ""
@@ -245,9 +240,6 @@ class _Reader:
         spellings = self._known.spellings["task"]
         begun = ("".join(words[:end]) for end in range(len(words), 0, -1))
         start = next((name for name in begun if name in spellings), "")
-        if not start and not NOT_RL.isdisjoint(words):
-            help_ = "It has no rollouts: only RL is covered, for example `GRPO`."
-            raise UnusableInput(say("unknown", field="task", text=shown(text)), help_)
         task = spellings[start] if start else self._unknown("task", text)
         if start != "".join(words):
             self._note("read-as", text, meaning=task)
