@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from rl_resources.devices import Device
@@ -16,7 +16,6 @@ from rl_resources.errors import UnusableInput
 from rl_resources.query.vocabulary import (
     EITHER,
     FILTERS,
-    WEIGHTS,
     Vocabulary,
     pattern,
     plain,
@@ -44,7 +43,6 @@ def hint(field: str) -> str:
     return f"Write {FIELDS[field]}."
 
 
-ANY_TASK = frozenset({"rlhf", "rlvr", "rl"})
 _HUB, _SIZE_IN_NAME = pattern("hub"), pattern("size_in_name")
 UNITS = {
     "billions": {"m": 0.001, "t": 1000.0},
@@ -99,6 +97,8 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
         raise UnusableInput("a device and a memory are both asked", "Leave one of them out.")
     for field, other in (("model", "size"), ("device", "memory")):
         words.setdefault(field, words.pop(other, ""))
+    if plain(words.get("task", "")) in known.spellings["weights"]:
+        words.setdefault("weights", words.pop("task"))
     reader = _Reader(known, words)
     return reader.query(), tuple(reader.notes)
 
@@ -112,8 +112,10 @@ class _Reader:
         model, size = self._model_and_size()
         gpus, device = self._gpus_and_device()
         devices, memory = self._devices_or_memory(device)
-        words = {name: self._word(name) for name in FILTERS if name != "task"}
-        task, words["weights"] = self._task_and_weights(words["weights"])
+        words = {name: self._word(name) for name in FILTERS}
+        with_adapters = self._known.tasks.get(words["task"], "")
+        if with_adapters and words["weights"].endswith("lora"):
+            words["task"] = with_adapters
         known = (self._known.devices.known[key] for key in devices)
         any_device = Device(memory_gb=memory)
         smallest = min(known, key=lambda device: device.memory_gb, default=any_device)
@@ -121,8 +123,7 @@ class _Reader:
             model=model,
             size=size,
             position=next((item.position for item in self._known.sizes if item.name == size), 0),
-            task=task,
-            adapter_task=self._known.tasks[task] if task else "",
+            adapter_task=self._known.tasks.get(words["task"], ""),
             gpus=gpus,
             device=EITHER.join(devices),
             vendor=smallest.vendor,
@@ -218,32 +219,6 @@ class _Reader:
         if not all(parts):
             self._unknown("length", text)
         return sum(math.floor(part + 0.5) for part in parts)
-
-    def _task_and_weights(self, weights: str) -> tuple[str, str]:
-        """`LoRA`, `QLoRA` and `full`, as a task or beside one, are weights."""
-        text = self._tokens["task"]
-        if said := self._known.spellings["weights"].get(plain(text), ""):
-            return "", weights or said
-        words = re.findall("[a-z0-9]+", text.lower().replace("++", " pp"))
-        said = next((word for word in WEIGHTS if word in words), "")
-        named = [word for word in words if word not in WEIGHTS]
-        if not named or "".join(named) in ANY_TASK:
-            return "", weights or said
-        task = self._task(text, named)
-        adapters = self._known.tasks[task] if {weights, said} & {"lora", "qlora"} else ""
-        if adapters and said == "lora":
-            said = ""  # the task says it
-        return adapters or task, weights or said
-
-    def _task(self, text: str, words: Sequence[str]) -> str:
-        """The task of a name, or of the beginning of a variant's name: `PPO` of `PPO-Lag`."""
-        spellings = self._known.spellings["task"]
-        begun = ("".join(words[:end]) for end in range(len(words), 0, -1))
-        start = next((name for name in begun if name in spellings), "")
-        task = spellings[start] if start else self._unknown("task", text)
-        if start != "".join(words):
-            self._note("read-as", text, meaning=task)
-        return task
 
     def _word(self, field: str) -> str:
         """The known word of a field, whatever its case and punctuation."""
