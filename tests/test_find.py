@@ -132,14 +132,13 @@ def test_the_command_prints_the_script_and_folds_series(dataset):
     assert re.search(r"\n   One of \d+ of this source that differ in settings alone\.\n", text)
 
 
-def test_with_model_and_size_open_each_task_has_its_largest_size_and_longest_context(dataset):
+def test_with_model_and_size_open_each_task_has_its_largest_size(dataset):
     found, notes = ask(dataset, {"gpus": "8", "device": "h100"})
-    best, longest = found.largest[0]
+    best = found.largest[0]
     runs = [row for row in found.answers if row.fit != "claimed" and row.task == best.task]
     assert best.position == max(row.position for row in runs)
-    assert longest.length == max(row.length for row in runs if row.size == best.size)
     first = as_value(dataset, found, notes)["largest"][0]
-    assert (first["size"], first["longest"]) == (best.size, longest.id)
+    assert (first["size"], first["best"]) == (best.size, best.id)
     assert f"-  {best.task}: {best.size}, {best.fit}" in as_text(dataset, found, notes)
     assert ask(dataset, {"gpus": "8", "device": "h100", "size": "7B"})[0].largest == []
 

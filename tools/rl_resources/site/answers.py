@@ -41,16 +41,7 @@ def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, 
         "start": sentences.start(found.script, _root(dataset)) if found.script else None,
         "estimate": estimate_command(dataset, found) or None,
         **{name: row.id if (row := getattr(found, name)) else None for name in _EXTREMES},
-        "largest": [
-            {
-                "task": best.task,
-                "size": best.size,
-                "best": best.id,
-                "longest": longest.id,
-                "longest_tokens": longest.length or None,
-            }
-            for best, longest in found.largest
-        ],
+        "largest": [{"task": row.task, "size": row.size, "best": row.id} for row in found.largest],
         "nearest": [
             {"nearest": item.kind, "missing": item.reason, **_flat(item.row)}
             for item in found.nearest
