@@ -86,5 +86,6 @@ def _parser() -> ArgumentParser:
         help_ = command.run.__doc__
         sub = commands.add_parser(name, help=help_, description=help_)
         sub.add_argument("--root", metavar="DIR", help="the directory that has datapackage.json")
-        command.options(sub)
+        for option in command.options:
+            option(sub)
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser
 from pathlib import Path
 
 from rl_resources.cli.command import (
@@ -13,6 +12,8 @@ from rl_resources.cli.command import (
     Arguments,
     command,
     dataset_of_answers,
+    formats,
+    option,
     root_of,
     root_of_answers,
 )
@@ -26,16 +27,11 @@ from rl_resources.query.understand import FIELDS, understand
 from rl_resources.query.vocabulary import vocabulary
 
 
-def _find_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    for option, help_ in FIELDS.items():
-        add(f"--{option}", default="", help=help_)
-    help_ = "answers in text (default: 10); 0: all"
-    add("--limit", type=int, default=10, metavar="N", help=help_)
-    add("--format", choices=["text", "json"], default="text")
-
-
-@command(_find_options)
+@command(
+    *(option(f"--{name}", default="", help=help_) for name, help_ in FIELDS.items()),
+    option("--limit", type=int, default=10, metavar="N", help="most answers (default: 10); 0: all"),
+    formats("text", "json"),
+)
 def find(arguments: Arguments) -> int:
     """Show what runs on your hardware, best first, and why."""
     from shutil import get_terminal_size
@@ -56,20 +52,17 @@ def find(arguments: Arguments) -> int:
     return 0 if found.answers else FOUND
 
 
-def _estimate_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run")
-    model = {"model": "Hugging Face id, its short name, or a config.json"}
-    for option, help_ in ({name: FIELDS[name] for name in WORDS} | model).items():
-        add(f"--{option}", default="", help=help_)
-    for option in NUMBERS:
-        add(f"--{option.replace('_', '-')}", default="", metavar="N")
-    help_ = "an input of the formula or a key of verl, for example fill=0.5; `--set list` shows all"
-    add("--set", action="append", default=[], metavar="KEY=VALUE", help=help_)
-    add("--format", choices=["text", "json"], default="text")
+_SET = "an input of the formula or a key of verl, for example fill=0.5; `--set list` shows all"
+_HELP = {**FIELDS, "model": "Hugging Face id, its short name, or a config.json"}
 
 
-@command(_estimate_options)
+@command(
+    option("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run"),
+    *(option(f"--{name}", default="", help=_HELP[name]) for name in WORDS),
+    *(option(f"--{name.replace('_', '-')}", default="", metavar="N") for name in NUMBERS),
+    option("--set", action="append", default=[], metavar="KEY=VALUE", help=_SET),
+    formats("text", "json"),
+)
 def estimate(arguments: Arguments) -> int:
     """Estimate the memory of a run, and show what would lower it."""
     from rl_resources.query.estimate import estimate
@@ -85,11 +78,7 @@ def estimate(arguments: Arguments) -> int:
     return 0
 
 
-def _coverage_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--format", choices=["text", "json"], default="text")
-
-
-@command(_coverage_options)
+@command(formats("text", "json"))
 def coverage(arguments: Arguments) -> int:
     """Show what the dataset covers and lacks."""
     from rl_resources.query.coverage import coverage
@@ -104,14 +93,11 @@ def coverage(arguments: Arguments) -> int:
     return 0
 
 
-def _diff_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("old", metavar="OLD", help="a git revision, or a directory with a dataset")
-    add("new", nargs="?", metavar="NEW", help="another one (default: the files here)")
-    add("--format", choices=["text", "json", "markdown"], default="text")
-
-
-@command(_diff_options)
+@command(
+    option("old", metavar="OLD", help="a git revision, or a directory with a dataset"),
+    option("new", nargs="?", metavar="NEW", help="another one (default: the files here)"),
+    formats("text", "json", "markdown"),
+)
 def diff(arguments: Arguments) -> int:
     """Show which records differ between two states."""
     from rl_resources.query.diff import diff, read_directory, read_state
@@ -151,15 +137,12 @@ KINDS = {"rst": _rst, "json": _json, "markdown": _markdown}
 """What `export` writes: of a dataset, one size of it or all, with the URL of scripts."""
 
 
-def _export_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("kind", choices=[*KINDS])
-    add("--size", default="", metavar="S", help="only this size, for example 7B")
-    add("--script-url", metavar="TEMPLATE", help="URL of a script, with {path} or {script}")
-    add("--out", metavar="FILE", help="write to a file, not to standard output")
-
-
-@command(_export_options)
+@command(
+    option("kind", choices=[*KINDS]),
+    option("--size", default="", metavar="S", help="only this size, for example 7B"),
+    option("--script-url", metavar="TEMPLATE", help="URL of a script, with {path} or {script}"),
+    option("--out", metavar="FILE", help="write to a file, not to standard output"),
+)
 def export(arguments: Arguments) -> int:
     """Write one rendering alone."""
     root = root_of_answers(arguments)
@@ -179,11 +162,7 @@ def export(arguments: Arguments) -> int:
     return 0
 
 
-def _build_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--out", metavar="DIR", help="write DIR/site (default: build)")
-
-
-@command(_build_options)
+@command(option("--out", metavar="DIR", help="write DIR/site (default: build)"))
 def build(arguments: Arguments) -> int:
     """Build everything that is published."""
     from rl_resources.build import build
@@ -193,12 +172,7 @@ def build(arguments: Arguments) -> int:
     return 0
 
 
-def _compat_options(parser: ArgumentParser) -> None:
-    help_ = "only these releases, keep the rest"
-    parser.add_argument("--framework-version", nargs="+", metavar="V", help=help_)
-
-
-@command(_compat_options)
+@command(option("--framework-version", nargs="+", metavar="V", help="only these, keep the rest"))
 def compat(arguments: Arguments) -> int:
     """Compose every script's configuration with every release."""
     from rl_resources.compat import compat

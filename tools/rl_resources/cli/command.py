@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
+from operator import methodcaller
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,20 +26,32 @@ FORMATS = ("text", "json", "github", "sarif")
 
 Arguments = Namespace
 Run = Callable[[Arguments], int]
+Option = Callable[[ArgumentParser], object]
+"""What adds an argument to a parser, or several."""
 
 
 class Command(NamedTuple):
-    """One command: `options` adds its arguments to a parser, `run` returns its exit status."""
+    """One command: its options, and what runs it and returns its exit status."""
 
     run: Run
-    options: Callable[[ArgumentParser], None]
+    options: Sequence[Option]
 
 
 COMMANDS: dict[str, Command] = {}
 """By name, in the order in which `--help` lists them."""
 
 
-def command(options: Callable[[ArgumentParser], None]) -> Callable[[Run], Run]:
+def option(*names: str, **how: object) -> Option:
+    """An argument, as `add_argument` takes it."""
+    return methodcaller("add_argument", *names, **how)
+
+
+def formats(*names: str, **how: object) -> Option:
+    """The option for the form of the output, the first unless asked."""
+    return option("--format", choices=names, default=names[0], **how)
+
+
+def command(*options: Option) -> Callable[[Run], Run]:
     """Make the decorated function the command of its name; its docstring is the help."""
 
     def add(run: Run) -> Run:
