@@ -23,11 +23,10 @@ def releases_of(dataset: Dataset, script: object) -> list[Record]:
 def accepted_by(rows: Sequence[Record]) -> str:
     """The releases that accept one script, for example `verl ≥ 0.4.0`; empty for none.
 
-    `rows` are the rows of one script and one framework, in any order.
+    `rows` are those of the script, oldest first.
     """
-    by_version = {str(row["framework_version"]): row for row in rows}
-    versions = in_order(by_version)
-    good = [at for at, name in enumerate(versions) if by_version[name]["accepted"] is True]
+    versions = [str(row["framework_version"]) for row in rows]
+    good = [at for at, row in enumerate(rows) if row["accepted"]]
     if not good:
         return ""
     framework = rows[0]["framework"]

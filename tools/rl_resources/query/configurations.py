@@ -23,7 +23,6 @@ UNTESTED, GUESS, UNEXPLAINED = "untested", "guess", "unexplained"
 """Evidence levels of what nobody says to run: a record without a run, a source's guess, a report
 whose devices have no room for what it may train (see `exemptions`)."""
 NOT_RUN = frozenset({UNTESTED, GUESS, UNEXPLAINED})
-NO_ROOM = frozenset({"minimum-memory"})
 RUNS = frozenset({"measured-run", "stated-run"})
 """The statements that say that somebody ran it; all others are claims."""
 
@@ -225,8 +224,9 @@ def _hardware(dataset: Dataset, row: Record) -> dict[str, Any]:
 def _evidence(dataset: Dataset, row: Record) -> dict[str, Any]:
     statement = _text(row, "statement")
     level = GUESS if statement == GUESS else _text(row, "status", "statement")
-    exempted = {(item["record"], item["rule"]) for item in dataset.records["exemptions"]}
-    if any((row.get("report"), rule) in exempted for rule in NO_ROOM):
+    exemptions = dataset.records["exemptions"]
+    no_room = {item["record"] for item in exemptions if item["rule"] == "minimum-memory"}
+    if row.get("report") in no_room:
         level = UNEXPLAINED
     return {
         "statement": statement or ("" if level == UNTESTED else "stated-run"),
