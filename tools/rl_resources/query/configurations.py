@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, get_type_hints
 from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.devices import Device, device_label, devices_of, written
 from rl_resources.package import Record, items_of, text_of
-from rl_resources.query.vocabulary import WEIGHTS, projects
+from rl_resources.query.vocabulary import WEIGHTS
 
 UNTESTED, GUESS, UNEXPLAINED = "untested", "guess", "unexplained"
 """Evidence levels of what nobody says to run: a record without a run, a source's guess, a report
@@ -60,7 +60,7 @@ class Configuration(NamedTuple):
     possible_devices: tuple[str, ...]
     vendor: str
     memory_gb: float
-    frameworks: tuple[str, ...]
+    framework: str
     framework_label: str
     train: str
     infer: str
@@ -116,7 +116,7 @@ class Configuration(NamedTuple):
         """The words of a question that this configuration matches; none where it is unknown."""
         if field == "weights":
             return ("qlora", "lora") if self.weights == "qlora" else (self.weights,)
-        value = getattr(self, "frameworks" if field == "framework" else field)
+        value = getattr(self, field)
         return value if isinstance(value, tuple) else (value,)
 
 
@@ -245,9 +245,6 @@ def _labels(row: Record) -> dict[str, Any]:
         "model": model,
         "model_label": _OWNER.sub("", model),
         "task_label": _text(row, "task", "task_as_published"),
-        "frameworks": tuple(
-            filter(None, dict.fromkeys((_text(row, "framework"), *projects(published))))
-        ),
         "framework_label": _joined(
             published or _text(row, "framework"), _text(row, "framework_version")
         ),
