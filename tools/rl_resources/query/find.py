@@ -112,11 +112,6 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     )
 
 
-def answers(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
-    """The answers alone, best first."""
-    return ordered(_of(_matching(rows, query), *FITTING), query)
-
-
 def folded(rows: Iterable[Configuration]) -> list[list[Configuration]]:
     """Answers of one series together in the place of the first of them."""
     return list(grouped(rows, lambda row: row.series or f"alone {row.id}").values())
@@ -307,7 +302,8 @@ def _instead(
         if alternative.smaller:
             rows = [row for row in rows if 0 < row.position < query.position]
         most = _length if query.length > wider.length else _position
-        if best := max(answers(rows, wider), key=most, default=None):
+        fitting = ordered(_of(_matching(rows, wider), *FITTING), wider)
+        if best := max(fitting, key=most, default=None):
             reason = sentences.instead(alternative.kind, best)
             yield Nearest(alternative.kind, reason, best)
 
