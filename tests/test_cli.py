@@ -29,7 +29,7 @@ def test_among_the_files_of_another_data_package_answers_come_from_our_own(
     tmp_path, capsys, monkeypatch
 ):
     (tmp_path / "datapackage.json").write_text('{"name": "another", "resources": []}')
-    question = ["find", "--size", "7B", "--gpus", "1", "--format", "csv"]
+    question = ["find", "--size", "7B", "--gpus", "1", "--format", "json"]
     assert main([*question, "--root", str(ROOT)]) == 0
     answer = capsys.readouterr().out
     monkeypatch.chdir(tmp_path)
@@ -98,16 +98,11 @@ def _on_a_terminal(root: Path, *arguments: str, **environment: str) -> str:
     return shown.decode()
 
 
-def test_a_table_holds_its_characters_in_a_file_and_escapes_on_a_terminal(root, capsys):
-    reports = root / "records" / "reports.csv"
-    text = reports.read_text(encoding="utf-8").replace("Derived", "\x1b[31mDerived")
-    reports.write_text(text, encoding="utf-8")
-    asked = ("find", "--size", "7B", "--format", "csv")
+def test_a_drafted_row_has_no_control_characters(root, capsys):
+    script = next(root.glob("examples/tuning/7b/*.sh"))
+    asked = ("draft", str(script), "--set", "notes=\x1b[31mDerived")
     assert main([*asked, "--root", str(root)]) == 0
-    assert "\x1b[31mDerived" in capsys.readouterr().out
-    shown = _on_a_terminal(root, *asked)
-    assert "\x1b" not in shown
-    assert "\\u001b[31mDerived" in shown
+    assert "\x1b" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ import pytest
 from cases import cases, read_cases
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
-from rl_resources.query.compatibility import age_of
-from rl_resources.query.configurations import recorded
+from rl_resources.query.configurations import age_of, recorded
 from rl_resources.query.coverage import coverage
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import charts, pages
@@ -96,9 +95,8 @@ def test_an_empty_cell_leads_to_a_form_filled_in(dataset, repository, path, fiel
 
 @cases("coverage", "old")
 def test_an_old_figure_is_marked_by_the_version_of_the_dataset(dataset, changes, said):
-    releases = [{"framework": "verl", "framework_version": f"0.{at}"} for at in range(1, 6)]
     package = dataclasses.replace(dataset.package, version="2026.11.0")
-    of_november = with_tables(dataclasses.replace(dataset, package=package), compatibility=releases)
+    of_november = dataclasses.replace(dataset, package=package)
     row = dict.fromkeys(dataset.records["reports"][0]) | changes
     assert age_of(of_november, row) == said
 

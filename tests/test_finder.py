@@ -44,7 +44,7 @@ def answer_of_python(dataset: Dataset, tokens: dict[str, str]) -> dict[str, Any]
         "worse": found.worse,
         "folds": [[len(rows), sentences.series(rows)] for rows in folds],
         "nearest": [[item.row.id, item.reason] for item in found.nearest],
-        "largest": [[best.task, best.id, longest.id] for best, longest in found.largest],
+        "largest": [row.id for row in found.largest],
         "extremes": [id_(one) for one in (found.smallest, found.smallest_full, found.longest)],
     }
 

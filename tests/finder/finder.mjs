@@ -39,7 +39,7 @@ function answer(words) {
     worse: found.worse,
     folds: folds(found.answers),
     nearest: found.nearest.map(({ row, reason: text }) => [row.id, text]),
-    largest: found.largest.map(({ task, best, longest }) => [task, id(best), id(longest)]),
+    largest: found.largest.map(id),
     extremes: [found.smallest, found.smallestFull, found.longest].map(id),
   };
 }

@@ -6,15 +6,11 @@ another matter. Nothing is written here: what is to be written is returned as te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from rl_resources.dataset import Dataset, csv_text, read_dataset, script_path
 from rl_resources.package import Record, read_package
-from rl_resources.query.compatibility import accepted_by
 from rl_resources.script.framework import Source, compose_launch
 from rl_resources.script.framework.releases import Release, configuration, releases
 from rl_resources.script.framework.shipped import (
@@ -32,33 +28,20 @@ RESOURCE = "compatibility"
 _KEY = ("script", "framework", "framework_version")
 
 
-class Compatibility(NamedTuple):
-    """The result: typed rows, the files to write (path below the root to text), and a summary.
-
-    `problems` names scripts about which nothing is known.
-    """
-
-    rows: tuple[Record, ...]
-    files: Mapping[str, str]
-    summary: tuple[str, ...]
-    problems: tuple[str, ...]
-
-
 def compat(
     root: Path,
     versions: Sequence[str] | None = None,
     progress: Callable[[str], None] = lambda _: None,
-) -> Compatibility:
+) -> dict[str, str]:
     """Compose every script with every release, or with these `versions` and keep other rows.
 
-    `progress` gets a line for each release before its turn. Raises `UnusableInput` without network
-    where a release is not in the cache.
+    Returns the files to write, each text by its path below the root. `progress` gets a line for
+    each release before its turn. Raises `UnusableInput` without network where a release is not in
+    the cache.
     """
     dataset = read_dataset(read_package(root))
     every = [_script(root, dataset, record) for record in dataset.records["tuning"]]
     scripts = [script for script in every if script.framework == FRAMEWORK and script.launches]
-    problem = f"nothing that {FRAMEWORK} starts was found in it"
-    problems = tuple(f"{script.path}: {problem}" for script in every if script not in scripts)
     rows: list[Record] = []
     composed: list[Release] = []
     for version in releases(FRAMEWORK) if versions is None else in_order(set(versions)):
@@ -71,8 +54,7 @@ def compat(
         rows += [row for row in old if row["framework_version"] not in versions]
     rows.sort(key=lambda row: tuple(str(row[name]) for name in _KEY))
     files = _derived(root, composed, whole=versions is None)
-    files[dataset.package.resources[RESOURCE].path] = csv_text(dataset, RESOURCE, rows)
-    return Compatibility(tuple(rows), files, tuple(_summary(rows)), problems)
+    return files | {dataset.package.resources[RESOURCE].path: csv_text(dataset, RESOURCE, rows)}
 
 
 def _script(root: Path, dataset: Dataset, record: Record) -> ScriptText:
@@ -115,11 +97,3 @@ def _derived(root: Path, composed: Sequence[Release], *, whole: bool) -> dict[st
     if in_order([newest.version, shipped])[-1] == newest.version:
         files[f"{DEFAULTS}/{name}"] = describe(newest)
     return files
-
-
-def _summary(rows: Iterable[Record]) -> Iterator[str]:
-    for script, of_script in groupby(rows, itemgetter("script")):
-        own = list(of_script)
-        accepted = [row for row in own if row["accepted"]]
-        words = f" ({found})" if (found := accepted_by(own)) else ""
-        yield f"{script}: configuration accepted by {len(accepted)} of {len(own)} releases{words}"

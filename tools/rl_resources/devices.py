@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ class Devices:
 
     def __init__(self, dataset: Dataset) -> None:
         rows = dataset.by_key["devices"]
-        self.known = {str(key): _device(row, map(str, rows)) for key, row in rows.items()}
+        self.known = {str(key): _device(row) for key, row in rows.items()}
         exact: dict[str, list[str]] = {}
         self._families: dict[str, list[str]] = {}
         endings: dict[str, list[str]] = {}
@@ -102,23 +102,21 @@ def devices_of(dataset: Dataset) -> Devices:
     return Devices(dataset)
 
 
-def _device(row: Record, keys: Iterable[str]) -> Device:
+def _device(row: Record) -> Device:
     key, memory = text_of(row, "device"), row["memory_gb"]
     memory_gb = memory if isinstance(memory, float) else 0
     label = device_label(key) + (f" {memory_gb:g} GB" if memory_gb else "")
-    variants = [device_label(other) for other in keys if other.startswith(key) and other != key]
-    notes = _notes(row, label, memory_gb, variants)
-    return Device(text_of(row, "vendor"), memory_gb, label, " ".join(notes))
+    notes = " ".join(_notes(row, label, memory_gb))
+    return Device(text_of(row, "vendor"), memory_gb, label, notes)
 
 
-def _notes(row: Record, label: str, memory_gb: float, variants: Sequence[str]) -> Iterator[str]:
+def _notes(row: Record, label: str, memory_gb: float) -> Iterator[str]:
     """What the label of a device does not say."""
     name = text_of(row, "name")
     if device_name(name) not in map(device_name, (label, device_label(text_of(row, "device")))):
         yield f"{label} is {name}."
     if not memory_gb:
-        others = f"; ask for {' or '.join(variants)} too" if variants else ""
-        yield f"Its memory is not known: only runs on it count{others}."
+        yield "Its memory is not known: only runs on it count."
     capability = re.fullmatch(r"[0-9]+\.[0-9]", text_of(row, "architecture"))
     nvidia = text_of(row, "vendor") == "NVIDIA"
     if nvidia and capability and float(capability[0]) < _FIRST_WITH_BF16:

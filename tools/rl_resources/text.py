@@ -123,11 +123,6 @@ def in_order(versions: Iterable[str]) -> list[str]:
     return sorted(versions, key=_version_key)
 
 
-def is_version(text: str) -> bool:
-    """Whether PEP 440 knows a text as a release number."""
-    return _version_key(text)[0]
-
-
 def _version_key(text: str) -> tuple[bool, Version, str]:
     try:
         return True, Version(text), text

@@ -64,10 +64,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (RlResourcesError, OSError):
         raise
     except ModuleNotFoundError as error:
-        extra = f"[{command.extra}]" if command.extra else ""
         raise UnusableInput(
             f"{parsed.command} needs {error.name}, which is not installed: "
-            f"pip install 'rl-resources{extra}'"
+            "pip install 'rl-resources[site]'"
         ) from error
     except Exception:
         # Answers assume that the dataset keeps its rules: report those that it breaks.
@@ -87,5 +86,6 @@ def _parser() -> ArgumentParser:
         help_ = command.run.__doc__
         sub = commands.add_parser(name, help=help_, description=help_)
         sub.add_argument("--root", metavar="DIR", help="the directory that has datapackage.json")
-        command.options(sub)
+        for option in command.options:
+            option(sub)
     return found

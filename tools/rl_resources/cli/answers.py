@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from pathlib import Path
 
 from rl_resources.cli.command import (
@@ -12,30 +11,26 @@ from rl_resources.cli.command import (
     Arguments,
     command,
     dataset_of_answers,
+    formats,
+    option,
     root_of,
     root_of_answers,
-    write_table,
 )
 from rl_resources.dataset import Dataset, is_packaged, read_dataset
-from rl_resources.errors import UnusableInput, refuse_errors
+from rl_resources.errors import refuse_errors
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.files import write_file
 from rl_resources.git import read_repository
 from rl_resources.package import read_package
-from rl_resources.query.understand import FIELDS
-from rl_resources.text import nearest
+from rl_resources.query.understand import FIELDS, understand
+from rl_resources.query.vocabulary import vocabulary
 
 
-def _find_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    for option, help_ in FIELDS.items():
-        add(f"--{option}", default="", help=help_)
-    help_ = "answers in text (default: 10); 0: all"
-    add("--limit", type=int, default=10, metavar="N", help=help_)
-    add("--format", choices=["text", "json", "csv"], default="text")
-
-
-@command(_find_options)
+@command(
+    *(option(f"--{name}", default="", help=help_) for name, help_ in FIELDS.items()),
+    option("--limit", type=int, default=10, metavar="N", help="most answers (default: 10); 0: all"),
+    formats("text", "json"),
+)
 def find(arguments: Arguments) -> int:
     """Show what runs on your hardware, best first, and why."""
     from shutil import get_terminal_size
@@ -48,9 +43,6 @@ def find(arguments: Arguments) -> int:
     found, notes = ask(dataset, {name: getattr(arguments, name) for name in FIELDS})
     if arguments.format == "json":
         sys.stdout.write(answers.as_json(dataset, found, notes))
-    elif arguments.format == "csv":
-        write_table(answers.as_csv(found))
-        sys.stderr.write(answers.remarks_of_csv(found, notes))
     else:
         limit, width = max(0, arguments.limit), get_terminal_size((100, 24)).columns
         color = wants_color(sys.stdout)
@@ -59,20 +51,17 @@ def find(arguments: Arguments) -> int:
     return 0 if found.answers else FOUND
 
 
-def _estimate_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run")
-    model = {"model": "Hugging Face id, its short name, or a config.json"}
-    for option, help_ in ({name: FIELDS[name] for name in WORDS} | model).items():
-        add(f"--{option}", default="", help=help_)
-    for option in NUMBERS:
-        add(f"--{option.replace('_', '-')}", default="", metavar="N")
-    help_ = "an input of the formula or a key of verl, for example fill=0.5; `--set list` shows all"
-    add("--set", action="append", default=[], metavar="KEY=VALUE", help=help_)
-    add("--format", choices=["text", "json"], default="text")
+_SET = "an input of the formula or a key of verl, for example fill=0.5; `--set list` shows all"
+_HELP = {**FIELDS, "model": "Hugging Face id, its short name, or a config.json"}
 
 
-@command(_estimate_options)
+@command(
+    option("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run"),
+    *(option(f"--{name}", default="", help=_HELP[name]) for name in WORDS),
+    *(option(f"--{name.replace('_', '-')}", default="", metavar="N") for name in NUMBERS),
+    option("--set", action="append", default=[], metavar="KEY=VALUE", help=_SET),
+    formats("text", "json"),
+)
 def estimate(arguments: Arguments) -> int:
     """Estimate the memory of a run, and show what would lower it."""
     from rl_resources.query.estimate import estimate
@@ -88,11 +77,7 @@ def estimate(arguments: Arguments) -> int:
     return 0
 
 
-def _coverage_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--format", choices=["text", "json"], default="text")
-
-
-@command(_coverage_options)
+@command(formats("text", "json"))
 def coverage(arguments: Arguments) -> int:
     """Show what the dataset covers and lacks."""
     from rl_resources.query.coverage import coverage
@@ -107,14 +92,11 @@ def coverage(arguments: Arguments) -> int:
     return 0
 
 
-def _diff_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("old", metavar="OLD", help="a git revision, or a directory with a dataset")
-    add("new", nargs="?", metavar="NEW", help="another one (default: the files here)")
-    add("--format", choices=["text", "json", "markdown"], default="text")
-
-
-@command(_diff_options)
+@command(
+    option("old", metavar="OLD", help="a git revision, or a directory with a dataset"),
+    option("new", nargs="?", metavar="NEW", help="another one (default: the files here)"),
+    formats("text", "json", "markdown"),
+)
 def diff(arguments: Arguments) -> int:
     """Show which records differ between two states."""
     from rl_resources.query.diff import diff, read_directory, read_state
@@ -154,15 +136,12 @@ KINDS = {"rst": _rst, "json": _json, "markdown": _markdown}
 """What `export` writes: of a dataset, one size of it or all, with the URL of scripts."""
 
 
-def _export_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("kind", choices=[*KINDS])
-    add("--size", default="", metavar="S", help="only this size, for example 7B")
-    add("--script-url", metavar="TEMPLATE", help="URL of a script, with {path} or {script}")
-    add("--out", metavar="FILE", help="write to a file, not to standard output")
-
-
-@command(_export_options, "check")
+@command(
+    option("kind", choices=[*KINDS]),
+    option("--size", default="", metavar="S", help="only this size, for example 7B"),
+    option("--script-url", metavar="TEMPLATE", help="URL of a script, with {path} or {script}"),
+    option("--out", metavar="FILE", help="write to a file, not to standard output"),
+)
 def export(arguments: Arguments) -> int:
     """Write one rendering alone."""
     root = root_of_answers(arguments)
@@ -173,8 +152,8 @@ def export(arguments: Arguments) -> int:
         refuse_errors(check_root(root))
         script_url = script_url or read_repository(root).script_url()
     dataset = read_dataset(read_package(root))
-    size = _section(dataset, arguments.size) if arguments.size else ""
-    text = KINDS[arguments.kind](dataset, size, script_url)
+    asked, _ = understand(vocabulary(dataset), {"size": arguments.size})
+    text = KINDS[arguments.kind](dataset, asked.size, script_url)
     if arguments.out:
         write_file(Path(arguments.out), text)
     else:
@@ -182,18 +161,7 @@ def export(arguments: Arguments) -> int:
     return 0
 
 
-def _section(dataset: Dataset, size: str) -> str:
-    known = {str(name).lower(): str(name) for name in dataset.by_key["sizes"]}
-    if size.lower() not in known:
-        raise UnusableInput(f"no size is called {size!r}", nearest(size, known.values()).sentence())
-    return known[size.lower()]
-
-
-def _build_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--out", metavar="DIR", help="write DIR/site (default: build)")
-
-
-@command(_build_options, "site")
+@command(option("--out", metavar="DIR", help="write DIR/site (default: build)"))
 def build(arguments: Arguments) -> int:
     """Build everything that is published."""
     from rl_resources.build import build
@@ -203,22 +171,14 @@ def build(arguments: Arguments) -> int:
     return 0
 
 
-def _compat_options(parser: ArgumentParser) -> None:
-    help_ = "only these releases, keep the rest"
-    parser.add_argument("--framework-version", nargs="+", metavar="V", help=help_)
-
-
-@command(_compat_options, "check")
+@command(option("--framework-version", nargs="+", metavar="V", help="only these, keep the rest"))
 def compat(arguments: Arguments) -> int:
     """Compose every script's configuration with every release."""
     from rl_resources.compat import compat
 
     root = root_of(arguments)
-    found = compat(root, arguments.framework_version, lambda text: print(text, file=sys.stderr))
-    for path, text in found.files.items():
+    files = compat(root, arguments.framework_version, lambda text: print(text, file=sys.stderr))
+    for path, text in files.items():
         write_file(root / path, text)
-    for line in found.summary:
-        print(line)
-    for line in found.problems:
-        print(f"rl-resources: {line}", file=sys.stderr)
-    return FOUND if found.problems else 0
+        print(path)
+    return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
+from operator import methodcaller
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +13,6 @@ from rl_resources.dataset import Dataset, find_root, installed_root, read_datase
 from rl_resources.errors import Finding, UnreadableDataset, UnusableInput, has_errors
 from rl_resources.package import SCRIPTS, Package, read_package
 from rl_resources.site import findings as form
-from rl_resources.text import printable
 
 FOUND = 1
 """Exit status: findings of severity error, or nothing found."""
@@ -25,28 +25,36 @@ FORMATS = ("text", "json", "github", "sarif")
 
 Arguments = Namespace
 Run = Callable[[Arguments], int]
+Option = Callable[[ArgumentParser], object]
+"""What adds an argument to a parser, or several."""
 
 
 class Command(NamedTuple):
-    """One command: `options` adds its arguments to a parser, `run` returns its exit status.
-
-    Without its `extra` of the package it cannot do all that it offers.
-    """
+    """One command: its options, and what runs it and returns its exit status."""
 
     run: Run
-    options: Callable[[ArgumentParser], None]
-    extra: str
+    options: Sequence[Option]
 
 
 COMMANDS: dict[str, Command] = {}
 """By name, in the order in which `--help` lists them."""
 
 
-def command(options: Callable[[ArgumentParser], None], extra: str = "") -> Callable[[Run], Run]:
+def option(*names: str, **how: object) -> Option:
+    """An argument, as `add_argument` takes it."""
+    return methodcaller("add_argument", *names, **how)
+
+
+def formats(*names: str, **how: object) -> Option:
+    """The option for the form of the output, the first unless asked."""
+    return option("--format", choices=names, default=names[0], **how)
+
+
+def command(*options: Option) -> Callable[[Run], Run]:
     """Make the decorated function the command of its name; its docstring is the help."""
 
     def add(run: Run) -> Run:
-        COMMANDS[run.__name__.replace("_", "-")] = Command(run, options, extra)
+        COMMANDS[run.__name__.replace("_", "-")] = Command(run, options)
         return run
 
     return add
@@ -99,13 +107,6 @@ def _known(package: Package, path: str) -> Path:
             "--resource TABLE.",
         )
     return place
-
-
-def write_table(text: str) -> None:
-    """Write a table for other programs; a terminal shows control characters as escapes."""
-    if sys.stdout.isatty():
-        text = "\n".join(map(printable, text.split("\n")))
-    sys.stdout.write(text)
 
 
 def show(findings: Iterable[Finding]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,14 +11,16 @@ from rl_resources.cli.command import (
     FORMATS,
     FOUND,
     Arguments,
+    Option,
     among,
     command,
     dataset_of_answers,
+    formats,
+    option,
     report,
     root_of,
     show,
     write_findings,
-    write_table,
 )
 from rl_resources.errors import Finding, UnusableInput, has_errors
 from rl_resources.files import write_file
@@ -32,23 +33,22 @@ if TYPE_CHECKING:
     from rl_resources.snapshot import Snapshot
 
 
-def _check_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("paths", nargs="*", metavar="PATH", help="only findings in these files")
-    resource = "validate the paths, CSV files from anywhere, against this table"
-    add("--resource", metavar="TABLE", default="", help=resource)
-    add("--format", choices=FORMATS, default="text")
-    add("--select", type=_names, default=[], metavar="R,…", help="only these rules")
-    add("--ignore", type=_names, default=[], metavar="R,…", help="not these rules")
-    add("--strict", action="store_true", help="count warnings as errors")
-    add("--fix", action="store_true", help="apply the fixes that are certain first")
-
-
 def _names(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-@command(_check_options, "check")
+_RESOURCE = "validate the paths, CSV files from anywhere, against this table"
+
+
+@command(
+    option("paths", nargs="*", metavar="PATH", help="only findings in these files"),
+    option("--resource", metavar="TABLE", default="", help=_RESOURCE),
+    formats(*FORMATS),
+    option("--select", type=_names, default=[], metavar="R,…", help="only these rules"),
+    option("--ignore", type=_names, default=[], metavar="R,…", help="not these rules"),
+    option("--strict", action="store_true", help="count warnings as errors"),
+    option("--fix", action="store_true", help="apply the fixes that are certain first"),
+)
 def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
     from rl_resources.check import findings_in
@@ -115,13 +115,10 @@ def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], boo
     return take_snapshot(snapshot.package)
 
 
-def _fmt_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("paths", nargs="*", metavar="PATH", help="only these files")
-    add("--check", action="store_true", help="show what would change, change nothing")
-
-
-@command(_fmt_options)
+@command(
+    option("paths", nargs="*", metavar="PATH", help="only these files"),
+    option("--check", action="store_true", help="show what would change, change nothing"),
+)
 def fmt(arguments: Arguments) -> int:
     """Write the CSV files in canonical form."""
     from rl_resources.contribute.changes import changes_between, formatted, write_changes
@@ -147,18 +144,12 @@ REQUIRED = ("model", "task", "gpus", "device", "train", "infer", "tag")
 """What `new` must be told."""
 
 
-def _new_options(parser: ArgumentParser) -> None:
-    parser.usage = "%(prog)s --model … --task … --gpus … --device … --train … --infer … --tag …"
-    required = parser.add_argument_group("required", "the word ? lists what an option can be")
-    for option in REQUIRED:
-        required.add_argument(f"--{option}", default="")
-    add = parser.add_argument_group("optional").add_argument
-    add("question", nargs="?", choices=["?"], metavar="?", help="list the words of all options")
-    add("--nodes", default="", metavar="N", help="machines (default: of 8 GPUs each)")
-    add("--contributor", default="", metavar="HANDLE", help="your public handle")
-
-
-@command(_new_options, "check")
+@command(
+    *(option(f"--{name}", default="", help="required; ? lists its words") for name in REQUIRED),
+    option("question", nargs="?", choices=["?"], metavar="?", help="list the words of all options"),
+    option("--nodes", default="", metavar="N", help="machines (default: of 8 GPUs each)"),
+    option("--contributor", default="", metavar="HANDLE", help="your public handle"),
+)
 def new(arguments: Arguments) -> int:
     """Write a script that nobody has run yet, and its row."""
     from rl_resources.contribute.new import listed_words, new, next_step
@@ -175,20 +166,23 @@ def new(arguments: Arguments) -> int:
     return 0
 
 
-def _draft_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run")
-    add("--log", default="", metavar="FILE", help="the run's log")
-    add("--issue", default="", metavar="FILE", help="the body of an issue form")
-    add("--set", action="append", default=[], metavar="COLUMN=VALUE", help="state a cell yourself")
-    for column in ("device", "tag", "contributor"):
-        stated = f"{column}={{}}".format
-        add(f"--{column}", action="append", dest="set", metavar="VALUE", type=stated)
-    written = "add the row, and copy or move the script to its place; overwrites nothing"
-    add("--write", action="store_true", help=written)
+def _stated(column: str) -> Option:
+    """`--COLUMN VALUE` in place of `--set COLUMN=VALUE`."""
+    text = f"{column}={{}}".format
+    return option(f"--{column}", action="append", dest="set", metavar="VALUE", type=text)
 
 
-@command(_draft_options, "check")
+_WRITE = "add the row, and copy or move the script to its place; overwrites nothing"
+
+
+@command(
+    option("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run"),
+    option("--log", default="", metavar="FILE", help="the run's log"),
+    option("--issue", default="", metavar="FILE", help="the body of an issue form"),
+    option("--set", action="append", default=[], metavar="COLUMN=VALUE", help="state a cell"),
+    *map(_stated, ("device", "tag", "contributor")),
+    option("--write", action="store_true", help=_WRITE),
+)
 def draft(arguments: Arguments) -> int:
     """Propose the row of a script that ran."""
     from rl_resources.contribute.draft import draft
@@ -205,21 +199,20 @@ def draft(arguments: Arguments) -> int:
         print(f"draft: {printable(line)}", file=sys.stderr)
     show(drafted.findings)
     print(f"draft: {drafted.verdict()}", file=sys.stderr)
-    write_table(drafted.as_csv())
+    sys.stdout.write(drafted.as_csv())
     return FOUND if arguments.write and drafted.refused else 0
 
 
-def _import_page_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("page", metavar="PAGE.rst")
-    add("--scripts", metavar="DIR", help="the scripts that the page links to")
-    add("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output")
-    add("--check", action="store_true", help="report the findings, write no records")
-    only_out = "all but text write the findings to standard output; then --out alone writes CSV"
-    add("--format", choices=FORMATS, default="text", help=only_out)
+_ONLY_OUT = "all but text write the findings to standard output; then --out alone writes CSV"
 
 
-@command(_import_page_options, "check")
+@command(
+    option("page", metavar="PAGE.rst"),
+    option("--scripts", metavar="DIR", help="the scripts that the page links to"),
+    option("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output"),
+    option("--check", action="store_true", help="report the findings, write no records"),
+    formats(*FORMATS, help=_ONLY_OUT),
+)
 def import_page(arguments: Arguments) -> int:
     """Check a hand-kept RST page and its scripts; write its records."""
     from rl_resources.check.page_audit import import_page
@@ -238,11 +231,7 @@ def import_page(arguments: Arguments) -> int:
     return FOUND if has_errors(found) else 0
 
 
-def _rules_options(parser: ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME")
-
-
-@command(_rules_options)
+@command(option("name", nargs="?", metavar="NAME"))
 def rules(arguments: Arguments) -> int:
     """List the rules, or explain one."""
     from rl_resources.check.registry import chosen_rules

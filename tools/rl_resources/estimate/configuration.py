@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rl_resources.script.settings import Setting
 
 _REQUIRED = ("layers", "hidden_size", "attention_heads", "kv_heads", "vocab_size")
-_EXPERTS = ("experts", "experts_per_token", "moe_intermediate_size")
 NOT_KNOWN = "not known without running the script"
 OWN_CONFIG = "Pass the model's config.json: --model path/to/config.json"
 _CONFIG_JSON: Mapping[str, tuple[str, ...]] = {
@@ -63,8 +62,7 @@ def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
 
     Raises `UnusableInput` with the figures without which there is no estimate.
     """
-    sizes = ("head_dim", "kv_cache_width", "intermediate_size", "mlp_matrices")
-    names = ("parameters_b", *sizes, *_REQUIRED, *_EXPERTS)
+    names = ("parameters_b", "kv_cache_width", "mlp_matrices", *_CONFIG_JSON)
     figures: dict[str, Number] = {name: _number(model.get(name)) for name in names}
     guesses = []
     if figures["attention_heads"] and not figures["kv_heads"]:

@@ -1,22 +1,16 @@
-"""What the releases of a framework say: which of them accept a script, how old a figure is.
+"""Which releases of a framework accept a script.
 
-A release that accepts a script accepts its settings by name and type; nothing here says that the
-run works. Age is measured at the dataset's own version, so that every build says the same.
+One that accepts it accepts its settings by name and type; nothing here says that the run works.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import date
-from functools import cache
+from collections.abc import Sequence
 from itertools import groupby
 
 from rl_resources.dataset import Dataset
-from rl_resources.package import Record, items_of, text_of
-from rl_resources.text import in_order, is_version
-
-MOST_RELEASES = 3
-"""A figure is old when more releases of its framework have come since."""
+from rl_resources.package import Record, items_of
+from rl_resources.text import in_order
 
 
 def releases_of(dataset: Dataset, script: object) -> list[Record]:
@@ -29,11 +23,10 @@ def releases_of(dataset: Dataset, script: object) -> list[Record]:
 def accepted_by(rows: Sequence[Record]) -> str:
     """The releases that accept one script, for example `verl ≥ 0.4.0`; empty for none.
 
-    `rows` are the rows of one script and one framework, in any order.
+    `rows` are those of the script, oldest first.
     """
-    by_version = {str(row["framework_version"]): row for row in rows}
-    versions = in_order(by_version)
-    good = [at for at, name in enumerate(versions) if by_version[name]["accepted"] is True]
+    versions = [str(row["framework_version"]) for row in rows]
+    good = [at for at, row in enumerate(rows) if row["accepted"]]
     if not good:
         return ""
     framework = rows[0]["framework"]
@@ -61,42 +54,3 @@ def _spans(versions: Sequence[str], places: Sequence[int]) -> str:
     runs = [list(run) for _, run in groupby(enumerate(places), lambda pair: pair[1] - pair[0])]
     ends = [(versions[run[0][1]], versions[run[-1][1]]) for run in runs]
     return ", ".join(first if first == last else f"{first} to {last}" for first, last in ends)
-
-
-def age_of(dataset: Dataset, row: Record) -> str:
-    """What a reader must know of the age of a record or report; empty where it is recent.
-
-    A figure is old when it is more than a year older than the dataset's version, or more than
-    `MOST_RELEASES` releases old. Where neither its day nor its release is known nothing can be
-    said. The releases are those of the table of compatibility.
-    """
-    return "; ".join(_remarks(dataset, row))
-
-
-def _remarks(dataset: Dataset, row: Record) -> Iterator[str]:
-    year, month, _ = map(int, dataset.version.split("."))
-    day = row.get("tested_on") or row.get("source_changed_on")
-    if isinstance(day, date) and day < date(year - 1, month, 1):
-        yield f"older than a year: {day.isoformat()[:7]}"
-    framework = text_of(row, "framework")
-    release = text_of(row, "framework_version").removeprefix("release/").removeprefix("v")
-    newer = _newer(_releases(dataset, framework), release)
-    if len(newer) > MOST_RELEASES:
-        yield f"{len(newer)} releases old: {framework} {release}, the newest is {newer[-1]}"
-
-
-@cache
-def _releases(dataset: Dataset, framework: str) -> frozenset[str]:
-    rows = dataset.records["compatibility"]
-    return frozenset(
-        text_of(row, "framework_version") for row in rows if row["framework"] == framework
-    )
-
-
-@cache
-def _newer(known: frozenset[str], release: str) -> Sequence[str]:
-    """The known releases that came after one, in their order; none where it is no release."""
-    if not (known and is_version(release)):
-        return ()
-    both = in_order(known | {release})
-    return both[both.index(release) + 1 :]

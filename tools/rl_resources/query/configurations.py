@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from functools import lru_cache
 from math import isclose
 from operator import attrgetter
@@ -16,14 +17,12 @@ from typing import Any, NamedTuple, get_type_hints
 from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.devices import Device, device_label, devices_of, written
 from rl_resources.package import Record, items_of, text_of
-from rl_resources.query.compatibility import age_of
-from rl_resources.query.vocabulary import WEIGHTS, projects
+from rl_resources.query.vocabulary import WEIGHTS
 
 UNTESTED, GUESS, UNEXPLAINED = "untested", "guess", "unexplained"
 """Evidence levels of what nobody says to run: a record without a run, a source's guess, a report
 whose devices have no room for what it may train (see `exemptions`)."""
 NOT_RUN = frozenset({UNTESTED, GUESS, UNEXPLAINED})
-NO_ROOM = frozenset({"minimum-memory"})
 RUNS = frozenset({"measured-run", "stated-run"})
 """The statements that say that somebody ran it; all others are claims."""
 
@@ -61,7 +60,7 @@ class Configuration(NamedTuple):
     possible_devices: tuple[str, ...]
     vendor: str
     memory_gb: float
-    frameworks: tuple[str, ...]
+    framework: str
     framework_label: str
     train: str
     infer: str
@@ -117,7 +116,7 @@ class Configuration(NamedTuple):
         """The words of a question that this configuration matches; none where it is unknown."""
         if field == "weights":
             return ("qlora", "lora") if self.weights == "qlora" else (self.weights,)
-        value = getattr(self, "frameworks" if field == "framework" else field)
+        value = getattr(self, field)
         return value if isinstance(value, tuple) else (value,)
 
 
@@ -193,6 +192,17 @@ def _configuration(dataset: Dataset, row: Record) -> Configuration:
     return Configuration(**cells | {"age": age_of(dataset, row)})
 
 
+def age_of(dataset: Dataset, row: Record) -> str:
+    """What a reader must know of the age of a record or report; empty where it is recent.
+
+    It is measured at the dataset's own version, so that every build says the same.
+    """
+    year, month, _ = map(int, dataset.version.split("."))
+    day = row.get("tested_on") or row.get("source_changed_on")
+    is_old = isinstance(day, date) and day < date(year - 1, month, 1)
+    return f"older than a year: {day:%Y-%m}" if is_old else ""
+
+
 def _hardware(dataset: Dataset, row: Record) -> dict[str, Any]:
     devices, published = devices_of(dataset), _text(row, "device_as_published")
     stated = row.get("device_memory_gb") or 0
@@ -214,8 +224,9 @@ def _hardware(dataset: Dataset, row: Record) -> dict[str, Any]:
 def _evidence(dataset: Dataset, row: Record) -> dict[str, Any]:
     statement = _text(row, "statement")
     level = GUESS if statement == GUESS else _text(row, "status", "statement")
-    exempted = {(item["record"], item["rule"]) for item in dataset.records["exemptions"]}
-    if any((row.get("report"), rule) in exempted for rule in NO_ROOM):
+    exemptions = dataset.records["exemptions"]
+    no_room = {item["record"] for item in exemptions if item["rule"] == "minimum-memory"}
+    if row.get("report") in no_room:
         level = UNEXPLAINED
     return {
         "statement": statement or ("" if level == UNTESTED else "stated-run"),
@@ -234,9 +245,6 @@ def _labels(row: Record) -> dict[str, Any]:
         "model": model,
         "model_label": _OWNER.sub("", model),
         "task_label": _text(row, "task", "task_as_published"),
-        "frameworks": tuple(
-            filter(None, dict.fromkeys((_text(row, "framework"), *projects(published))))
-        ),
         "framework_label": _joined(
             published or _text(row, "framework"), _text(row, "framework_version")
         ),

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from rl_resources.dataset import Dataset, grouped
 from rl_resources.package import Record
 from rl_resources.query.configurations import UNTESTED, Configuration, configurations
-from rl_resources.query.find import TESTED, answers
+from rl_resources.query.find import ordered
 from rl_resources.query.understand import Query
 
 WANTED_RULE = (
@@ -131,16 +131,10 @@ def headline(rows: Sequence[Configuration], size: str, weights: str) -> Configur
     Nothing disputed or contradicted counts, and no model of images, videos or robots. Of equal ones
     it is the best answer.
     """
-    runs = [
-        row
-        for row in answers(rows, Query(size=size, weights=weights))
-        if row.fit == TESTED
-        and row.weights == weights
-        and not row.doubtful
-        and row.memory_gb
-        and NO_TEXT.isdisjoint(row.scenario)
-    ]
-    return min(runs, key=attrgetter("total_memory_gb", "gpus"), default=None)
+    runs = (row for row in rows if (row.size, row.weights, row.state) == (size, weights, "run"))
+    counted = (row for row in runs if not row.doubtful and NO_TEXT.isdisjoint(row.scenario))
+    known = ordered((row for row in counted if row.memory_gb), Query())
+    return min(known, key=attrgetter("total_memory_gb", "gpus"), default=None)
 
 
 class Point(NamedTuple):

@@ -26,8 +26,7 @@
 5. Without an answer, the nearest: the matching run that needs the least memory in all; the same of
    any model of the size, where none of it fits; then the best answer of each of the first group
    of `ALTERNATIVES` that has one.
-6. Without model and size, for each task the largest size that has a run, and of that size the
-   longest context.
+6. Without model and size, for each task the best run of the largest size that has one.
 """
 
 from __future__ import annotations
@@ -56,20 +55,13 @@ class Nearest(NamedTuple):
     row: Configuration
 
 
-class Largest(NamedTuple):
-    """The best run of the largest size of a task, and of that size the one of longest context."""
-
-    best: Configuration
-    longest: Configuration
-
-
 class Found(NamedTuple):
     """All that is known to a question; `fit` of each configuration says how it answers.
 
     Of `failures` the first `worse` are on no less hardware. Of the answers that somebody ran
-    `largest` has the largest size of each task, where neither model nor size was asked, `smallest`
-    needs the least memory in all, `smallest_full` the same of full fine-tuning where that is
-    another one, and `longest` has the longest context.
+    `largest` has the best of the largest size of each task, where neither model nor size was asked,
+    `smallest` needs the least memory in all, `smallest_full` the same of full fine-tuning where
+    that is another one, and `longest` has the longest context.
     """
 
     query: Query
@@ -78,7 +70,7 @@ class Found(NamedTuple):
     failures: Sequence[Configuration]
     worse: int
     nearest: Sequence[Nearest]
-    largest: Sequence[Largest]
+    largest: Sequence[Configuration]
     smallest: Configuration | None
     smallest_full: Configuration | None
     longest: Configuration | None
@@ -118,11 +110,6 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
         smallest_full=None if full == smallest else full,
         longest=max((row for row in runs if row.length), key=_length, default=None),
     )
-
-
-def answers(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
-    """The answers alone, best first."""
-    return ordered(_of(_matching(rows, query), *FITTING), query)
 
 
 def folded(rows: Iterable[Configuration]) -> list[list[Configuration]]:
@@ -315,17 +302,14 @@ def _instead(
         if alternative.smaller:
             rows = [row for row in rows if 0 < row.position < query.position]
         most = _length if query.length > wider.length else _position
-        if best := max(answers(rows, wider), key=most, default=None):
+        fitting = ordered(_of(_matching(rows, wider), *FITTING), wider)
+        if best := max(fitting, key=most, default=None):
             reason = sentences.instead(alternative.kind, best)
             yield Nearest(alternative.kind, reason, best)
 
 
-def largest(runs: Iterable[Configuration]) -> list[Largest]:
-    """For each task the largest size, the largest first. `runs` are in the order of answers."""
-    known = (row for row in runs if row.task and row.size)
-    found = []
-    for items in grouped(known, attrgetter("task")).values():
-        best = max(items, key=_position)
-        longest = max((row for row in items if row.size == best.size), key=_length)
-        found.append(Largest(best, longest))
-    return sorted(found, key=lambda item: (-item.best.position, item.best.task))
+def largest(runs: Iterable[Configuration]) -> list[Configuration]:
+    """The best of the largest size of each task, largest first. `runs` are in order of answers."""
+    of_task = grouped((row for row in runs if row.task and row.size), attrgetter("task"))
+    found = (max(rows, key=_position) for rows in of_task.values())
+    return sorted(found, key=lambda row: (-row.position, row.task))

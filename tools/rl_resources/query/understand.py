@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from functools import reduce
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from rl_resources.devices import Device
@@ -43,13 +42,6 @@ def hint(field: str) -> str:
     """What to write instead of a word that is not known."""
     return f"Write {FIELDS[field]}."
 
-
-NOT_RL = frozenset({"sft", "dpo"})
-ANY_TASK = frozenset({"rlhf", "rlvr", "rl"})
-_SPELT = {"++": " pp", "q-lora": "qlora", "peft": "lora"}
-_SAID_OF_TASKS = frozenset(
-    {"lora", "qlora", "full", "with", "w", "training", "fine", "tuning", "finetuning"}
-)
 
 _HUB, _SIZE_IN_NAME = pattern("hub"), pattern("size_in_name")
 UNITS = {
@@ -105,6 +97,8 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
         raise UnusableInput("a device and a memory are both asked", "Leave one of them out.")
     for field, other in (("model", "size"), ("device", "memory")):
         words.setdefault(field, words.pop(other, ""))
+    if plain(words.get("task", "")) in known.spellings["weights"]:
+        words.setdefault("weights", words.pop("task"))
     reader = _Reader(known, words)
     return reader.query(), tuple(reader.notes)
 
@@ -118,8 +112,10 @@ class _Reader:
         model, size = self._model_and_size()
         gpus, device = self._gpus_and_device()
         devices, memory = self._devices_or_memory(device)
-        words = {name: self._word(name) for name in FILTERS if name != "task"}
-        task, words["weights"] = self._task_and_weights(words["weights"])
+        words = {name: self._word(name) for name in FILTERS}
+        with_adapters = self._known.tasks.get(words["task"], "")
+        if with_adapters and words["weights"].endswith("lora"):
+            words["task"] = with_adapters
         known = (self._known.devices.known[key] for key in devices)
         any_device = Device(memory_gb=memory)
         smallest = min(known, key=lambda device: device.memory_gb, default=any_device)
@@ -127,8 +123,7 @@ class _Reader:
             model=model,
             size=size,
             position=next((item.position for item in self._known.sizes if item.name == size), 0),
-            task=task,
-            adapter_task=self._known.tasks[task] if task else "",
+            adapter_task=self._known.tasks.get(words["task"], ""),
             gpus=gpus,
             device=EITHER.join(devices),
             vendor=smallest.vendor,
@@ -224,34 +219,6 @@ class _Reader:
         if not all(parts):
             self._unknown("length", text)
         return sum(math.floor(part + 0.5) for part in parts)
-
-    def _task_and_weights(self, weights: str) -> tuple[str, str]:
-        """`LoRA`, `QLoRA` and `full`, as a task or beside one, are weights."""
-        text = self._tokens["task"]
-        lower = reduce(lambda text, spelt: text.replace(*spelt), _SPELT.items(), text.lower())
-        words = re.findall("[a-z0-9]+", lower)
-        said = next((word for word in ("qlora", "lora", "full") if word in words), "")
-        named = [word for word in words if word not in _SAID_OF_TASKS]
-        if not text or "".join(named) in ANY_TASK or (said and not named):
-            return "", weights or said
-        task = self._task(text, named)
-        adapters = self._known.tasks[task] if {weights, said} & {"lora", "qlora"} else ""
-        if adapters and said == "lora":
-            said = ""  # the task says it
-        return adapters or task, weights or said
-
-    def _task(self, text: str, words: Sequence[str]) -> str:
-        """The task of a name, or of the beginning of a variant's name: `PPO` of `PPO-Lag`."""
-        spellings = self._known.spellings["task"]
-        begun = ("".join(words[:end]) for end in range(len(words), 0, -1))
-        start = next((name for name in begun if name in spellings), "")
-        if not start and not NOT_RL.isdisjoint(words):
-            help_ = "It has no rollouts: only RL is covered, for example `GRPO`."
-            raise UnusableInput(say("unknown", field="task", text=shown(text)), help_)
-        task = spellings[start] if start else self._unknown("task", text)
-        if start != "".join(words):
-            self._note("read-as", text, meaning=task)
-        return task
 
     def _word(self, field: str) -> str:
         """The known word of a field, whatever its case and punctuation."""

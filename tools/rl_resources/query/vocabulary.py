@@ -77,10 +77,6 @@ def plain(text: str) -> str:
     return re.sub(r"(?<![0-9])[-.]+|[-.]+(?![0-9])", "", words)
 
 
-Words = Mapping[str, str | None]
-"""Each word with its title in a list of the page, `None` where the list leaves it out."""
-
-
 class Filter(NamedTuple):
     """What a configuration must have, besides model and size, where a question asks for it.
 
@@ -99,34 +95,18 @@ def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "")
     return {str(next(iter(row.values()))): text_of(row, title) for row in rows}
 
 
-def words_of_filters(dataset: Dataset) -> dict[str, Words]:
-    """All that each of `FILTERS` may be."""
+def words_of_filters(dataset: Dataset) -> dict[str, Mapping[str, str]]:
+    """All that each of `FILTERS` may be, each word with its title in a list of the page."""
     reports = dataset.package.resources["reports"].schema
     return {
         "task": words_of(dataset, "tasks"),
         "weights": WEIGHTS,
         "scenario": dict.fromkeys(reports.field("scenario").item_words, ""),
-        "framework": _frameworks(dataset),
+        "framework": words_of(dataset, "frameworks"),
         "train": words_of(dataset, "backends", role="train"),
         "infer": words_of(dataset, "backends", role="infer"),
         "tag": dict.fromkeys(TAGS, ""),
     }
-
-
-def _frameworks(dataset: Dataset) -> Words:
-    """The frameworks of the table, and the projects that reports name, each in one spelling."""
-    titles = words_of(dataset, "frameworks")
-    published = (text_of(row, "framework_as_published") for row in dataset.records["reports"])
-    spelt: dict[str, str] = {}
-    for name in (*titles, *(name for text in published for name in projects(text))):
-        spelt.setdefault(plain(name), name)
-    return {name: titles.get(name) for name in spelt.values()}
-
-
-def projects(published: str) -> tuple[str, ...]:
-    """The projects that a source names: `verl` and `Search-R1` of `verl (Search-R1)`."""
-    parts = (part.strip() for part in re.split(r"[(),;/]", published))
-    return tuple(part for part in parts if re.fullmatch(r"(?!.*-based$)[A-Za-z][\w.+-]*", part))
 
 
 FILTERS: Mapping[str, Filter] = {

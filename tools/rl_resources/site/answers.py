@@ -1,10 +1,10 @@
-"""Answers of `find`, `coverage` and `estimate`: text for a person, JSON and CSV for a program."""
+"""Answers of `find`, `coverage` and `estimate`: text for a person, JSON for a program."""
 
 from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from textwrap import fill
 from typing import Any
@@ -20,11 +20,8 @@ from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage
 from rl_resources.query.find import SHOULD_FIT, Found, folded
 from rl_resources.query.vocabulary import say, vocabulary
 from rl_resources.site.templates import rendered, terminal
-from rl_resources.tabular import write
-from rl_resources.text import json_text, printable
+from rl_resources.text import json_text
 
-COLUMNS = tuple(dict.fromkeys(("fit", "reason", *Configuration._fields)))
-"""Of an answer as a row."""
 _EXTREMES = ("smallest", "smallest_full", "longest")
 
 
@@ -44,16 +41,7 @@ def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, 
         "start": sentences.start(found.script, _root(dataset)) if found.script else None,
         "estimate": estimate_command(dataset, found) or None,
         **{name: row.id if (row := getattr(found, name)) else None for name in _EXTREMES},
-        "largest": [
-            {
-                "task": best.task,
-                "size": best.size,
-                "best": best.id,
-                "longest": longest.id,
-                "longest_tokens": longest.length or None,
-            }
-            for best, longest in found.largest
-        ],
+        "largest": [{"task": row.task, "size": row.size, "best": row.id} for row in found.largest],
         "nearest": [
             {"nearest": item.kind, "missing": item.reason, **_flat(item.row)}
             for item in found.nearest
@@ -109,24 +97,6 @@ def estimate_command(dataset: Dataset, found: Found) -> str:
     }
     options = (f"--{name} {shlex.quote(str(word))}" for name, word in words.items() if word)
     return " ".join(["rl-resources estimate", *options])
-
-
-def as_csv(found: Found) -> str:
-    """One line for each answer."""
-    rows = ([_cell(row[name]) for name in COLUMNS] for row in map(_flat, found.answers))
-    return write([COLUMNS, *rows])
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, list):
-        return " ".join(value)
-    return "" if value is None else str(value)
-
-
-def remarks_of_csv(found: Found, notes: Iterable[str]) -> str:
-    """What the lines of CSV do not say, for a person who reads them."""
-    lines = [*notes, *(item.reason for item in found.nearest)]
-    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def as_text(

@@ -33,7 +33,6 @@ from rl_resources.query.configurations import (
 from rl_resources.query.vocabulary import (
     FILTERS,
     WEIGHTS,
-    Words,
     words_of,
     words_of_filters,
 )
@@ -89,10 +88,9 @@ def _front(site: Site) -> str:
 def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:
     """Words with their titles for each field of the form: every device, else those in use."""
 
-    def in_use(name: str, words: Words) -> list[tuple[str, str]]:
+    def in_use(name: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
         used = {word for row in rows for word in row.words(name)}
-        offered = ((word, title) for word, title in words.items() if word in used)
-        return [(word, title) for word, title in offered if title is not None]
+        return [(word, title) for word, title in words.items() if word in used]
 
     sizes = [(size.name, "any model of this size") for size in site.sizes]
     devices = words_of(site.dataset, "devices", "name")

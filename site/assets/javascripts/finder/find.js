@@ -156,13 +156,9 @@ function widened(query, { drops, adapters }) {
   return adapters ? { ...wider, task: query.adapter_task, weights: "" } : wider;
 }
 
-/** For each task the largest size that has a run, and of that size the longest context. @param {Answer[]} runs */
+/** The best run of the largest size of each task. @param {Answer[]} runs */
 function largestOf(runs) {
   const known = runs.filter(({ row }) => row.task && row.size);
-  const tops = [...Map.groupBy(known, ({ row }) => row.task)].map(([task, items]) => {
-    const best = minBy(items, ({ row }) => -row.position);
-    const ofSize = items.filter(({ row }) => row.size === best.row.size);
-    return { task, best, longest: minBy(ofSize, ({ row }) => -row.length) };
-  });
-  return tops.sort((a, b) => b.best.row.position - a.best.row.position || (a.task < b.task ? -1 : 1));
+  const tops = [...Map.groupBy(known, ({ row }) => row.task).values()].map((items) => minBy(items, ({ row }) => -row.position));
+  return tops.sort(({ row: a }, { row: b }) => b.position - a.position || (a.task < b.task ? -1 : 1));
 }

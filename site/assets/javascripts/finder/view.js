@@ -83,10 +83,9 @@ function extremes(index, { query, answers: [first], smallest, smallestFull, long
 
 /** The largest size of each task, where the size is open. @param {Index} index @param {Found} found */
 function largest(index, { largest: tops }) {
-  const line = (/** @type {Found["largest"][number]} */ { task, best: { row, fit: fits }, longest }) => element("div", null,
-    element("strong", null, `${task}: ${row.size}`), " ", fit(fits), ", ran on ", link(row, row.hardware),
-    element("span", { class: "said" }, row.conditions.join(", ")),
-    element("span", { class: "said" }, "Longest: ", link(longest.row, `${longest.row.context} on ${longest.row.hardware}`)));
+  const line = (/** @type {Answer} */ { row, fit: fits }) => element("div", null,
+    element("strong", null, `${row.task}: ${row.size}`), " ", fit(fits), ", ran on ", link(row, row.hardware),
+    element("span", { class: "said" }, row.conditions.join(", ")));
   return tops.length > 0 && element("section", { id: "finder-largest" },
     element("h3", null, "Largest size known to run, by task"), ...list("finder-list", tops, FIRST, line));
 }

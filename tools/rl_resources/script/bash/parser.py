@@ -91,7 +91,7 @@ def _shfmt() -> str:
         return found
     raise UnusableInput(
         "scripts are parsed by shfmt, which is not installed",
-        "Run: pip install 'rl-resources[check]'",
+        "Run: pip install 'rl-resources[site]'",
     )
 
 
