@@ -263,10 +263,6 @@ def _understood(path: str) -> Iterator[None]:
     except OSError as error:
         help_ = f"Name the directory that has {DESCRIPTOR} with --root, or bring the file back."
         raise UnreadableDataset(f"{path}: cannot be read: {error.strerror}", help_) from error
-    except json.JSONDecodeError as error:
-        place = f"{path}:{error.lineno}:{error.colno}"
-        fix = "Fix the syntax at this place."
-        raise UnreadableDataset(f"{place}: is not JSON: {error.msg}", fix) from error
     except KeyError as error:
         raise UnreadableDataset(f"{path}: property {error} is missing", again) from error
     except (ValueError, TypeError, AttributeError, re.error) as error:

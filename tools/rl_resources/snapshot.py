@@ -19,7 +19,7 @@ from rl_resources.errors import UnreadableDataset
 from rl_resources.files import LARGEST_TABLE_BYTES, read_file, undecodable
 from rl_resources.git import file_at, released_versions
 from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
-from rl_resources.rule import Lines, Mistake, Rewrite, with_lines
+from rl_resources.rule import Edit, Lines, Mistake, rewritten, with_lines
 from rl_resources.text import shown
 
 LARGEST_SCRIPT_BYTES = 1 << 20
@@ -141,11 +141,11 @@ class Table(File):
         """Physical line and column of a cell."""
         return self.rows[row].place(self.schema.names.index(name))
 
-    def with_lines(self, lines: Lines) -> Iterator[Rewrite]:
+    def with_lines(self, lines: Lines) -> Iterator[Edit]:
         """Its file with these lines."""
         if lines and self.data is not None:
             mark = self.source.removesuffix(self.decoded)
-            yield Rewrite(self.path, mark + with_lines(self.decoded, lines))
+            yield rewritten(self.path, mark + with_lines(self.decoded, lines))
 
     def mistake(self, row: int, name: str, message: str, fix: str) -> Mistake:
         """A mistake in column `name` of row `row` of `rows`."""
@@ -159,16 +159,16 @@ class Table(File):
 
 @dataclass(frozen=True)
 class ScriptFile(File):
-    """One entry below the directory of scripts. `target` is where a symbolic link leads.
+    """One entry below the directory of scripts.
 
-    `data` is `None` where the entry is not an ordinary file that can be read, or is too large.
+    `data` is `None` where the entry is a link, no ordinary file that can be read, or too large.
     `executable` is `None` where the system does not know.
     """
 
     path: str
-    target: str | None = None
     data: bytes | None = None
     executable: bool | None = None
+    problem: str = f"is a link, no ordinary file, or over {LARGEST_SCRIPT_BYTES} bytes"
 
     @property
     def name(self) -> str:
@@ -234,18 +234,13 @@ def take_snapshot(package: Package) -> Snapshot:
 def _released_ids(package: Package, tag: str, name: str) -> tuple[str, ...]:
     """The ids of a table in the newest release; none where there is no release to compare."""
     resource = package.resources[name]
-    text = _committed(package, tag, resource.path)
+    data = file_at(package.root, tag, resource.path) if tag else None
+    text = tabular.read((data or b"").decode("utf-8", "replace"))
     key = resource.schema.primary_key[0]
     if text.header is None or key not in text.header.cells:
         return ()
     at = text.header.cells.index(key)
     return tuple(row.cells[at].removesuffix(".sh") for row in text.rows if len(row.cells) > at)
-
-
-def _committed(package: Package, revision: str, path: str) -> tabular.Text:
-    """A table as a revision has it; without records where there is none."""
-    data = file_at(package.root, revision, path) if revision else None
-    return tabular.read((data or b"").decode("utf-8", "replace"))
 
 
 def _read_table(root: Path, resource: Resource) -> Table:
@@ -265,15 +260,10 @@ def _script_files(root: Path) -> list[ScriptFile]:
 
 
 def _script_file(root: Path, path: Path) -> ScriptFile:
-    relative = path.relative_to(root).as_posix()
-    if not path.is_symlink():
-        return ScriptFile(relative, data=script_data(path), executable=_executable(path))
-    return ScriptFile(relative, str(path.readlink()))
-
-
-def _executable(path: Path) -> bool | None:
-    """Whether its owner may run a file. Windows has no such mode."""
-    return None if os.name == "nt" else bool(path.lstat().st_mode & stat.S_IXUSR)
+    data = None if path.is_symlink() else script_data(path)
+    # Windows has no mode of execution.
+    executable = None if os.name == "nt" else bool(path.lstat().st_mode & stat.S_IXUSR)
+    return ScriptFile(path.relative_to(root).as_posix(), data, executable)
 
 
 def script_data(path: Path) -> bytes | None:

@@ -20,7 +20,7 @@ from rl_resources.dataset_rules.meant import certain
 from rl_resources.dataset_rules.records import new_row
 from rl_resources.dataset_rules.scripts import word_of_name
 from rl_resources.package import TYPES, Field
-from rl_resources.rule import Mistake, Rewrite, rule
+from rl_resources.rule import Edit, Mistake, rule
 from rl_resources.schema import text_rules as text
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.text import MOST_LISTED, nearest, shown
@@ -30,7 +30,7 @@ def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
     return (cell for cell in broken_cells(snapshot) if cell.constraint in constraints)
 
 
-def _spelled(constraints: Sequence[str], snapshot: Snapshot) -> Iterator[Rewrite]:
+def _spelled(constraints: Sequence[str], snapshot: Snapshot) -> Iterator[Edit]:
     """The tables with the cells that break one of these constraints and mean a certain text."""
     cells = ((cell, certain(snapshot, cell)) for cell in _cells(snapshot, *constraints))
     return with_cells((cell.table, cell.row, cell.field.name, new) for cell, new in cells if new)

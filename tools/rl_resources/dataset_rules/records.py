@@ -12,7 +12,6 @@ from functools import lru_cache
 from math import inf
 
 from rl_resources.dataset_rules.broken import Record, records, runs
-from rl_resources.devices import device_name
 from rl_resources.package import Resource, number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot, Table
@@ -76,27 +75,6 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
             yield record.mistake(name, f", which is for `{OTHER_ROLE[name]}`", fix)
 
 
-@rule()
-def device_names(snapshot: Snapshot) -> Iterator[Mistake]:
-    """What a device is called is the name of no other.
-
-    Who asks for one of the two gets the answers of the other.
-
-    Bad: a new device `h200-nvl-141g` where `h200-nvl` has the alias `H200 NVL 141GB`
-    Good: one row for each device, with all its names
-    """
-    first: dict[str, str] = {}
-    for record in records(snapshot, "devices", "device", "name", "aliases"):
-        device, aliases = record.text("device"), record.text("aliases").split("; ")
-        for text in filter(None, (device, record.text("name"), *aliases)):
-            other = first.setdefault(device_name(text), device)
-            if other != device:
-                wrong = f", but {other} is called `{shown(text)}`, too"
-                fix = "Write each device once, with all its names in one row."
-                yield record.mistake("device", wrong, fix)
-                break
-
-
 def role_of(snapshot: Snapshot, backend: str) -> str:
     """`train` or `infer`; empty for a backend that is not known or whose row does not say."""
     cells = snapshot.find("backends", backend)
@@ -110,7 +88,7 @@ def misplaced(snapshot: Snapshot, record: Record, name: str) -> bool:
 
 @rule()
 def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A model has the size that its parameters belong to.
+    """A model has the size that its parameters belong to, and a report that of its model.
 
     The size decides the page and the directory in which a reader looks.
 
@@ -123,6 +101,11 @@ def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
             parameters = record.text("parameters_b")
             wrong = f", but {parameters} billion parameters belong to `{fitting}`"
             yield record.mistake("size", wrong, f"Write `{fitting}`, or fix the parameters.")
+    for record in records(snapshot, "reports", "size", "model"):
+        wanted = size_of(snapshot, slug_of(record.text("model")))
+        if wanted and record.text("size") != wanted:
+            wrong = f", but its model belongs to `{wanted}`"
+            yield record.mistake("size", wrong, f"Write `{wanted}`.")
 
 
 def fitting_size(snapshot: Snapshot, model: int) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rl_resources.dataset_rules.broken import broken_columns, records
-from rl_resources.dataset_rules.records import size_of, slug_of
 from rl_resources.git import THREAD, permalink
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot
@@ -36,22 +35,6 @@ def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
             fix = f"Fill {', '.join(PLACE)}, or write the URL of an issue or discussion alone."
             fix = f"Write `{shown(wanted, 400)}`, or fix those columns." if wanted else fix
             yield record.mistake("source_url", wrong, fix)
-
-
-@rule()
-def report_size(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A report has the size of its model.
-
-    The size decides on which page a reader finds it.
-
-    Bad: `Qwen/Qwen2.5-7B-Instruct` under `14B`
-    Good: `Qwen/Qwen2.5-7B-Instruct` under `7B`
-    """
-    for record in records(snapshot, "reports", "size", "model"):
-        wanted = size_of(snapshot, slug_of(record.text("model")))
-        if wanted and record.text("size") != wanted:
-            wrong = f", but its model belongs to `{wanted}`"
-            yield record.mistake("size", wrong, f"Write `{wanted}`.")
 
 
 @rule()
