@@ -14,15 +14,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from rl_resources.check import exemptions
-from rl_resources.dataset_rules import (
-    cells,
-    files,
-    form,
-    plausibility,
-    records,
-    reports,
-    scripts,
-)
+from rl_resources.dataset_rules import cells, files, form, plausibility, records, reports, scripts
 from rl_resources.errors import UnusableInput
 from rl_resources.page import rules as of_pages
 from rl_resources.rule import Rule, Scope, paragraphs

@@ -10,12 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from rl_resources.dataset_rules.broken import (
-    BrokenCell,
-    broken_cells,
-    broken_columns,
-    with_cells,
-)
+from rl_resources.dataset_rules.broken import BrokenCell, broken_cells, broken_columns, with_cells
 from rl_resources.dataset_rules.meant import certain
 from rl_resources.dataset_rules.records import new_row
 from rl_resources.dataset_rules.scripts import word_of_name

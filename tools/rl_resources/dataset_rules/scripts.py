@@ -15,13 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from rl_resources.dataset_rules.broken import Record, broken_columns, broken_keys, with_cells
-from rl_resources.dataset_rules.records import (
-    OTHER_ROLE,
-    misplaced,
-    role_of,
-    size_of,
-    slug_of,
-)
+from rl_resources.dataset_rules.records import OTHER_ROLE, misplaced, role_of, size_of, slug_of
 from rl_resources.package import SCRIPTS
 from rl_resources.rule import Edit, Mistake, rule
 from rl_resources.script.name import FORM, PARTS, ScriptName, parse, parsed, predicate
