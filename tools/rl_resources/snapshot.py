@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import repeat
 from pathlib import Path
 
@@ -83,11 +83,6 @@ class Table(File):
     def decoded(self) -> str:
         """The file's text without its byte order mark; empty where it is not UTF-8."""
         return self.source.removeprefix("\ufeff")
-
-    @cached_property
-    def lines(self) -> tuple[str, ...]:
-        """The physical lines without their ends."""
-        return tuple(line.removesuffix("\r") for line in self.decoded.split("\n"))
 
     @cached_property
     def text(self) -> tabular.Text:
@@ -200,10 +195,10 @@ class Snapshot:
         """Rows of a table by the first column of its key; the first row of each."""
         return self.tables[resource].keys
 
-    def find(self, resource: str, key: str) -> Callable[[str], str] | None:
-        """The cells of the row of a table with this key, where there is one."""
-        row = self.keys(resource).get(key)
-        return None if row is None else partial(self.tables[resource].cell, row)
+    def row(self, resource: str, key: str) -> Mapping[str, str]:
+        """The row of a table with this key; empty where there is none."""
+        table, row = self.tables[resource], self.keys(resource).get(key)
+        return {} if row is None else {name: table.cell(row, name) for name in table.columns}
 
     def committed_columns(self, table: Table) -> tuple[str, ...]:
         """The columns of a table by its schema in git's HEAD; none where git does not know it."""

@@ -94,8 +94,7 @@ class Draft:
     @cached_property
     def _existing(self) -> Row:
         """The row that the dataset has; empty if it has none."""
-        find = self.snapshot.find("tuning", self.name) if self.name else None
-        return {name: find(name) for name in self.schema.names} if find else {}
+        return self.snapshot.row("tuning", self.name) if self.name else {}
 
     @property
     def place(self) -> str:

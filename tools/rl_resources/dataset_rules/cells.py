@@ -185,15 +185,12 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
         yield broken.mistake("which does not have the form of its column", fix)
 
 
-_SLIPS = ((r"\A[vV@]", ""), (r"#?\bL(?=\d)", ""), (r"\Ahttp:", "https:"), (r".*[/\\]", ""))
+_SLIPS = ((r"\A[vV@]", ""), (r"#?\bL(?=\d)", ""), (r"\Ahttp:", "https:"), (r"\A.*[/\\]", ""))
 """What people write in the place of `0.8.3`, `jane`, `12-14`, `https://…` and a file's name."""
-_MOST_CHARACTERS = 500
 
 
 def _likely(pattern: str, cell: str) -> str | None:
     """The cell as it was most likely meant, if one of the usual slips is all that is wrong."""
-    if len(cell) > _MOST_CHARACTERS:
-        return None
     possible = (cell.lower(), *(re.sub(slip, right, cell) for slip, right in _SLIPS))
     return next((text for text in possible if re.fullmatch(pattern, text)), None)
 

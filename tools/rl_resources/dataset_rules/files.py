@@ -171,7 +171,7 @@ def _under_header(snapshot: Snapshot, table: Table, header: Row) -> Lines:
     if tuple(name.strip().lower() for name in header.cells) == wanted:
         again = (row.line for row in table.text.rows if row.cells == wanted)
         return {header.line: ",".join(wanted), **dict.fromkeys(again)}
-    lines = enumerate(table.lines, 1)
+    lines = enumerate(table.decoded.replace("\r\n", "\n").split("\n"), 1)
     split = {number: cells for number, line in lines if (cells := meant.separated(table, line))}
     if header.line in split:
         return {number: line_of(cells) for number, cells in split.items()}
