@@ -15,18 +15,13 @@ from itertools import repeat
 from pathlib import Path
 
 from rl_resources import tabular
-from rl_resources.errors import UnreadableDataset
 from rl_resources.files import LARGEST_TABLE_BYTES, read_file, undecodable
 from rl_resources.git import file_at, released_versions
-from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
+from rl_resources.package import SCRIPTS, Package, Resource, TableSchema
 from rl_resources.rule import Edit, Lines, Mistake, rewritten, with_lines
 from rl_resources.text import shown
 
 LARGEST_SCRIPT_BYTES = 1 << 20
-NEEDED = (
-    *("tuning", "reports", "trials", "models", "devices", "tasks", "backends", "frameworks"),
-    *("sizes", "compatibility", "moved", "exemptions"),
-)
 RUNS = ("tuning", "reports")
 """The tables of configurations that ran. Their ids keep leading somewhere."""
 
@@ -191,13 +186,9 @@ class Snapshot:
     published: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Ids of the newest release, by table; of tables alone that have changed since."""
 
-    def keys(self, resource: str) -> Mapping[str, int]:
-        """Rows of a table by the first column of its key; the first row of each."""
-        return self.tables[resource].keys
-
     def row(self, resource: str, key: str) -> Mapping[str, str]:
         """The row of a table with this key; empty where there is none."""
-        table, row = self.tables[resource], self.keys(resource).get(key)
+        table, row = self.tables[resource], self.tables[resource].keys.get(key)
         return {} if row is None else {name: table.cell(row, name) for name in table.columns}
 
     def committed_columns(self, table: Table) -> tuple[str, ...]:
@@ -208,15 +199,7 @@ class Snapshot:
 
 
 def take_snapshot(package: Package) -> Snapshot:
-    """Read all that the rules look at. A file that cannot be read is part of the snapshot.
-
-    Raises `UnreadableDataset` where the descriptor lacks a table that rules speak of.
-    """
-    if missing := [name for name in NEEDED if name not in package.resources]:
-        raise UnreadableDataset(
-            f"{DESCRIPTOR}: there is no resource called {missing[0]!r}",
-            "Take the descriptor of the last release and make your change to it again.",
-        )
+    """Read all that the rules look at. A file that cannot be read is part of the snapshot."""
     tag = "".join(f"v{version}" for version in released_versions(package.root)[:1])
     return Snapshot(
         package=package,

@@ -99,7 +99,8 @@ class Draft:
     @property
     def place(self) -> str:
         """File and line of the row that the dataset has; empty if it has none."""
-        table, row = self.snapshot.tables["tuning"], self.snapshot.keys("tuning").get(self.name)
+        table = self.snapshot.tables["tuning"]
+        row = table.keys.get(self.name)
         return "" if row is None else f"{table.path}:{table.rows[row].line}"
 
     @cached_property

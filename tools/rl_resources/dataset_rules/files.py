@@ -229,7 +229,7 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
         wanted = len(table.schema.names)
         for row in table.text.rows if _has_known_header(table) else ():
             cells = len(row.cells)
-            if _is_empty(row):
+            if row.empty:
                 yield Mistake(table.path, row.line, 1, "the row is empty", "Delete the line.")
             elif cells != wanted:
                 message = f"the row has {cells} cells, not {wanted}"
@@ -244,12 +244,8 @@ def fix_row_length(snapshot: Snapshot) -> Iterator[Edit]:
     """Remove empty rows, add or remove empty cells at a row's end, separate cells by commas."""
     for table in snapshot.tables.values():
         rows = table.text.rows if table.header == table.schema.names else ()
-        lines: dict[int, str | None] = {row.line: None for row in rows if _is_empty(row)}
-        odd = [row for row in rows if len(row.cells) != len(table.header) and not _is_empty(row)]
+        lines: dict[int, str | None] = {row.line: None for row in rows if row.empty}
+        odd = [row for row in rows if len(row.cells) != len(table.header) and not row.empty]
         certain = ((row.line, meant.certain_row(snapshot, table, row)) for row in odd)
         lines |= {line: line_of(cells) for line, cells in certain if cells}
         yield from table.with_lines(lines)
-
-
-def _is_empty(row: Row) -> bool:
-    return not "".join(row.cells).strip()

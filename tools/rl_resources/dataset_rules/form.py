@@ -95,7 +95,7 @@ def _sort_value(snapshot: Snapshot, table: Table, row: int, path: str) -> SortVa
         known = number(cell) if table.schema.field(name).type in NUMBERS else None
         return (1, 0.0, cell) if known is None else (0, known, "")
     key = table.schema.foreign_key(name)
-    found = snapshot.keys(key.resource).get(cell) if key else None
+    found = snapshot.tables[key.resource].keys.get(cell) if key else None
     if key is None or found is None:
         return (2, 0.0, cell)
     return _sort_value(snapshot, snapshot.tables[key.resource], found, rest)

@@ -163,7 +163,7 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for record in runs(snapshot, "task", "weights"):
         task, weights = record.text("task"), record.text("weights")
-        known = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.keys("tasks")
+        known = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.tables["tasks"].keys
         lora = weights in {"lora", "qlora"}
         if word_of_name(snapshot, record.text("script"), "task") not in {"", task}:
             continue  # name_against_row reports the task

@@ -71,7 +71,9 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for record in runs(snapshot, *OTHER_ROLE):
         for name in (name for name in OTHER_ROLE if misplaced(snapshot, record, name)):
-            known = (word for word in snapshot.keys("backends") if role_of(snapshot, word) == name)
+            known = (
+                word for word in snapshot.tables["backends"].keys if role_of(snapshot, word) == name
+            )
             fix = f"Known are {quoted(map(shown, known))}."
             yield record.mistake(name, f", which is for `{OTHER_ROLE[name]}`", fix)
 
@@ -292,7 +294,7 @@ def moved_target(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def _ids(snapshot: Snapshot, resource: str) -> Mapping[str, int]:
     """The ids of a table, with their rows."""
-    return {key.removesuffix(".sh"): row for key, row in snapshot.keys(resource).items()}
+    return {key.removesuffix(".sh"): row for key, row in snapshot.tables[resource].keys.items()}
 
 
 def _moved_ids(snapshot: Snapshot) -> frozenset[tuple[str, ...]]:

@@ -22,7 +22,6 @@ from rl_resources.script.name import FORM, PARTS, ScriptName, parse, parsed, pre
 from rl_resources.snapshot import ScriptFile, Snapshot
 from rl_resources.text import nearest, shown
 
-IGNORED = frozenset({"README.md"})
 LIKENESS = 0.7
 
 TABLES = {
@@ -58,7 +57,7 @@ def scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
     return (
         script
         for script in snapshot.scripts
-        if script.name not in IGNORED
+        if script.name != "README.md"
         and not script.name.startswith(".")
         and script.data is not None
     )
@@ -67,7 +66,7 @@ def scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
 @lru_cache(maxsize=1)
 def pairing(snapshot: Snapshot) -> Pairing:
     """Pair files and rows by the script cell, and what is left by similar names."""
-    rows = {name: row for name, row in snapshot.keys("tuning").items() if name}
+    rows = {name: row for name, row in snapshot.tables["tuning"].keys.items() if name}
     files = {script.name: script for script in scripts(snapshot)}
     lost = {name.lower(): row for name, row in rows.items() if name not in files}
     alike = {}
@@ -104,7 +103,7 @@ def _is_reported(snapshot: Snapshot, row: int, part: str) -> bool:
 def words_of_part(snapshot: Snapshot, part: str) -> Mapping[str, str]:
     """The words that a part of a name may be, each with the key that it means; none if unknown."""
     resource = TABLES[part]
-    words = () if snapshot.tables[resource].lost else snapshot.keys(resource)
+    words = () if snapshot.tables[resource].lost else snapshot.tables[resource].keys
     if part == "model":
         return {slug_of(model): model for model in words}
     other = OTHER_ROLE.get(part)
