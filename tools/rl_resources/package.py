@@ -323,11 +323,12 @@ def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
 
 def _check_references(schemas: Mapping[str, TableSchema]) -> None:
     """Raise `UnreadableDataset` where a key or an order leads to no field."""
-    for schema in schemas.values():
-        keys = (f"{key.field}.{key.reference}" for key in schema.foreign_keys)
-        for path in (*keys, *schema.primary_key, *schema.order_by):
-            if not _leads_to_field(schemas, schema, path):
-                raise UnreadableDataset(f"{schema.path}: {path!r} leads to no field")
+    every = [*schemas.values()]
+    paths = [(it, f"{key.field}.{key.reference}") for it in every for key in it.foreign_keys]
+    paths += [(it, path) for it in every for path in (*it.primary_key, *it.order_by)]
+    for schema, path in paths:
+        if not _leads_to_field(schemas, schema, path):
+            raise UnreadableDataset(f"{schema.path}: {path!r} leads to no field")
 
 
 def _leads_to_field(schemas: Mapping[str, TableSchema], schema: TableSchema, path: str) -> bool:
