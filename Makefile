@@ -46,8 +46,8 @@ lint: $(TESTS_READY)
 generate: $(READY)  ## rewrite the files that are derived from rules and schemas
 	$(BIN)/python -m rl_resources.generate
 
-release: $(READY)  ## commit the next version, write its artifacts to dist; DRY_RUN=1 only shows it
-	$(BIN)/python -m rl_resources.release $(if $(DRY_RUN),--dry-run)
+release: $(READY)  ## commit the next version, write its artifacts to dist
+	$(BIN)/python -m rl_resources.release
 
 # Without what `make serve` never imports: pandas, numpy (the Python API), babel (Material's blog).
 SERVE := $(addprefix --extra ,check site build) \

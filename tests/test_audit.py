@@ -74,7 +74,7 @@ def _audited(
     reading = read_rows(read_page(page, "page.rst"), dataset, list(texts))
     known = {path: _script(path, texts[path]) for path in reading.subjects()}
     found = audit(reading, known)
-    return csv_text(dataset, "tuning", found.records), list(found.findings)
+    return csv_text(dataset, "tuning", (row.record for row in reading.rows)), found
 
 
 def _findings(dataset: Dataset, scripts: Path, page: str, folder: Path | None = None) -> list[str]:

@@ -12,7 +12,6 @@ from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, publis
 from rl_resources.build import MARK, build
 from rl_resources.check import check_root
 from rl_resources.cli import main
-from rl_resources.files import new_directory
 from rl_resources.script import script_text
 from rl_resources.script.framework import Composition, Source, compose_launch
 from rl_resources.script.launch import Launch
@@ -122,16 +121,6 @@ def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy):
 def test_a_root_without_pages_cannot_be_built(tmp_path):
     with pytest.raises(UnreadableDataset, match=r"mkdocs\.yml"):
         build(tmp_path, tmp_path)
-
-
-def test_a_folder_takes_the_place_of_the_old_one_as_a_whole_or_not_at_all(out):
-    with pytest.raises(InvalidOutput), new_directory(out / "site") as staging:
-        (staging / "new").touch()
-        raise InvalidOutput("half way")
-    assert files(out).keys() == OLD
-    with new_directory(out / "site") as staging:
-        (staging / "new").touch()
-    assert [*files(out)] == ["site/new"]
 
 
 def test_the_sources_are_never_written_over(copy):

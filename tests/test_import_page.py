@@ -30,8 +30,8 @@ def _row(**cells: str) -> str:
 def _import(
     dataset: Dataset, text: str, scripts: list[str] | None = None
 ) -> tuple[list[Record], list[Finding]]:
-    found = audit(read_rows(read_page(text, "page.rst"), dataset, scripts), {})
-    return list(found.records), list(found.findings)
+    reading = read_rows(read_page(text, "page.rst"), dataset, scripts)
+    return [row.record for row in reading.rows], audit(reading, {})
 
 
 def _one(dataset: Dataset, **cells: str) -> tuple[Record, list[Finding]]:

@@ -72,12 +72,6 @@ def test_a_release_has_one_section_of_the_changelog(checkout, before, after):
     assert found == after.replace("VERSION", version)
 
 
-def test_a_dry_run_writes_nothing(checkout, capsys):
-    release.main(["--dry-run", "--root", str(checkout)])
-    assert f"\n## {read_package(checkout).version} (" in capsys.readouterr().out
-    assert git(checkout, "status", "--porcelain") == ""
-
-
 def test_changes_that_are_not_committed_are_refused(checkout):
     (checkout / "new-file").touch()
     with pytest.raises(SystemExit, match="new-file"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
 from pathlib import Path
 
 from mkdocs.commands.build import build as mkdocs_build
@@ -11,7 +12,6 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
 
 from rl_resources.errors import InvalidOutput, UnreadableDataset, UnusableInput
-from rl_resources.files import new_directory
 from rl_resources.git import read_repository
 
 MARK = ".built-by-rl-resources"
@@ -36,17 +36,32 @@ def build(root: Path, out: Path) -> Path:
             f"{target}: exists and was not built by this program",
             "Name another directory with --out, or remove it yourself.",
         )
-    elsewhere = "Name a directory with --out DIR that may be written to and has room."
     os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
     logging.basicConfig(format="%(message)s")  # what MkDocs warns of, and stops at
     # What MkDocs uses as the time of the build.
     os.environ.setdefault("SOURCE_DATE_EPOCH", str(read_repository(root).commit_time or 0))
-    with new_directory(target, elsewhere) as staging:
-        config = load_config(config_file=str(configuration), site_dir=str(staging))
-        config.plugins.on_startup(command="build", dirty=False)
-        try:
-            mkdocs_build(config)
-        except MkDocsException as error:
-            raise InvalidOutput(f"MkDocs: {error}") from error
-        (staging / MARK).touch()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out, prefix=".site.") as place:
+            new = Path(place, "site")
+            _build_site(configuration, new)
+            if target.exists():
+                target.replace(Path(place, "old"))
+            new.replace(target)
+    except OSError as error:
+        raise UnusableInput(
+            f"{target}: cannot be written: {error.strerror} ({error.filename})",
+            "Name a directory with --out DIR that may be written to and has room. What is there "
+            "stays as it was.",
+        ) from error
     return target
+
+
+def _build_site(configuration: Path, target: Path) -> None:
+    config = load_config(config_file=str(configuration), site_dir=str(target))
+    config.plugins.on_startup(command="build", dirty=False)
+    try:
+        mkdocs_build(config)
+    except MkDocsException as error:
+        raise InvalidOutput(f"MkDocs: {error}") from error
+    (target / MARK).touch()

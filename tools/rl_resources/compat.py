@@ -18,7 +18,6 @@ from rl_resources.script.framework.shipped import (
     HISTORY,
     Rejected,
     describe,
-    read_shipped,
     write_history,
 )
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
@@ -53,7 +52,7 @@ def compat(
         old = (row for row in dataset.records[RESOURCE] if row["script"] in names)
         rows += [row for row in old if row["framework_version"] not in versions]
     rows.sort(key=lambda row: tuple(str(row[name]) for name in _KEY))
-    files = _derived(root, composed, whole=versions is None)
+    files = _derived(root, composed) if versions is None else {}
     return files | {dataset.package.resources[RESOURCE].path: csv_text(dataset, RESOURCE, rows)}
 
 
@@ -85,15 +84,10 @@ def row_of(script: ScriptText, release: Source) -> Record:
     }
 
 
-def _derived(root: Path, composed: Sequence[Release], *, whole: bool) -> dict[str, str]:
-    """The history of `whole` releases, and the defaults unless a checkout's are of a newer one."""
-    if not composed or not (root / DEFAULTS).is_dir():
+def _derived(root: Path, composed: Sequence[Release]) -> dict[str, str]:
+    """The history of all releases and the defaults of the newest, in a checkout."""
+    if not (root / DEFAULTS).is_dir():
         return {}
-    newest = composed[-1]
-    name = f"{newest.framework}.json"
-    files = {f"{HISTORY}/{name}": write_history(composed)} if whole else {}
-    present = root / DEFAULTS / name
-    shipped = read_shipped(present.read_text("utf-8")).version if present.is_file() else "0"
-    if in_order([newest.version, shipped])[-1] == newest.version:
-        files[f"{DEFAULTS}/{name}"] = describe(newest)
-    return files
+    name = f"{composed[-1].framework}.json"
+    history, defaults = write_history(composed), describe(composed[-1])
+    return {f"{HISTORY}/{name}": history, f"{DEFAULTS}/{name}": defaults}

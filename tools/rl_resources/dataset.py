@@ -127,22 +127,20 @@ def _rows(resource: Resource, file: str) -> tuple[Record, ...]:
 
     Once for each text, so that a server does not read again what has not changed.
     """
-    text = tabular.read(file)
-    if text.defects:
-        defect = text.defects[0]
-        raise _unreadable(resource, (defect.line, defect.column), f"not CSV: {defect.kind}")
-    if text.header is None or text.header.cells != resource.schema.names:
+    text, names = tabular.read(file), resource.schema.names
+    if text.header is None or text.header.cells != names:
         raise _unreadable(resource, (1, 1), "the header is not that of the schema")
+    wrong = [defect.line for defect in text.defects]
+    wrong += [row.line for row in text.rows if len(row.cells) != len(names)]
+    if wrong:
+        raise _unreadable(resource, (min(wrong), 1), "the line is no row under the header")
     return tuple(_typed_record(resource, row) for row in text.rows)
 
 
 def _typed_record(resource: Resource, row: tabular.Row) -> Record:
-    fields = resource.schema.fields
-    if len(row.cells) != len(fields):
-        message = f"{len(row.cells)} cells where {len(fields)} are wanted"
-        raise _unreadable(resource, (row.line, 1), message)
     record: dict[str, Value] = {}
-    for index, (field, cell) in enumerate(zip(fields, row.cells, strict=True)):
+    cells = zip(resource.schema.fields, row.cells, strict=True)
+    for index, (field, cell) in enumerate(cells):
         if not cell or field.type == "string":
             # Nine cells in ten: no call for them, because this loop is most of a short command.
             record[field.name] = cell or None

@@ -1,12 +1,10 @@
-"""Bounded reads of untrusted files; files and directories replaced as a whole."""
+"""Bounded reads of untrusted files; files replaced as a whole."""
 
 from __future__ import annotations
 
 import errno
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rl_resources.errors import UnusableInput
@@ -69,27 +67,3 @@ def write_file(path: Path, text: str | bytes) -> None:
             new.replace(path)
     except OSError as error:
         raise UnusableInput(f"{path}: cannot be written: {error.strerror}") from error
-
-
-@contextmanager
-def new_directory(target: Path, help_: str = "") -> Iterator[Path]:
-    """Give an empty directory to fill; when the block ends well it takes the place of `target`.
-
-    When the block raises, `target` stays as it was. Raises `UnusableInput`, with `help_`, where
-    nothing can be written next to `target`, or not all of it.
-    """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as place:
-            staging = Path(place, target.name)
-            staging.mkdir()
-            yield staging
-            if target.exists():
-                target.replace(Path(place, "old"))
-            staging.replace(target)
-    except OSError as error:
-        at = f" ({error.filename})" if error.filename else ""
-        raise UnusableInput(
-            f"{target}: cannot be written: {error.strerror}{at}",
-            f"{help_} What is there stays as it was.".strip(),
-        ) from error

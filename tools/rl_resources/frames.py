@@ -37,19 +37,15 @@ class Dataset(dataset.Dataset):
     """
 
     def __getattr__(self, name: str) -> pd.DataFrame:
-        """A table by its name."""
-        if name in self.__dict__.get("records", ()):
-            return self.frame(name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        """A table by its name; numbers are nullable, dates are `datetime64`."""
+        if name not in self.__dict__.get("records", ()):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        fields = self.package.resources[name].schema.fields
+        types = {field.name: _COLUMN_TYPES[field.type] for field in fields}
+        return _frame(self.records[name], types)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.records})
-
-    def frame(self, resource: str) -> pd.DataFrame:
-        """One table as a DataFrame; numbers are nullable, dates are `datetime64`."""
-        fields = self.package.resources[resource].schema.fields
-        types = {field.name: _COLUMN_TYPES[field.type] for field in fields}
-        return _frame(self.records[resource], types)
 
     def estimate(self, script: str = "", settings: Sequence[str] = (), **asked: object) -> Estimate:
         """The estimated memory of one GPU, as `rl-resources estimate` gives it.

@@ -28,6 +28,11 @@ from rl_resources.files import LARGEST_TABLE_BYTES, read_file
 
 DESCRIPTOR = "datapackage.json"
 SCRIPTS = PurePosixPath("examples/tuning")
+NEEDED = (
+    *("tuning", "reports", "trials", "models", "devices", "tasks", "backends", "frameworks"),
+    *("sizes", "compatibility", "moved", "exemptions"),
+)
+"""The tables that the code speaks of."""
 
 Value = str | int | float | bool | date | tuple[str, ...] | None
 Record = Mapping[str, Value]
@@ -232,6 +237,9 @@ def read_package(root: Path) -> Package:
     """
     with _understood(DESCRIPTOR):
         descriptor = _read_json(root, DESCRIPTOR)
+        names = [item["name"] for item in descriptor["resources"]]
+        if missing := [name for name in NEEDED if name not in names]:
+            raise ValueError(f"there is no resource called {missing[0]!r}")
         paths = {item["name"]: root / item["path"] for item in descriptor["resources"]}
         resources = {
             item["name"]: Resource(
@@ -263,10 +271,6 @@ def _understood(path: str) -> Iterator[None]:
     except OSError as error:
         help_ = f"Name the directory that has {DESCRIPTOR} with --root, or bring the file back."
         raise UnreadableDataset(f"{path}: cannot be read: {error.strerror}", help_) from error
-    except json.JSONDecodeError as error:
-        place = f"{path}:{error.lineno}:{error.colno}"
-        fix = "Fix the syntax at this place."
-        raise UnreadableDataset(f"{place}: is not JSON: {error.msg}", fix) from error
     except KeyError as error:
         raise UnreadableDataset(f"{path}: property {error} is missing", again) from error
     except (ValueError, TypeError, AttributeError, re.error) as error:

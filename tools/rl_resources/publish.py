@@ -15,13 +15,7 @@ from rl_resources.dataset import read_dataset, script_path
 from rl_resources.errors import InvalidOutput
 from rl_resources.git import Repository, line_times, read_repository, utc
 from rl_resources.package import read_package
-from rl_resources.site import (
-    api,
-    finder,
-    pages,
-    record_page,
-    rst,
-)
+from rl_resources.site import api, finder, pages, record_page, rst
 from rl_resources.site.downloads import downloads
 from rl_resources.site.environment import Site
 

@@ -135,9 +135,8 @@ def release(root: Path, today: date) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Release, or only print its changelog, or only write the artifacts of a release."""
+    """Release, or only write the artifacts of a release."""
     parser = argparse.ArgumentParser(prog="python -m rl_resources.release", description=__doc__)
-    parser.add_argument("--dry-run", action="store_true", help="write nothing")
     only = "write the artifacts of the version as it is, with checksums and notes, to dist"
     parser.add_argument("--artifacts", action="store_true", help=only)
     parser.add_argument("--root", type=Path, help="the checkout")
@@ -147,8 +146,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if parsed.artifacts:
             written = write_artifacts(root, read_package(root).version)
             text = "".join(f"{path.relative_to(root)}\n" for path in written)
-        elif parsed.dry_run:
-            text = release_files(root, today)[1][CHANGELOG]
         else:
             text = release(root, today)
     except RlResourcesError as error:

@@ -34,27 +34,14 @@ class Mistake(NamedTuple):
     help: str
 
 
-class Rewrite(NamedTuple):
-    """A file's new text."""
+class Edit(NamedTuple):
+    """What a fixer does to a file: new values of `fields` of its `Table` or `ScriptFile`."""
 
     path: str
-    text: str
+    fields: Mapping[str, Any]
+    done: str = "fixed"
 
 
-class Move(NamedTuple):
-    """A file's new path."""
-
-    path: str
-    to: str
-
-
-class MakeExecutable(NamedTuple):
-    """A file to make executable."""
-
-    path: str
-
-
-Edit = Rewrite | Move | MakeExecutable
 Lines = Mapping[int, str | None]
 """New text by line number, without the line's end; `None` removes the line."""
 Check = Callable[[Any], Iterable[Mistake]]
@@ -92,10 +79,6 @@ class Rule:
         """Whether it has a fixer. A fixer leaves doubtful cases alone."""
         return self.fixer is not None
 
-    def edits(self, target: object) -> Iterable[Edit]:
-        """What its fixer would change in a target of its scope; nothing without a fixer."""
-        return self.fixer(target) if self.fixer else ()
-
 
 def rule(severity: Severity = "error", *, exemptable: bool = False) -> Callable[[Check], Rule]:
     """Make a rule of the decorated generator."""
@@ -117,6 +100,11 @@ def _documentation(text: str) -> tuple[str, str, str, str]:
 def paragraphs(docstring: str) -> list[str]:
     """The paragraphs of a docstring, each on one line."""
     return [" ".join(part.split()) for part in cleandoc(docstring).split("\n\n")]
+
+
+def rewritten(path: str, text: str) -> Edit:
+    """A file's new text."""
+    return Edit(path, {"data": text.encode()})
 
 
 def with_lines(text: str, lines: Lines) -> str:

@@ -8,25 +8,20 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import repeat
 from pathlib import Path
 
 from rl_resources import tabular
-from rl_resources.errors import UnreadableDataset
 from rl_resources.files import LARGEST_TABLE_BYTES, read_file, undecodable
 from rl_resources.git import file_at, released_versions
-from rl_resources.package import DESCRIPTOR, SCRIPTS, Package, Resource, TableSchema
-from rl_resources.rule import Lines, Mistake, Rewrite, with_lines
+from rl_resources.package import SCRIPTS, Package, Resource, TableSchema
+from rl_resources.rule import Edit, Lines, Mistake, rewritten, with_lines
 from rl_resources.text import shown
 
 LARGEST_SCRIPT_BYTES = 1 << 20
-NEEDED = (
-    *("tuning", "reports", "trials", "models", "devices", "tasks", "backends", "frameworks"),
-    *("sizes", "compatibility", "moved", "exemptions"),
-)
 RUNS = ("tuning", "reports")
 """The tables of configurations that ran. Their ids keep leading somewhere."""
 
@@ -85,11 +80,6 @@ class Table(File):
         return self.source.removeprefix("\ufeff")
 
     @cached_property
-    def lines(self) -> tuple[str, ...]:
-        """The physical lines without their ends."""
-        return tuple(line.removesuffix("\r") for line in self.decoded.split("\n"))
-
-    @cached_property
     def text(self) -> tabular.Text:
         """The file's records with their places."""
         return self.some or tabular.read(self.decoded)
@@ -141,11 +131,11 @@ class Table(File):
         """Physical line and column of a cell."""
         return self.rows[row].place(self.schema.names.index(name))
 
-    def with_lines(self, lines: Lines) -> Iterator[Rewrite]:
+    def with_lines(self, lines: Lines) -> Iterator[Edit]:
         """Its file with these lines."""
         if lines and self.data is not None:
             mark = self.source.removesuffix(self.decoded)
-            yield Rewrite(self.path, mark + with_lines(self.decoded, lines))
+            yield rewritten(self.path, mark + with_lines(self.decoded, lines))
 
     def mistake(self, row: int, name: str, message: str, fix: str) -> Mistake:
         """A mistake in column `name` of row `row` of `rows`."""
@@ -159,16 +149,16 @@ class Table(File):
 
 @dataclass(frozen=True)
 class ScriptFile(File):
-    """One entry below the directory of scripts. `target` is where a symbolic link leads.
+    """One entry below the directory of scripts.
 
-    `data` is `None` where the entry is not an ordinary file that can be read, or is too large.
+    `data` is `None` where the entry is a link, no ordinary file that can be read, or too large.
     `executable` is `None` where the system does not know.
     """
 
     path: str
-    target: str | None = None
     data: bytes | None = None
     executable: bool | None = None
+    problem: str = f"is a link, no ordinary file, or over {LARGEST_SCRIPT_BYTES} bytes"
 
     @property
     def name(self) -> str:
@@ -196,14 +186,10 @@ class Snapshot:
     published: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Ids of the newest release, by table; of tables alone that have changed since."""
 
-    def keys(self, resource: str) -> Mapping[str, int]:
-        """Rows of a table by the first column of its key; the first row of each."""
-        return self.tables[resource].keys
-
-    def find(self, resource: str, key: str) -> Callable[[str], str] | None:
-        """The cells of the row of a table with this key, where there is one."""
-        row = self.keys(resource).get(key)
-        return None if row is None else partial(self.tables[resource].cell, row)
+    def row(self, resource: str, key: str) -> Mapping[str, str]:
+        """The row of a table with this key; empty where there is none."""
+        table, row = self.tables[resource], self.tables[resource].keys.get(key)
+        return {} if row is None else {name: table.cell(row, name) for name in table.columns}
 
     def committed_columns(self, table: Table) -> tuple[str, ...]:
         """The columns of a table by its schema in git's HEAD; none where git does not know it."""
@@ -213,15 +199,7 @@ class Snapshot:
 
 
 def take_snapshot(package: Package) -> Snapshot:
-    """Read all that the rules look at. A file that cannot be read is part of the snapshot.
-
-    Raises `UnreadableDataset` where the descriptor lacks a table that rules speak of.
-    """
-    if missing := [name for name in NEEDED if name not in package.resources]:
-        raise UnreadableDataset(
-            f"{DESCRIPTOR}: there is no resource called {missing[0]!r}",
-            "Take the descriptor of the last release and make your change to it again.",
-        )
+    """Read all that the rules look at. A file that cannot be read is part of the snapshot."""
     tag = "".join(f"v{version}" for version in released_versions(package.root)[:1])
     return Snapshot(
         package=package,
@@ -234,18 +212,13 @@ def take_snapshot(package: Package) -> Snapshot:
 def _released_ids(package: Package, tag: str, name: str) -> tuple[str, ...]:
     """The ids of a table in the newest release; none where there is no release to compare."""
     resource = package.resources[name]
-    text = _committed(package, tag, resource.path)
+    data = file_at(package.root, tag, resource.path) if tag else None
+    text = tabular.read((data or b"").decode("utf-8", "replace"))
     key = resource.schema.primary_key[0]
     if text.header is None or key not in text.header.cells:
         return ()
     at = text.header.cells.index(key)
     return tuple(row.cells[at].removesuffix(".sh") for row in text.rows if len(row.cells) > at)
-
-
-def _committed(package: Package, revision: str, path: str) -> tabular.Text:
-    """A table as a revision has it; without records where there is none."""
-    data = file_at(package.root, revision, path) if revision else None
-    return tabular.read((data or b"").decode("utf-8", "replace"))
 
 
 def _read_table(root: Path, resource: Resource) -> Table:
@@ -265,15 +238,10 @@ def _script_files(root: Path) -> list[ScriptFile]:
 
 
 def _script_file(root: Path, path: Path) -> ScriptFile:
-    relative = path.relative_to(root).as_posix()
-    if not path.is_symlink():
-        return ScriptFile(relative, data=script_data(path), executable=_executable(path))
-    return ScriptFile(relative, str(path.readlink()))
-
-
-def _executable(path: Path) -> bool | None:
-    """Whether its owner may run a file. Windows has no such mode."""
-    return None if os.name == "nt" else bool(path.lstat().st_mode & stat.S_IXUSR)
+    data = None if path.is_symlink() else script_data(path)
+    # Windows has no mode of execution.
+    executable = None if os.name == "nt" else bool(path.lstat().st_mode & stat.S_IXUSR)
+    return ScriptFile(path.relative_to(root).as_posix(), data, executable)
 
 
 def script_data(path: Path) -> bytes | None:

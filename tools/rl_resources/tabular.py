@@ -29,18 +29,13 @@ class Row(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Whether the record is a line with nothing on it but spaces."""
-        return len(self.cells) == 1 and not self.cells[0].strip()
-
-    @property
-    def columns(self) -> list[int]:
-        """The column of each cell, from 1, and where the next one would begin."""
-        begins = [match.start(1) + 1 for match in _CELLS.finditer(self.text)]
-        return [*begins, len(self.text) + 2]
+        """Whether the record is a line with nothing on it but spaces and commas."""
+        return not "".join(self.cells).strip()
 
     def place(self, index: int) -> tuple[int, int]:
-        """Line and column of cell `index`; past the end: where the next one would begin."""
-        return self.line, self.columns[index]
+        """Line and column, from 1, of cell `index`; past the end: where the next would begin."""
+        begins = [match.start(1) + 1 for match in _CELLS.finditer(self.text)]
+        return self.line, [*begins, len(self.text) + 2][index]
 
 
 class Defect(NamedTuple):

@@ -57,22 +57,18 @@ def _nearest(wanted: str, known: tuple[str, ...]) -> Nearest:
 def misspelt(word: str, known: Collection[str]) -> bool:
     """Whether an unknown word is a known one with a character swapped, missing or added.
 
-    With another character it may be a name of its own: `gspo` and `gdpo`.
+    With another character it may be a name of its own: `gspo` and `gdpo`. Digits are no slip.
     """
-    slips = [one for one in known if is_slip(one, word)]
-    return word not in known and any(
-        len(one) != len(word) or sorted(one) == sorted(word) for one in slips
-    )
+    return word not in known and any(_is_slip(one, word) for one in known)
 
 
-def is_slip(first: str, second: str) -> bool:
-    """Whether one character is missing, added, changed, or two are swapped; digits are no slip."""
+def _is_slip(first: str, second: str) -> bool:
     start = _alike(first, second)
     end = _alike(first[start:][::-1], second[start:][::-1])
     one, other = first[start : len(first) - end], second[start : len(second) - end]
     if not start or any(character.isdigit() for character in one + other):
         return False
-    return max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1])
+    return len(one + other) == 1 or (len(one) == 2 and one == other[::-1])
 
 
 def _alike(first: str, second: str) -> int:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from rl_resources.check import all_rules, findings_of
 from rl_resources.dataset import Dataset, csv_text
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_text
-from rl_resources.package import Record, text_of
+from rl_resources.package import text_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_rows
 from rl_resources.script.script_text import ScriptText
@@ -22,13 +21,6 @@ LARGEST_PAGE_BYTES = 1 << 19
 """That of a thousand records."""
 
 Texts = Mapping[str, ScriptText]
-
-
-class Audit(NamedTuple):
-    """What was found on a page and in its scripts, and the records that could be read."""
-
-    findings: tuple[Finding, ...]
-    records: tuple[Record, ...]
 
 
 def import_page(
@@ -45,10 +37,9 @@ def import_page(
     parsed = read_page(text, page.as_posix())
     reading = read_rows(parsed, dataset, paths)
     texts = {} if scripts is None else _script_texts(scripts, reading)
-    found = audit(reading, texts)
     return (
-        csv_text(dataset, "tuning", found.records),
-        list(found.findings),
+        csv_text(dataset, "tuning", (row.record for row in reading.rows)),
+        audit(reading, texts),
         [] if paths is None else [*_unchecked(paths, reading, texts)],
     )
 
@@ -65,7 +56,7 @@ def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator
         yield f"Not compared, because no script with one training is read of them: lines {listed}."
 
 
-def audit(reading: Reading, texts: Texts) -> Audit:
+def audit(reading: Reading, texts: Texts) -> list[Finding]:
     """Run all rules but those of datasets on a page and the scripts in `texts`, by their path."""
     rules = all_rules().values()
     linked = ((row, texts.get(row.link.read or "")) for row in reading.rows)
@@ -78,8 +69,7 @@ def audit(reading: Reading, texts: Texts) -> Audit:
         for item in findings_of(rules, {"page": lambda: [reading]})
         if (item.path, item.line, item.column) not in reported
     )
-    findings = sorted([*found, *of_page], key=lambda item: item.position)
-    return Audit(tuple(findings), tuple(row.record for row in reading.rows))
+    return sorted([*found, *of_page], key=lambda item: item.position)
 
 
 def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:

@@ -13,7 +13,7 @@ from rl_resources.check import Asked, all_rules, everything, findings_in, target
 from rl_resources.dataset_rules.form import canonical
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import write_file
-from rl_resources.rule import Edit, Move, Rewrite, Rule
+from rl_resources.rule import Edit, Rule
 from rl_resources.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.tabular import write
 
@@ -143,10 +143,9 @@ def fix(snapshot: Snapshot, rules: Iterable[Rule], asked: Asked = everything) ->
         for rule in fixable:
             paths = {item.path for item in findings if item.rule == rule.name}
             for edit in _edits(now, rule, paths):
-                words, fields = _outcome(edit)
-                if asked(edit.path) and (after := _edited(now, edit.path, fields)) is not now:
+                if asked(edit.path) and (after := _edited(now, *edit[:2])) is not now:
                     now = after
-                    done[f"{edit.path}: {words} ({rule.name})"] = rule.name
+                    done[f"{edit.path}: {edit.done} ({rule.name})"] = rule.name
         if now is before:
             break
     return Fixed(now, done)
@@ -154,20 +153,10 @@ def fix(snapshot: Snapshot, rules: Iterable[Rule], asked: Asked = everything) ->
 
 def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
     """The edits of a rule's fixer for the files with findings."""
-    if not paths:
+    if not paths or not rule.fixer:
         return []
     targets = targets_of(snapshot, paths.__contains__).get(rule.scope, tuple)()
-    return [edit for target in targets for edit in rule.edits(target)]
-
-
-def _outcome(edit: Edit) -> tuple[str, Mapping[str, Any]]:
-    """What an edit does: in words, and to the fields of its script or table."""
-    match edit:
-        case Move(_, to):
-            return f"moved to {to}", {"path": to}
-        case Rewrite(_, text):
-            return "fixed", {"data": text.encode()}
-    return "made executable", {"executable": True}
+    return [edit for target in targets for edit in rule.fixer(target)]
 
 
 def _edited(snapshot: Snapshot, path: str, fields: Mapping[str, Any]) -> Snapshot:

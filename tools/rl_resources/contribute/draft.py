@@ -92,13 +92,13 @@ class Draft:
     @cached_property
     def _existing(self) -> Row:
         """The row that the dataset has; empty if it has none."""
-        find = self.snapshot.find("tuning", self.name) if self.name else None
-        return {name: find(name) for name in self.schema.names} if find else {}
+        return self.snapshot.row("tuning", self.name) if self.name else {}
 
     @property
     def place(self) -> str:
         """File and line of the row that the dataset has; empty if it has none."""
-        table, row = self.snapshot.tables["tuning"], self.snapshot.keys("tuning").get(self.name)
+        table = self.snapshot.tables["tuning"]
+        row = table.keys.get(self.name)
         return "" if row is None else f"{table.path}:{table.rows[row].line}"
 
     @cached_property

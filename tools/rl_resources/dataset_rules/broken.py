@@ -8,7 +8,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from rl_resources.package import Field, number
-from rl_resources.rule import Mistake, Rewrite
+from rl_resources.rule import Edit, Mistake
 from rl_resources.snapshot import RUNS, Snapshot, Table
 from rl_resources.tabular import line_of
 from rl_resources.text import shown
@@ -54,7 +54,7 @@ class BrokenCell(NamedTuple):
         return Record(self.table, self.row).mistake(self.field.name, f", {wrong}", fix)
 
 
-def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Rewrite]:
+def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Edit]:
     """The files with other text in some cells: table, row, column, text.
 
     The rows are written in canonical form.

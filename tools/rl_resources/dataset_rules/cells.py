@@ -10,17 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from rl_resources.dataset_rules.broken import (
-    BrokenCell,
-    broken_cells,
-    broken_columns,
-    with_cells,
-)
+from rl_resources.dataset_rules.broken import BrokenCell, broken_cells, broken_columns, with_cells
 from rl_resources.dataset_rules.meant import certain
 from rl_resources.dataset_rules.records import new_row
 from rl_resources.dataset_rules.scripts import word_of_name
 from rl_resources.package import TYPES, Field
-from rl_resources.rule import Mistake, Rewrite, rule
+from rl_resources.rule import Edit, Mistake, rule
 from rl_resources.schema import text_rules as text
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.text import MOST_LISTED, nearest, shown
@@ -30,7 +25,7 @@ def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
     return (cell for cell in broken_cells(snapshot) if cell.constraint in constraints)
 
 
-def _spelled(constraints: Sequence[str], snapshot: Snapshot) -> Iterator[Rewrite]:
+def _spelled(constraints: Sequence[str], snapshot: Snapshot) -> Iterator[Edit]:
     """The tables with the cells that break one of these constraints and mean a certain text."""
     cells = ((cell, certain(snapshot, cell)) for cell in _cells(snapshot, *constraints))
     return with_cells((cell.table, cell.row, cell.field.name, new) for cell, new in cells if new)
@@ -190,15 +185,12 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
         yield broken.mistake("which does not have the form of its column", fix)
 
 
-_SLIPS = ((r"\A[vV@]", ""), (r"#?\bL(?=\d)", ""), (r"\Ahttp:", "https:"), (r".*[/\\]", ""))
+_SLIPS = ((r"\A[vV@]", ""), (r"#?\bL(?=\d)", ""), (r"\Ahttp:", "https:"), (r"\A.*[/\\]", ""))
 """What people write in the place of `0.8.3`, `jane`, `12-14`, `https://…` and a file's name."""
-_MOST_CHARACTERS = 500
 
 
 def _likely(pattern: str, cell: str) -> str | None:
     """The cell as it was most likely meant, if one of the usual slips is all that is wrong."""
-    if len(cell) > _MOST_CHARACTERS:
-        return None
     possible = (cell.lower(), *(re.sub(slip, right, cell) for slip, right in _SLIPS))
     return next((text for text in possible if re.fullmatch(pattern, text)), None)
 

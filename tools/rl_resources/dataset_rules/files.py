@@ -6,13 +6,14 @@ Each table is UTF-8 with LF line ends, its quotes are closed, its header is the 
 from __future__ import annotations
 
 import re
+import shlex
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from itertools import zip_longest
 
 from rl_resources.dataset_rules import meant
 from rl_resources.dataset_rules.scripts import scripts
-from rl_resources.rule import Lines, Mistake, Rewrite, rule
+from rl_resources.rule import Edit, Lines, Mistake, rewritten, rule
 from rl_resources.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.tabular import Row, conflicts, line_of
 from rl_resources.text import shown
@@ -34,17 +35,20 @@ def _decoded(snapshot: Snapshot) -> Iterator[Table]:
 
 @rule()
 def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
-    """Every file that the descriptor names exists and can be read.
+    """Every table that the descriptor names, and every script, is an ordinary file.
 
-    A table that is missing makes every word that refers to it unknown.
+    A table that is missing makes every word that refers to it unknown. A link can lead out of the
+    repository.
 
-    Bad: records/devices.csv deleted
-    Good: records/devices.csv in place
+    Bad: records/devices.csv deleted; a symbolic link to a script; a script of more than 1 MiB
+    Good: records/devices.csv in place; the script itself
     """
-    for table in snapshot.tables.values():
-        if table.data is None:
-            fix = f"Bring it back with `git checkout -- {table.path}`."
-            yield Mistake(table.path, 1, 1, f"the file {table.problem}", fix)
+    files: tuple[Table | ScriptFile, ...] = (*snapshot.tables.values(), *snapshot.scripts)
+    for file in files:
+        if file.data is None:
+            path = shown(shlex.quote(file.path), 300)
+            fix = f"Put the file itself there; `git checkout -- {path}` brings back what was."
+            yield Mistake(file.path, 1, 1, f"the file {file.problem}", fix)
 
 
 @rule()
@@ -81,10 +85,10 @@ def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
             yield Mistake(file.path, 1, 1, message, fix)
 
 
-def fix_byte_order_mark(snapshot: Snapshot) -> Iterator[Rewrite]:
+def fix_byte_order_mark(snapshot: Snapshot) -> Iterator[Edit]:
     """Remove the mark."""
     for file in _texts(snapshot):
-        yield Rewrite(file.path, file.source.removeprefix("\ufeff"))
+        yield rewritten(file.path, file.source.removeprefix("\ufeff"))
 
 
 @rule()
@@ -105,11 +109,11 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
             yield Mistake(file.path, end.line, end.column, f"the line {wrong}", fix)
 
 
-def fix_line_ending(snapshot: Snapshot) -> Iterator[Rewrite]:
+def fix_line_ending(snapshot: Snapshot) -> Iterator[Edit]:
     """LF ends every line."""
     for file in _texts(snapshot):
         text = re.sub("\r\n?", "\n", file.source)
-        yield Rewrite(file.path, text if text.endswith("\n") or not text else f"{text}\n")
+        yield rewritten(file.path, text if text.endswith("\n") or not text else f"{text}\n")
 
 
 @rule()
@@ -155,7 +159,7 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
     return Mistake(table.path, *header.place(index), message, fix)
 
 
-def fix_header(snapshot: Snapshot) -> Iterator[Rewrite]:
+def fix_header(snapshot: Snapshot) -> Iterator[Edit]:
     """Cells with another separator, names in another case, new columns, a repeated header."""
     for table in snapshot.tables.values():
         if table.text.header:
@@ -167,7 +171,7 @@ def _under_header(snapshot: Snapshot, table: Table, header: Row) -> Lines:
     if tuple(name.strip().lower() for name in header.cells) == wanted:
         again = (row.line for row in table.text.rows if row.cells == wanted)
         return {header.line: ",".join(wanted), **dict.fromkeys(again)}
-    lines = enumerate(table.lines, 1)
+    lines = enumerate(table.decoded.replace("\r\n", "\n").split("\n"), 1)
     split = {number: cells for number, line in lines if (cells := meant.separated(table, line))}
     if header.line in split:
         return {number: line_of(cells) for number, cells in split.items()}
@@ -225,7 +229,7 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
         wanted = len(table.schema.names)
         for row in table.text.rows if _has_known_header(table) else ():
             cells = len(row.cells)
-            if _is_empty(row):
+            if row.empty:
                 yield Mistake(table.path, row.line, 1, "the row is empty", "Delete the line.")
             elif cells != wanted:
                 message = f"the row has {cells} cells, not {wanted}"
@@ -236,16 +240,12 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
 _COMMAS = "Write each cell, also an empty one, with its comma, and one that has a comma in quotes."
 
 
-def fix_row_length(snapshot: Snapshot) -> Iterator[Rewrite]:
+def fix_row_length(snapshot: Snapshot) -> Iterator[Edit]:
     """Remove empty rows, add or remove empty cells at a row's end, separate cells by commas."""
     for table in snapshot.tables.values():
         rows = table.text.rows if table.header == table.schema.names else ()
-        lines: dict[int, str | None] = {row.line: None for row in rows if _is_empty(row)}
-        odd = [row for row in rows if len(row.cells) != len(table.header) and not _is_empty(row)]
+        lines: dict[int, str | None] = {row.line: None for row in rows if row.empty}
+        odd = [row for row in rows if len(row.cells) != len(table.header) and not row.empty]
         certain = ((row.line, meant.certain_row(snapshot, table, row)) for row in odd)
         lines |= {line: line_of(cells) for line, cells in certain if cells}
         yield from table.with_lines(lines)
-
-
-def _is_empty(row: Row) -> bool:
-    return not "".join(row.cells).strip()

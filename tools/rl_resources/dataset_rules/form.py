@@ -12,16 +12,15 @@ from itertools import islice, pairwise
 
 from rl_resources.dataset_rules.broken import broken_columns
 from rl_resources.dataset_rules.records import duplicate_key, model_size
-from rl_resources.dataset_rules.reports import report_size
 from rl_resources.dataset_rules.scripts import name_against_row
 from rl_resources.package import NUMBERS, number
-from rl_resources.rule import Mistake, Rewrite, rule
+from rl_resources.rule import Edit, Mistake, rewritten, rule
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import line_of, write
 
 FMT = "Run `rl-resources fmt`."
 SortValue = tuple[int, float, str]
-_DECIDING = (duplicate_key, model_size, report_size, name_against_row)
+_DECIDING = (duplicate_key, model_size, name_against_row)
 
 
 @rule("warning")
@@ -72,12 +71,12 @@ def _needless_quotes(table: Table) -> Iterator[Mistake]:
         yield Mistake(table.path, line, 1, "the row has quotes that it does not need", FMT)
 
 
-def fix_row_order(snapshot: Snapshot) -> Iterator[Rewrite]:
+def fix_row_order(snapshot: Snapshot) -> Iterator[Edit]:
     """Rows in order and only as many quotes as CSV needs, where the whole file can be read."""
     found = {mistake.path for mistake in row_order.mistakes(snapshot)}
     for table in snapshot.tables.values():
         if table.path in found and (text := canonical(snapshot, table)) is not None:
-            yield Rewrite(table.path, text)
+            yield rewritten(table.path, text)
 
 
 def order_keys(snapshot: Snapshot, table: Table) -> list[list[SortValue]]:
@@ -96,7 +95,7 @@ def _sort_value(snapshot: Snapshot, table: Table, row: int, path: str) -> SortVa
         known = number(cell) if table.schema.field(name).type in NUMBERS else None
         return (1, 0.0, cell) if known is None else (0, known, "")
     key = table.schema.foreign_key(name)
-    found = snapshot.keys(key.resource).get(cell) if key else None
+    found = snapshot.tables[key.resource].keys.get(cell) if key else None
     if key is None or found is None:
         return (2, 0.0, cell)
     return _sort_value(snapshot, snapshot.tables[key.resource], found, rest)

@@ -99,15 +99,16 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _parameters(snapshot: Snapshot, record: Record) -> float:
-    model = snapshot.find("models", record.text("model"))
-    known = number(model("parameters_b")) if model else None
-    return known or parameters_in_name(record.text("model_as_published"))
+    model = snapshot.row("models", record.text("model"))
+    return number(model.get("parameters_b", "")) or parameters_in_name(
+        record.text("model_as_published")
+    )
 
 
 def _device_memory(snapshot: Snapshot, record: Record) -> float:
     """Nominal GB of one device; of a name with several sizes (`A100`) the largest; 0 if unknown."""
-    if device := snapshot.find("devices", record.text("device")):
-        return number(device("memory_gb")) or 0
+    if device := snapshot.row("devices", record.text("device")):
+        return number(device["memory_gb"]) or 0
     word, table = record.text("device_as_published").lower(), snapshot.tables["devices"]
     names = zip(table.columns["device"], table.columns["memory_gb"], strict=True)
     family = [number(memory) or 0 for name, memory in names if f"{name}-".startswith(f"{word}-")]
@@ -162,7 +163,7 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for record in runs(snapshot, "task", "weights"):
         task, weights = record.text("task"), record.text("weights")
-        known = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.keys("tasks")
+        known = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.tables["tasks"].keys
         lora = weights in {"lora", "qlora"}
         if word_of_name(snapshot, record.text("script"), "task") not in {"", task}:
             continue  # name_against_row reports the task

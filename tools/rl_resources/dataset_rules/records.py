@@ -1,7 +1,7 @@
 """Records.
 
-Each key is unique, each record has a contributor or a source, notes say what is disputed, and an id
-that was published leads somewhere.
+Each key is unique, each record has a contributor or a source, each figure of a report links to the
+line that states it, and an id that was published leads somewhere.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import inf
 
-from rl_resources.dataset_rules.broken import Record, records, runs
-from rl_resources.devices import device_name
+from rl_resources import git
+from rl_resources.dataset_rules.broken import Record, broken_columns, records, runs
 from rl_resources.package import Resource, number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot, Table
@@ -71,36 +71,16 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for record in runs(snapshot, *OTHER_ROLE):
         for name in (name for name in OTHER_ROLE if misplaced(snapshot, record, name)):
-            known = (word for word in snapshot.keys("backends") if role_of(snapshot, word) == name)
+            known = (
+                word for word in snapshot.tables["backends"].keys if role_of(snapshot, word) == name
+            )
             fix = f"Known are {quoted(map(shown, known))}."
             yield record.mistake(name, f", which is for `{OTHER_ROLE[name]}`", fix)
 
 
-@rule()
-def device_names(snapshot: Snapshot) -> Iterator[Mistake]:
-    """What a device is called is the name of no other.
-
-    Who asks for one of the two gets the answers of the other.
-
-    Bad: a new device `h200-nvl-141g` where `h200-nvl` has the alias `H200 NVL 141GB`
-    Good: one row for each device, with all its names
-    """
-    first: dict[str, str] = {}
-    for record in records(snapshot, "devices", "device", "name", "aliases"):
-        device, aliases = record.text("device"), record.text("aliases").split("; ")
-        for text in filter(None, (device, record.text("name"), *aliases)):
-            other = first.setdefault(device_name(text), device)
-            if other != device:
-                wrong = f", but {other} is called `{shown(text)}`, too"
-                fix = "Write each device once, with all its names in one row."
-                yield record.mistake("device", wrong, fix)
-                break
-
-
 def role_of(snapshot: Snapshot, backend: str) -> str:
     """`train` or `infer`; empty for a backend that is not known or whose row does not say."""
-    cells = snapshot.find("backends", backend)
-    return cells("role") if backend and cells else ""
+    return snapshot.row("backends", backend).get("role", "")
 
 
 def misplaced(snapshot: Snapshot, record: Record, name: str) -> bool:
@@ -110,7 +90,7 @@ def misplaced(snapshot: Snapshot, record: Record, name: str) -> bool:
 
 @rule()
 def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A model has the size that its parameters belong to.
+    """A model has the size that its parameters belong to, and a report that of its model.
 
     The size decides the page and the directory in which a reader looks.
 
@@ -123,6 +103,11 @@ def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
             parameters = record.text("parameters_b")
             wrong = f", but {parameters} billion parameters belong to `{fitting}`"
             yield record.mistake("size", wrong, f"Write `{fitting}`, or fix the parameters.")
+    for record in records(snapshot, "reports", "size", "model"):
+        wanted = size_of(snapshot, slug_of(record.text("model")))
+        if wanted and record.text("size") != wanted:
+            wrong = f", but its model belongs to `{wanted}`"
+            yield record.mistake("size", wrong, f"Write `{wanted}`.")
 
 
 def fitting_size(snapshot: Snapshot, model: int) -> str:
@@ -309,7 +294,7 @@ def moved_target(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def _ids(snapshot: Snapshot, resource: str) -> Mapping[str, int]:
     """The ids of a table, with their rows."""
-    return {key.removesuffix(".sh"): row for key, row in snapshot.keys(resource).items()}
+    return {key.removesuffix(".sh"): row for key, row in snapshot.tables[resource].keys.items()}
 
 
 def _moved_ids(snapshot: Snapshot) -> frozenset[tuple[str, ...]]:
@@ -334,3 +319,55 @@ def lost_id(snapshot: Snapshot) -> Iterator[Mistake]:
                 row = f"{resource},{shown(name, 120)},NEW-ID,VERSION,REASON"
                 fix = f"Bring it back, or add `{row}`, NEW-ID empty where nothing replaces it."
                 yield Mistake(snapshot.tables["moved"].path, 1, 1, message, fix)
+
+
+_PLACE = ("source_repo", "source_commit", "source_path", "source_lines")
+
+
+@rule()
+def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A report's URL is the permalink of its repository, commit, path and lines, or a thread.
+
+    A reader must come to the very line that the figure was read from.
+
+    Bad: `https://github.com/OWNER/REPOSITORY/blob/main/README.md`
+    Good: `https://github.com/OWNER/REPOSITORY/blob/COMMIT/README.md#L12`
+    """
+    for record in records(snapshot, "reports", *_PLACE, "source_url"):
+        repo, commit, path, lines = map(record.text, _PLACE)
+        whole = repo and commit and (lines or not path)
+        wanted = git.permalink(repo, commit, path, lines) if whole else ""
+        thread = git.THREAD.fullmatch(record.text("source_url")) and not (repo or commit or path)
+        if record.text("source_url") != wanted and not thread:
+            wrong = ", not the permalink of its repository, commit, path and lines, nor a thread"
+            fix = f"Fill {', '.join(_PLACE)}, or write the URL of an issue or discussion alone."
+            fix = f"Write `{shown(wanted, 400)}`, or fix those columns." if wanted else fix
+            yield record.mistake("source_url", wrong, fix)
+
+
+@rule()
+def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
+    """Reports that contradict each other name each other.
+
+    A reader of one must learn of the other; a disputed figure must never look settled.
+
+    Bad: a report that names another, which does not name it back
+    Good: two reports that name each other
+    """
+    table = snapshot.tables["reports"]
+    if table.lost or (table.path, "report") in broken_columns(snapshot):
+        return
+    reports = {item.text("report"): item for item in records(snapshot, "reports")}
+    named = {name: item.text("contradicts").split() for name, item in reports.items()}
+    for name, record in reports.items():
+        for other in named[name]:
+            if other not in named or other == name:
+                wrong = f", but `{shown(other, 120)}` is not another report"
+                others = sorted(named.keys() - {name})
+                fix = nearest(other, others).sentence() or "Name another report."
+                yield record.mistake("contradicts", wrong, fix)
+            elif name not in named[other] and set(named[other]) <= named.keys():
+                line = table.rows[record.row].line
+                wrong = f", but `{shown(name, 120)}` in line {line} names this report"
+                fix = f"Add `{shown(name, 120)}`."
+                yield reports[other].mistake("contradicts", wrong, fix)

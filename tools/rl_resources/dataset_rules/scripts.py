@@ -15,20 +15,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from rl_resources.dataset_rules.broken import Record, broken_columns, broken_keys, with_cells
-from rl_resources.dataset_rules.records import (
-    OTHER_ROLE,
-    misplaced,
-    role_of,
-    size_of,
-    slug_of,
-)
+from rl_resources.dataset_rules.records import OTHER_ROLE, misplaced, role_of, size_of, slug_of
 from rl_resources.package import SCRIPTS
-from rl_resources.rule import Edit, MakeExecutable, Mistake, Move, Rewrite, rule
+from rl_resources.rule import Edit, Mistake, rule
 from rl_resources.script.name import FORM, PARTS, ScriptName, parse, parsed, predicate
-from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, ScriptFile, Snapshot
+from rl_resources.snapshot import ScriptFile, Snapshot
 from rl_resources.text import nearest, shown
 
-IGNORED = frozenset({"README.md"})
 LIKENESS = 0.7
 
 TABLES = {
@@ -60,18 +53,20 @@ class Pairing:
 
 
 def scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
-    """The files that should be scripts: not READMEs, hidden files and links."""
+    """The files that should be scripts: not READMEs, hidden files and what is no file."""
     return (
         script
         for script in snapshot.scripts
-        if script.name not in IGNORED and not script.name.startswith(".") and not script.target
+        if script.name != "README.md"
+        and not script.name.startswith(".")
+        and script.data is not None
     )
 
 
 @lru_cache(maxsize=1)
 def pairing(snapshot: Snapshot) -> Pairing:
     """Pair files and rows by the script cell, and what is left by similar names."""
-    rows = {name: row for name, row in snapshot.keys("tuning").items() if name}
+    rows = {name: row for name, row in snapshot.tables["tuning"].keys.items() if name}
     files = {script.name: script for script in scripts(snapshot)}
     lost = {name.lower(): row for name, row in rows.items() if name not in files}
     alike = {}
@@ -108,7 +103,7 @@ def _is_reported(snapshot: Snapshot, row: int, part: str) -> bool:
 def words_of_part(snapshot: Snapshot, part: str) -> Mapping[str, str]:
     """The words that a part of a name may be, each with the key that it means; none if unknown."""
     resource = TABLES[part]
-    words = () if snapshot.tables[resource].lost else snapshot.keys(resource)
+    words = () if snapshot.tables[resource].lost else snapshot.tables[resource].keys
     if part == "model":
         return {slug_of(model): model for model in words}
     other = OTHER_ROLE.get(part)
@@ -210,11 +205,15 @@ def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
         new = f"{directory}/{expected}"
         same = _plain(script.name) == _plain(str(expected))
         if row is not None and directory and new not in taken and same:
-            yield Move(script.path, new)
+            yield _moved(script, new)
             yield from _renamed(snapshot, snapshot.tables["tuning"].cell(row, "script"), expected)
 
 
-def _renamed(snapshot: Snapshot, old: str, new: ScriptName | None) -> Iterator[Rewrite]:
+def _moved(script: ScriptFile, new: str) -> Edit:
+    return Edit(script.path, {"path": new}, f"moved to {new}")
+
+
+def _renamed(snapshot: Snapshot, old: str, new: ScriptName | None) -> Iterator[Edit]:
     """The tables with another name of a script."""
     return with_cells(
         (table, row, "script", str(new))
@@ -253,12 +252,12 @@ def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
     return f"{directory_of(snapshot, parsed(script.name)) or script.directory}/{script.name}"
 
 
-def fix_script_place(snapshot: Snapshot) -> Iterator[Move]:
+def fix_script_place(snapshot: Snapshot) -> Iterator[Edit]:
     """Into the directory of its model's size, where no other script is in the way."""
     taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
         if (new := moved_path(snapshot, script)) not in taken:
-            yield Move(script.path, new)
+            yield _moved(script, new)
 
 
 @rule()
@@ -329,25 +328,6 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
             yield Record(tuning, row).mistake(part, f", but the name says `{words[part]}`", fix)
 
 
-@rule()
-def script_text(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A script is an ordinary file, no larger than 1 MiB, and not a link.
-
-    What cannot be read cannot be shown, checked or trusted, and a link can lead out of the
-    repository.
-
-    Bad: a symbolic link to a script
-    Good: the script itself
-    """
-    for script in snapshot.scripts:
-        if script.data is None and script.name not in IGNORED:
-            message = (
-                f"the script is a link, no ordinary file, or over {LARGEST_SCRIPT_BYTES} bytes"
-            )
-            fix = "Put the file or directory itself in its place."
-            yield Mistake(script.path, 1, 1, message, fix)
-
-
 @rule("warning")
 def executable_script(snapshot: Snapshot) -> Iterator[Mistake]:
     """A script is executable.
@@ -369,6 +349,7 @@ def _not_executable(snapshot: Snapshot) -> Iterator[ScriptFile]:
     return (script for script in files if script.name.lower().endswith(".sh"))
 
 
-def fix_executable_script(snapshot: Snapshot) -> Iterator[MakeExecutable]:
+def fix_executable_script(snapshot: Snapshot) -> Iterator[Edit]:
     """Execute permission."""
-    return (MakeExecutable(script.path) for script in _not_executable(snapshot))
+    for script in _not_executable(snapshot):
+        yield Edit(script.path, {"executable": True}, "made executable")

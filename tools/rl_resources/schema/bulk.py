@@ -28,21 +28,15 @@ LINE = "line"
 
 
 class Block(NamedTuple):
-    """Some lines of a file, counted from the first of them.
+    """Some lines of a file.
 
     `items` are the records with broken cells, and what is no record, by line. `keys` has the line
     of every record and a hash of each of its keys, null where a key is empty.
     """
 
-    lines: int
     records: int
     items: Sequence[Row | Defect]
     keys: pl.DataFrame
-
-    def at(self, line: int) -> Block:
-        """The same counted from the first line of the file, of which the first here is `line`."""
-        items = [item._replace(line=item.line + line) for item in self.items]
-        return self._replace(items=items, keys=self.keys.with_columns(pl.col(LINE) + line))
 
 
 def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[Block]:
@@ -51,39 +45,28 @@ def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[
     Raises `UnicodeError` where it is not UTF-8 text, `OSError` and `polars.exceptions.PolarsError`
     for what cannot be read.
     """
-    line = 2
-    for block in _results(path, Validator(schema, vocabulary)):
-        yield block.at(line)
-        line += block.lines
-
-
-def _results(path: Path, validator: Validator) -> Iterator[Block]:
-    """The blocks of a file in their order."""
+    validator = Validator(schema, vocabulary)
     with ThreadPoolExecutor(WORKERS) as pool:
         waiting: deque[Future[Block]] = deque()
-        for data in _parts(path):
-            waiting.append(pool.submit(_validated, validator, data))
+        for line, data in _parts(path):
+            waiting.append(pool.submit(_validated, validator, line, data))
             if len(waiting) > WORKERS:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
 
-def _parts(path: Path) -> Iterator[bytes]:
-    """Whole lines after the header, each time about `BLOCK_BYTES`."""
+def _parts(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Whole lines after the header, each time about `BLOCK_BYTES`, by the number of the first."""
+    line = 2
     with path.open("rb") as file:
-        start = len(file.readline())
-        while True:
-            file.seek(start + BLOCK_BYTES)
-            length = BLOCK_BYTES + len(file.readline())
-            file.seek(start)
-            if not (data := file.read(length)):
-                return
-            yield data
-            start += length
+        file.readline()
+        while data := file.read(BLOCK_BYTES) + file.readline():
+            yield line, data
+            line += data.count(b"\n")
 
 
-def _validated(validator: Validator, data: bytes) -> Block:
+def _validated(validator: Validator, first: int, data: bytes) -> Block:
     lines = _texts(data)
     width = len(validator.schema.names)
     is_record = _are_records(lines, width)
@@ -92,8 +75,9 @@ def _validated(validator: Validator, data: bytes) -> Block:
     frame = _split(validator.schema, whole)
     broken = places.gather([failure.row for failure in validator.failures(frame)])
     wanted = (~is_record).scatter(broken, True).arg_true()
-    items = [*tabular.records(zip(wanted, lines.gather(wanted), strict=True), width)]
-    return Block(len(lines), frame.height, items, _keys(validator.schema, frame, places))
+    items = tabular.records(zip(wanted + first, lines.gather(wanted), strict=True), width)
+    keys = _keys(validator.schema, frame, places + first)
+    return Block(frame.height, [*items], keys)
 
 
 def _are_records(lines: pl.Series, width: int) -> pl.Series:

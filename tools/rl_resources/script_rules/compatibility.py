@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from rl_resources.dataset_rules.broken import Record, records, with_cells
-from rl_resources.rule import Mistake, Rewrite, rule
+from rl_resources.rule import Edit, Mistake, rule
 from rl_resources.script.framework.shipped import Rejected, as_word, read_rejected
 from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules.target import script_texts
@@ -67,7 +67,7 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
             yield record.table.mistake(record.row, "rejected", message, fix)
 
 
-def fix_stale_lines(snapshot: Snapshot) -> Iterator[Rewrite]:
+def fix_stale_lines(snapshot: Snapshot) -> Iterator[Edit]:
     """The lines of keys that are in one other line today."""
     return with_cells(
         (*record, "rejected", "; ".join(map(str, today)))

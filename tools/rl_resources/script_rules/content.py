@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from rl_resources.rule import Mistake, Rewrite, rule, with_lines
+from rl_resources.rule import Edit, Mistake, rewritten, rule, with_lines
 from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.script import Source
 from rl_resources.script.script_text import ScriptText, settings_of
@@ -137,14 +137,14 @@ def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
         yield Mistake(target.path, item.cause_line, len(line.rstrip()) + 1, message, fix)
 
 
-def fix_broken_continuation(target: ScriptText) -> Iterator[Rewrite]:
+def fix_broken_continuation(target: ScriptText) -> Iterator[Edit]:
     """Remove the spaces behind a backslash; add a backslash that is missing."""
     lines: dict[int, str | None] = {}
     for item in target.lost if not target.script.problems else ():
         line = target.script.lines[item.cause_line - 1]
         if not _DOUBTFUL.search(line):
             lines[item.cause_line] = _continued(line)
-    yield Rewrite(target.path, with_lines(target.text, lines))
+    yield rewritten(target.path, with_lines(target.text, lines))
 
 
 def _continued(line: str) -> str:
@@ -170,14 +170,14 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
         yield Mistake(target.path, 1, 1, message, f"Write `{SHEBANG}`.")
 
 
-def fix_shebang(target: ScriptText) -> Iterator[Rewrite]:
+def fix_shebang(target: ScriptText) -> Iterator[Edit]:
     """bash as the first line says it; a shebang below blank lines moves up."""
     first, _, below = target.text.lstrip("\n").partition("\n")
     if _BASH.match(first) or _SH.fullmatch(first):
         shebang = first if _BASH.match(first) else SHEBANG
-        yield Rewrite(target.path, f"{shebang}\n{below}")
+        yield rewritten(target.path, f"{shebang}\n{below}")
     elif not first.startswith(("#!", "```", "import ", "from ")):
-        yield Rewrite(target.path, f"{SHEBANG}\n{target.text}")
+        yield rewritten(target.path, f"{SHEBANG}\n{target.text}")
 
 
 @rule("warning")
@@ -219,14 +219,14 @@ def unquoted_arguments(target: ScriptText) -> Iterator[Mistake]:
             yield Mistake(target.path, comment.line, comment.column, message, fix)
 
 
-def fix_unquoted_arguments(target: ScriptText) -> Iterator[Rewrite]:
+def fix_unquoted_arguments(target: ScriptText) -> Iterator[Edit]:
     """Where the list is a whole word."""
     lines = target.text.split("\n")
     for comment in reversed([*comments(target)]):
         line, at = lines[comment.line - 1], comment.column - 1
         if comment.code in UNQUOTED and (found := _LIST.match(line, at)):
             lines[comment.line - 1] = f'{line[:at]}"{found[0]}"{line[found.end() :]}'
-    yield Rewrite(target.path, "\n".join(lines))
+    yield rewritten(target.path, "\n".join(lines))
 
 
 @rule("warning")

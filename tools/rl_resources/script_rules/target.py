@@ -176,9 +176,8 @@ def _pair(snapshot: Snapshot, row: int, script: ScriptText) -> Pair:
         for name in tuning.columns
         if (cell := tuning.cell(row, name)) and (tuning.path, row, name) not in broken
     }
-    model = snapshot.find("models", tuning.cell(row, "model"))
-    facts = {name: model(name) for name in snapshot.tables["models"].columns} if model else {}
-    device = snapshot.find("devices", tuning.cell(row, "device"))
+    facts = snapshot.row("models", tuning.cell(row, "model"))
+    device = snapshot.row("devices", tuning.cell(row, "device"))
     return Pair(
         tuning.path,
         tuning.label(row),
@@ -188,7 +187,7 @@ def _pair(snapshot: Snapshot, row: int, script: ScriptText) -> Pair:
         tuple(filter(None, (facts.get("model", ""), facts.get("slug", "")))),
         facts,
         agreement_with_name(snapshot, tuning.cell(row, "script"), row),
-        (number(device("memory_gb")) if device else 0) or 0,
+        number(device.get("memory_gb", "")) or 0,
     )
 
 
