@@ -28,7 +28,9 @@ def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
 def _spelled(constraints: Sequence[str], snapshot: Snapshot) -> Iterator[Edit]:
     """The tables with the cells that break one of these constraints and mean a certain text."""
     cells = ((cell, certain(snapshot, cell)) for cell in _cells(snapshot, *constraints))
-    return with_cells((cell.table, cell.row, cell.field.name, new) for cell, new in cells if new)
+    return with_cells(
+        (cell.table, cell.row, cell.field.name, new) for cell, new in cells if new is not None
+    )
 
 
 fix_type = partial(_spelled, ["type"])

@@ -49,7 +49,9 @@ def certain_row(snapshot: Snapshot, table: Table, row: Row) -> Cells:
     """
     width = len(table.schema.names)
     filled = (*row.cells, *[""] * width)[:width]
-    whole = not any(row.cells[width:]) and _sound(snapshot, table, [filled])
+    both = zip(filled, table.schema.fields, strict=True)
+    lost = any(field.constraints.get("required") and not cell for cell, field in both)
+    whole = not any(row.cells[width:]) and not lost and _sound(snapshot, table, [filled])
     return separated(table, row.text or ",".join(row.cells)) or (filled if whole else ())
 
 

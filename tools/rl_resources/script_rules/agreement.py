@@ -246,6 +246,10 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         possible = isinstance(found, int | float) and least <= found <= most
         if wanted is not None and possible and wanted != found:
             yield from pair.differs(column, setting, str(found))
+    unused = "micro_batch_per_gpu" if run.dynamic_batch.flag else "max_tokens_per_gpu"
+    if run.dynamic_batch.flag is not None and pair.text(unused):
+        wrong = ", but the run of its script has none"
+        yield pair.mistake(unused, wrong, "Leave it empty, or fix the script.")
     both = {pair.text("precision"), run.precision}
     if len(both) > 1 and both <= _FORMATS:
         yield from pair.differs("precision", run.dtype, run.precision)

@@ -223,7 +223,9 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
             if value is not None and not least <= value <= most:
                 message = f"{name}, which is not between {least:g} and {most:g}"
                 yield target.mistake(override.origin, message, "Fix the number.")
-            elif word not in known and (word.lower() in known or misspelt(word, known)):
+            elif word in known or "," in word:  # a comma is another rule's
+                continue
+            elif word.lower() in known or misspelt(word, known):
                 message = f"{name}, which {target.framework} does not know"
                 yield target.mistake(override.origin, message, nearest(word, known).sentence())
 
