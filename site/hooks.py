@@ -34,6 +34,7 @@ _NO_ERRORS = {name for name, rule in all_rules().items() if rule.severity == "wa
 _NO_ERRORS |= shellcheck.RULES
 
 _TABLE = re.compile(r"^<(table|figure)\b.*?^</\1>$", re.M | re.S)
+_BLOCK = re.compile(r"^<(table|figure|div|details)\b.*?^</\1>$", re.M | re.S)
 _HOLE = re.compile(r'<div data-table="([0-9]+)"></div>')
 _CODE = re.compile(r"^(?:```|~~~)", re.M)
 _INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.S)
@@ -101,8 +102,10 @@ def script_sources(frame: str) -> str:
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Take tables in HTML out: Markdown takes long to copy them as they are.
 
-    Their texts are escaped. Code blocks may hold anything, so what follows the first one stays.
+    Of a page that the search excludes, such as a record's, every block. Their texts are escaped.
+    Code blocks may hold anything, so what follows the first one stays.
     """
+    blocks = _BLOCK if page.meta.get("search", {}).get("exclude") else _TABLE
     tables = _session.tables[page.file.src_uri] = []
 
     def cut(table: re.Match[str]) -> str:
@@ -111,7 +114,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 
     code = _CODE.search(markdown)
     end = code.start() if code else len(markdown)
-    return _TABLE.sub(cut, markdown[:end]) + markdown[end:]
+    return blocks.sub(cut, markdown[:end]) + markdown[end:]
 
 
 @event_priority(-100)  # after the search, which indexes no table
