@@ -25,7 +25,7 @@ def test_json_is_of_all_sizes_or_of_one_in_any_case(root, export):
     assert json.loads(export("json"))["count"] == len(rows)
     value = json.loads(export("json", "--size", "7b"))
     assert {record["size"] for record in value["records"]} == {"7B"}
-    assert "for example 7B" in export("json", "--size", "seven", status=2)
+    assert "Known are 7B, 14B, 32B" in export("json", "--size", "seven", status=2)
 
 
 def test_markdown_links_by_a_template(export):

@@ -151,5 +151,5 @@ def _broken(data: st.DataObject, text: str) -> str:
 
 def _rows(table: Table) -> Counter[str]:
     """The letters and digits of every line that has any: what no fixer may lose."""
-    bare = ("".join(filter(str.isalnum, line.lower())) for line in table.lines)
+    bare = ("".join(filter(str.isalnum, line.lower())) for line in table.decoded.splitlines())
     return Counter(filter(None, bare))

@@ -45,7 +45,7 @@ def trapped(tmp_path: Path) -> Path:
         (folder / ".envrc").write_text('touch "$TRIPWIRE/envrc"\n')
     for script in (root / "examples").rglob("*.sh"):
         text = script.read_text(encoding="utf-8")
-        trap = 'mkdir "$TRIPWIRE/script"\n: "$(mkdir "$TRIPWIRE/substitution")"\n'
+        trap = 'mkdir "${TRIPWIRE:-}/script"\n: "$(mkdir "${TRIPWIRE:-}/substitution")"\n'
         script.write_text(text.replace("\n", f"\n{trap}", 1), encoding="utf-8")
     programs = tmp_path / "programs"
     programs.mkdir()

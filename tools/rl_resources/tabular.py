@@ -41,8 +41,8 @@ class Row(NamedTuple):
 class Defect(NamedTuple):
     """A place at which the text stops being CSV.
 
-    `cell` is the text as far as it can be determined, `text` its whole line. A merge conflict is
-    one defect.
+    `cell` is the text as far as it can be determined, `text` its whole line, with those of its
+    cell. A merge conflict is one defect.
     """
 
     kind: Literal["unclosed-quote", "stray-quote", "merge-conflict"]
@@ -104,17 +104,21 @@ def records(lines: Iterable[tuple[int, str]], width: int = 0) -> Iterator[Row | 
     `width` is the number of cells in the header; without it that of the first record. Lines with
     fewer commas after an unclosed quote are of the same cell, which has line breaks.
     """
-    goes_on = -1
+    broken: Defect | None = None
     for number, line in lines:
-        if number == goes_on and line.count(",") < width - 1:
-            goes_on += 1
+        if broken and line.count(",") < width - 1:
+            broken = broken._replace(text=f"{broken.text} {line.strip()}".strip())
             continue
+        if broken:
+            yield broken
         item = _record(number, line.removesuffix("\r"))
-        yield item
+        broken = item if isinstance(item, Defect) and item.kind == "unclosed-quote" else None
+        if broken is None:
+            yield item
         if isinstance(item, Row):
             width = width or (0 if item.empty else len(item.cells))
-        elif item.kind == "unclosed-quote":
-            goes_on = number + 1
+    if broken:
+        yield broken
 
 
 def _record(number: int, line: str) -> Row | Defect:

@@ -17,13 +17,14 @@ from rl_resources.cli.command import (
     root_of_answers,
 )
 from rl_resources.dataset import Dataset, is_packaged, read_dataset
-from rl_resources.errors import refuse_errors
+from rl_resources.errors import UnusableInput, refuse_errors
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.files import write_file
 from rl_resources.git import read_repository
 from rl_resources.package import read_package
 from rl_resources.query.understand import FIELDS, understand
 from rl_resources.query.vocabulary import vocabulary
+from rl_resources.text import shown
 
 
 @command(
@@ -152,6 +153,9 @@ def export(arguments: Arguments) -> int:
         refuse_errors(check_root(root))
         script_url = script_url or read_repository(root).script_url()
     dataset = read_dataset(read_package(root))
+    if arguments.size and arguments.size.upper() not in dataset.by_key["sizes"]:
+        known = ", ".join(map(str, dataset.by_key["sizes"]))
+        raise UnusableInput(f"no size is called `{shown(arguments.size)}`", f"Known are {known}.")
     asked, _ = understand(vocabulary(dataset), {"size": arguments.size})
     text = KINDS[arguments.kind](dataset, asked.size, script_url)
     if arguments.out:

@@ -296,7 +296,7 @@ class Draft:
             if field.required or reason != NOT_STATED:
                 needed = "required and not known" if field.required else "optional and left empty"
                 yield f"{titled} is {needed}: {reason.removesuffix('.')}."
-                yield f"  {field.description} State it for example as `{field.example}`."
+                yield f"  {field.description} `--set {name}=…` states it, as in `{field.example}`."
             else:
                 optional.append(titled)
         if optional:
@@ -352,5 +352,9 @@ def _read_log(name: str, pasted: str) -> TrainingLog | None:
     """The log that is named, else the lines that are pasted into the form."""
     if not name:
         return read_log(pasted.splitlines(), "`Log`") if pasted else None
-    with Path(name).open(encoding="utf-8-sig", errors="replace") as file:
-        return read_log(file, shown(name, 500))
+    try:
+        with Path(name).open(encoding="utf-8-sig", errors="replace") as file:
+            return read_log(file, shown(name, 500))
+    except OSError as error:
+        message = f"{shown(name, 500)}: cannot be read: {error.strerror}"
+        raise UnusableInput(message, "Name the log of your own run.") from error

@@ -12,7 +12,7 @@ from functools import partial
 
 from rl_resources.dataset_rules.broken import BrokenCell, broken_cells, broken_columns, with_cells
 from rl_resources.dataset_rules.meant import certain
-from rl_resources.dataset_rules.records import new_row
+from rl_resources.dataset_rules.records import new_row, slug_of
 from rl_resources.dataset_rules.scripts import word_of_name
 from rl_resources.package import TYPES, Field
 from rl_resources.rule import Edit, Mistake, rule
@@ -89,10 +89,18 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         table = snapshot.tables[key.resource] if key else None
         if key and table and (table.path, key.reference) in broken_columns(snapshot):
             continue  # that is reported
+        if table and table.resource.name == "models" and _is_misnamed(table, broken.cell):
+            continue  # model_slug reports it
         where = table.path if table else "the words of its column"
         fix = _write(certain(snapshot, broken)) or _named(snapshot, broken)
         fix = fix or (_key(table, broken.cell) if table else _item(broken.field, broken.cell))
         yield broken.mistake(f"not found in {where}{_also(others)}", fix)
+
+
+def _is_misnamed(models: Table, cell: str) -> bool:
+    """Whether the slug of a model is that of this name, and its own name is another."""
+    pairs = models.cells(("model", "slug"))
+    return any(slug == slug_of(cell) and slug != slug_of(model) for model, slug in pairs)
 
 
 def _named(snapshot: Snapshot, broken: BrokenCell) -> str:

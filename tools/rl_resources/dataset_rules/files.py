@@ -147,6 +147,12 @@ def _has_known_header(table: Table) -> bool:
     return unread or table.header == table.schema.names
 
 
+def _has_lost_columns(snapshot: Snapshot, table: Table) -> bool:
+    """Whether columns of a table of the dataset were taken out since git's HEAD."""
+    fewer = len(table.header) < len(table.schema.names) and not table.outside
+    return fewer and snapshot.committed_columns(table) == table.schema.names
+
+
 def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
     """The first name that is not the one of its place."""
     header, wanted = table.text.header or Row(1, (), ""), table.schema.names
@@ -154,8 +160,10 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
     index, (name, right) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
     message = f"the column is `{shown(name)}` where `{right}` is wanted"
     fix = f"The header must be: {','.join(wanted)}"
-    if len(header.cells) < len(wanted) and snapshot.committed_columns(table) == wanted:
-        fix = f"Bring the column back: `git checkout -- {table.path}` does, without your new rows."
+    if meant.separated(table, header.text):
+        message, fix = "the columns are not separated by commas", "Separate the cells by commas."
+    elif _has_lost_columns(snapshot, table):
+        fix = f"Bring it back: `git checkout -- {table.path}` does, without your new rows."
     return Mistake(table.path, *header.place(index), message, fix)
 
 
@@ -191,7 +199,9 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
     for table in _decoded(snapshot):
         for defect in table.text.defects if _has_known_header(table) else ():
             if defect.kind != "merge-conflict":
-                message = f"the quotes of this line do not close: {shown(defect.cell, 30)}"
+                message = (
+                    f"the quotes of this line do not enclose whole cells: {shown(defect.cell, 30)}"
+                )
                 fix = meant.as_help(meant.requoted(snapshot, table, defect.text))
                 fix = fix or _QUOTES
                 yield Mistake(table.path, defect.line, defect.column, message, fix)

@@ -169,7 +169,7 @@ def _typed(field: Field, cell: str) -> str:
     bare = re.sub(rf"(?i)(?<=\d)\s*(?:{unit}|{field.name}?)\Z", "", cell)
     match field.type:
         case "integer":
-            return re.sub(r"(?<=\d),(?=\d{3}\b)|\.0+\Z", "", bare)
+            return re.sub(r"\.00?\Z", "", bare)
         case "number":
             return re.sub(r",(?=\d{1,2}\Z)", ".", bare)
         case "boolean":

@@ -38,12 +38,22 @@ def page_table(reading: Reading) -> Iterator[Mistake]:
     Bad: a `list-table` without a list
     Good: a `list-table` whose items are its rows
     """
-    yield from reading.page.mistakes
-    if not reading.page.mistakes and not any(table.rows for table in reading.tables):
+    broken = [*reading.page.mistakes, *_no_markup(reading)]
+    yield from broken
+    if not broken and not any(table.rows for table in reading.tables):
         headers = (table.header for table in reading.tables or reading.page.tables)
         message = "the page has no `list-table` with a row of a run"
         fix = f"Its header is {', '.join(HEADERS)}; each row is a run and links its script."
         yield reading.mistake(next(headers, Row((), 1, 1)), message, fix)
+
+
+def _no_markup(reading: Reading) -> Iterator[Mistake]:
+    """Lines that hide a table: markers of a merge conflict, a directive with one colon."""
+    for number, line in enumerate(reading.page.lines, 1):
+        if re.match(r"(?:<{7}|>{7}) |\s*\.\. list-table:(?!:)", line):
+            message = f"`{shown(line.strip(), 80)}` is no markup: what follows is no table"
+            fix = "Keep one of two versions; write `.. list-table::` with two colons."
+            yield Mistake(reading.page.path, number, 1, message, fix)
 
 
 @rule()

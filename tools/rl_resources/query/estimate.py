@@ -51,9 +51,12 @@ def estimate(
     model = read_config(Path(words.pop("model"))) if named.endswith(".json") else None
     query, _ = understand(vocabulary(dataset), words)
     model = model or dataset.by_key["models"].get(query.model)
+    if not named:
+        raise UnusableInput("which model?", "Name it: --model Qwen/Qwen2.5-7B-Instruct")
     if model is None:
         known = nearest(named, map(str, dataset.by_key["models"])).sentence()
-        raise UnusableInput(f"`{shown(named)}` is not a known model", f"{known} {OWN_CONFIG}")
+        help_ = f"{known} {OWN_CONFIG}".strip()
+        raise UnusableInput(f"`{shown(named)}` is not a known model", help_)
     inputs = _of_backend(query)
     for setting in (*sets, *(f"{name}={asked[name]}" for name in NUMBERS if name in asked)):
         inputs.set(setting)

@@ -24,7 +24,11 @@ _PREPARING = COMMANDS | {"cat", "cd", "chmod", "cp", "declare", "export", "ls", 
 SHEBANG = "#!/usr/bin/env bash"
 _BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?bash(?:\s|$)")
 _SH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:da|a)?sh\s*")
-_WITHOUT_M = re.compile(r"^[^#\n]*\bpython3?\s+((?:verl|recipe)\.\w[\w.]*)(?<!\.py)\s", re.M)
+_WITHOUT_M = re.compile(
+    r"^[^#\n]*\b(?:python3?|torchrun)(?:\s+-[^m\s]\S*)*\s+"
+    r"((?:verl|recipe)\.\w[\w.]*)(?<!\.py)\s",
+    re.M,
+)
 """A module of the framework started as a file. In our scripts it is an unexpected command."""
 _BACKSLASHES = re.compile(r"(?<=\s)\\+\s*$")
 """At the end of a line, perhaps with spaces behind, also wide ones."""
@@ -55,6 +59,8 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
         yield target.mistake(place, message, f"Write `-m {found[1]}`.")
     if target.launches or target.lost or script.problems or not script.complete:
         return
+    if re.search(r"(?:\$\(|`)\s*(?:python|torchrun)", target.text):
+        return  # one within another command is not followed
     if all(not command.words or command.name in _PREPARING for command in script.commands):
         message = "the script starts no program"
         fix = "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`."
@@ -225,7 +231,8 @@ def fix_unquoted_arguments(target: ScriptText) -> Iterator[Edit]:
     for comment in reversed([*comments(target)]):
         line, at = lines[comment.line - 1], comment.column - 1
         if comment.code in UNQUOTED and (found := _LIST.match(line, at)):
-            lines[comment.line - 1] = f'{line[:at]}"{found[0]}"{line[found.end() :]}'
+            each = re.sub(r"\A(\$\{?\w*\[?)\*", r"\1@", found[0])
+            lines[comment.line - 1] = f'{line[:at]}"{each}"{line[found.end() :]}'
     yield rewritten(target.path, "\n".join(lines))
 
 

@@ -28,6 +28,7 @@ _PRIVATE = re.compile(
 )
 _HOME = re.compile(r"/(?:home|Users)/(?!user\b|username\b|you\b|your\w*)", re.IGNORECASE)
 """A directory that nobody else has, also no default; others may be usual somewhere."""
+_OWN_HOME = re.compile(r"/(?:(?:home|Users)/[^/]+|root)(?=/)")
 _PRIVATE_HOST = re.compile(
     r"(?:hdfs|viewfs)://[^\s'\"]+"
     r"|(?<![\w.])(?<![=<>~!]=)(?:10(?:\.\d{1,3}){3}|192\.168(?:\.\d{1,3}){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2})"
@@ -53,8 +54,10 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
     fix = 'Delete it, or make it a setting that everybody can have: `${NAME:-"$HOME/…"}`.'
     for text, part, place in places(target, _PRIVATE, values(target)):
         if not part.default or _HOME.match(text):
+            own = _OWN_HOME.match(text)
+            better = f"Write `${{HOME}}{shown(text[own.end() :])}`." if own else fix
             message = f"`{shown(text)}` is a path of its author's machine"
-            yield target.mistake(place, message, fix)
+            yield target.mistake(place, message, better)
     for text, part, place in places(target, _PRIVATE_HOST, values(target)):
         if place.line not in hosts and not part.default:
             hosts.add(place.line)
@@ -159,7 +162,7 @@ _SECRETS = tuple(
     for pattern in (
         r"\b(?:hf|gh[pousr])_[A-Za-z0-9]{30,}",
         r"\b(?:AKIA|ASIA|AKID|AKLT|LTAI)[0-9A-Za-z]{16,}",  # Amazon, Tencent, Volcengine, Alibaba
-        rf"\b(?:{_PREFIXES})(?=[\w.-]*\d)[\w.-]{{20,}}",
+        rf"\b(?:{_PREFIXES})(?=[\w.-]*[A-Z\d])[\w.-]{{20,}}",
         r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}",  # JSON Web Tokens
         # URLs at which anybody may post.
         r"https://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks"
@@ -190,7 +193,7 @@ _COUNTING = re.compile(r"(?i)0?1234567(?:89)?0?|abcdef(?:ghijklmnopqrstuvwxyz)?"
 _LEAST_REST = 12
 _MAIL = re.compile(
     r"(?<![\w.%+/:-])(?:mailto:)?(?P<address>(?!git@)[\w.%+-]+"
-    r"@(?>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}))(?![\w.-]*[:/=])"
+    r"@(?>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}))(?![\w.-]*(?:[:/](?!\s)|=))"
 )
 """An address of a person: `git@` is the account of a server."""
 _NO_MAIL = re.compile(r"(?i)example\.|noreply|^(?:you|user|name|email|someone)@")

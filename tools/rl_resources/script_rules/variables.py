@@ -23,13 +23,13 @@ from rl_resources.text import shown
 _DEVICES = re.compile(r"(?:CUDA|ASCEND_RT|HIP|ROCR)_VISIBLE_DEVICES")
 _OUTSIDE = re.compile(
     r"N?NODES|N?GPUS?_PER_NODE|N_GPUS\w*|NPROC\w*|(?:NODE|LOCAL|MASTER|HEAD|SLURM|CUDA|NCCL|WANDB|HF)_\w+"
-    r"|(?:RAY|VLLM|TORCH|PET|MLP|ARNOLD|VC|HUGGING|ASCEND|PBS|OMPI|KUBERNETES|CONDA)_\w+"
+    r"|(?:RAY|VLLM|TORCH|PET|MLP|ARNOLD|VC|HUGGING|ASCEND|PBS|OMPI|LSB|KUBERNETES|CONDA)_\w+"
     r"|RANK|WORLD_SIZE|HOST|PORT|\w+_proxy|VIRTUAL_ENV|JAVA_HOME"
 )
 """Names that come from outside: from a scheduler, a container or the reader."""
 _INDIRECT = re.compile(
     r"\$\{![A-Za-z_]|(?:^|[;&|({\s])(?:source|\.|eval|envsubst|compgen)\s"
-    r"|(?:declare|local)\s+-\w*n|set -a\b",
+    r"|(?:declare|local)\s+-\w*n|\bset\s[^\n;]*(?:-[a-z]*a|allexport)",
     re.M,
 )
 """Where names may be read or set that the text does not show."""

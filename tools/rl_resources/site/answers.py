@@ -58,8 +58,9 @@ def _flat(row: Configuration) -> dict[str, Any]:
 
 
 def _cells(row: Configuration) -> dict[str, Any]:
-    known = {name: cell or None for name, cell in row._asdict().items() if name != "fit"}
-    return known | {name: list(cell) for name, cell in known.items() if isinstance(cell, tuple)}
+    known = {name: cell for name, cell in row._asdict().items() if name != "fit"}
+    lists = {name: list(cell) for name, cell in known.items() if isinstance(cell, tuple)}
+    return {name: cell or None for name, cell in known.items()} | lists
 
 
 def _contradictions(dataset: Dataset, found: Found) -> dict[str, list[Configuration]]:

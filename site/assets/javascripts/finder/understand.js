@@ -19,8 +19,7 @@ class Reader {
     const { model, size } = this.modelAndSize();
     const { gpus, device } = this.gpusAndDevice();
     const hardware = this.hardware(device);
-    const names = this.index.filters.filter((name) => name !== "task");
-    const words = Object.fromEntries([...names, "task"].map((name) => [name, this.word(name)]));
+    const words = Object.fromEntries(this.index.filters.map((name) => [name, this.word(name)]));
     const { sizes, tasks } = this.known;
     const task = (words.weights.endsWith("lora") && tasks[words.task]) || words.task;
     const { position = 0 } = sizes.find(({ name }) => name === size) ?? {};

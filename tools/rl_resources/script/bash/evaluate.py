@@ -26,7 +26,7 @@ from rl_resources.script.bash.script import (
     lost,
 )
 
-_MAY_BE_SET = re.compile(r"(?<![$\w{.-])[A-Za-z_]\w*")
+_MAY_BE_SET = re.compile(r"(?<![$\w{.-])[A-Za-z_]\w*|(?<=\$\{)[A-Za-z_]\w*(?=:?=)")
 """Every word of a text that is not only read may be the name of a variable that it sets."""
 _SETS_ANY = re.compile(
     r"\beval\b|\b(?:declare|export|local|printf\s+-v|read|readonly|typeset|unset)\s+(?:-\S+\s+)*"
@@ -72,6 +72,10 @@ class Evaluator(Expander):
 
     def _statement(self, node: Node, state: State) -> None:
         self.steps -= 1
+        if node.get("Background"):
+            state = state.copy()
+        for redirect in node.get("Redirs", ()):
+            self.value(redirect["Word"], state)
         command = node.get("Cmd") or {"Type": "CallExpr", "Pos": node["Pos"], "End": node["Pos"]}
         match command["Type"]:
             case "CallExpr":
@@ -115,6 +119,7 @@ class Evaluator(Expander):
         self._branches(branches if final else [*branches, []], state)
 
     def _case(self, node: Node, state: State) -> None:
+        self.value(node["Word"], state)
         items = node.get("Items", ())
         branches = [item.get("Stmts", ()) for item in items]
         patterns = [self.raw(pattern) for item in items for pattern in item["Patterns"]]
@@ -168,6 +173,8 @@ class Evaluator(Expander):
             state.ended = True
         elif name == "set":
             self._set(words[1:])
+        elif name == "printf" and not any(word.raw.startswith("-v") for word in words):
+            pass
         elif name in _CHANGES_NAMES or name in self.function_names:
             self._lose(node, state, " ".join(word.text or "" for word in words))
 
@@ -186,6 +193,8 @@ class Evaluator(Expander):
                 self._assign(item, state, exported=exported)
             elif name and command in ("local", "declare"):
                 state.variables.setdefault(name, None)
+            if name and any(re.match(r"-\w*[ilnu]", word.raw) for word in words):
+                state.lose(name, self.place(item))
 
     def _as_written(self, node: Node) -> Word:
         raw, place = self.raw(node), self.place(node)
