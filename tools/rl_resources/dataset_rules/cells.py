@@ -71,6 +71,8 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
         field, kind = broken.field, TYPES[broken.field.type].words
         unit = f" in {field.unit}" if field.unit else ""
         fix = f"Write {kind}{unit} and nothing else{_or_empty(field)}."
+        if re.fullmatch(r"\d{1,3}(?:,\d{3})+", broken.cell):
+            fix = f"Write `{broken.cell.replace(',', '')}`, if commas separate thousands."
         fix = _write(certain(snapshot, broken)) or fix
         yield broken.mistake(f"which is not {kind}", fix)
 
