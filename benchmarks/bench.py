@@ -105,8 +105,8 @@ def write_peer(folder: Path) -> None:
             (folder / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / "docs" / name).write_text(content, encoding="utf-8")
     settings = {
-        "INHERIT": str(ROOT / "mkdocs.yml"), "docs_dir": "docs", "site_dir": "site", "hooks": [], "watch": [],
-        "strict": False, "theme": {"custom_dir": "assets"},
+        "INHERIT": str(ROOT / "mkdocs.yml"), "docs_dir": "docs", "site_dir": "site",
+        "hooks": [], "watch": [], "strict": False, "theme": {"custom_dir": "assets"},
         "validation": {"links": {"not_found": "ignore", "anchors": "ignore"}},
     }  # fmt: skip
     (folder / "mkdocs.yml").write_text(json.dumps(settings), encoding="utf-8")
