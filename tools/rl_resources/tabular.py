@@ -101,19 +101,23 @@ def read(text: str) -> Text:
 def records(lines: Iterable[tuple[int, str]], width: int = 0) -> Iterator[Row | Defect]:
     """Each line, by its number, as a record or a defect.
 
-    `width` is the number of cells in the header; without it that of the first record. Lines with
-    fewer commas after an unclosed quote are of the same cell, which has line breaks.
+    `width` is the number of cells in the header; without it that of the first record. The lines
+    below an unclosed quote, to one with a quote, are of the same cell, which has line breaks; one
+    with the commas of a record is not.
     """
     broken: Defect | None = None
+    following = 0
     for number, line in lines:
-        if broken and line.count(",") < width - 1:
-            broken = broken._replace(text=f"{broken.text} {line.strip()}".strip())
+        if broken and number == following and line.count(",") < width - 1:
+            broken = broken._replace(text=f"{broken.text} {line.strip()}")
+            following = 0 if '"' in line else number + 1
             continue
         if broken:
             yield broken
         item = _record(number, line.removesuffix("\r"))
         broken = item if isinstance(item, Defect) and item.kind == "unclosed-quote" else None
-        if broken is None:
+        following = number + 1
+        if not broken:
             yield item
         if isinstance(item, Row):
             width = width or (0 if item.empty else len(item.cells))

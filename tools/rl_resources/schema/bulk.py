@@ -60,10 +60,15 @@ def _parts(path: Path) -> Iterator[tuple[int, bytes]]:
     """Whole lines after the header, each time about `BLOCK_BYTES`, by the number of the first."""
     line = 2
     with path.open("rb") as file:
-        file.readline()
-        while data := file.read(BLOCK_BYTES) + file.readline():
+        start = len(file.readline())
+        while True:
+            file.seek(start + BLOCK_BYTES)
+            length = BLOCK_BYTES + len(file.readline())
+            file.seek(start)
+            if not (data := file.read(length)):
+                return
             yield line, data
-            line += data.count(b"\n")
+            line, start = line + data.count(b"\n"), start + length
 
 
 def _validated(validator: Validator, first: int, data: bytes) -> Block:
