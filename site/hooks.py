@@ -40,7 +40,7 @@ _CODE = re.compile(r"^(?:```|~~~)", re.M)
 _INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.S)
 
 # MkDocs loads this file once a process, so the session outlives the rebuilds of a server.
-_session = SimpleNamespace(serving=False, files={}, mistakes="", tables={})
+_session = SimpleNamespace(serving=False, files={}, mistakes="", tables={}, pages={})
 
 
 class _Generated(File):
@@ -114,7 +114,19 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 
     code = _CODE.search(markdown)
     end = code.start() if code else len(markdown)
-    return blocks.sub(cut, markdown[:end]) + markdown[end:]
+    text = blocks.sub(cut, markdown[:end]) + markdown[end:]
+    known, converted = _session.pages.get(page.file.src_uri, ("", {}))
+    if _session.serving and text == known:
+        vars(page)["render"] = lambda *_: vars(page).update(converted)
+    return text
+
+
+def on_page_content(html: str, page: Page, **_: Any) -> str:
+    """Keep what the Markdown of a page became: a preview converts only what an edit changed."""
+    names = ("content", "toc", "present_anchor_ids", "_title_from_render")
+    converted = {name: vars(page)[name] for name in names}
+    _session.pages[page.file.src_uri] = page.markdown, converted
+    return html
 
 
 @event_priority(-100)  # after the search, which indexes no table

@@ -7,7 +7,7 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 
-from sample_tree import plant_site
+from sample_tree import files, plant_site
 from website import RECORD, ROOT, edit_row, read_rows, write_rows
 
 GONE = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
@@ -52,6 +52,16 @@ def test_an_edit_shows_on_its_pages_and_what_is_gone_goes(preview):
     assert "Edited once more." in preview.text(PAGE)
     assert GONE not in preview.text(SIZE)
     assert not (preview.site / f"records/{GONE}/index.html").exists()
+
+
+def test_a_preview_is_what_a_first_build_gives(preview, tmp_path):
+    edit_row(preview.root, "tuning", f"{RECORD}.sh", max_batch="100", notes="Edited once more.")
+    page = preview.root / "site/pages/contributing.md"
+    page.write_text(f"{page.read_text('utf-8')}\n\n## A last word\n", "utf-8")
+    preview.update()
+    fresh = Preview(preview.root.rename(tmp_path / "again"), tmp_path / "fresh")  # its own hook
+    fresh.update()
+    assert files(preview.site) == files(fresh.site)
 
 
 def test_a_mistake_before_there_is_any_page_ends_the_server(tmp_path, caplog):

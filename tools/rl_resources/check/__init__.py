@@ -61,8 +61,8 @@ def _start_parsers(snapshot: Snapshot, asked: Asked, names: Set[str]) -> None:
     texts = [script.text for script in script_texts(snapshot) if asked(script.path)]
     for text in texts:
         ask(text)
-        if names & shellcheck.RULES:
-            shellcheck.ask(text)
+    if names & shellcheck.RULES:
+        shellcheck.ask(texts)
 
 
 Targets = Mapping[Scope, Callable[[], Iterable[object]]]

@@ -110,7 +110,7 @@ class Settings:
     def _default(self, key: str) -> Any:
         rejected = [it.key for it in self.composition.rejected if it.kind == "unknown-key"]
         same = any(key.split(".")[-1] == other.split(".")[-1] for other in rejected)
-        meant = same or get_close_matches(key, rejected, 1, 0.85)
+        meant = same or (rejected and get_close_matches(key, rejected, 1, 0.85))  # slow for none
         return self._composed(key) if self.knows_defaults and not meant else UNKNOWN
 
     @property

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from functools import lru_cache
+from pathlib import Path
 from subprocess import SubprocessError, run
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from rl_resources.rule import Mistake, rule
@@ -20,6 +21,7 @@ RULES = frozenset(
 )
 """The rules that ask it."""
 LONGEST_RUN_SECONDS = 30
+SCRIPTS_PER_PROCESS = 16
 _OPTIONS = (
     *("--format=json1", "--severity=warning", "--shell=bash", "--norc"),
     "--enable=check-unassigned-uppercase",
@@ -37,6 +39,7 @@ _LEFT_OUT = frozenset(
 _WINDOWS = 1017
 _OWN_DEFAULT = re.compile(r"(?<![^\s;])([A-Za-z_]\w*)=\"?\$\{(?=\1:?[-=+])")
 """A setting that names itself, which is no use of it: `NAME=${NAME:-VALUE}`."""
+_asked: dict[str, Future[Mapping[str, list[Comment]]]] = {}
 
 
 class Comment(NamedTuple):
@@ -49,25 +52,41 @@ class Comment(NamedTuple):
     message: str
 
 
-@lru_cache(maxsize=1024)
-def ask(text: str) -> Future[Sequence[Comment]]:
-    """Start ShellCheck on a text in the background, once."""
-    return WORKERS.submit(_answer, text)
+def ask(texts: Iterable[str]) -> None:
+    """Start ShellCheck in the background on texts that are new, some of them to a process."""
+    new = [text for text in dict.fromkeys(texts) if text not in _asked]
+    for at in range(0, len(new), SCRIPTS_PER_PROCESS):
+        some = new[at : at + SCRIPTS_PER_PROCESS]
+        _asked.update(dict.fromkeys(some, WORKERS.submit(_answers, some)))
 
 
-def _answer(text: str) -> Sequence[Comment]:
-    checker = program("shellcheck")
-    if checker is None or nests_too_deeply(text):
-        return ()
-    for found in _OWN_DEFAULT.finditer(text):
-        text = text[: found.end()] + "_" * len(found[1]) + text[found.end() + len(found[1]) :]
-    command, data = [checker, *_OPTIONS, "-"], text.encode("utf-8", "replace")
-    try:
-        done = run(command, input=data, capture_output=True, timeout=LONGEST_RUN_SECONDS)
-        answer = json.loads(done.stdout)
-    except (OSError, ValueError, SubprocessError):
-        return ()
-    return [Comment(*(raw[name] for name in Comment._fields)) for raw in answer["comments"]]
+def _answers(texts: Sequence[str]) -> Mapping[str, list[Comment]]:
+    """The comments on each text. If one of several takes too long, each is asked by itself."""
+    checker, found = program("shellcheck"), {text: list[Comment]() for text in texts}
+    with TemporaryDirectory() as folder:
+        paths = {f"{folder}/{at}": text for at, text in enumerate(texts)}
+        paths = {path: text for path, text in paths.items() if not nests_too_deeply(text)}
+        if checker is None or not paths:
+            return found
+        for path, text in paths.items():
+            Path(path).write_bytes(_without_own_uses(text).encode("utf-8", "replace"))
+        command = [checker, *_OPTIONS, *paths]
+        try:
+            done = run(command, capture_output=True, timeout=LONGEST_RUN_SECONDS)
+            answer = json.loads(done.stdout)
+        except (OSError, ValueError, SubprocessError):
+            each = (_answers([text]) for text in texts if len(texts) > 1)
+            return {text: some for one in each for text, some in one.items()} or found
+    for raw in answer["comments"]:
+        found[paths[raw["file"]]].append(Comment(*(raw[name] for name in Comment._fields)))
+    return found
+
+
+def _without_own_uses(text: str) -> str:
+    """The text with `_` for the names that settings read of themselves."""
+    for own in _OWN_DEFAULT.finditer(text):
+        text = text[: own.end()] + "_" * len(own[1]) + text[own.end() + len(own[1]) :]
+    return text
 
 
 def comments(target: ScriptText) -> Iterator[Comment]:
@@ -75,7 +94,8 @@ def comments(target: ScriptText) -> Iterator[Comment]:
     windows, parses = "\r\n" in target.text, not target.script.problems
     lost = {line for item in target.lost for line in (item.cause_line, item.command.place.line)}
     seen: set[object] = set()
-    for comment in ask(target.text).result():
+    ask([target.text])
+    for comment in _asked[target.text].result()[target.text]:
         key = _WINDOWS if windows else (comment.line, comment.message)
         own = comment.code < 2000 and not parses  # `syntax` reports it
         speaks = (comment.code == _WINDOWS) == windows and not own and comment.line not in lost
