@@ -141,7 +141,7 @@ def fmt(arguments: Arguments) -> int:
 
 
 REQUIRED = ("model", "task", "gpus", "device", "train", "infer", "tag")
-"""What `new` must be told."""
+"""What `new` needs."""
 
 
 @command(

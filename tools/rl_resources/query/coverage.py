@@ -155,9 +155,9 @@ def minimum_memory(known: Iterable[Configuration]) -> list[Point]:
         return row.task, row.position, row.kind, row.tag, row.evidence_level == UNTESTED
 
     ran = (row for row in known if row.state == "run" or row.evidence_level == UNTESTED)
-    told = (row for row in ran if row.weights and row.task and row.size and row.total_memory_gb)
+    complete = (row for row in ran if row.weights and row.task and row.size and row.total_memory_gb)
     points = []
-    for _, rows in sorted(grouped(told, kind).items()):
+    for _, rows in sorted(grouped(complete, kind).items()):
         best = min(rows, key=lambda row: (row.total_memory_gb, row.id))
         points.append(Point(best, best.total_memory_gb, len(rows)))
     return points
