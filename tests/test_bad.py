@@ -71,16 +71,18 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def placed(root: Path, expected: str) -> str:
-    """The expected text with the place where a cell begins, or how far after, for `{column}+9`."""
+    """The expected text with places: `{gpus}+9` is 9 after where a cell begins, `{end}` its row."""
 
     def place(match: re.Match[str]) -> str:
         path, line, name, after = match.groups()
         lines = (root / path).read_text(encoding="utf-8-sig", errors="replace").split("\n")
+        if name == "end":
+            return f"{path}:{line}:{len(lines[int(line) - 1]) + 1 + int(after or 0)}:"
         before = lines[0].split(",").index(name)
         cells = re.findall(r'"(?:[^"]|"")*",|[^,]*,', lines[int(line) - 1])
         return f"{path}:{line}:{len(''.join(cells[:before])) + 1 + int(after or 0)}:"
 
-    return re.sub(r"(?m)^(records/\w+\.csv):([0-9]+):\{(\w+)\}(?:\+([0-9]+))?:", place, expected)
+    return re.sub(r"(?m)^(records/\w+\.csv):([0-9]+):\{(\w+)\}([+-][0-9]+)?:", place, expected)
 
 
 def findings(root: Path) -> list[Finding]:
