@@ -21,7 +21,6 @@ from rl_resources.script.framework.shipped import (
     write_history,
 )
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.text import in_order
 
 RESOURCE = "compatibility"
 _KEY = ("script", "framework", "framework_version")
@@ -43,7 +42,7 @@ def compat(
     scripts = [script for script in every if script.framework == FRAMEWORK and script.launches]
     rows: list[Record] = []
     composed: list[Release] = []
-    for version in releases(FRAMEWORK) if versions is None else in_order(set(versions)):
+    for version in releases(FRAMEWORK) if versions is None else sorted({*versions}):
         progress(f"{FRAMEWORK} {version}: {len(scripts)} scripts")
         composed.append(configuration(FRAMEWORK, version))
         rows += [row_of(script, composed[-1]) for script in scripts]

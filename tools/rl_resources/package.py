@@ -182,10 +182,6 @@ class TableSchema:
         """Column names in file order."""
         return tuple(field.name for field in self.fields)
 
-    @cached_property
-    def _by_name(self) -> Mapping[str, Field]:
-        return {field.name: field for field in self.fields}
-
     @property
     def unique_keys(self) -> tuple[tuple[str, ...], ...]:
         """The primary key, then every other column that is unique by itself."""
@@ -193,8 +189,8 @@ class TableSchema:
         return tuple(dict.fromkeys([self.primary_key, *unique]))
 
     def field(self, name: str) -> Field:
-        """The column called `name`; raises `KeyError`."""
-        return self._by_name[name]
+        """The column called `name`."""
+        return self.fields[self.names.index(name)]
 
     def foreign_key(self, name: str) -> ForeignKey | None:
         """The foreign key of column `name`, if it has one."""
@@ -323,21 +319,15 @@ def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
 
 def _check_references(schemas: Mapping[str, TableSchema]) -> None:
     """Raise `UnreadableDataset` where a key or an order leads to no field."""
-    every = [*schemas.values()]
-    paths = [(it, f"{key.field}.{key.reference}") for it in every for key in it.foreign_keys]
-    paths += [(it, path) for it in every for path in (*it.primary_key, *it.order_by)]
-    for schema, path in paths:
-        if not _leads_to_field(schemas, schema, path):
-            raise UnreadableDataset(f"{schema.path}: {path!r} leads to no field")
-
-
-def _leads_to_field(schemas: Mapping[str, TableSchema], schema: TableSchema, path: str) -> bool:
-    name, _, rest = path.partition(".")
-    if not rest:
-        return name in schema.names
-    key = schema.foreign_key(name)
-    target = schemas.get(key.resource) if key else None
-    return target is not None and _leads_to_field(schemas, target, rest)
+    for schema in schemas.values():
+        keys = (f"{key.field}.{key.reference}" for key in schema.foreign_keys)
+        for path in (*keys, *schema.primary_key, *schema.order_by):
+            place: TableSchema | None = schema
+            for name in path.split("."):
+                if place is None or name not in place.names:
+                    raise UnreadableDataset(f"{schema.path}: {path!r} leads to no field")
+                key = place.foreign_key(name)
+                place = schemas.get(key.resource) if key else None
 
 
 def _read_json(root: Path, path: str) -> Any:

@@ -265,8 +265,9 @@ def _row_schema(name: str, schema: TableSchema) -> Schema:
 
 
 def _record_schema(rows: Mapping[str, Schema]) -> Schema:
+    today = "Ids that stand for it today; none where it was withdrawn."
     moved = _object(
-        moved_to=_array(_TEXT, "Ids that stand for it today; none where it was withdrawn."),
+        moved_to={**_array(_TEXT), "description": today},
         version={**_TEXT, "description": "The version from which on the id is gone."},
         reason=_TEXT,
     )
@@ -298,9 +299,8 @@ def _object(description: str = "", /, **properties: Schema) -> Schema:
     return {**about, "type": "object", "properties": properties, "required": list(properties)}
 
 
-def _array(items: Schema, description: str = "") -> Schema:
-    about = {"description": description} if description else {}
-    return {"type": "array", "items": items, **about}
+def _array(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
 
 
 def _or_null(schema: Schema, description: str) -> Schema:

@@ -156,12 +156,10 @@ def _create_table(resource: Resource) -> str:
 def _create_view(package: Package) -> str:
     """The tuning records, each with what is known of its model and its device."""
     columns, joins = ["tuning.*"], ""
-    for key in package.resources["tuning"].schema.foreign_keys:
-        other = f'"{key.resource}"'
-        if key.resource in {"models", "devices"}:
-            names = package.resources[key.resource].schema.names
-            columns += [f'{other}."{n}" AS "{key.field}_{n}"' for n in names if n != key.reference]
-            joins += f'\nLEFT JOIN {other} ON {other}."{key.reference}" = tuning."{key.field}"'
+    for table, key in (("models", "model"), ("devices", "device")):
+        names = package.resources[table].schema.names
+        columns += [f'"{table}"."{name}" AS "{key}_{name}"' for name in names if name != key]
+        joins += f'\nLEFT JOIN "{table}" ON "{table}"."{key}" = tuning."{key}"'
     selected = ",\n  ".join(columns)
     return f"CREATE VIEW {VIEW} AS SELECT\n  {selected}\nFROM tuning{joins}"
 
