@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import cycle
@@ -29,7 +29,6 @@ from rl_resources.page.rows import HEADERS
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.sentences import resource
 from rl_resources.site.api import BASE
-from rl_resources.site.recipes import LOCAL
 from rl_resources.site.templates import OWN, environment
 from rl_resources.site.tuning_table import escape, in_doubt, records_of_size, sizes
 from rl_resources.text import is_web_address, printable
@@ -38,6 +37,15 @@ TEMPLATES = PurePosixPath("site/templates")
 PAGES_OF_ROWS = ("models", "devices")
 """Tables with a page on which every row has an anchor."""
 UNKNOWN_SIZE = "Unknown size"
+LOCAL = "http://localhost:8000/"
+"""In place of the site's URL where it is not configured: there `make serve` shows the site."""
+SHOWN: Mapping[str, Sequence[str]] = {
+    "tuning": ("tag", "model", "task", "gpus", "device", "max_batch"),
+    "reports": ("outcome", "model_as_published", "task", "gpus", "device"),
+    "models": ("model", "size", "parameters_b", "layers"),
+    "devices": ("device", "vendor", "memory_gb", "bf16_tflops"),
+}
+"""The columns that code examples print of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +172,7 @@ def _environment(templates: Path) -> Environment:
     found.tests |= {"web_address": is_web_address, "in_doubt": in_doubt, "estimable": estimable}
     found.filters |= {filter_.__name__: filter_ for filter_ in filters} | {"visible": printable}
     found.globals |= {function.__name__: function for function in functions}
-    found.globals |= {"api": BASE, "headers": HEADERS}
+    found.globals |= {"api": BASE, "headers": HEADERS, "shown": SHOWN}
     found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return found
 

@@ -29,7 +29,6 @@ from rl_resources.query.sentences import resource, start
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, script_text
 from rl_resources.script.settings import Setting, written
-from rl_resources.site import recipes
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site
 from rl_resources.text import json_text
@@ -83,7 +82,6 @@ def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dic
             path=path,
             start=start(row),
             start_downloaded=f"bash {shlex.quote(row.script.rpartition('/')[2])}",
-            codes=recipes.of_record(row.id, site.at),
             permalink=script_url.replace("{path}", quote(path)),
         )
     for id_, move in moves(dataset, "tuning").items():
