@@ -151,7 +151,7 @@ def test_the_page_describes_the_dataset_as_croissant_in_the_words_of_schema_org(
     assert found["url"] == "https://example.org/x/data/"
     assert 50 <= len(found["description"]) <= 5000  # what Google's dataset search takes
     assert [(item["contentUrl"], item["sha256"]) for item in found["distribution"]] == [
-        (f"https://example.org/x/{item.path}", item.sha256)
+        (f"https://example.org/x/downloads/{item.name}", item.sha256)
         for item in files
         if item.format == "CSV"
     ]

@@ -19,8 +19,7 @@ def read_file(path: Path, most: int) -> bytes:
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "Not an ordinary file", str(path))
     if path.stat().st_size > most:
-        size = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
-        raise OSError(errno.EFBIG, f"More than {size}", str(path))
+        raise OSError(errno.EFBIG, f"More than {most >> 10} KiB", str(path))
     return path.read_bytes()
 
 

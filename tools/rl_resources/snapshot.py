@@ -130,8 +130,7 @@ class Table(File):
     def with_lines(self, lines: Lines) -> Iterator[Edit]:
         """Its file with these lines."""
         if lines and self.data is not None:
-            mark = self.source.removesuffix(self.decoded)
-            yield rewritten(self.path, mark + with_lines(self.decoded, lines))
+            yield rewritten(self.path, with_lines(self.source, lines))
 
     def mistake(self, row: int, name: str, message: str, fix: str) -> Mistake:
         """A mistake in column `name` of row `row` of `rows`."""

@@ -7,6 +7,9 @@ back what was written. In SQLite lists are JSON arrays, dates ISO text, booleans
 Croissant 1.1 (https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html): one record set
 reads one CSV file. No field says what it `references`, because mlcroissant 1.1 then joins the
 tables and fails where one of them refers to a third; `datapackage.json` has the foreign keys.
+
+The dataset card is a README in the form of Hugging Face's dataset repositories: its front matter
+makes the directory one that `datasets` loads (https://huggingface.co/docs/hub/datasets-cards).
 """
 
 from __future__ import annotations
@@ -17,9 +20,8 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -55,8 +57,7 @@ _CROISSANT_CONTEXT: Mapping[str, Any] = {
 _CROISSANT_TYPES = {"integer": "Integer", "number": "Float", "boolean": "Boolean", "date": "Date"}
 
 
-@dataclass(frozen=True, slots=True)
-class Download:
+class Download(NamedTuple):
     """One file; `name` is its place in the directory, `table` its resource if it has one.
 
     Files of one `format` are listed together; `holds` says in a few words what is in this one.
@@ -67,11 +68,6 @@ class Download:
     holds: str
     content: bytes
     table: str = ""
-
-    @property
-    def path(self) -> str:
-        """Its place below the site's root."""
-        return f"{BASE}/{self.name}"
 
     @property
     def sha256(self) -> str:
@@ -92,7 +88,8 @@ def downloads(site: Site) -> Iterator[Download]:
     holds = "Data Package 2.0 with all Table Schemas"
     yield _described("datapackage.json", holds, descriptor(package, csv))
     yield _described("croissant.json", "Croissant 1.1", croissant(package, csv, site.site_url))
-    yield Download("README.md", "Descriptions", "Dataset card", card(site).encode())
+    card = site.page(f"{BASE}/README.md", citation=citation(package))
+    yield Download("README.md", "Descriptions", "Dataset card", card.encode())
 
 
 def _described(name: str, holds: str, document: Mapping[str, Any]) -> Download:
@@ -258,13 +255,3 @@ def citation(package: Package) -> str:
     authors = ", ".join(package.contributors)
     name, year = package.document["name"], package.created[:4]
     return f"{authors} ({year}). {name}: {package.title}. Version {package.version}."
-
-
-def card(site: Site) -> str:
-    """The dataset card, a README in the form of Hugging Face's dataset repositories.
-
-    Its front matter makes the directory of downloads a repository that `datasets` loads.
-    https://huggingface.co/docs/hub/datasets-cards
-    """
-    path = "downloads/README.md"
-    return site.page(path, path, citation=citation(site.dataset.package))

@@ -34,8 +34,6 @@ from rl_resources.site.tuning_table import escape, in_doubt, records_of_size, si
 from rl_resources.text import is_web_address, printable
 
 TEMPLATES = PurePosixPath("site/templates")
-PAGES_OF_ROWS = ("models", "devices")
-"""Tables with a page on which every row has an anchor."""
 UNKNOWN_SIZE = "Unknown size"
 LOCAL = "http://localhost:8000/"
 """In place of the site's URL where it is not configured: there `make serve` shows the site."""
@@ -117,9 +115,9 @@ class Site:
         return [Piece(name, self._url_of_row(key.resource, text))]
 
     def _url_of_row(self, table: str, key: str) -> str:
-        """The row of another table on its page, or the row's own link."""
+        """The row of another table on its page, if it has one, or the row's own link."""
         row = self.dataset.by_key.get(table, {}).get(key)
-        if row and table in PAGES_OF_ROWS:
+        if row and table in {"models", "devices"}:
             return f"{table}/#{quote(anchor(self.package.resources[table].schema, row))}"
         found = str(row.get("link")) if row else ""
         return found if is_web_address(found) else ""
