@@ -19,7 +19,8 @@ def read_file(path: Path, most: int) -> bytes:
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "Not an ordinary file", str(path))
     if path.stat().st_size > most:
-        raise OSError(errno.EFBIG, f"More than {most >> 10} KiB", str(path))
+        size = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
+        raise OSError(errno.EFBIG, f"More than {size}", str(path))
     return path.read_bytes()
 
 

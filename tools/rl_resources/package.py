@@ -319,15 +319,16 @@ def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
 
 def _check_references(schemas: Mapping[str, TableSchema]) -> None:
     """Raise `UnreadableDataset` where a key or an order leads to no field."""
-    for schema in schemas.values():
-        keys = (f"{key.field}.{key.reference}" for key in schema.foreign_keys)
-        for path in (*keys, *schema.primary_key, *schema.order_by):
-            place: TableSchema | None = schema
-            for name in path.split("."):
-                if place is None or name not in place.names:
-                    raise UnreadableDataset(f"{schema.path}: {path!r} leads to no field")
-                key = place.foreign_key(name)
-                place = schemas.get(key.resource) if key else None
+    every = [*schemas.values()]
+    paths = [(it, f"{key.field}.{key.reference}") for it in every for key in it.foreign_keys]
+    paths += [(it, path) for it in every for path in (*it.primary_key, *it.order_by)]
+    for schema, path in paths:
+        place: TableSchema | None = schema
+        for name in path.split("."):
+            if place is None or name not in place.names:
+                raise UnreadableDataset(f"{schema.path}: {path!r} leads to no field")
+            key = place.foreign_key(name)
+            place = schemas.get(key.resource) if key else None
 
 
 def _read_json(root: Path, path: str) -> Any:
