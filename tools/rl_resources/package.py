@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from dataclasses import field as part
 from datetime import date
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -33,6 +34,8 @@ NEEDED = (
     *("sizes", "compatibility", "moved", "exemptions"),
 )
 """The tables that the code speaks of."""
+STATED = ("title", "description", "version", "created", "licenses", "keywords", "contributors")
+"""The properties of the descriptor that the code speaks of."""
 
 Value = str | int | float | bool | date | tuple[str, ...] | None
 Record = Mapping[str, Value]
@@ -208,22 +211,21 @@ class Resource:
 
 @dataclass(frozen=True)
 class Package:
-    """The whole descriptor; `document` is all that it says, as it says it.
-
-    `created` is the day of the version as ISO text.
-    `contributors` are names to cite.
-    """
+    """The whole descriptor; `document` is all that it says, as it says it, at least `STATED`."""
 
     root: Path
-    title: str
-    description: str
-    version: str
-    created: str
-    licenses: tuple[Mapping[str, str], ...]
-    keywords: tuple[str, ...]
-    contributors: tuple[str, ...]
     resources: Mapping[str, Resource]
     document: Mapping[str, Any]
+
+    @property
+    def version(self) -> str:
+        """The CalVer version."""
+        return str(self.document["version"])
+
+    @property
+    def created(self) -> str:
+        """The day of the version as ISO text."""
+        return str(self.document["created"]).partition("T")[0]
 
 
 def read_package(root: Path) -> Package:
@@ -233,6 +235,7 @@ def read_package(root: Path) -> Package:
     """
     with _understood(DESCRIPTOR):
         descriptor = _read_json(root, DESCRIPTOR)
+        itemgetter(*STATED)(descriptor)
         names = [item["name"] for item in descriptor["resources"]]
         if missing := [name for name in NEEDED if name not in names]:
             raise ValueError(f"there is no resource called {missing[0]!r}")
@@ -244,18 +247,7 @@ def read_package(root: Path) -> Package:
             for item in descriptor["resources"]
         }
         _check_references({name: item.schema for name, item in resources.items()})
-        return Package(
-            root=root,
-            title=descriptor["title"],
-            description=descriptor["description"],
-            version=descriptor["version"],
-            created=descriptor["created"].partition("T")[0],
-            licenses=tuple(descriptor["licenses"]),
-            keywords=tuple(descriptor["keywords"]),
-            contributors=tuple(item["title"] for item in descriptor["contributors"]),
-            resources=resources,
-            document=descriptor,
-        )
+        return Package(root, resources, descriptor)
 
 
 @contextmanager

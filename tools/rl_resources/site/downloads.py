@@ -106,7 +106,7 @@ def parquet(dataset: Dataset, name: str) -> bytes:
         "title": schema.title,
         "description": schema.description,
         "version": package.version,
-        "licenses": json.dumps(package.licenses),
+        "licenses": json.dumps(package.document["licenses"]),
         "table_schema": json.dumps(schema.document, ensure_ascii=False),
     }
     file = io.BytesIO()
@@ -187,18 +187,18 @@ def croissant(package: Package, csv: Mapping[str, bytes], site_url: str) -> dict
     With the site's URL the document can be read by its own URL; without one mlcroissant needs the
     files next to it.
     """
-    folder = f"{site_url}{BASE}/" if site_url else ""
+    folder, about = f"{site_url}{BASE}/" if site_url else "", package.document
     return {
         "@context": _CROISSANT_CONTEXT,
         "@type": "Dataset",
-        "name": package.document["name"],
-        "alternateName": package.title,
-        "description": package.description,
+        "name": about["name"],
+        "alternateName": about["title"],
+        "description": about["description"],
         "version": package.version,
         "datePublished": package.created,
-        "license": [item["path"] for item in package.licenses],
-        "keywords": list(package.keywords),
-        "creator": [{"@type": "Organization", "name": name} for name in package.contributors],
+        "license": [item["path"] for item in about["licenses"]],
+        "keywords": about["keywords"],
+        "creator": [{"@type": "Organization", "name": name} for name in authors(package)],
         "isAccessibleForFree": True,
         "inLanguage": "en",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
@@ -252,6 +252,11 @@ def _field(table: str, field: Field) -> dict[str, Any]:
 
 def citation(package: Package) -> str:
     """One line to cite this version by."""
-    authors = ", ".join(package.contributors)
-    name, year = package.document["name"], package.created[:4]
-    return f"{authors} ({year}). {name}: {package.title}. Version {package.version}."
+    about, year = package.document, package.created[:4]
+    named = f"{about['name']}: {about['title']}"
+    return f"{', '.join(authors(package))} ({year}). {named}. Version {package.version}."
+
+
+def authors(package: Package) -> list[str]:
+    """The names to cite."""
+    return [item["title"] for item in package.document["contributors"]]
