@@ -286,6 +286,7 @@ def backtest(folder: Path) -> dict[str, Any] | None:
     cases = pl.read_csv(folder / "backtest.csv", infer_schema_length=None)
     errors = pl.read_csv(folder / "backtest_errors.csv", infer_schema_length=None)
     peaks = cases.filter(pl.col("measured_gb") > 0)
+    decided = Counter(cases.select("outcome", "verdict").rows())
     return {
         "runs": cases.height,
         "peaks": peaks.with_columns(
@@ -293,10 +294,7 @@ def backtest(folder: Path) -> dict[str, Any] | None:
         ).to_dicts(),
         "errors": grouped(errors.to_dicts(), itemgetter("by")),
         "decided": {
-            words: {
-                verdict: cases.filter(outcome=outcome, verdict=verdict).height
-                for verdict in VERDICTS
-            }
+            words: {verdict: decided[outcome, verdict] for verdict in VERDICTS}
             for outcome, words in OUTCOMES.items()
         },
     }
