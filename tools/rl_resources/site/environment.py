@@ -95,11 +95,9 @@ class Site:
 
         Raises `jinja2.TemplateError` for a template that cannot be used.
         """
-        found = _environment(self.package.root / TEMPLATES).get_template(
-            f"{template or path}.jinja"
-        )
+        templates = _environment(self.package.root / TEMPLATES)
         values = {"site": self, "device": self.devices.label, "to": partial(link, path), **values}
-        return found.render(values)
+        return templates.get_template(f"{template or path}.jinja").render(values)
 
     def pieces(self, table: str, field: Field, record: Record) -> Sequence[Piece]:
         """A cell as text and links: URLs link to themselves, keys to the row that they name."""
