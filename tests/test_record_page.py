@@ -1,5 +1,6 @@
 """The page of a record says what row, trials and script say."""
 
+import json
 import re
 from functools import cache
 from html import unescape
@@ -72,6 +73,12 @@ def test_the_page_answers_with_the_row_its_trials_and_its_script(record):
         f"{row['batch']}{'ran' if row['outcome'] == 'ran' else 'failed'} trial {row['order']}"
         for row in sorted(trials, key=lambda row: int(str(row["batch"])))
     ]
+
+
+def test_a_badge_names_hardware_and_status():
+    badge = json.loads(record_page.badges(DATASET)[f"badges/{RECORD}.json"])
+    assert set(badge) == {"schemaVersion", "label", "message"}
+    assert str(LORA["status"]) in badge["message"]
 
 
 def test_each_setting_has_its_value_and_the_line_that_has_it():

@@ -44,6 +44,7 @@ def render(root: Path, repository: Repository | None = None) -> Files:
         "rules/index.md": site.page("rules/index.md", "rules.md", families=FAMILIES),
         **record_page.pages(site, scripts, repository),
         **{f"{api.SCRIPTS}/{name}": text for name, text in scripts.items()},
+        **record_page.badges(dataset),
         **finder.files(dataset),
         **rst.files(dataset, repository.script_url()),
         **{f"{BASE}/{item.name}": item.content for item in downloaded},

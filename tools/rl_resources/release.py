@@ -21,6 +21,7 @@ from rl_resources.check import check_root
 from rl_resources.dataset import find_root
 from rl_resources.errors import InvalidDataset, RlResourcesError, UnusableInput
 from rl_resources.files import write_file
+from rl_resources.generate import stale
 from rl_resources.git import git_text, released_versions
 from rl_resources.package import DESCRIPTOR, read_package
 from rl_resources.query.diff import TableDiff, diff, read_directory, read_state
@@ -78,11 +79,13 @@ def data_section(diffs: Sequence[TableDiff]) -> str:
 
 
 def refuse_unfit(root: Path) -> None:
-    """Raise where the checkout has changes or findings; a stale file is one that CI refuses."""
+    """Raise where the checkout has changes, findings or stale files."""
     if changes := git_text(root, "status", "--porcelain"):
         raise UnusableInput(f"the checkout has changes:\n{changes}", "Commit or remove them.")
     if findings := check_root(root):
         raise InvalidDataset(findings)
+    if files := stale(root):
+        raise UnusableInput(f"stale: {', '.join(files)}", "Run `make generate` and commit.")
 
 
 def write_artifacts(root: Path, version: str) -> list[Path]:

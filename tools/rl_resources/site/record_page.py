@@ -25,12 +25,13 @@ from rl_resources.package import Field, Record
 from rl_resources.query.compatibility import accepted_by, rejections, releases_of
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import size_of
-from rl_resources.query.sentences import start
+from rl_resources.query.sentences import resource, start
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, script_text
 from rl_resources.script.settings import Setting, written
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site
+from rl_resources.text import json_text
 
 MOST_RELATED = 3
 """Related configurations of each kind."""
@@ -38,6 +39,22 @@ OWN_FIELDS = frozenset({"gpus", "lora_rank", "quantized", "has_engine"})
 """Inputs of the estimate that other fields of its form stand for."""
 _ALIKE = ("kind", "tag", "task", "model", "gpus", "device_label")
 _MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>[^`]+?\.)(?= |$)")
+
+
+def badges(dataset: Dataset) -> dict[str, str]:
+    """What runs where and how sure that is, for https://shields.io/badges/endpoint-badge."""
+    return {
+        f"badges/{row.id}.json": json_text(
+            {
+                "schemaVersion": 1,
+                "label": f"{row.model_label} {row.task}",
+                "message": f"{resource(row)} · {row.tag} · {row.evidence_level}",
+            },
+            2,
+        )
+        for row in configurations(dataset)
+        if row.kind == "record"
+    }
 
 
 def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dict[str, str]:
