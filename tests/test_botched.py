@@ -42,7 +42,7 @@ def follow(root: Path, step: Mapping[str, Any], found: Sequence[Finding]) -> Non
     """Do what a help says: an edit, or a command that it names."""
     asked = step.get("asked") or step.get("run") or str(step["with"]).strip("\n")
     assert asked
-    fixable = any(all_rules()[item.rule].fixable for item in found)
+    fixable = any(all_rules()[item.rule].fixer for item in found)
     assert (asked == FIX and fixable) or any(asked in item.help for item in found), asked
     if "run" not in step:
         apply(root, [step])

@@ -151,7 +151,7 @@ def test_the_page_describes_the_dataset_as_croissant_in_the_words_of_schema_org(
     assert found["url"] == "https://example.org/x/data/"
     assert 50 <= len(found["description"]) <= 5000  # what Google's dataset search takes
     assert [(item["contentUrl"], item["sha256"]) for item in found["distribution"]] == [
-        (f"https://example.org/x/{item.path}", item.sha256)
+        (f"https://example.org/x/downloads/{item.name}", item.sha256)
         for item in files
         if item.format == "CSV"
     ]
@@ -159,7 +159,8 @@ def test_the_page_describes_the_dataset_as_croissant_in_the_words_of_schema_org(
 
 def test_no_text_of_the_descriptor_ends_the_block_that_describes_the_dataset():
     title = "</script><script>alert(1)</script>"
-    page, found, _ = described(replace(DATASET, package=replace(PACKAGE, title=title)))
+    package = replace(PACKAGE, document={**PACKAGE.document, "title": title})
+    page, found, _ = described(replace(DATASET, package=package))
     assert found["alternateName"] == title
     assert title not in page
 
@@ -167,7 +168,7 @@ def test_no_text_of_the_descriptor_ends_the_block_that_describes_the_dataset():
 def test_the_dataset_card_names_the_license_and_a_file_for_every_table(downloads_folder):
     _, front, text = (downloads_folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     card = yaml.safe_load(front)
-    assert card["license"] == [licence["name"].lower() for licence in PACKAGE.licenses]
+    assert card["license"] == [licence["name"].lower() for licence in PACKAGE.document["licenses"]]
     assert [item["config_name"] for item in card["configs"] if item.get("default")] == ["tuning"]
     assert [item["data_files"] for item in card["configs"]] == [f"{t}.parquet" for t in TABLES]
-    assert PACKAGE.description in text
+    assert PACKAGE.document["description"] in text

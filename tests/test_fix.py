@@ -25,7 +25,7 @@ from sample_tree import Edit, apply, files, sample
 
 SCRIPT = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 TRIALS, TUNING = "records/trials.csv", "records/tuning.csv"
-FIXABLE = [rule.name for rule in all_rules().values() if rule.fixable]
+FIXABLE = [rule.name for rule in all_rules().values() if rule.fixer]
 CASES = read_cases("fix")
 FIXES, DOUBTFUL = CASES["fixes"], CASES["doubtful"]
 CRLF = {"replace": "\n", "with": "\r\n", "all": True}

@@ -1,22 +1,20 @@
-"""Every code example runs as it stands against the built site."""
+"""Every code example runs as it stands on its page, against the built site."""
 
-import html
 import json
 import os
-import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from lxml import html
 
 from conftest import program
 from rl_resources.package import Record
-from rl_resources.site import recipes
-from rl_resources.site.environment import Site
-from rl_resources.site.recipes import Code, of_record, of_size, of_table
+from rl_resources.site.environment import LOCAL, SHOWN, Site
 from sample_tree import ran
 from shipped import DATASET
 from website import RECORD, served, visited
@@ -32,9 +30,16 @@ TABLES = [*OFTEN, *(pytest.param(*table, marks=nightly) for table in RARE)]
 
 
 @pytest.fixture
-def at(address: str) -> str:
-    """The URL of the site as it is published."""
-    return f"{address}/"
+def codes(built: Path, address: str) -> Callable[[str, str], list[str]]:
+    """The texts below a heading of a page, with the URL of the site as it is published."""
+
+    def below(page: str, heading: str) -> list[str]:
+        found = html.parse(built / page / "index.html").xpath(
+            "//pre[preceding::h2[1]/@id=$id]/code", id=heading
+        )
+        return [code.text_content().replace(LOCAL, f"{address}/") for code in found]
+
+    return below
 
 
 @pytest.fixture
@@ -43,15 +48,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _codes(table: str, only: str, at: str) -> dict[str, Code]:
-    codes = of_size(only, at) if table == "sizes" else of_table(DATASET, table, at, only)
-    assert [code.title for code in codes] == list(TOOLS)
-    return {code.title: code for code in codes}
-
-
-def _recipe(name: str, at: str) -> tuple[Code, ...]:
-    """The codes of one."""
-    return next(one["codes"] for one in recipes.recipes(DATASET, at) if one["id"] == name)
+def _place(table: str, only: str) -> tuple[str, str]:
+    """The page that shows a table, or its rows of a size, and the heading of its examples."""
+    page = f"{table}/{only.lower()}".rstrip("/")
+    return ("recipes", "table") if table == "tuning" else (page, "tools")
 
 
 def _rows(table: str, only: str) -> list[Record]:
@@ -61,20 +61,20 @@ def _rows(table: str, only: str) -> list[Record]:
 
 
 def _shown(table: str, rows: Sequence[Record]) -> list[list[object]]:
-    columns = recipes.SHOWN["tuning" if table == "sizes" else table]
+    columns = SHOWN["tuning" if table == "sizes" else table]
     return [[row[column] for column in columns] for row in rows]
 
 
-def _run_python(code: Code) -> dict[str, Any]:
+def _run_python(code: str) -> dict[str, Any]:
     names: dict[str, Any] = {}
-    exec(compile(code.text, code.title, "exec"), names)  # noqa: S102 (a text of ours)
+    exec(compile(code, "example", "exec"), names)  # noqa: S102 (a text of ours)
     return names
 
 
-def _run_shell(code: Code, folder: Path) -> str:
+def _run_shell(code: str, folder: Path) -> str:
     for name in ("curl", "jq", "sqlite3"):
         program(name)
-    done = ran("bash", "-c", code.text, cwd=folder)
+    done = ran("bash", "-c", code, cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -102,25 +102,25 @@ def _numbers(rows: Iterable[Iterable[object]]) -> list[list[str | float]]:
 
 @pytest.mark.parametrize("tool", ["pandas", "polars", "DuckDB"])
 @pytest.mark.parametrize(("table", "only"), TABLES)
-def test_a_python_example_gives_the_rows_of_its_page(at, folder, tool, table, only):
+def test_a_python_example_gives_the_rows_of_its_page(codes, folder, tool, table, only):
     shown = "tuning" if table == "sizes" else table
-    names = _run_python(_codes(table, only, at)[tool])
+    names = _run_python(codes(*_place(table, only))[TOOLS.index(tool)])
     found = names["records" if table == "sizes" else table]
-    assert _cells(found, recipes.SHOWN[shown]) == _shown(table, _rows(table, only)) != []
+    assert _cells(found, SHOWN[shown]) == _shown(table, _rows(table, only)) != []
 
 
 @nightly
 @pytest.mark.parametrize(("table", "only"), [("tuning", ""), *RARE])
-def test_a_curl_example_prints_the_rows_of_its_page(at, folder, table, only):
-    printed = _run_shell(_codes(table, only, at)["curl"], folder)
+def test_a_curl_example_prints_the_rows_of_its_page(codes, folder, table, only):
+    printed = _run_shell(codes(*_place(table, only))[-1], folder)
     lines = [line.split("\t") for line in printed.splitlines()]
     assert _numbers(lines) == _numbers(_shown(table, _rows(table, only)))
 
 
-def test_the_examples_of_a_record_give_its_row_and_its_script(at, folder, capsys):
-    codes = {code.title: code for code in of_record(RECORD, at)}
-    printed = json.loads(_run_shell(codes["curl"], folder))
-    assert _run_python(codes["Python"])["record"] == printed
+def test_the_examples_of_a_record_give_its_row_and_its_script(codes, folder, capsys):
+    shell, python = codes(f"records/{RECORD}", "data")
+    printed = json.loads(_run_shell(shell, folder))
+    assert _run_python(python)["record"] == printed
     assert printed["id"] == RECORD
     row = DATASET.by_key["tuning"][f"{RECORD}.sh"]
     shown = [row[name] for name in ("gpus", "device", "max_batch", "status")]
@@ -128,8 +128,8 @@ def test_the_examples_of_a_record_give_its_row_and_its_script(at, folder, capsys
     assert (folder / printed["script"]).read_text(encoding="utf-8").startswith("#!")
 
 
-def test_a_copy_is_updated_by_fetching_what_differs(at, folder):
-    (code,) = _recipe("follow", at)
+def test_a_copy_is_updated_by_fetching_what_differs(codes, folder):
+    (code,) = codes("recipes", "follow")
     everything = _run_python(code)["fetched"]
     assert _run_python(code)["fetched"] == []
     old = folder / "rl-resources/downloads/tuning.csv"
@@ -139,18 +139,18 @@ def test_a_copy_is_updated_by_fetching_what_differs(at, folder):
     assert again in everything
 
 
-def test_duckdb_and_sqlite_join_to_the_same_rows(at, folder):
-    codes = {code.title: code for code in _recipe("sql", at)}
-    lines = _run_shell(codes["SQLite"], folder).splitlines()
-    rows = _run_python(codes["DuckDB"])["small"].fetchall()
+def test_duckdb_and_sqlite_join_to_the_same_rows(codes, folder):
+    duckdb, sqlite = codes("recipes", "sql")
+    lines = _run_shell(sqlite, folder).splitlines()
+    rows = _run_python(duckdb)["small"].fetchall()
     assert _numbers(line.split("|") for line in lines) == _numbers(rows) != []
 
 
 @nightly
-def test_a_page_of_another_origin_reads_the_records(browser, at, tmp_path):
-    (code,) = _recipe("browser", at)
-    html = f"<!doctype html><title>Elsewhere</title><script type=module>{code.text}</script>"
-    (tmp_path / "open.html").write_text(html, encoding="utf-8")
+def test_a_page_of_another_origin_reads_the_records(browser, codes, tmp_path):
+    (code,) = codes("recipes", "browser")
+    text = f"<!doctype html><title>Elsewhere</title><script type=module>{code}</script>"
+    (tmp_path / "open.html").write_text(text, encoding="utf-8")
     with served(tmp_path) as elsewhere:
         page = browser.new_page()
         with page.expect_console_message(lambda line: line.type == "log") as logged:
@@ -162,57 +162,57 @@ def test_a_page_of_another_origin_reads_the_records(browser, at, tmp_path):
 
 
 @nightly
-def test_a_sphinx_site_includes_the_table(at, tmp_path):
-    before, configuration, include = _recipe("sphinx", at)
+def test_a_sphinx_site_includes_the_table(codes, tmp_path):
+    before, configuration, include = codes("recipes", "sphinx")
     _run_shell(before, tmp_path)
-    (tmp_path / "conf.py").write_text(configuration.text, encoding="utf-8")
-    page = f"Our runs\n========\n\n{include.text}\nAfter it.\n"
+    (tmp_path / "conf.py").write_text(configuration, encoding="utf-8")
+    page = f"Our runs\n========\n\n{include}\nAfter it.\n"
     (tmp_path / "index.rst").write_text(page, encoding="utf-8")
     done = ran(sys.executable, *["-m", "sphinx", "-W", "-n", "-q", ".", "html"], cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    html = (tmp_path / "html/index.html").read_text(encoding="utf-8")
-    assert [row["script"] for row in _rows("sizes", "7B") if str(row["script"]) not in html] == []
-
-
-@nightly
-def test_a_mkdocs_site_includes_the_table(tmp_path):
-    before, configuration, include = _recipe("mkdocs", "")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    variables = {**os.environ, "PATH": path, "NO_MKDOCS_2_WARNING": "1"}
-    # Far from a checkout: the data are those that came with the package.
-    assert ran("bash", "-c", before.text, cwd=tmp_path, env=variables).returncode == 0
-    (tmp_path / "mkdocs.yml").write_text(f"site_name: Ours\n{configuration.text}", encoding="utf-8")
-    (tmp_path / "docs").mkdir(exist_ok=True)
-    page = f"# Our runs\n\n## Here\n\n{include.text}"
-    (tmp_path / "docs/index.md").write_text(page, encoding="utf-8")
-    build = ["-m", "mkdocs", "build", "--strict", "--quiet"]
-    assert ran(sys.executable, *build, cwd=tmp_path, env=variables).returncode == 0
-    text = html.unescape((tmp_path / "site/index.html").read_text(encoding="utf-8"))
+    text = (tmp_path / "html/index.html").read_text(encoding="utf-8")
     assert [row["script"] for row in _rows("sizes", "7B") if str(row["script"]) not in text] == []
 
 
-def test_the_python_package_answers_as_printed(capsys):
-    (code,) = _recipe("package", "")
+@nightly
+def test_a_mkdocs_site_includes_the_table(codes, tmp_path):
+    before, configuration, include = codes("recipes", "mkdocs")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    variables = {**os.environ, "PATH": path, "NO_MKDOCS_2_WARNING": "1"}
+    # Far from a checkout: the data are those that came with the package.
+    assert ran("bash", "-c", before, cwd=tmp_path, env=variables).returncode == 0
+    (tmp_path / "mkdocs.yml").write_text(f"site_name: Ours\n{configuration}", encoding="utf-8")
+    (tmp_path / "docs").mkdir(exist_ok=True)
+    page = f"# Our runs\n\n## Here\n\n{include}"
+    (tmp_path / "docs/index.md").write_text(page, encoding="utf-8")
+    build = ["-m", "mkdocs", "build", "--strict", "--quiet"]
+    assert ran(sys.executable, *build, cwd=tmp_path, env=variables).returncode == 0
+    text = unescape((tmp_path / "site/index.html").read_text(encoding="utf-8"))
+    assert [row["script"] for row in _rows("sizes", "7B") if str(row["script"]) not in text] == []
+
+
+def test_the_python_package_answers_as_printed(codes, capsys):
+    (code,) = codes("recipes", "package")
     found = _run_python(code)["found"]
     assert set(found["fit"]) >= {"tested"}
     assert ".sh" in capsys.readouterr().out.splitlines()[-1]
 
 
 def test_examples_name_the_url_of_the_site_or_one_to_replace():
-    known, unknown = (Site(DATASET, None, url) for url in ("https://example.org/rl/", None))
-    codes = of_table(DATASET, "models", known.at)
-    assert all("https://example.org/rl/" in code.text for code in codes)
-    page = unknown.page("recipes.md", recipes=recipes.recipes(DATASET, unknown.at))
-    assert f"<code>{recipes.LOCAL}</code>" in page
+    known, unknown = (
+        Site(DATASET, None, url).page("recipes.md") for url in ("https://example.org/rl/", None)
+    )
+    assert "https://example.org/rl/downloads/tuning.parquet" in known
+    assert LOCAL not in known
+    assert f"<code>{LOCAL}</code>" in unknown
 
 
-def test_examples_are_tabs_that_keys_choose_and_break_no_policy(browser, address):
+def test_examples_are_tabs_that_keys_choose_and_break_no_policy(browser, address, codes):
     with visited(browser, f"{address}/sizes/7b/") as page:
-        for code in of_size("7B", f"{address}/"):
-            label = re.compile(f"^{code.title}$")
-            page.locator(".tabbed-labels label", has_text=label).click()
+        for tool, code in zip(TOOLS, codes("sizes/7b", "tools"), strict=True):
+            page.locator(".tabbed-labels").get_by_text(tool, exact=True).click()
             (shown,) = page.locator(".tabbed-block:visible code").all_text_contents()
-            assert shown.strip() == code.text.strip()
+            assert shown.strip() == code.strip()
         page.locator(".tabbed-set > input").first.focus()
         page.keyboard.press("ArrowRight")
         assert "pl.DataFrame" in page.locator(".tabbed-block:visible").inner_text()

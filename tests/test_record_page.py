@@ -85,13 +85,13 @@ def test_each_setting_has_its_value_and_the_line_that_has_it():
     page, text = page_of_lora(), text_of(LORA)
     lines, run = text.split("\n"), ScriptText("x.sh", text).run
     rows = part(page, '<h2 id="settings">').split("<tr>")
-    stated = [item for item in record_page.explained(run) if item.standing == "script"]
+    stated = [item for item in record_page.explained(run) if item.setting.place]
     assert len(stated) > 10
     for item in stated:
         setting = item.setting
         assert setting.key.rpartition(".")[2] in lines[setting.place.line - 1]
         (row,) = (row for row in rows if f'data-label="Setting">{item.title}<' in row)
-        assert f"{setting.key} {record_page.shown(item)} line" in words(row.replace("</th>", " "))
+        assert f"{setting.key} {item.value} line" in words(row.replace("</th>", " "))
         assert f'href="#__span-script-{setting.origin.line}"' in row
         permalink = f"{KNOWN.url}/blob/{KNOWN.commit}/{script_path(DATASET, LORA)}"
         assert f'href="{permalink}#L{setting.origin.line}"' in row
@@ -103,7 +103,7 @@ def test_an_open_setting_shows_the_default_and_an_unreadable_one_no_value():
     key = "actor_rollout_ref.rollout.gpu_memory_utilization"
     run = ScriptText("x.sh", f"python3 -m verl.trainer.main_ppo {key}=$(cat share)\n").run
     (share,) = [item for item in record_page.explained(run) if item.setting.key == key]
-    assert (share.standing, record_page.shown(share)) == ("unknown", "")
+    assert share.value == "not known without running the script"
 
 
 def test_one_node_needs_one_command_and_several_a_cluster_first():

@@ -72,10 +72,11 @@ def test_a_release_has_one_section_of_the_changelog(checkout, before, after):
     assert found == after.replace("VERSION", version)
 
 
-def test_changes_that_are_not_committed_are_refused(checkout):
+def test_changes_that_are_not_committed_are_refused(checkout, monkeypatch):
     (checkout / "new-file").touch()
+    monkeypatch.chdir(checkout)
     with pytest.raises(SystemExit, match="new-file"):
-        release.main(["--root", str(checkout)])
+        release.main([])
     (checkout / "new-file").unlink()
 
 

@@ -21,7 +21,6 @@ from rl_resources.script.framework.shipped import (
     write_history,
 )
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.text import in_order
 
 RESOURCE = "compatibility"
 _KEY = ("script", "framework", "framework_version")
@@ -43,7 +42,7 @@ def compat(
     scripts = [script for script in every if script.framework == FRAMEWORK and script.launches]
     rows: list[Record] = []
     composed: list[Release] = []
-    for version in releases(FRAMEWORK) if versions is None else in_order(set(versions)):
+    for version in releases(FRAMEWORK) if versions is None else sorted({*versions}):
         progress(f"{FRAMEWORK} {version}: {len(scripts)} scripts")
         composed.append(configuration(FRAMEWORK, version))
         rows += [row_of(script, composed[-1]) for script in scripts]
@@ -64,23 +63,22 @@ def _script(root: Path, dataset: Dataset, record: Record) -> ScriptText:
 
 def row_of(script: ScriptText, release: Source) -> Record:
     """The row of one script and one release."""
-    rejected: list[str] = []
+    rejected: list[Rejected] = []
     known = True
     for launch in script.launches:
         composed = compose_launch(release, launch)
         known &= not composed.problem and not launch.unresolved
         # Hydra stops at arguments that are no overrides.
-        places = [(item.place.line, item.value.shown, "syntax") for item in launch.stray]
+        rejected += [Rejected(item.place.line, item.value.shown, "syntax") for item in launch.stray]
         for item in composed.rejected:
             own = launch.overrides[item.index] if item.index >= 0 else launch.command
-            places.append((own.place.line, item.key, item.kind))
-        rejected += [str(Rejected(*place)) for place in places]
+            rejected.append(Rejected(own.place.line, item.key, item.kind))
     return {
         "script": script.path,
         "framework": release.framework,
         "framework_version": release.version,
         "accepted": False if rejected else True if known else None,
-        "rejected": tuple(rejected) or None,
+        "rejected": tuple(map(str, rejected)) or None,
     }
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from rl_resources.package import DESCRIPTOR
 
@@ -22,8 +22,7 @@ _BLAMED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(NamedTuple):
     """Facts of a checkout; each is `None` where git does not know it.
 
     `commit` is also `None` where tracked files differ from it. `commit_time` is in seconds since

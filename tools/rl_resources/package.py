@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from dataclasses import field as part
 from datetime import date
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -33,6 +34,8 @@ NEEDED = (
     *("sizes", "compatibility", "moved", "exemptions"),
 )
 """The tables that the code speaks of."""
+STATED = ("title", "description", "version", "created", "licenses", "keywords", "contributors")
+"""The properties of the descriptor that the code speaks of."""
 
 Value = str | int | float | bool | date | tuple[str, ...] | None
 Record = Mapping[str, Value]
@@ -182,10 +185,6 @@ class TableSchema:
         """Column names in file order."""
         return tuple(field.name for field in self.fields)
 
-    @cached_property
-    def _by_name(self) -> Mapping[str, Field]:
-        return {field.name: field for field in self.fields}
-
     @property
     def unique_keys(self) -> tuple[tuple[str, ...], ...]:
         """The primary key, then every other column that is unique by itself."""
@@ -193,8 +192,8 @@ class TableSchema:
         return tuple(dict.fromkeys([self.primary_key, *unique]))
 
     def field(self, name: str) -> Field:
-        """The column called `name`; raises `KeyError`."""
-        return self._by_name[name]
+        """The column called `name`."""
+        return self.fields[self.names.index(name)]
 
     def foreign_key(self, name: str) -> ForeignKey | None:
         """The foreign key of column `name`, if it has one."""
@@ -212,22 +211,21 @@ class Resource:
 
 @dataclass(frozen=True)
 class Package:
-    """The whole descriptor; `document` is all that it says, as it says it.
-
-    `created` is the day of the version as ISO text.
-    `contributors` are names to cite.
-    """
+    """The whole descriptor; `document` is all that it says, as it says it, at least `STATED`."""
 
     root: Path
-    title: str
-    description: str
-    version: str
-    created: str
-    licenses: tuple[Mapping[str, str], ...]
-    keywords: tuple[str, ...]
-    contributors: tuple[str, ...]
     resources: Mapping[str, Resource]
     document: Mapping[str, Any]
+
+    @property
+    def version(self) -> str:
+        """The CalVer version."""
+        return str(self.document["version"])
+
+    @property
+    def created(self) -> str:
+        """The day of the version as ISO text."""
+        return str(self.document["created"]).partition("T")[0]
 
 
 def read_package(root: Path) -> Package:
@@ -237,6 +235,7 @@ def read_package(root: Path) -> Package:
     """
     with _understood(DESCRIPTOR):
         descriptor = _read_json(root, DESCRIPTOR)
+        itemgetter(*STATED)(descriptor)
         names = [item["name"] for item in descriptor["resources"]]
         if missing := [name for name in NEEDED if name not in names]:
             raise ValueError(f"there is no resource called {missing[0]!r}")
@@ -248,18 +247,7 @@ def read_package(root: Path) -> Package:
             for item in descriptor["resources"]
         }
         _check_references({name: item.schema for name, item in resources.items()})
-        return Package(
-            root=root,
-            title=descriptor["title"],
-            description=descriptor["description"],
-            version=descriptor["version"],
-            created=descriptor["created"].partition("T")[0],
-            licenses=tuple(descriptor["licenses"]),
-            keywords=tuple(descriptor["keywords"]),
-            contributors=tuple(item["title"] for item in descriptor["contributors"]),
-            resources=resources,
-            document=descriptor,
-        )
+        return Package(root, resources, descriptor)
 
 
 @contextmanager
@@ -327,17 +315,12 @@ def _check_references(schemas: Mapping[str, TableSchema]) -> None:
     paths = [(it, f"{key.field}.{key.reference}") for it in every for key in it.foreign_keys]
     paths += [(it, path) for it in every for path in (*it.primary_key, *it.order_by)]
     for schema, path in paths:
-        if not _leads_to_field(schemas, schema, path):
-            raise UnreadableDataset(f"{schema.path}: {path!r} leads to no field")
-
-
-def _leads_to_field(schemas: Mapping[str, TableSchema], schema: TableSchema, path: str) -> bool:
-    name, _, rest = path.partition(".")
-    if not rest:
-        return name in schema.names
-    key = schema.foreign_key(name)
-    target = schemas.get(key.resource) if key else None
-    return target is not None and _leads_to_field(schemas, target, rest)
+        place: TableSchema | None = schema
+        for name in path.split("."):
+            if place is None or name not in place.names:
+                raise UnreadableDataset(f"{schema.path}: {path!r} leads to no field")
+            key = place.foreign_key(name)
+            place = schemas.get(key.resource) if key else None
 
 
 def _read_json(root: Path, path: str) -> Any:

@@ -16,7 +16,7 @@ from rl_resources.errors import InvalidOutput
 from rl_resources.git import Repository, line_times, read_repository, utc
 from rl_resources.package import read_package
 from rl_resources.site import api, finder, pages, record_page, rst
-from rl_resources.site.downloads import downloads
+from rl_resources.site.downloads import BASE, downloads
 from rl_resources.site.environment import Site
 
 Files = dict[str, str | bytes]
@@ -47,7 +47,7 @@ def render(root: Path, repository: Repository | None = None) -> Files:
         **record_page.badges(dataset),
         **finder.files(dataset),
         **rst.files(dataset, repository.script_url()),
-        **{item.path: item.content for item in downloaded},
+        **{f"{BASE}/{item.name}": item.content for item in downloaded},
         FEED: feed(site, line_times(root, tuning.path)),
     }
     if outside := [path for path in files if ".." in PurePosixPath(path).parts]:

@@ -139,9 +139,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m rl_resources.release", description=__doc__)
     only = "write the artifacts of the version as it is, with checksums and notes, to dist"
     parser.add_argument("--artifacts", action="store_true", help=only)
-    parser.add_argument("--root", type=Path, help="the checkout")
     parsed = parser.parse_args(arguments)
-    root, today = parsed.root or find_root(Path.cwd()), datetime.now(UTC).date()
+    root, today = find_root(Path.cwd()), datetime.now(UTC).date()
     try:
         if parsed.artifacts:
             written = write_artifacts(root, read_package(root).version)

@@ -5,7 +5,8 @@ example each after `Bad:` and `Good:`. What follows is for readers of the code. 
 as its function, with `-` in place of `_`.
 
 Where its fix is certain, `fix_` and its name is a generator of edits, its fixer. A fixer writes
-nothing, and every byte outside of the lines that it changes stays as it is.
+nothing, leaves doubtful cases alone, and every byte outside of the lines that it changes stays as
+it is.
 """
 
 from __future__ import annotations
@@ -73,11 +74,6 @@ class Rule:
         for mistake in self.mistakes(target):
             texts = printable(mistake.message), printable(mistake.help)
             yield Finding(self.name, self.severity, *mistake[:3], *texts)
-
-    @property
-    def fixable(self) -> bool:
-        """Whether it has a fixer. A fixer leaves doubtful cases alone."""
-        return self.fixer is not None
 
 
 def rule(severity: Severity = "error", *, exemptable: bool = False) -> Callable[[Check], Rule]:

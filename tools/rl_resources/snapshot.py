@@ -5,6 +5,7 @@ Rules are functions on this value and touch no file themselves.
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import stat
@@ -41,11 +42,6 @@ class File:
     def source(self) -> str:
         """The text with its byte order mark; empty where it is not UTF-8."""
         return "" if self.undecodable is not None else (self.data or b"").decode()
-
-    @property
-    def wrong_end(self) -> tabular.LineEnd | None:
-        """Its first line's end that is not LF alone. The file must be text in UTF-8."""
-        return self.end or tabular.wrong_end(self.data or b"")
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +130,7 @@ class Table(File):
     def with_lines(self, lines: Lines) -> Iterator[Edit]:
         """Its file with these lines."""
         if lines and self.data is not None:
-            mark = self.source.removesuffix(self.decoded)
-            yield rewritten(self.path, mark + with_lines(self.decoded, lines))
+            yield rewritten(self.path, with_lines(self.source, lines))
 
     def mistake(self, row: int, name: str, message: str, fix: str) -> Mistake:
         """A mistake in column `name` of row `row` of `rows`."""
@@ -213,12 +208,9 @@ def _released_ids(package: Package, tag: str, name: str) -> tuple[str, ...]:
     """The ids of a table in the newest release; none where there is no release to compare."""
     resource = package.resources[name]
     data = file_at(package.root, tag, resource.path) if tag else None
-    text = tabular.read((data or b"").decode("utf-8", "replace"))
+    rows = csv.DictReader((data or b"").decode("utf-8", "replace").split("\n"))
     key = resource.schema.primary_key[0]
-    if text.header is None or key not in text.header.cells:
-        return ()
-    at = text.header.cells.index(key)
-    return tuple(row.cells[at].removesuffix(".sh") for row in text.rows if len(row.cells) > at)
+    return tuple(row[key].removesuffix(".sh") for row in rows if row.get(key))
 
 
 def _read_table(root: Path, resource: Resource) -> Table:

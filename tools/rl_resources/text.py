@@ -1,4 +1,4 @@
-"""Texts in messages: the nearest known words, printable text; what is a URL; release numbers."""
+"""Texts in messages: the nearest known words, printable text; what is a URL."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
-
-from packaging.version import InvalidVersion, Version
 
 MOST_LISTED = 15
 MOST_COMPARED = 100
@@ -28,9 +26,7 @@ class Nearest(NamedTuple):
     def sentence(self) -> str:
         """What to write instead: the nearest, else all when they are few."""
         if self.words:
-            *others, last = (f"`{shown(word, 200)}`" for word in self.words)
-            before = f"{', '.join(others)} or " if others else ""
-            return f"Did you mean {before}{last}?"
+            return f"Did you mean {quoted(self.words, 'or')}?"
         if 0 < len(self.known) <= MOST_LISTED:
             return f"Known are {', '.join(f'`{shown(word, 200)}`' for word in self.known)}."
         return ""
@@ -82,10 +78,10 @@ def shown(value: str, most: int = 60) -> str:
     return printable(value if len(value) <= most else value[:most] + "…")
 
 
-def quoted(words: Iterable[str]) -> str:
+def quoted(words: Iterable[str], joined: str = "and") -> str:
     """Words in backticks, as a list in a sentence."""
-    *others, last = (f"`{word}`" for word in words)
-    return f"{', '.join(others)} and {last}" if others else last
+    *others, last = (f"`{shown(word, 200)}`" for word in words)
+    return f"{', '.join(others)} {joined} {last}" if others else last
 
 
 def printable(text: str) -> str:
@@ -112,15 +108,3 @@ def json_text(value: object, indent: int) -> str:
 def is_web_address(text: str) -> bool:
     """Whether a text may become a link: a URL as a whole, made of its characters alone."""
     return _WEB.fullmatch(text) is not None
-
-
-def in_order(versions: Iterable[str]) -> list[str]:
-    """Release numbers, oldest first; one that PEP 440 does not know comes before all others."""
-    return sorted(versions, key=_version_key)
-
-
-def _version_key(text: str) -> tuple[bool, Version, str]:
-    try:
-        return True, Version(text), text
-    except InvalidVersion:
-        return False, Version("0"), text

@@ -71,7 +71,7 @@ def check(arguments: Arguments) -> int:
     if not arguments.strict and any(item.severity == "warning" for item in found):
         print("CI fails on warnings too: `rl-resources check --strict`.", file=sys.stderr)
     reported = {item.rule for item in found}
-    fixable = [rule for rule in rules if rule.fixable and rule.name in reported]
+    fixable = [rule for rule in rules if rule.fixer and rule.name in reported]
     if fixable and not arguments.fix and fix(snapshot, fixable, asked).done:
         print("`rl-resources check --fix` applies the fixes that are certain.", file=sys.stderr)
     return _status(arguments, found)
@@ -238,7 +238,7 @@ def rules(arguments: Arguments) -> int:
 
     names = [arguments.name] if arguments.name else []
     for rule in chosen_rules(names):
-        fixable = ", fixable" if rule.fixable else ""
+        fixable = ", fixable" if rule.fixer else ""
         print(f"{rule.name} ({rule.severity}{fixable}): {rule.summary}")
         if names:
             print(f"  why:  {rule.reason}\n  bad:  {rule.bad}\n  good: {rule.good}")

@@ -136,7 +136,7 @@ def fix(snapshot: Snapshot, rules: Iterable[Rule], asked: Asked = everything) ->
     """
     done: dict[str, str] = {}
     now = snapshot
-    fixable = [rule for rule in rules if rule.fixable]
+    fixable = [rule for rule in rules if rule.fixer]
     for _ in range(MOST_ROUNDS):
         before = now
         findings = findings_in(before, fixable, asked)

@@ -211,7 +211,7 @@ class Draft:
         """
         script = self.script
         if any(self.lacks):
-            lasting = [rule for rule in all_rules().values() if not rule.fixable]
+            lasting = [rule for rule in all_rules().values() if not rule.fixer]
             return findings_of(lasting, {"script": lambda: [script] if script else []})
         left = {item.rule for item in findings_about(self.snapshot, self._fixed.snapshot)}
         found = findings_about(self.snapshot, self.after) if left else []

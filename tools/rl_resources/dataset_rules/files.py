@@ -15,7 +15,7 @@ from rl_resources.dataset_rules import meant
 from rl_resources.dataset_rules.scripts import scripts
 from rl_resources.rule import Edit, Lines, Mistake, rewritten, rule
 from rl_resources.snapshot import ScriptFile, Snapshot, Table
-from rl_resources.tabular import Row, conflicts, line_of
+from rl_resources.tabular import Row, conflicts, line_of, wrong_end
 from rl_resources.text import shown
 
 
@@ -102,7 +102,7 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: lines that end with LF
     """
     for file in _texts(snapshot):
-        end = file.wrong_end
+        end = file.end or wrong_end(file.data or b"")
         if end and (isinstance(file, Table) or end.found):
             wrong = f"ends with {end.found}, not LF" if end.found else "has no line end"
             fix = "Save the file with LF at the end of every line."

@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from packaging.version import Version
+
 from rl_resources.dataset import Dataset
 from rl_resources.package import Record, items_of
-from rl_resources.text import in_order
 
 
 def releases_of(dataset: Dataset, script: object) -> list[Record]:
     """The rows of one script, oldest release first."""
     known = dataset.by_script["compatibility"].get(script, ())
     rows = {str(row["framework_version"]): row for row in known}
-    return [rows[version] for version in in_order(rows)]
+    return [rows[version] for version in sorted(rows, key=Version)]
 
 
 def accepted_by(rows: Sequence[Record]) -> str:

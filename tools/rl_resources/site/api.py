@@ -178,14 +178,14 @@ def _index(
 
 
 def _head(dataset: Dataset, repository: Repository) -> dict[str, Any]:
-    package = dataset.package
+    about = dataset.package.document
     return {
-        "title": package.title,
-        "description": package.description,
-        "dataset_version": package.version,
+        "title": about["title"],
+        "description": about["description"],
+        "dataset_version": dataset.version,
         "commit": repository.commit,
         "committed_at": utc(repository.commit_time or 0) if repository.commit else None,
-        "licenses": [*package.licenses],
+        "licenses": about["licenses"],
     }
 
 
@@ -265,8 +265,9 @@ def _row_schema(name: str, schema: TableSchema) -> Schema:
 
 
 def _record_schema(rows: Mapping[str, Schema]) -> Schema:
+    today = "Ids that stand for it today; none where it was withdrawn."
     moved = _object(
-        moved_to=_array(_TEXT, "Ids that stand for it today; none where it was withdrawn."),
+        moved_to={**_array(_TEXT), "description": today},
         version={**_TEXT, "description": "The version from which on the id is gone."},
         reason=_TEXT,
     )
@@ -298,9 +299,8 @@ def _object(description: str = "", /, **properties: Schema) -> Schema:
     return {**about, "type": "object", "properties": properties, "required": list(properties)}
 
 
-def _array(items: Schema, description: str = "") -> Schema:
-    about = {"description": description} if description else {}
-    return {"type": "array", "items": items, **about}
+def _array(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
 
 
 def _or_null(schema: Schema, description: str) -> Schema:
@@ -338,14 +338,14 @@ def openapi(
     for item in listed:
         parameter, folder = _PARAMETERS.get(item.schema), item.path.partition("/")[0]
         kinds.setdefault(f"{folder}/{{{parameter}}}.json" if parameter else item.path, item)
-    package = dataset.package
-    license_ = package.licenses[0]
+    about = dataset.package.document
+    license_ = about["licenses"][0]
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": package.title,
+            "title": about["title"],
             "summary": "Static JSON documents: every URL is a file, and none needs a key.",
-            "description": package.description,
+            "description": about["description"],
             "version": dataset.version,
             "license": {"name": license_["title"], "identifier": license_["name"]},
         },

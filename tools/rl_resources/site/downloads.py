@@ -7,6 +7,9 @@ back what was written. In SQLite lists are JSON arrays, dates ISO text, booleans
 Croissant 1.1 (https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html): one record set
 reads one CSV file. No field says what it `references`, because mlcroissant 1.1 then joins the
 tables and fails where one of them refers to a third; `datapackage.json` has the foreign keys.
+
+The dataset card is a README in the form of Hugging Face's dataset repositories: its front matter
+makes the directory one that `datasets` loads (https://huggingface.co/docs/hub/datasets-cards).
 """
 
 from __future__ import annotations
@@ -17,9 +20,8 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -55,8 +57,7 @@ _CROISSANT_CONTEXT: Mapping[str, Any] = {
 _CROISSANT_TYPES = {"integer": "Integer", "number": "Float", "boolean": "Boolean", "date": "Date"}
 
 
-@dataclass(frozen=True, slots=True)
-class Download:
+class Download(NamedTuple):
     """One file; `name` is its place in the directory, `table` its resource if it has one.
 
     Files of one `format` are listed together; `holds` says in a few words what is in this one.
@@ -67,11 +68,6 @@ class Download:
     holds: str
     content: bytes
     table: str = ""
-
-    @property
-    def path(self) -> str:
-        """Its place below the site's root."""
-        return f"{BASE}/{self.name}"
 
     @property
     def sha256(self) -> str:
@@ -92,7 +88,8 @@ def downloads(site: Site) -> Iterator[Download]:
     holds = "Data Package 2.0 with all Table Schemas"
     yield _described("datapackage.json", holds, descriptor(package, csv))
     yield _described("croissant.json", "Croissant 1.1", croissant(package, csv, site.site_url))
-    yield Download("README.md", "Descriptions", "Dataset card", card(site).encode())
+    card = site.page(f"{BASE}/README.md", citation=citation(package))
+    yield Download("README.md", "Descriptions", "Dataset card", card.encode())
 
 
 def _described(name: str, holds: str, document: Mapping[str, Any]) -> Download:
@@ -109,7 +106,7 @@ def parquet(dataset: Dataset, name: str) -> bytes:
         "title": schema.title,
         "description": schema.description,
         "version": package.version,
-        "licenses": json.dumps(package.licenses),
+        "licenses": json.dumps(package.document["licenses"]),
         "table_schema": json.dumps(schema.document, ensure_ascii=False),
     }
     file = io.BytesIO()
@@ -156,12 +153,10 @@ def _create_table(resource: Resource) -> str:
 def _create_view(package: Package) -> str:
     """The tuning records, each with what is known of its model and its device."""
     columns, joins = ["tuning.*"], ""
-    for key in package.resources["tuning"].schema.foreign_keys:
-        other = f'"{key.resource}"'
-        if key.resource in {"models", "devices"}:
-            names = package.resources[key.resource].schema.names
-            columns += [f'{other}."{n}" AS "{key.field}_{n}"' for n in names if n != key.reference]
-            joins += f'\nLEFT JOIN {other} ON {other}."{key.reference}" = tuning."{key.field}"'
+    for table, key in (("models", "model"), ("devices", "device")):
+        names = package.resources[table].schema.names
+        columns += [f'"{table}"."{name}" AS "{key}_{name}"' for name in names if name != key]
+        joins += f'\nLEFT JOIN "{table}" ON "{table}"."{key}" = tuning."{key}"'
     selected = ",\n  ".join(columns)
     return f"CREATE VIEW {VIEW} AS SELECT\n  {selected}\nFROM tuning{joins}"
 
@@ -192,18 +187,18 @@ def croissant(package: Package, csv: Mapping[str, bytes], site_url: str) -> dict
     With the site's URL the document can be read by its own URL; without one mlcroissant needs the
     files next to it.
     """
-    folder = f"{site_url}{BASE}/" if site_url else ""
+    folder, about = f"{site_url}{BASE}/" if site_url else "", package.document
     return {
         "@context": _CROISSANT_CONTEXT,
         "@type": "Dataset",
-        "name": package.document["name"],
-        "alternateName": package.title,
-        "description": package.description,
+        "name": about["name"],
+        "alternateName": about["title"],
+        "description": about["description"],
         "version": package.version,
         "datePublished": package.created,
-        "license": [item["path"] for item in package.licenses],
-        "keywords": list(package.keywords),
-        "creator": [{"@type": "Organization", "name": name} for name in package.contributors],
+        "license": [item["path"] for item in about["licenses"]],
+        "keywords": about["keywords"],
+        "creator": [{"@type": "Organization", "name": name} for name in authors(package)],
         "isAccessibleForFree": True,
         "inLanguage": "en",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
@@ -257,16 +252,11 @@ def _field(table: str, field: Field) -> dict[str, Any]:
 
 def citation(package: Package) -> str:
     """One line to cite this version by."""
-    authors = ", ".join(package.contributors)
-    name, year = package.document["name"], package.created[:4]
-    return f"{authors} ({year}). {name}: {package.title}. Version {package.version}."
+    about, year = package.document, package.created[:4]
+    named = f"{about['name']}: {about['title']}"
+    return f"{', '.join(authors(package))} ({year}). {named}. Version {package.version}."
 
 
-def card(site: Site) -> str:
-    """The dataset card, a README in the form of Hugging Face's dataset repositories.
-
-    Its front matter makes the directory of downloads a repository that `datasets` loads.
-    https://huggingface.co/docs/hub/datasets-cards
-    """
-    path = "downloads/README.md"
-    return site.page(path, path, citation=citation(site.dataset.package))
+def authors(package: Package) -> list[str]:
+    """The names to cite."""
+    return [item["title"] for item in package.document["contributors"]]

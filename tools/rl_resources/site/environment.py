@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import cycle
@@ -29,15 +29,21 @@ from rl_resources.page.rows import HEADERS
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.sentences import resource
 from rl_resources.site.api import BASE
-from rl_resources.site.recipes import LOCAL
 from rl_resources.site.templates import OWN, environment
 from rl_resources.site.tuning_table import escape, in_doubt, records_of_size, sizes
 from rl_resources.text import is_web_address, printable
 
 TEMPLATES = PurePosixPath("site/templates")
-PAGES_OF_ROWS = ("models", "devices")
-"""Tables with a page on which every row has an anchor."""
 UNKNOWN_SIZE = "Unknown size"
+LOCAL = "http://localhost:8000/"
+"""In place of the site's URL where it is not configured: there `make serve` shows the site."""
+SHOWN: Mapping[str, Sequence[str]] = {
+    "tuning": ("tag", "model", "task", "gpus", "device", "max_batch"),
+    "reports": ("outcome", "model_as_published", "task", "gpus", "device"),
+    "models": ("model", "size", "parameters_b", "layers"),
+    "devices": ("device", "vendor", "memory_gb", "bf16_tflops"),
+}
+"""The columns that code examples print of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +95,9 @@ class Site:
 
         Raises `jinja2.TemplateError` for a template that cannot be used.
         """
-        found = _environment(self.package.root / TEMPLATES).get_template(
-            f"{template or path}.jinja"
-        )
+        templates = _environment(self.package.root / TEMPLATES)
         values = {"site": self, "device": self.devices.label, "to": partial(link, path), **values}
-        return found.render(values)
+        return templates.get_template(f"{template or path}.jinja").render(values)
 
     def pieces(self, table: str, field: Field, record: Record) -> Sequence[Piece]:
         """A cell as text and links: URLs link to themselves, keys to the row that they name."""
@@ -109,9 +113,9 @@ class Site:
         return [Piece(name, self._url_of_row(key.resource, text))]
 
     def _url_of_row(self, table: str, key: str) -> str:
-        """The row of another table on its page, or the row's own link."""
+        """The row of another table on its page, if it has one, or the row's own link."""
         row = self.dataset.by_key.get(table, {}).get(key)
-        if row and table in PAGES_OF_ROWS:
+        if row and table in {"models", "devices"}:
             return f"{table}/#{quote(anchor(self.package.resources[table].schema, row))}"
         found = str(row.get("link")) if row else ""
         return found if is_web_address(found) else ""
@@ -164,7 +168,7 @@ def _environment(templates: Path) -> Environment:
     found.tests |= {"web_address": is_web_address, "in_doubt": in_doubt, "estimable": estimable}
     found.filters |= {filter_.__name__: filter_ for filter_ in filters} | {"visible": printable}
     found.globals |= {function.__name__: function for function in functions}
-    found.globals |= {"api": BASE, "headers": HEADERS}
+    found.globals |= {"api": BASE, "headers": HEADERS, "shown": SHOWN}
     found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return found
 

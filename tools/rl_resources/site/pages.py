@@ -36,7 +36,7 @@ from rl_resources.query.vocabulary import (
     words_of,
     words_of_filters,
 )
-from rl_resources.site import finder, recipes
+from rl_resources.site import finder
 from rl_resources.site.api import record_id
 from rl_resources.site.downloads import Download
 from rl_resources.site.environment import UNKNOWN_SIZE, Site, link, reports_url
@@ -61,7 +61,7 @@ def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
         **_records(site),
         "models.md": _rows_page(site, "models", "size"),
         "devices.md": _rows_page(site, "devices", "vendor"),
-        "recipes.md": site.page("recipes.md", recipes=recipes.recipes(site.dataset, site.at)),
+        "recipes.md": site.page("recipes.md"),
         "data.md": data_page(site, files),
         **charts(site),
     }
@@ -121,8 +121,7 @@ def _records(site: Site) -> dict[str, str]:
     }
     for size in site.sizes:
         path, rows = f"sizes/{size.name.lower()}.md", by_size.get(size.name, [])
-        tabs = recipes.of_size(size.name, site.at)
-        found[path] = site.page(path, "size.md", size=size, rows=rows, tabs=tabs)
+        found[path] = site.page(path, "size.md", size=size, rows=rows)
     return found
 
 
@@ -141,13 +140,11 @@ def _reports(site: Site) -> dict[str, str]:
         "by_id": by_id,
         "recorded": recorded(site.dataset),
     }
-    tabs = recipes.of_table(site.dataset, "reports", site.at)
-    found = {"reports.md": site.page("reports.md", **shared, tabs=tabs)}
+    found = {"reports.md": site.page("reports.md", **shared)}
     for name in sections:
         path = f"{reports_url(name).removesuffix('/')}.md"
         only = "" if name == UNKNOWN_SIZE else name
-        tabs = recipes.of_table(site.dataset, "reports", site.at, only)
-        found[path] = site.page(path, "reports-of-size.md", **shared, section=name, tabs=tabs)
+        found[path] = site.page(path, "reports-of-size.md", **shared, section=name, only=only)
     return found
 
 
@@ -160,7 +157,6 @@ def _rows_page(site: Site, table: str, group: str) -> str:
         (title, [f for f in fields if any(row[f.name] is not None for row in rows)], rows)
         for title, rows in grouped(every, lambda row: str(row[group])).items()
     ]
-    tabs = recipes.of_table(site.dataset, table, site.at)
     key = schema.primary_key[0]
     runs: dict[str, Counter[tuple[str, str]]] = {str(row[key]): Counter() for row in every}
     for item in every_configuration(site.dataset):
@@ -170,7 +166,6 @@ def _rows_page(site: Site, table: str, group: str) -> str:
         f"{table}.md",
         "rows.md",
         sections=sections,
-        tabs=tabs,
         table=table,
         schema=schema,
         runs=runs,
@@ -291,6 +286,7 @@ def backtest(folder: Path) -> dict[str, Any] | None:
     cases = pl.read_csv(folder / "backtest.csv", infer_schema_length=None)
     errors = pl.read_csv(folder / "backtest_errors.csv", infer_schema_length=None)
     peaks = cases.filter(pl.col("measured_gb") > 0)
+    decided = Counter(cases.select("outcome", "verdict").rows())
     return {
         "runs": cases.height,
         "peaks": peaks.with_columns(
@@ -298,10 +294,7 @@ def backtest(folder: Path) -> dict[str, Any] | None:
         ).to_dicts(),
         "errors": grouped(errors.to_dicts(), itemgetter("by")),
         "decided": {
-            words: {
-                verdict: cases.filter(outcome=outcome, verdict=verdict).height
-                for verdict in VERDICTS
-            }
+            words: {verdict: decided[outcome, verdict] for verdict in VERDICTS}
             for outcome, words in OUTCOMES.items()
         },
     }

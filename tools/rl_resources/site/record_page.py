@@ -10,11 +10,9 @@ import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from rl_resources.dataset import Dataset, grouped, moves, script_path
@@ -31,7 +29,6 @@ from rl_resources.query.sentences import resource, start
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, script_text
 from rl_resources.script.settings import Setting, written
-from rl_resources.site import recipes
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site
 from rl_resources.text import json_text
@@ -85,7 +82,6 @@ def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dic
             path=path,
             start=start(row),
             start_downloaded=f"bash {shlex.quote(row.script.rpartition('/')[2])}",
-            codes=recipes.of_record(row.id, site.at),
             permalink=script_url.replace("{path}", quote(path)),
         )
     for id_, move in moves(dataset, "tuning").items():
@@ -117,7 +113,7 @@ def _settings(run: Run | None) -> Mapping[str, Any]:
     found, by_group = explained(run) if run else [], attrgetter("group")
     stated = grouped((item for item in found if item.setting.place), by_group)
     left = grouped((item for item in found if not item.setting.place), by_group)
-    return {"settings": [*stated.items()], "defaults": [*left.items()], "shown": shown}
+    return {"settings": [*stated.items()], "defaults": [*left.items()]}
 
 
 def failures(rows: Iterable[Configuration], record: Configuration) -> list[Configuration]:
@@ -159,8 +155,6 @@ def meaning(field: Field, word: str) -> str:
     return found.get(word, "")
 
 
-Standing = Literal["script", "default", "absent", "unknown"]
-
 _APPLIES: Mapping[str, Callable[[Run], bool]] = {
     "": lambda run: True,
     "megatron": lambda run: run.trains_with_megatron is True,
@@ -173,26 +167,21 @@ _APPLIES: Mapping[str, Callable[[Run], bool]] = {
 """Whether a setting bears on a run, by the word `when` of the table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """One setting of a run, and why it matters.
-
-    `standing` says where the value comes from: the script, the framework's default, nowhere since
-    neither names the key (`absent`), or it is not known without running the script (`unknown`).
-    """
+class Explained(NamedTuple):
+    """One setting of a run, its value as a reader may write it, and why it matters."""
 
     group: str
     title: str
     setting: Setting
-    standing: Standing
+    value: str
     why: str
 
 
 def explained(run: Run) -> list[Explained]:
     """The settings that bear on this run, in the order of the table."""
     return [
-        Explained(group, row["title"], setting, _standing(run, setting), row["why"])
-        for group, rows in _texts().items()
+        Explained(group, row["title"], setting, _value(run, setting), row["why"])
+        for group, rows in _TEXTS.items()
         for row in rows
         if _APPLIES[row.get("when", "")](run)
         and (setting := _setting(run, row["setting"])).key
@@ -200,9 +189,7 @@ def explained(run: Run) -> list[Explained]:
     ]
 
 
-@cache
-def _texts() -> dict[str, list[dict[str, str]]]:
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def _setting(run: Run, name: str) -> Setting:
@@ -210,17 +197,13 @@ def _setting(run: Run, name: str) -> Setting:
     return found
 
 
-def _standing(run: Run, setting: Setting) -> Standing:
-    if setting.known:
-        return "script" if setting.place else "default"
-    return "absent" if setting.place is None and run.knows_defaults else "unknown"
-
-
-def shown(item: Explained) -> str:
-    """The value of a setting as a reader may write it; empty where there is none to show."""
-    value = item.setting.value
-    if not item.setting.known:
-        return ""
+def _value(run: Run, setting: Setting) -> str:
+    """The value as a reader may write it, or why there is none to show."""
+    if setting.place is None and run.knows_defaults and not setting.known:
+        return "not set"
+    if not setting.known:
+        return "not known without running the script"
+    value = setting.value
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else written(value)
 
 

@@ -25,6 +25,7 @@ from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from packaging.version import Version
 from yaml import YAMLError
 
 from rl_resources.errors import UnusableInput
@@ -35,7 +36,6 @@ from rl_resources.script.framework.composition import (
     Source,
 )
 from rl_resources.script.framework.syntax import Override
-from rl_resources.text import in_order
 
 _INDEX = "entries.json"
 _MAIN = re.compile(r"@hydra\.main\((?P<given>[^)]*)\)")
@@ -94,7 +94,7 @@ def releases(framework: str) -> list[str]:
             f"pip did not list the releases of {framework}",
             "Name them with --framework-version, or update pip.",
         )
-    return in_order(listed["versions"].split(", "))
+    return sorted(listed["versions"].split(", "), key=Version)
 
 
 def configuration(framework: str, version: str) -> Release:
