@@ -119,7 +119,7 @@ def test_a_setting_is_an_input_a_key_of_verl_or_the_end_of_one(setting, name, va
 
 
 @cases("estimate", "backend")
-def test_a_backend_is_named_by_its_zero_stage_or_follows_from_the_gpus(words, train, sharded):
+def test_a_backend_that_nobody_names_follows_from_the_gpus(words, train, sharded):
     found = asked(**words)
     assert found.configuration.train == train
     assert found.values["shards_parameters"] == sharded

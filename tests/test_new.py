@@ -246,11 +246,9 @@ def test_nothing_is_overwritten(root, capsys, unchecked):
     (root / PATH).unlink()
     assert _new(root) == 0
     before = files(root)
-    lines = (root / "records" / "tuning.csv").read_text().splitlines()
-    (line,) = (at for at, text in enumerate(lines, start=1) if text.startswith(NAME))
     assert _new(root, tag="RECOMMENDED") == 2
     said = capsys.readouterr().err
-    assert f"records/tuning.csv:{line}: there is a row for {NAME} already" in said
+    assert f"records/tuning.csv has a row for {NAME} already" in said
     assert files(root) == before
 
 

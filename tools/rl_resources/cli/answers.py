@@ -22,8 +22,7 @@ from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.files import write_file
 from rl_resources.git import read_repository
 from rl_resources.package import read_package
-from rl_resources.query.understand import FIELDS, understand
-from rl_resources.query.vocabulary import vocabulary
+from rl_resources.query.understand import FIELDS
 from rl_resources.text import shown
 
 
@@ -139,7 +138,7 @@ KINDS = {"rst": _rst, "json": _json, "markdown": _markdown}
 
 @command(
     option("kind", choices=[*KINDS]),
-    option("--size", default="", metavar="S", help="only this size, for example 7B"),
+    option("--size", type=str.upper, default="", metavar="S", help="only this size, such as 7B"),
     option("--script-url", metavar="TEMPLATE", help="URL of a script, with {path} or {script}"),
     option("--out", metavar="FILE", help="write to a file, not to standard output"),
 )
@@ -153,11 +152,10 @@ def export(arguments: Arguments) -> int:
         refuse_errors(check_root(root))
         script_url = script_url or read_repository(root).script_url()
     dataset = read_dataset(read_package(root))
-    if arguments.size and arguments.size.upper() not in dataset.by_key["sizes"]:
+    if arguments.size not in {"", *dataset.by_key["sizes"]}:
         known = ", ".join(map(str, dataset.by_key["sizes"]))
         raise UnusableInput(f"no size is called `{shown(arguments.size)}`", f"Known are {known}.")
-    asked, _ = understand(vocabulary(dataset), {"size": arguments.size})
-    text = KINDS[arguments.kind](dataset, asked.size, script_url)
+    text = KINDS[arguments.kind](dataset, arguments.size, script_url)
     if arguments.out:
         write_file(Path(arguments.out), text)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,10 +22,10 @@ from rl_resources.cli.command import (
     show,
     write_findings,
 )
-from rl_resources.errors import Finding, UnusableInput, has_errors
+from rl_resources.errors import UnusableInput
 from rl_resources.files import write_file
 from rl_resources.package import read_package
-from rl_resources.site.findings import shown_diff, summary
+from rl_resources.site.findings import shown_diff
 from rl_resources.text import nearest, printable
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
     from rl_resources.check import findings_in
     from rl_resources.check.registry import chosen_rules
-    from rl_resources.contribute.changes import fix
+    from rl_resources.contribute.changes import changes_between, fix, write_changes
     from rl_resources.snapshot import take_snapshot
 
     snapshot = take_snapshot(read_package(root_of(arguments)))
@@ -62,19 +62,21 @@ def check(arguments: Arguments) -> int:
         return _check_records(arguments, snapshot, rules)
     asked = among(snapshot.package, arguments.paths)
     if arguments.fix:
-        snapshot = _fixed(snapshot, rules, asked)
+        fixed = fix(snapshot, rules, asked)
+        write_changes(snapshot.package.root, [*changes_between(snapshot, fixed.snapshot)])
+        sys.stderr.writelines(f"{line}\n" for line in fixed.done)
+        snapshot = fixed.snapshot
     found = findings_in(snapshot, rules, asked)
-    write_findings(found, arguments.format, snapshot.package.version)
     scripts = sum(script.name.endswith(".sh") for script in snapshot.scripts)
     looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": scripts}
-    print(summary(found, looked_at), file=sys.stderr)
+    status = write_findings(found, arguments, snapshot.package, looked_at)
     if not arguments.strict and any(item.severity == "warning" for item in found):
         print("CI fails on warnings too: `rl-resources check --strict`.", file=sys.stderr)
     reported = {item.rule for item in found}
     fixable = [rule for rule in rules if rule.fixable and rule.name in reported]
     if fixable and not arguments.fix and fix(snapshot, fixable, asked).done:
         print("`rl-resources check --fix` applies the fixes that are certain.", file=sys.stderr)
-    return _status(arguments, found)
+    return status
 
 
 def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:
@@ -93,26 +95,8 @@ def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rul
     table = snapshot.tables[name]
     files = [RecordsFile(snapshot, table, Path(path), rules) for path in arguments.paths]
     found = [finding for file in files for finding in file.findings()]
-    write_findings(found, arguments.format, snapshot.package.version)
     looked_at = {"record": sum(file.records for file in files)}
-    print(summary(found, looked_at), file=sys.stderr)
-    return _status(arguments, found)
-
-
-def _status(arguments: Arguments, found: Sequence[Finding]) -> int:
-    return FOUND if (found if arguments.strict else has_errors(found)) else 0
-
-
-def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool]) -> Snapshot:
-    """Write the fixes that are certain, report them, and read all files again."""
-    from rl_resources.contribute.changes import changes_between, fix, write_changes
-    from rl_resources.snapshot import take_snapshot
-
-    fixed = fix(snapshot, rules, asked)
-    write_changes(snapshot.package.root, [*changes_between(snapshot, fixed.snapshot)])
-    for line in fixed.done:
-        print(line, file=sys.stderr)
-    return take_snapshot(snapshot.package)
+    return write_findings(found, arguments, snapshot.package, looked_at)
 
 
 @command(
@@ -226,9 +210,7 @@ def import_page(arguments: Arguments) -> int:
     if arguments.format == "text":
         sys.stdout.write("" if arguments.out or arguments.check else text)
         return report(found)
-    write_findings(found, arguments.format, dataset.version)
-    print(summary(found), file=sys.stderr)
-    return FOUND if has_errors(found) else 0
+    return write_findings(found, arguments, dataset.package)
 
 
 @command(option("name", nargs="?", metavar="NAME"))

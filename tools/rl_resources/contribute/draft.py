@@ -90,16 +90,9 @@ class Draft:
         return script_path(self.dataset, row) if self.name else ""
 
     @cached_property
-    def _existing(self) -> Row:
+    def existing(self) -> Row:
         """The row that the dataset has; empty if it has none."""
         return self.snapshot.row("tuning", self.name) if self.name else {}
-
-    @property
-    def place(self) -> str:
-        """File and line of the row that the dataset has; empty if it has none."""
-        table = self.snapshot.tables["tuning"]
-        row = table.keys.get(self.name)
-        return "" if row is None else f"{table.path}:{table.rows[row].line}"
 
     @cached_property
     def _logged(self) -> Facts:
@@ -136,7 +129,7 @@ class Draft:
             if asked not in {None, number}:
                 return f"the run had {name} {number}, but the script asks for {asked}"
         stated = {name: fact.text for name, fact in self._releases.items() if fact.text}
-        other = any(self._existing.get(name, "") not in {"", text} for name, text in stated.items())
+        other = any(self.existing.get(name, "") not in {"", text} for name, text in stated.items())
         return "the log is of another release than the row" if other else ""
 
     @cached_property
@@ -150,7 +143,7 @@ class Draft:
     @cached_property
     def row(self) -> Row:
         """A cell for every column."""
-        existing, new = self._existing, self._proposed
+        existing, new = self.existing, self._proposed
         if not existing:
             return new
         filled = {name: cell or new[name] for name, cell in existing.items()}
@@ -253,7 +246,7 @@ class Draft:
             rules = dict.fromkeys(self._fixed.done.values())
             yield f"certain fixes in the copy of the script: {', '.join(rules)}"
         for change in self.written:
-            yield f"{change.path}: {'removed' if change.becomes is None else 'written'}"
+            yield f"{change.path}: written"
 
     @property
     def remarks(self) -> Iterator[str]:
@@ -277,10 +270,10 @@ class Draft:
             yield f"{problem}: what the script leaves to them could not be known"
         if self.path and script and self.path not in {it.path for it in self.snapshot.scripts}:
             yield f"the script belongs at {self.path}: writing puts a copy there"
-        yield from self._differences() if self.place else ()
+        yield from self._differences() if self.existing else ()
 
     def _differences(self) -> Iterator[str]:
-        yield f"{self.place} has this configuration; no cell of it is overwritten"
+        yield "records/tuning.csv has this configuration; no cell of it is overwritten"
         assumed = {"script", *self.assumed} - self._logged.keys()
         for name, new in self._proposed.items():
             if name not in assumed and new not in {"", self.row[name]}:
@@ -294,8 +287,7 @@ class Draft:
             field = self.schema.field(name)
             titled = f"{field.title} ({name})"
             if field.required or reason != NOT_STATED:
-                needed = "required and not known" if field.required else "optional and left empty"
-                yield f"{titled} is {needed}: {reason.removesuffix('.')}."
+                yield f"{titled} is empty: {reason.removesuffix('.')}."
                 yield f"  {field.description} `--set {name}=…` states it, as in `{field.example}`."
             else:
                 optional.append(titled)
@@ -352,9 +344,5 @@ def _read_log(name: str, pasted: str) -> TrainingLog | None:
     """The log that is named, else the lines that are pasted into the form."""
     if not name:
         return read_log(pasted.splitlines(), "`Log`") if pasted else None
-    try:
-        with Path(name).open(encoding="utf-8-sig", errors="replace") as file:
-            return read_log(file, shown(name, 500))
-    except OSError as error:
-        message = f"{shown(name, 500)}: cannot be read: {error.strerror}"
-        raise UnusableInput(message, "Name the log of your own run.") from error
+    with Path(name).open(encoding="utf-8-sig", errors="replace") as file:
+        return read_log(file, shown(name, 500))

@@ -60,9 +60,9 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Draft:
     path = script_path(dataset, {"model": words["model"], "script": name})
     assumed = {"status": Fact(UNTESTED)}
     record = Draft(dataset, snapshot, ScriptText(path, text), stated=stated, assumed=assumed)
-    if record.place:
+    if record.existing:
         raise UnusableInput(
-            f"{record.place}: there is a row for {name} already",
+            f"records/tuning.csv has a row for {name} already",
             "Change that row, or choose another configuration; the tag is no part of a name.",
         )
     return record
