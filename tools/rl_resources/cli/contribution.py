@@ -25,7 +25,6 @@ from rl_resources.cli.command import (
 from rl_resources.errors import UnusableInput
 from rl_resources.files import write_file
 from rl_resources.package import read_package
-from rl_resources.site.findings import shown_diff
 from rl_resources.text import nearest, printable
 
 if TYPE_CHECKING:
@@ -112,7 +111,8 @@ def fmt(arguments: Arguments) -> int:
     after, left = formatted(snapshot, among(snapshot.package, arguments.paths))
     changes = [*changes_between(snapshot, after)]
     if arguments.check:
-        sys.stdout.write(shown_diff("".join(change.diff() for change in changes)))
+        lines = (line for change in changes for line in change.diff())
+        sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
     else:
         write_changes(snapshot.package.root, changes)
     done = "would be rewritten" if arguments.check else "rewritten"
@@ -129,22 +129,19 @@ REQUIRED = ("model", "task", "gpus", "device", "train", "infer", "tag")
 
 
 @command(
-    *(option(f"--{name}", default="", help="required; ? lists its words") for name in REQUIRED),
+    *(option(f"--{name}", default="", help="required") for name in REQUIRED),
     option("question", nargs="?", choices=["?"], metavar="?", help="list the words of all options"),
-    option("--nodes", default="", metavar="N", help="machines (default: of 8 GPUs each)"),
     option("--contributor", default="", metavar="HANDLE", help="your public handle"),
 )
 def new(arguments: Arguments) -> int:
     """Write a script that nobody has run yet, and its row."""
     from rl_resources.contribute.new import listed_words, new, next_step
 
-    texts = {name: getattr(arguments, name) for name in (*REQUIRED, "nodes", "contributor")}
-    unclear = [name for name in REQUIRED if "?" in {arguments.question, texts[name]}]
-    if unclear:
-        sys.stdout.write(listed_words(root_of(arguments), unclear))
+    if arguments.question:
+        sys.stdout.write(listed_words(root_of(arguments)))
         return 0
-    asked = {name: text.strip() for name, text in texts.items() if text.strip()}
-    record = new(root_of(arguments), asked)
+    texts = {name: getattr(arguments, name).strip() for name in (*REQUIRED, "contributor")}
+    record = new(root_of(arguments), {name: text for name, text in texts.items() if text})
     sys.stdout.write("".join(f"{change.path}\n" for change in record.changes))
     sys.stderr.write(next_step(record))
     return 0

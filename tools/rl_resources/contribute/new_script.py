@@ -18,17 +18,9 @@ from dataclasses import dataclass, field
 from math import gcd
 from pathlib import Path
 
-from rl_resources.errors import UnusableInput
 from rl_resources.package import Record, text_of
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
-from rl_resources.script.backends import (
-    ACTOR,
-    BACKENDS,
-    ENGINES,
-    ROLLOUT,
-    SAME_BACKEND,
-    VENDORS,
-)
+from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, ROLLOUT, VENDORS
 from rl_resources.script.framework import Shipped
 from rl_resources.site.templates import environment
 
@@ -106,7 +98,10 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a script is asked for: rows of the tables, the tag and the GPUs."""
+    """What a script is asked for: rows of the tables, the tag and the GPUs.
+
+    `strategy` and `engine` are the framework's words for the backends.
+    """
 
     model: Record
     task: Record
@@ -115,21 +110,8 @@ class Configuration:
     infer: Record
     tag: str
     cluster: Cluster
-
-    @property
-    def strategy(self) -> str:
-        """The framework's word for the training backend."""
-        return _framework_word(self.train)
-
-    @property
-    def engine(self) -> str:
-        """The framework's word for the rollout engine."""
-        return _framework_word(self.infer)
-
-
-def _framework_word(backend: Record) -> str:
-    word = str(backend["backend"])
-    return SAME_BACKEND.get(word, word)
+    strategy: str
+    engine: str
 
 
 def strategies(known: Shipped) -> Mapping[str, str]:
@@ -176,7 +158,6 @@ def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
         algorithm=algorithm,
         batch=batch,
         choice="" if choice == next(iter(known.choices)) else f" {known.group}={choice}",
-        engine=wanted.engine,
         engine_share=share,
         engine_size=engine_size(wanted.model, wanted.cluster, share),
         mini_batch=mini_batch,
@@ -185,7 +166,6 @@ def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
         parallel=parallel_sizes(wanted),
         release=f"{known.framework} {known.version}",
         rollout_n=GROUP if algorithm.estimator in GROUP_ESTIMATORS else 1,
-        strategy=wanted.strategy,
     )
 
 
@@ -225,13 +205,11 @@ def splits_into(model: Record, parts: int) -> bool:
     return heads % parts == 0 and (kv_heads % parts == 0 or parts % kv_heads == 0)
 
 
-def cluster_of(gpus: int, nodes: int | None, device: Record) -> Cluster:
-    """`gpus` GPUs on `nodes`. Raises `UnusableInput` where these do not divide them."""
-    if nodes is not None and gpus % nodes:
-        raise UnusableInput(f"{gpus} GPUs cannot be divided over {nodes} nodes")
+def cluster_of(gpus: int, device: Record) -> Cluster:
+    """`gpus` GPUs on nodes of 8, or of the largest number below that divides them all."""
     each = max(part for part in _divisors(gpus) if part <= MOST_PER_NODE)
     memory_gb = _figure(device, "memory_gb") or USUAL_MEMORY_GB
-    return Cluster(gpus, nodes or gpus // each, memory_gb)
+    return Cluster(gpus, gpus // each, memory_gb)
 
 
 def batch_of(gpus: int) -> tuple[int, int]:
