@@ -173,7 +173,7 @@ def test_cells_follow_from_the_settings(proposed, settings, row):
 def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(proposed):
     name, strategy = "actor_rollout_ref.rollout.name", "actor_rollout_ref.actor.strategy"
     draft = proposed(script({strategy: "x"}).replace(f" \\\n    {name}=vllm", ""))
-    assert draft.unknown["infer"] == f"`{name}` is not set, and no default is known"
+    assert draft.unknown["infer"] == f"`{name}` is not set, or only known when the script runs"
     assert draft.unknown["train"] == f"no backend of the dataset has `{strategy}=x`"
 
 

@@ -254,10 +254,9 @@ class Draft:
         script = self.script
         yield from self.form.remarks
         if log := self.log:
-            steps, measured = len(log.steps), len(log.measured)
             yield (
-                f"{steps} training steps in the log, {measured} of them measured: without "
-                f"{log.warm_up} of warm-up and those that also validate or save"
+                f"{len(log.steps)} training steps in the log, {len(log.measured)} of them "
+                f"measured: without {log.warm_up} of warm-up and those that also validate or save"
             )
         if self._mismatch:
             yield f"{self._mismatch}: its figures are not used"

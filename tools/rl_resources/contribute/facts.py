@@ -57,9 +57,8 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or name not in columns:
-            problem = f"`{shown(name)}` is not a column" if equals else "is not COLUMN=VALUE"
             help_ = nearest(name, columns).sentence() or f"Its columns are {', '.join(columns)}."
-            raise UnusableInput(f"--set {shown(pair)}: {problem}", help_)
+            raise UnusableInput(f"--set {shown(pair)}: is not COLUMN=VALUE of a record", help_)
         found[name] = read_word(dataset, name, value)
         if found[name].doubt:
             raise UnusableInput(f"--set {shown(pair)}: {found[name].why_empty}")

@@ -71,9 +71,7 @@ def memory_cells(run: Run) -> dict[str, str]:
 
 
 def _unknown(setting: Setting) -> Fact:
-    if setting.place is not None:
-        return Fact(doubt=f"`{setting.key}` is only known when the script runs")
-    return Fact(doubt=f"`{setting.key}` is not set, and no default is known")
+    return Fact(doubt=f"`{setting.key}` is not set, or only known when the script runs")
 
 
 def _count(setting: Setting) -> Fact:

@@ -227,7 +227,6 @@ class Knob(NamedTuple):
     `line` is where the script sets it, 0 where it does not.
     """
 
-    input: str
     setting: str
     saves: Mapping[str, float]
     price: str
@@ -262,7 +261,7 @@ def _knob(estimate: Estimate, item: Mapping[str, Any]) -> Knob | None:
     }
     written = f"{setting}{after:.10g}" if setting.endswith("=") else setting
     line = configuration.lines.get(name, 0)
-    return Knob(name, written, saves, str(item["price"]), line) if saves else None
+    return Knob(written, saves, str(item["price"]), line) if saves else None
 
 
 def _turned(item: Mapping[str, Any], before: Number) -> Number:

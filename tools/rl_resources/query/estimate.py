@@ -9,12 +9,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
-from rl_resources.estimate.configuration import (
-    OWN_CONFIG,
-    Configuration,
-    of_run,
-    read_config,
-)
+from rl_resources.estimate.configuration import OWN_CONFIG, Configuration, of_run, read_config
 from rl_resources.estimate.estimate import Estimate, sized
 from rl_resources.estimate.formula import backends
 from rl_resources.files import read_text
