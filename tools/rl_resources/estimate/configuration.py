@@ -65,14 +65,19 @@ def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
     if lacking := _lacking(model):
         raise UnusableInput(f"{model['model']}: no {' and '.join(lacking)} known", OWN_CONFIG)
     names = ("parameters_b", "kv_cache_width", "mlp_matrices", *_CONFIG_JSON)
-    figures: dict[str, Any] = {name: model.get(name) or 0 for name in names}
+    figures = {name: _number(model, name) for name in names}
     guesses = []
     if not figures["kv_heads"]:
         figures["kv_heads"] = figures["attention_heads"]
         guesses.append(Assumed("kv_heads", figures["kv_heads"], "not known of this model"))
     if model.get("tie_word_embeddings") is None:
         guesses.append(Assumed("tie_word_embeddings", 0, "not known of this model"))
-    return {**figures, "tie_word_embeddings": int(figures["tie_word_embeddings"])}, guesses
+    return {**figures, "tie_word_embeddings": int(bool(model.get("tie_word_embeddings")))}, guesses
+
+
+def _number(model: Record, name: str) -> Number:
+    value = model.get(name)
+    return value if isinstance(value, int | float) else 0
 
 
 def estimable(model: Record) -> bool:
@@ -82,8 +87,8 @@ def estimable(model: Record) -> bool:
 
 def _lacking(model: Record) -> list[str]:
     """The figures that an estimate needs and that are not known."""
-    width = "experts_per_token" if model.get("experts") else "intermediate_size"
-    return [name for name in (*_REQUIRED, width) if not model.get(name)]
+    width = "experts_per_token" if _number(model, "experts") else "intermediate_size"
+    return [name for name in (*_REQUIRED, width) if not _number(model, name)]
 
 
 def read_config(path: Path) -> Record:
