@@ -41,9 +41,9 @@ def option(*names: str, **how: object) -> Option:
     return methodcaller("add_argument", *names, **how)
 
 
-def formats(*names: str, **how: object) -> Option:
+def formats(*names: str) -> Option:
     """The option for the form of the output, the first unless asked."""
-    return option("--format", choices=names, default=names[0], **how)
+    return option("--format", choices=names, default=names[0])
 
 
 def command(*options: Option) -> Callable[[Run], Run]:

@@ -36,12 +36,9 @@ def _names(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-_RESOURCE = "validate the paths, CSV files from anywhere, against this table"
-
-
 @command(
     option("paths", nargs="*", metavar="PATH", help="only findings in these files"),
-    option("--resource", metavar="TABLE", default="", help=_RESOURCE),
+    option("--resource", metavar="TABLE", default="", help="validate the paths against this table"),
     formats(*FORMATS),
     option("--select", type=_names, default=[], metavar="R,…", help="only these rules"),
     option("--ignore", type=_names, default=[], metavar="R,…", help="not these rules"),
@@ -153,16 +150,13 @@ def _stated(column: str) -> Option:
     return option(f"--{column}", action="append", dest="set", metavar="VALUE", type=text)
 
 
-_WRITE = "add the row, and copy or move the script to its place; overwrites nothing"
-
-
 @command(
     option("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run"),
     option("--log", default="", metavar="FILE", help="the run's log"),
     option("--issue", default="", metavar="FILE", help="the body of an issue form"),
     option("--set", action="append", default=[], metavar="COLUMN=VALUE", help="state a cell"),
     *map(_stated, ("device", "tag", "contributor")),
-    option("--write", action="store_true", help=_WRITE),
+    option("--write", action="store_true", help="add the row and the script, overwrite nothing"),
 )
 def draft(arguments: Arguments) -> int:
     """Propose the row of a script that ran."""
@@ -184,15 +178,12 @@ def draft(arguments: Arguments) -> int:
     return FOUND if arguments.write and drafted.refused else 0
 
 
-_ONLY_OUT = "all but text write the findings to standard output; then --out alone writes CSV"
-
-
 @command(
     option("page", metavar="PAGE.rst"),
     option("--scripts", metavar="DIR", help="the scripts that the page links to"),
     option("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output"),
     option("--check", action="store_true", help="report the findings, write no records"),
-    formats(*FORMATS, help=_ONLY_OUT),
+    formats(*FORMATS),
 )
 def import_page(arguments: Arguments) -> int:
     """Check a hand-kept RST page and its scripts; write its records."""

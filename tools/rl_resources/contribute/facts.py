@@ -94,8 +94,7 @@ def read_form(body: str, dataset: Dataset) -> Form:
     """
     answers = dict(_answers(body))
     fields = dataset.package.resources["tuning"].schema.fields
-    columns = {it.title.lower(): it for it in fields if it.name != "script"}
-    asked = [columns[title] for title in answers if title in columns]
+    asked = [it for it in fields if it.title.lower() in answers and it.name != "script"]
     facts = {it.name: read_word(dataset, it.name, answers[it.title.lower()]) for it in asked}
     doubts = ((it.title, facts[it.name]) for it in asked)
     remarks = [f"`{title}`: {fact.why_empty}" for title, fact in doubts if fact.doubt]

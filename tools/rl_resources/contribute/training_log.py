@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
@@ -46,10 +46,12 @@ _OUT_OF_MEMORY = re.compile(
     r"|\bNot enough memory\. Please try to increase --mem-fraction-static"
 )
 _VERSION = r"v?(\d+(?:\.\d+)+\w*(?:\.\w+)*)"
-_ENGINE = re.compile(
-    rf"(?:Initializing an? (?:V\d )?LLM engine \(|vLLM API server version ){_VERSION}"
+_RELEASE = re.compile(
+    r"(?:LLM engine \(|vLLM API server version |(?<![\w./-])(vllm|sglang|verl) version\s*[:=]?\s*)"
+    rf"{_VERSION}",
+    re.IGNORECASE,
 )
-_NAMED = re.compile(rf"(?<![\w./-])(vllm|sglang|verl) version\s*[:=]?\s*{_VERSION}", re.IGNORECASE)
+"""Without local parts such as `+cu124`; of vLLM where it names no program."""
 
 
 class Step(NamedTuple):
@@ -185,12 +187,5 @@ def _read_message(log: TrainingLog, line: str) -> None:
     if not log.out_of_memory and (found := _OUT_OF_MEMORY.search(text)):
         log.out_of_memory = text[found.start() :].strip()
     log.settings |= {name: int(value) for name, value in _SETTING.findall(text)}
-    log.releases |= dict(_releases(text[:2000]))
-
-
-def _releases(line: str) -> Iterator[tuple[str, str]]:
-    """The programs that a line names with their releases, without local parts such as `+cu124`."""
-    for match in _ENGINE.finditer(line):
-        yield "vllm", match[1]
-    for match in _NAMED.finditer(line):
-        yield match[1].lower(), match[2]
+    releases = _RELEASE.findall(text[:2000])
+    log.releases |= {name.lower() or "vllm": release for name, release in releases}
