@@ -116,8 +116,7 @@ def fmt(arguments: Arguments) -> int:
     for change in changes:
         print(f"{change.path}: {done}", file=sys.stderr)
     for path in left:
-        why = "left alone, because it cannot be read; `rl-resources check` says why"
-        print(f"{path}: {why}", file=sys.stderr)
+        print(f"{path}: left alone, `rl-resources check` says why", file=sys.stderr)
     return FOUND if left or (arguments.check and changes) else 0
 
 

@@ -233,8 +233,7 @@ def _divisors(number: int) -> list[int]:
 
 def expert_parallel(model: Record, cluster: Cluster) -> int:
     """GPUs of a node over which the experts of a layer are spread evenly."""
-    experts = int(_figure(model, "experts"))
-    return gcd(experts, cluster.per_node) if experts else 1
+    return gcd(int(_figure(model, "experts")) or 1, cluster.per_node)
 
 
 def megatron_sizes(model: Record, cluster: Cluster, *, offload: bool) -> tuple[int, int]:
