@@ -67,9 +67,8 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
 
 def may_be_exempt(rule: str) -> bool:
     """Whether who adds a record may state its exemption: that of a run that is as it is."""
-    known = all_rules().get(rule)
-    of_runs = known and known.family in {"agreement", "releases", "running"}
-    return bool(known and of_runs and known.severity == "warning")
+    known, families = all_rules().get(rule), {"agreement", "releases", "running"}
+    return known is not None and known.severity == "warning" and known.family in families
 
 
 @dataclass(frozen=True, slots=True)

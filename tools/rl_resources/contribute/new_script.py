@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from math import gcd
 from pathlib import Path
 
+from rl_resources.estimate.configuration import figure
 from rl_resources.package import Record, text_of
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, ROLLOUT, VENDORS
@@ -184,31 +185,25 @@ def parallel_sizes(wanted: Configuration) -> dict[str, str]:
     return found
 
 
-def _figure(row: Record, name: str) -> float:
-    """A number of a row; 0 where it is not known."""
-    value = row.get(name)
-    return value if isinstance(value, int | float) else 0
-
-
 def _billions(model: Record) -> float:
     """The parameters of a model, of its size in the dataset where they are not known."""
-    return _figure(model, "parameters_b") or float(text_of(model, "size").removesuffix("B"))
+    return figure(model, "parameters_b") or float(text_of(model, "size").removesuffix("B"))
 
 
 def _kv_heads(model: Record) -> float:
-    return _figure(model, "kv_heads") or _figure(model, "attention_heads")
+    return figure(model, "kv_heads") or figure(model, "attention_heads")
 
 
 def splits_into(model: Record, parts: int) -> bool:
     """Whether every layer of a model can be divided over `parts` GPUs."""
-    heads, kv_heads = _figure(model, "attention_heads"), _kv_heads(model)
+    heads, kv_heads = figure(model, "attention_heads"), _kv_heads(model)
     return heads % parts == 0 and (kv_heads % parts == 0 or parts % kv_heads == 0)
 
 
 def cluster_of(gpus: int, device: Record) -> Cluster:
     """`gpus` GPUs on nodes of 8, or of the largest number below that divides them all."""
     each = max(part for part in _divisors(gpus) if part <= MOST_PER_NODE)
-    memory_gb = _figure(device, "memory_gb") or USUAL_MEMORY_GB
+    memory_gb = figure(device, "memory_gb") or USUAL_MEMORY_GB
     return Cluster(gpus, gpus // each, memory_gb)
 
 
@@ -233,7 +228,7 @@ def _divisors(number: int) -> list[int]:
 
 def expert_parallel(model: Record, cluster: Cluster) -> int:
     """GPUs of a node over which the experts of a layer are spread evenly."""
-    return gcd(int(_figure(model, "experts")) or 1, cluster.per_node)
+    return gcd(int(figure(model, "experts")) or 1, cluster.per_node)
 
 
 def megatron_sizes(model: Record, cluster: Cluster, *, offload: bool) -> tuple[int, int]:
@@ -241,7 +236,7 @@ def megatron_sizes(model: Record, cluster: Cluster, *, offload: bool) -> tuple[i
 
     They are the fewest that fit, else the most that are possible.
     """
-    expert, layers = expert_parallel(model, cluster), _figure(model, "layers") or 1
+    expert, layers = expert_parallel(model, cluster), figure(model, "layers") or 1
     kv_heads = _kv_heads(model) or 1
     splits = [
         (tensor, pipeline)

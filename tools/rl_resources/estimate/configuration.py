@@ -65,7 +65,7 @@ def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
     if lacking := _lacking(model):
         raise UnusableInput(f"{model['model']}: no {' and '.join(lacking)} known", OWN_CONFIG)
     names = ("parameters_b", "kv_cache_width", "mlp_matrices", *_CONFIG_JSON)
-    figures = {name: _number(model, name) for name in names}
+    figures = {name: figure(model, name) for name in names}
     guesses = []
     if not figures["kv_heads"]:
         figures["kv_heads"] = figures["attention_heads"]
@@ -75,7 +75,8 @@ def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
     return {**figures, "tie_word_embeddings": int(bool(model.get("tie_word_embeddings")))}, guesses
 
 
-def _number(model: Record, name: str) -> Number:
+def figure(model: Record, name: str) -> Number:
+    """A number of a row; 0 where it is not known."""
     value = model.get(name)
     return value if isinstance(value, int | float) else 0
 
@@ -87,8 +88,8 @@ def estimable(model: Record) -> bool:
 
 def _lacking(model: Record) -> list[str]:
     """The figures that an estimate needs and that are not known."""
-    width = "experts_per_token" if _number(model, "experts") else "intermediate_size"
-    return [name for name in (*_REQUIRED, width) if not _number(model, name)]
+    width = "experts_per_token" if figure(model, "experts") else "intermediate_size"
+    return [name for name in (*_REQUIRED, width) if not figure(model, name)]
 
 
 def read_config(path: Path) -> Record:
@@ -97,11 +98,9 @@ def read_config(path: Path) -> Record:
     A figure that is not possible is not known. Raises `UnusableInput` for a file that is none.
     """
     try:
-        found = json.loads(read_text(path, _LARGEST_CONFIG, OWN_CONFIG))
-    except (ValueError, RecursionError) as error:
-        raise UnusableInput(f"{path}: cannot be read: {error}", OWN_CONFIG) from error
-    if not isinstance(found, dict):
-        raise UnusableInput(f"{path}: is not the configuration of a model", OWN_CONFIG)
+        found = dict(json.loads(read_text(path, _LARGEST_CONFIG, OWN_CONFIG)))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UnusableInput(f"{path}: is no config.json: {error}", OWN_CONFIG) from error
     for name in _TEXT_CONFIGS:
         inner = found.get(name)
         found = {**found, **inner} if isinstance(inner, dict) else found
