@@ -17,7 +17,7 @@ from rl_resources.contribute import draft as draft_module
 from rl_resources.contribute.changes import Fixed
 from rl_resources.contribute.draft import Draft
 from rl_resources.contribute.facts import read_form
-from rl_resources.contribute.training_log import read_log
+from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.dataset_rules.words import Fact
 from rl_resources.package import Package, read_package
@@ -71,7 +71,7 @@ def proposed(frozen: Package) -> Callable[..., Draft]:
 
     def made(text: str = "", *, log: str = "", device: str = "a100-80g") -> Draft:
         source = ScriptText("run_it.sh", text or script())
-        run = read_log(log.splitlines(), "`Log`") if log else None
+        run = read_log(log.splitlines(), "`Log`") if log else TrainingLog()
         stated = {"device": Fact(device)}
         return Draft(dataset, snapshot, source, log=run, stated=stated)
 
@@ -173,7 +173,7 @@ def test_cells_follow_from_the_settings(proposed, settings, row):
 def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(proposed):
     name, strategy = "actor_rollout_ref.rollout.name", "actor_rollout_ref.actor.strategy"
     draft = proposed(script({strategy: "x"}).replace(f" \\\n    {name}=vllm", ""))
-    assert draft.unknown["infer"] == f"`{name}` is not set, and no default is known"
+    assert draft.unknown["infer"] == f"`{name}` is not set, or only known when the script runs"
     assert draft.unknown["train"] == f"no backend of the dataset has `{strategy}=x`"
 
 
@@ -260,7 +260,7 @@ def test_what_a_rule_objects_to_is_reported_and_not_written(
     assert files(root) == before
 
 
-FORM = CASES["form"]["text"]
+FORM = CASES["form"]["text"] + f"### Script\n\n```bash\n{script()}```\n\n"
 
 
 def test_an_issue_form_becomes_a_row(run, tmp_path):
@@ -270,7 +270,6 @@ def test_an_issue_form_becomes_a_row(run, tmp_path):
     assert found["exit"] == 0
     assert (row["script"], row["contributor"], row["gpus"]) == (NAME, HANDLE, "2")
     assert row["peak_memory_gb"] == ""
-    assert "a record needs its script" in found["said"]
     assert "no record can be exempt from `min-saves-memry`" in found["said"]
 
 

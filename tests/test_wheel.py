@@ -20,9 +20,9 @@ from botched_tree import SCRIPT, git, plant_repository
 from cases import read_cases
 from conftest import SharedFolder
 from rl_resources import load
-from rl_resources.cli import COMMANDS as OFFERED
 from rl_resources.cli import main
 from rl_resources.cli.answers import KINDS
+from rl_resources.cli.command import COMMANDS as OFFERED
 from rl_resources.package import DESCRIPTOR
 from sample_tree import ran
 from website import ROOT
@@ -161,7 +161,7 @@ COMMANDS = [(line.replace("SCRIPT", SCRIPT), extra) for line, extra in EXTRAS.it
 
 
 def test_every_command_is_tried_and_every_extra_is_one_that_the_project_has():
-    assert {command.partition(" ")[0] for command, _ in COMMANDS} == {*OFFERED}
+    assert {command.partition(" ")[0] for command, _ in COMMANDS} == {*OFFERED.choices}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert {extra for _, extra in COMMANDS if extra} <= set(project["optional-dependencies"])
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import io
 import os
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
 from rl_resources.cli import answers, contribution  # noqa: F401 (they add their commands)
-from rl_resources.cli.command import COMMANDS, FOUND, INTERRUPTED, UNUSABLE, report, root_of
+from rl_resources.cli.command import FOUND, INTERRUPTED, PARSER, UNUSABLE, report, root_of
 from rl_resources.dataset import installed_root
 from rl_resources.errors import (
     InvalidDataset,
@@ -51,16 +50,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    parsed = _parser().parse_args(arguments)
+    parsed = PARSER.parse_args(arguments)
     if parsed.version:
         print(f"rl-resources {read_package(installed_root()).version}")
         return 0
-    if parsed.command is None:
-        _parser().print_help(sys.stderr)
+    if "run" not in parsed:
+        PARSER.print_help(sys.stderr)
         return UNUSABLE
-    command = COMMANDS[parsed.command]
     try:
-        return command.run(parsed)
+        return int(parsed.run(parsed))
     except (RlResourcesError, OSError):
         raise
     except ModuleNotFoundError as error:
@@ -74,18 +72,3 @@ def _run(arguments: Sequence[str] | None) -> int:
 
         refuse_errors(check_root(root_of(parsed)))
         raise
-
-
-def _parser() -> ArgumentParser:
-    found = ArgumentParser(
-        prog="rl-resources", description="Which hardware does an RL run of a language model need?"
-    )
-    found.add_argument("--version", action="store_true", help="show the version and exit")
-    commands = found.add_subparsers(metavar="COMMAND", dest="command")
-    for name, command in COMMANDS.items():
-        help_ = command.run.__doc__
-        sub = commands.add_parser(name, help=help_, description=help_)
-        sub.add_argument("--root", metavar="DIR", help="the directory that has datapackage.json")
-        for option in command.options:
-            option(sub)
-    return found

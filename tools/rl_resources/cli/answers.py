@@ -22,8 +22,7 @@ from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.files import write_file
 from rl_resources.git import read_repository
 from rl_resources.package import read_package
-from rl_resources.query.understand import FIELDS, understand
-from rl_resources.query.vocabulary import vocabulary
+from rl_resources.query.understand import FIELDS
 from rl_resources.text import shown
 
 
@@ -52,7 +51,6 @@ def find(arguments: Arguments) -> int:
     return 0 if found.answers else FOUND
 
 
-_SET = "an input of the formula or a key of verl, for example fill=0.5; `--set list` shows all"
 _HELP = {**FIELDS, "model": "Hugging Face id, its short name, or a config.json"}
 
 
@@ -60,7 +58,7 @@ _HELP = {**FIELDS, "model": "Hugging Face id, its short name, or a config.json"}
     option("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run"),
     *(option(f"--{name}", default="", help=_HELP[name]) for name in WORDS),
     *(option(f"--{name.replace('_', '-')}", default="", metavar="N") for name in NUMBERS),
-    option("--set", action="append", default=[], metavar="KEY=VALUE", help=_SET),
+    option("--set", action="append", default=[], metavar="KEY=VALUE", help="`list` shows all"),
     formats("text", "json"),
 )
 def estimate(arguments: Arguments) -> int:
@@ -139,7 +137,7 @@ KINDS = {"rst": _rst, "json": _json, "markdown": _markdown}
 
 @command(
     option("kind", choices=[*KINDS]),
-    option("--size", default="", metavar="S", help="only this size, for example 7B"),
+    option("--size", type=str.upper, default="", metavar="S", help="only this size, such as 7B"),
     option("--script-url", metavar="TEMPLATE", help="URL of a script, with {path} or {script}"),
     option("--out", metavar="FILE", help="write to a file, not to standard output"),
 )
@@ -153,11 +151,10 @@ def export(arguments: Arguments) -> int:
         refuse_errors(check_root(root))
         script_url = script_url or read_repository(root).script_url()
     dataset = read_dataset(read_package(root))
-    if arguments.size and arguments.size.upper() not in dataset.by_key["sizes"]:
+    if arguments.size not in {"", *dataset.by_key["sizes"]}:
         known = ", ".join(map(str, dataset.by_key["sizes"]))
         raise UnusableInput(f"no size is called `{shown(arguments.size)}`", f"Known are {known}.")
-    asked, _ = understand(vocabulary(dataset), {"size": arguments.size})
-    text = KINDS[arguments.kind](dataset, asked.size, script_url)
+    text = KINDS[arguments.kind](dataset, arguments.size, script_url)
     if arguments.out:
         write_file(Path(arguments.out), text)
     else:

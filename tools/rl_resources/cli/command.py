@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import methodcaller
 from pathlib import Path
-from typing import NamedTuple
 
 from rl_resources.dataset import Dataset, find_root, installed_root, read_dataset
 from rl_resources.errors import Finding, UnreadableDataset, UnusableInput, has_errors
@@ -29,15 +28,12 @@ Option = Callable[[ArgumentParser], object]
 """What adds an argument to a parser, or several."""
 
 
-class Command(NamedTuple):
-    """One command: its options, and what runs it and returns its exit status."""
-
-    run: Run
-    options: Sequence[Option]
-
-
-COMMANDS: dict[str, Command] = {}
-"""By name, in the order in which `--help` lists them."""
+PARSER = ArgumentParser(
+    prog="rl-resources", description="Which hardware does an RL run of a language model need?"
+)
+PARSER.add_argument("--version", action="store_true", help="show the version and exit")
+COMMANDS = PARSER.add_subparsers(metavar="COMMAND")
+"""In the order in which `--help` lists them."""
 
 
 def option(*names: str, **how: object) -> Option:
@@ -45,16 +41,21 @@ def option(*names: str, **how: object) -> Option:
     return methodcaller("add_argument", *names, **how)
 
 
-def formats(*names: str, **how: object) -> Option:
+def formats(*names: str) -> Option:
     """The option for the form of the output, the first unless asked."""
-    return option("--format", choices=names, default=names[0], **how)
+    return option("--format", choices=names, default=names[0])
 
 
 def command(*options: Option) -> Callable[[Run], Run]:
     """Make the decorated function the command of its name; its docstring is the help."""
 
     def add(run: Run) -> Run:
-        COMMANDS[run.__name__.replace("_", "-")] = Command(run, options)
+        name = run.__name__.replace("_", "-")
+        parser = COMMANDS.add_parser(name, help=run.__doc__, description=run.__doc__)
+        parser.add_argument("--root", metavar="DIR", help="the directory that has datapackage.json")
+        for option in options:
+            option(parser)
+        parser.set_defaults(command=name, run=run)
         return run
 
     return add
@@ -121,14 +122,26 @@ def report(findings: Sequence[Finding]) -> int:
     return FOUND if has_errors(findings) else 0
 
 
-def write_findings(findings: Iterable[Finding], kind: str, version: str) -> None:
-    """Write findings as the result, in one of `FORMATS`; `version` is the dataset's."""
+def write_findings(
+    findings: Sequence[Finding],
+    arguments: Arguments,
+    package: Package,
+    looked_at: Mapping[str, int] | None = None,
+) -> int:
+    """Write findings as the result, in one of `FORMATS`, and their number to standard error.
+
+    Returns the exit status, with `--strict` that of any finding.
+    """
     from rl_resources.check import all_rules
 
+    kind = arguments.format
     if kind == "sarif":
-        text = form.as_sarif(findings, all_rules().values(), version)
+        text = form.as_sarif(findings, all_rules().values(), package.version)
     elif kind == "text":
         text = form.as_text(findings, color=form.wants_color(sys.stdout))
     else:
         text = {"json": form.as_json, "github": form.as_github}[kind](findings)
     sys.stdout.writelines(text)
+    print(form.summary(findings, looked_at), file=sys.stderr)
+    strict = "strict" in arguments and arguments.strict
+    return FOUND if has_errors(findings) or (strict and findings) else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,10 +22,9 @@ from rl_resources.cli.command import (
     show,
     write_findings,
 )
-from rl_resources.errors import Finding, UnusableInput, has_errors
+from rl_resources.errors import UnusableInput
 from rl_resources.files import write_file
 from rl_resources.package import read_package
-from rl_resources.site.findings import shown_diff, summary
 from rl_resources.text import nearest, printable
 
 if TYPE_CHECKING:
@@ -37,12 +36,9 @@ def _names(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-_RESOURCE = "validate the paths, CSV files from anywhere, against this table"
-
-
 @command(
     option("paths", nargs="*", metavar="PATH", help="only findings in these files"),
-    option("--resource", metavar="TABLE", default="", help=_RESOURCE),
+    option("--resource", metavar="TABLE", default="", help="validate the paths against this table"),
     formats(*FORMATS),
     option("--select", type=_names, default=[], metavar="R,…", help="only these rules"),
     option("--ignore", type=_names, default=[], metavar="R,…", help="not these rules"),
@@ -53,7 +49,7 @@ def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
     from rl_resources.check import findings_in
     from rl_resources.check.registry import chosen_rules
-    from rl_resources.contribute.changes import fix
+    from rl_resources.contribute.changes import changes_between, fix, write_changes
     from rl_resources.snapshot import take_snapshot
 
     snapshot = take_snapshot(read_package(root_of(arguments)))
@@ -62,19 +58,21 @@ def check(arguments: Arguments) -> int:
         return _check_records(arguments, snapshot, rules)
     asked = among(snapshot.package, arguments.paths)
     if arguments.fix:
-        snapshot = _fixed(snapshot, rules, asked)
+        fixed = fix(snapshot, rules, asked)
+        write_changes(snapshot.package.root, [*changes_between(snapshot, fixed.snapshot)])
+        sys.stderr.writelines(f"{line}\n" for line in fixed.done)
+        snapshot = fixed.snapshot
     found = findings_in(snapshot, rules, asked)
-    write_findings(found, arguments.format, snapshot.package.version)
     scripts = sum(script.name.endswith(".sh") for script in snapshot.scripts)
     looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": scripts}
-    print(summary(found, looked_at), file=sys.stderr)
+    status = write_findings(found, arguments, snapshot.package, looked_at)
     if not arguments.strict and any(item.severity == "warning" for item in found):
         print("CI fails on warnings too: `rl-resources check --strict`.", file=sys.stderr)
     reported = {item.rule for item in found}
     fixable = [rule for rule in rules if rule.fixer and rule.name in reported]
     if fixable and not arguments.fix and fix(snapshot, fixable, asked).done:
         print("`rl-resources check --fix` applies the fixes that are certain.", file=sys.stderr)
-    return _status(arguments, found)
+    return status
 
 
 def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:
@@ -93,26 +91,8 @@ def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rul
     table = snapshot.tables[name]
     files = [RecordsFile(snapshot, table, Path(path), rules) for path in arguments.paths]
     found = [finding for file in files for finding in file.findings()]
-    write_findings(found, arguments.format, snapshot.package.version)
     looked_at = {"record": sum(file.records for file in files)}
-    print(summary(found, looked_at), file=sys.stderr)
-    return _status(arguments, found)
-
-
-def _status(arguments: Arguments, found: Sequence[Finding]) -> int:
-    return FOUND if (found if arguments.strict else has_errors(found)) else 0
-
-
-def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Callable[[str], bool]) -> Snapshot:
-    """Write the fixes that are certain, report them, and read all files again."""
-    from rl_resources.contribute.changes import changes_between, fix, write_changes
-    from rl_resources.snapshot import take_snapshot
-
-    fixed = fix(snapshot, rules, asked)
-    write_changes(snapshot.package.root, [*changes_between(snapshot, fixed.snapshot)])
-    for line in fixed.done:
-        print(line, file=sys.stderr)
-    return take_snapshot(snapshot.package)
+    return write_findings(found, arguments, snapshot.package, looked_at)
 
 
 @command(
@@ -128,15 +108,15 @@ def fmt(arguments: Arguments) -> int:
     after, left = formatted(snapshot, among(snapshot.package, arguments.paths))
     changes = [*changes_between(snapshot, after)]
     if arguments.check:
-        sys.stdout.write(shown_diff("".join(change.diff() for change in changes)))
+        lines = (line for change in changes for line in change.diff())
+        sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
     else:
         write_changes(snapshot.package.root, changes)
     done = "would be rewritten" if arguments.check else "rewritten"
     for change in changes:
         print(f"{change.path}: {done}", file=sys.stderr)
     for path in left:
-        why = "left alone, because it cannot be read; `rl-resources check` says why"
-        print(f"{path}: {why}", file=sys.stderr)
+        print(f"{path}: left alone, `rl-resources check` says why", file=sys.stderr)
     return FOUND if left or (arguments.check and changes) else 0
 
 
@@ -145,22 +125,19 @@ REQUIRED = ("model", "task", "gpus", "device", "train", "infer", "tag")
 
 
 @command(
-    *(option(f"--{name}", default="", help="required; ? lists its words") for name in REQUIRED),
+    *(option(f"--{name}", default="", help="required") for name in REQUIRED),
     option("question", nargs="?", choices=["?"], metavar="?", help="list the words of all options"),
-    option("--nodes", default="", metavar="N", help="machines (default: of 8 GPUs each)"),
     option("--contributor", default="", metavar="HANDLE", help="your public handle"),
 )
 def new(arguments: Arguments) -> int:
     """Write a script that nobody has run yet, and its row."""
     from rl_resources.contribute.new import listed_words, new, next_step
 
-    texts = {name: getattr(arguments, name) for name in (*REQUIRED, "nodes", "contributor")}
-    unclear = [name for name in REQUIRED if "?" in {arguments.question, texts[name]}]
-    if unclear:
-        sys.stdout.write(listed_words(root_of(arguments), unclear))
+    if arguments.question:
+        sys.stdout.write(listed_words(root_of(arguments)))
         return 0
-    asked = {name: text.strip() for name, text in texts.items() if text.strip()}
-    record = new(root_of(arguments), asked)
+    texts = {name: getattr(arguments, name).strip() for name in (*REQUIRED, "contributor")}
+    record = new(root_of(arguments), {name: text for name, text in texts.items() if text})
     sys.stdout.write("".join(f"{change.path}\n" for change in record.changes))
     sys.stderr.write(next_step(record))
     return 0
@@ -172,16 +149,13 @@ def _stated(column: str) -> Option:
     return option(f"--{column}", action="append", dest="set", metavar="VALUE", type=text)
 
 
-_WRITE = "add the row, and copy or move the script to its place; overwrites nothing"
-
-
 @command(
     option("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run"),
     option("--log", default="", metavar="FILE", help="the run's log"),
     option("--issue", default="", metavar="FILE", help="the body of an issue form"),
     option("--set", action="append", default=[], metavar="COLUMN=VALUE", help="state a cell"),
     *map(_stated, ("device", "tag", "contributor")),
-    option("--write", action="store_true", help=_WRITE),
+    option("--write", action="store_true", help="add the row and the script, overwrite nothing"),
 )
 def draft(arguments: Arguments) -> int:
     """Propose the row of a script that ran."""
@@ -203,15 +177,12 @@ def draft(arguments: Arguments) -> int:
     return FOUND if arguments.write and drafted.refused else 0
 
 
-_ONLY_OUT = "all but text write the findings to standard output; then --out alone writes CSV"
-
-
 @command(
     option("page", metavar="PAGE.rst"),
     option("--scripts", metavar="DIR", help="the scripts that the page links to"),
     option("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output"),
     option("--check", action="store_true", help="report the findings, write no records"),
-    formats(*FORMATS, help=_ONLY_OUT),
+    formats(*FORMATS),
 )
 def import_page(arguments: Arguments) -> int:
     """Check a hand-kept RST page and its scripts; write its records."""
@@ -226,9 +197,7 @@ def import_page(arguments: Arguments) -> int:
     if arguments.format == "text":
         sys.stdout.write("" if arguments.out or arguments.check else text)
         return report(found)
-    write_findings(found, arguments.format, dataset.version)
-    print(summary(found), file=sys.stderr)
-    return FOUND if has_errors(found) else 0
+    return write_findings(found, arguments, dataset.package)
 
 
 @command(option("name", nargs="?", metavar="NAME"))

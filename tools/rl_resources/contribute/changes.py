@@ -37,14 +37,10 @@ class Change:
     becomes: bytes | None
     executable: bool = False
 
-    def diff(self) -> str:
-        """The change of a text as a unified diff, as git shows it."""
-        before, after = (
-            (data or b"").decode().splitlines(keepends=True) for data in (self.was, self.becomes)
-        )
-        lines = difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}")
-        missing_end = "\n\\ No newline at end of file\n"
-        return "".join(line if line.endswith("\n") else line + missing_end for line in lines)
+    def diff(self) -> Iterator[str]:
+        """The lines of a unified diff of a text; after the last end of a line is an empty one."""
+        before, after = ((data or b"").decode().split("\n") for data in (self.was, self.becomes))
+        return difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}", lineterm="")
 
 
 def with_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> Snapshot:
@@ -107,8 +103,7 @@ def changes_between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     for path, script in after.items():
         was = before.get(path)
         if script != was:
-            executable = bool(script.executable) and not (was and was.executable)
-            yield Change(path, was.data if was else None, script.data, executable)
+            yield Change(path, was.data if was else None, script.data, bool(script.executable))
     for path in before.keys() - after.keys():
         yield Change(path, before[path].data, None)
     for name, table in new.tables.items():
@@ -185,13 +180,9 @@ def write_changes(root: Path, changes: Sequence[Change]) -> None:
                 "Move that file away first, or choose another configuration.",
             )
     for target, change in targets.items():
-        _write(target, change)
-
-
-def _write(target: Path, change: Change) -> None:
-    if change.becomes is None:
-        target.unlink()
-        return
-    write_file(target, change.becomes)
-    if change.executable:
-        target.chmod(0o755)
+        if change.becomes is None:
+            target.unlink()
+            continue
+        write_file(target, change.becomes)
+        if change.executable:
+            target.chmod(0o755)

@@ -56,8 +56,8 @@ class Draft:
 
     dataset: Dataset
     snapshot: Snapshot
-    script: ScriptText | None = None
-    log: TrainingLog | None = None
+    script: ScriptText
+    log: TrainingLog = field(default_factory=TrainingLog)
     form: Form = field(default_factory=Form)
     stated: Facts = field(default_factory=dict)
     assumed: Facts = field(default_factory=lambda: OF_A_RUN)
@@ -72,8 +72,6 @@ class Draft:
     def _certain(self) -> Facts:
         """All that needs no log."""
         stated = merged([self.stated, self.form.facts])
-        if self.script is None:
-            return stated
         named = name_facts(self.script, self.snapshot)
         own = run_facts(self.script, merged([stated, named]), self.dataset)
         return merged([stated, own, named])
@@ -90,53 +88,40 @@ class Draft:
         return script_path(self.dataset, row) if self.name else ""
 
     @cached_property
-    def _existing(self) -> Row:
+    def existing(self) -> Row:
         """The row that the dataset has; empty if it has none."""
         return self.snapshot.row("tuning", self.name) if self.name else {}
-
-    @property
-    def place(self) -> str:
-        """File and line of the row that the dataset has; empty if it has none."""
-        table = self.snapshot.tables["tuning"]
-        row = table.keys.get(self.name)
-        return "" if row is None else f"{table.path}:{table.rows[row].line}"
 
     @cached_property
     def _logged(self) -> Facts:
         """The cells that the log states: releases, and figures if it is a run of this record."""
-        log = self.log
-        if log is None or log.out_of_memory or self._mismatch:
+        log, schema = self.log, self.schema
+        if log.out_of_memory or self._mismatch:
             return self._releases
         measured = {"statement": Fact("measured-run")} if log.measured else {}
-        figures = {
-            name: Fact(self.schema.field(name).write(figure))
-            for name, figure in log.figures.items()
-        }
+        figures = {name: Fact(schema.field(name).write(it)) for name, it in log.figures.items()}
         return {**figures, **self._releases, **measured}
 
     @cached_property
     def _releases(self) -> Facts:
         """The releases that the log states; it names vllm for `vllm-ascend` too."""
-        found = self.log.releases if self.log else {}
         engine = self._certain["infer"].text.partition("-")[0]
         programs = {"infer_version": engine, "framework_version": "verl"}
-        return {
-            name: read_word(self.dataset, name, found.get(program, ""))
-            for name, program in programs.items()
-        }
+        found = {name: self.log.releases.get(program, "") for name, program in programs.items()}
+        return {name: read_word(self.dataset, name, text) for name, text in found.items()}
 
     @cached_property
     def _mismatch(self) -> str:
         """Why the log is of another run than the script or row; empty where it is of the same."""
-        log, run = self.log, self.script.training if self.script else None
-        if log is None or run is None:
+        run = self.script.training
+        if run is None:
             return ""
-        for name, number in log.settings.items():
+        for name, number in self.log.settings.items():
             asked = run.setting(f"data.{name}").number
             if asked not in {None, number}:
                 return f"the run had {name} {number}, but the script asks for {asked}"
         stated = {name: fact.text for name, fact in self._releases.items() if fact.text}
-        other = any(self._existing.get(name, "") not in {"", text} for name, text in stated.items())
+        other = any(self.existing.get(name, "") not in {"", text} for name, text in stated.items())
         return "the log is of another release than the row" if other else ""
 
     @cached_property
@@ -150,12 +135,12 @@ class Draft:
     @cached_property
     def row(self) -> Row:
         """A cell for every column."""
-        existing, new = self._existing, self._proposed
+        existing, new = self.existing, self._proposed
         if not existing:
             return new
         filled = {name: cell or new[name] for name, cell in existing.items()}
         if existing["status"] == UNTESTED:
-            ran = self.log and not self._mismatch
+            ran = self.log.steps and not self._mismatch
             filled |= {"status": new["status"]} if ran else {"statement": ""}
         return filled
 
@@ -171,11 +156,9 @@ class Draft:
     @property
     def lacks(self) -> Iterator[str]:
         """What keeps it from being a record."""
-        if self.script is None:
-            yield "a record needs its script; name it, or paste it into the form"
         if missing := [name for name in self.unknown if self.schema.field(name).required]:
             yield f"the row lacks {', '.join(missing)}"
-        if self.log and self.log.out_of_memory:
+        if self.log.out_of_memory:
             text = shown(self.log.out_of_memory, 160)
             yield f"the run of the log ended with `{text}`: that is a line of records/trials.csv"
 
@@ -188,8 +171,6 @@ class Draft:
         reasons = self.form.exempt.items()
         exempt = [{"record": self.name, "rule": rule, "reason": why} for rule, why in reasons]
         after = with_rows(self.snapshot, {"tuning": [self.row], "exemptions": exempt})
-        if self.script is None:
-            return after
         return with_script(after, self.path, self.script.text.encode())
 
     @cached_property
@@ -209,14 +190,13 @@ class Draft:
         If they report anything, they do so about the script as its author has it, without those of
         rules whose mistakes `--write` fixes.
         """
-        script = self.script
         if any(self.lacks):
             lasting = [rule for rule in all_rules().values() if not rule.fixer]
-            return findings_of(lasting, {"script": lambda: [script] if script else []})
+            return findings_of(lasting, {"script": lambda: [self.script]})
         left = {item.rule for item in findings_about(self.snapshot, self._fixed.snapshot)}
         found = findings_about(self.snapshot, self.after) if left else []
         return [
-            item._replace(path=script.path) if script and item.path == self.path else item
+            item._replace(path=self.script.path) if item.path == self.path else item
             for item in found
             if item.rule in left
         ]
@@ -253,34 +233,30 @@ class Draft:
             rules = dict.fromkeys(self._fixed.done.values())
             yield f"certain fixes in the copy of the script: {', '.join(rules)}"
         for change in self.written:
-            yield f"{change.path}: {'removed' if change.becomes is None else 'written'}"
+            yield f"{change.path}: written"
 
     @property
     def remarks(self) -> Iterator[str]:
         """What somebody should know of the sources, and how they differ from the dataset."""
-        script = self.script
+        log, run = self.log, self.script.training
         yield from self.form.remarks
-        if log := self.log:
-            steps, measured = len(log.steps), len(log.measured)
+        if log.steps:
             yield (
-                f"{steps} training steps in the log, {measured} of them measured: without "
-                f"{log.warm_up} of warm-up and those that also validate or save"
+                f"{len(log.steps)} training steps in the log, {len(log.measured)} of them "
+                f"measured: without {log.warm_up} of warm-up and those that also validate or save"
             )
         if self._mismatch:
             yield f"{self._mismatch}: its figures are not used"
-        if script and script.training is None:
-            yield (
-                f"the script starts no training of {script.framework} with overrides of Hydra, or "
-                "several that differ"
-            )
-        elif script and script.training and (problem := script.training.composition.problem):
+        if run is None:
+            yield "the script starts no training with overrides of Hydra, or several that differ"
+        elif problem := run.composition.problem:
             yield f"{problem}: what the script leaves to them could not be known"
-        if self.path and script and self.path not in {it.path for it in self.snapshot.scripts}:
+        if self.path and self.path not in {it.path for it in self.snapshot.scripts}:
             yield f"the script belongs at {self.path}: writing puts a copy there"
-        yield from self._differences() if self.place else ()
+        yield from self._differences() if self.existing else ()
 
     def _differences(self) -> Iterator[str]:
-        yield f"{self.place} has this configuration; no cell of it is overwritten"
+        yield "records/tuning.csv has this configuration; no cell of it is overwritten"
         assumed = {"script", *self.assumed} - self._logged.keys()
         for name, new in self._proposed.items():
             if name not in assumed and new not in {"", self.row[name]}:
@@ -294,8 +270,7 @@ class Draft:
             field = self.schema.field(name)
             titled = f"{field.title} ({name})"
             if field.required or reason != NOT_STATED:
-                needed = "required and not known" if field.required else "optional and left empty"
-                yield f"{titled} is {needed}: {reason.removesuffix('.')}."
+                yield f"{titled} is empty: {reason.removesuffix('.')}."
                 yield f"  {field.description} `--set {name}=…` states it, as in `{field.example}`."
             else:
                 optional.append(titled)
@@ -326,8 +301,6 @@ def draft(
 
     Raises `UnusableInput` for a file or argument that cannot be used, and `InvalidDataset`.
     """
-    if not script and not issue:
-        raise UnusableInput("draft: no script is named", "Name the script that ran, or --issue.")
     package = read_package(root)
     dataset, snapshot = read_dataset(package), take_snapshot(package)
     help_ = "Name a file with the text of your issue, in UTF-8."
@@ -335,10 +308,13 @@ def draft(
     text = form.script
     if script:
         text = read_text(Path(script), LARGEST_SCRIPT_BYTES, "Name your own shell script.")
+    if not text:
+        help_ = "Name the script that ran, or paste it into the form of --issue."
+        raise UnusableInput("draft: there is no script", help_)
     drafted = Draft(
         dataset,
         snapshot,
-        ScriptText(script or "script.sh", text) if script or text else None,
+        ScriptText(script or "script.sh", text),
         _read_log(log, form.log),
         form,
         stated_facts(stated, dataset),
@@ -348,13 +324,9 @@ def draft(
     return drafted
 
 
-def _read_log(name: str, pasted: str) -> TrainingLog | None:
-    """The log that is named, else the lines that are pasted into the form."""
+def _read_log(name: str, pasted: str) -> TrainingLog:
+    """The log that is named, else the lines that are pasted into the form; an empty one of none."""
     if not name:
-        return read_log(pasted.splitlines(), "`Log`") if pasted else None
-    try:
-        with Path(name).open(encoding="utf-8-sig", errors="replace") as file:
-            return read_log(file, shown(name, 500))
-    except OSError as error:
-        message = f"{shown(name, 500)}: cannot be read: {error.strerror}"
-        raise UnusableInput(message, "Name the log of your own run.") from error
+        return read_log(pasted.splitlines(), "`Log`") if pasted else TrainingLog()
+    with Path(name).open(encoding="utf-8-sig", errors="replace") as file:
+        return read_log(file, shown(name, 500))

@@ -57,9 +57,8 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or name not in columns:
-            problem = f"`{shown(name)}` is not a column" if equals else "is not COLUMN=VALUE"
             help_ = nearest(name, columns).sentence() or f"Its columns are {', '.join(columns)}."
-            raise UnusableInput(f"--set {shown(pair)}: {problem}", help_)
+            raise UnusableInput(f"--set {shown(pair)}: is not COLUMN=VALUE of a record", help_)
         found[name] = read_word(dataset, name, value)
         if found[name].doubt:
             raise UnusableInput(f"--set {shown(pair)}: {found[name].why_empty}")
@@ -68,9 +67,8 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
 
 def may_be_exempt(rule: str) -> bool:
     """Whether who adds a record may state its exemption: that of a run that is as it is."""
-    known = all_rules().get(rule)
-    of_runs = known and known.family in {"agreement", "releases", "running"}
-    return bool(known and of_runs and known.severity == "warning")
+    known, families = all_rules().get(rule), {"agreement", "releases", "running"}
+    return known is not None and known.severity == "warning" and known.family in families
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +93,7 @@ def read_form(body: str, dataset: Dataset) -> Form:
     """
     answers = dict(_answers(body))
     fields = dataset.package.resources["tuning"].schema.fields
-    columns = {it.title.lower(): it for it in fields if it.name != "script"}
-    asked = [columns[title] for title in answers if title in columns]
+    asked = [it for it in fields if it.title.lower() in answers and it.name != "script"]
     facts = {it.name: read_word(dataset, it.name, answers[it.title.lower()]) for it in asked}
     doubts = ((it.title, facts[it.name]) for it in asked)
     remarks = [f"`{title}`: {fact.why_empty}" for title, fact in doubts if fact.doubt]

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rl_resources.contribute.changes import write_changes
 from rl_resources.contribute.draft import UNTESTED, Draft
 from rl_resources.contribute.facts import Facts, script_name
-from rl_resources.contribute.new_script import (
-    Configuration,
-    cluster_of,
-    refusals,
-    script_text,
-)
+from rl_resources.contribute.new_script import Configuration, cluster_of, refusals, script_text
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.dataset_rules.scripts import TABLES
 from rl_resources.dataset_rules.words import Fact, known_words, read_word
 from rl_resources.errors import InvalidDataset, UnusableInput
 from rl_resources.package import read_package
+from rl_resources.script.backends import SAME_BACKEND
 from rl_resources.script.framework import shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
@@ -28,7 +24,7 @@ OPTIONS = (*PARTS, "tag")
 """Columns of the tuning table that make a configuration, each an option of the command."""
 
 Asked = Mapping[str, str]
-"""What was asked for, by option: those of `OPTIONS`, `nodes` and `contributor`."""
+"""What was asked for, by option: those of `OPTIONS` and `contributor`."""
 
 
 def new(root: Path, asked: Asked) -> Draft:
@@ -60,9 +56,9 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Draft:
     path = script_path(dataset, {"model": words["model"], "script": name})
     assumed = {"status": Fact(UNTESTED)}
     record = Draft(dataset, snapshot, ScriptText(path, text), stated=stated, assumed=assumed)
-    if record.place:
+    if record.existing:
         raise UnusableInput(
-            f"{record.place}: there is a row for {name} already",
+            f"records/tuning.csv has a row for {name} already",
             "Change that row, or choose another configuration; the tag is no part of a name.",
         )
     return record
@@ -81,16 +77,16 @@ def _words(asked: Asked, dataset: Dataset) -> Facts:
     """The dataset's words for what is asked for. Raises `UnusableInput` with all problems."""
     words = {option: read_word(dataset, option, text) for option, text in asked.items()}
     _refuse(
-        [f"--{it} is required: `--{it} '?'` lists its words" for it in OPTIONS if it not in asked]
+        [f"--{it} is required: `new '?'` lists its words" for it in OPTIONS if it not in asked]
         + [f"--{option}: {word.why_empty}" for option, word in words.items() if word.doubt]
     )
     return words
 
 
-def listed_words(root: Path, options: Iterable[str]) -> str:
-    """The words of these options."""
+def listed_words(root: Path) -> str:
+    """The words of all options."""
     dataset = read_dataset(read_package(root))
-    words = {option: ", ".join(known_words(dataset, option)) or "a number" for option in options}
+    words = {option: ", ".join(known_words(dataset, option)) or "a number" for option in OPTIONS}
     return "".join(f"--{option}: {listed}\n" for option, listed in words.items())
 
 
@@ -102,6 +98,6 @@ def _refuse(problems: Sequence[str]) -> None:
 
 def _configuration(words: Asked, dataset: Dataset) -> Configuration:
     rows = {part: dataset.by_key[table][words[part]] for part, table in TABLES.items()}
-    nodes = int(words["nodes"]) if "nodes" in words else None
-    cluster = cluster_of(int(words["gpus"]), nodes, rows["device"])
-    return Configuration(**rows, tag=words["tag"], cluster=cluster)
+    cluster = cluster_of(int(words["gpus"]), rows["device"])
+    train, infer = (SAME_BACKEND.get(words[part], words[part]) for part in ("train", "infer"))
+    return Configuration(**rows, tag=words["tag"], cluster=cluster, strategy=train, engine=infer)

@@ -18,17 +18,10 @@ from dataclasses import dataclass, field
 from math import gcd
 from pathlib import Path
 
-from rl_resources.errors import UnusableInput
+from rl_resources.estimate.configuration import figure
 from rl_resources.package import Record, text_of
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
-from rl_resources.script.backends import (
-    ACTOR,
-    BACKENDS,
-    ENGINES,
-    ROLLOUT,
-    SAME_BACKEND,
-    VENDORS,
-)
+from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, ROLLOUT, VENDORS
 from rl_resources.script.framework import Shipped
 from rl_resources.site.templates import environment
 
@@ -106,7 +99,10 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a script is asked for: rows of the tables, the tag and the GPUs."""
+    """What a script is asked for: rows of the tables, the tag and the GPUs.
+
+    `strategy` and `engine` are the framework's words for the backends.
+    """
 
     model: Record
     task: Record
@@ -115,21 +111,8 @@ class Configuration:
     infer: Record
     tag: str
     cluster: Cluster
-
-    @property
-    def strategy(self) -> str:
-        """The framework's word for the training backend."""
-        return _framework_word(self.train)
-
-    @property
-    def engine(self) -> str:
-        """The framework's word for the rollout engine."""
-        return _framework_word(self.infer)
-
-
-def _framework_word(backend: Record) -> str:
-    word = str(backend["backend"])
-    return SAME_BACKEND.get(word, word)
+    strategy: str
+    engine: str
 
 
 def strategies(known: Shipped) -> Mapping[str, str]:
@@ -176,7 +159,6 @@ def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
         algorithm=algorithm,
         batch=batch,
         choice="" if choice == next(iter(known.choices)) else f" {known.group}={choice}",
-        engine=wanted.engine,
         engine_share=share,
         engine_size=engine_size(wanted.model, wanted.cluster, share),
         mini_batch=mini_batch,
@@ -185,7 +167,6 @@ def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
         parallel=parallel_sizes(wanted),
         release=f"{known.framework} {known.version}",
         rollout_n=GROUP if algorithm.estimator in GROUP_ESTIMATORS else 1,
-        strategy=wanted.strategy,
     )
 
 
@@ -204,34 +185,26 @@ def parallel_sizes(wanted: Configuration) -> dict[str, str]:
     return found
 
 
-def _figure(row: Record, name: str) -> float:
-    """A number of a row; 0 where it is not known."""
-    value = row.get(name)
-    return value if isinstance(value, int | float) else 0
-
-
 def _billions(model: Record) -> float:
     """The parameters of a model, of its size in the dataset where they are not known."""
-    return _figure(model, "parameters_b") or float(text_of(model, "size").removesuffix("B"))
+    return figure(model, "parameters_b") or float(text_of(model, "size").removesuffix("B"))
 
 
 def _kv_heads(model: Record) -> float:
-    return _figure(model, "kv_heads") or _figure(model, "attention_heads")
+    return figure(model, "kv_heads") or figure(model, "attention_heads")
 
 
 def splits_into(model: Record, parts: int) -> bool:
     """Whether every layer of a model can be divided over `parts` GPUs."""
-    heads, kv_heads = _figure(model, "attention_heads"), _kv_heads(model)
+    heads, kv_heads = figure(model, "attention_heads"), _kv_heads(model)
     return heads % parts == 0 and (kv_heads % parts == 0 or parts % kv_heads == 0)
 
 
-def cluster_of(gpus: int, nodes: int | None, device: Record) -> Cluster:
-    """`gpus` GPUs on `nodes`. Raises `UnusableInput` where these do not divide them."""
-    if nodes is not None and gpus % nodes:
-        raise UnusableInput(f"{gpus} GPUs cannot be divided over {nodes} nodes")
+def cluster_of(gpus: int, device: Record) -> Cluster:
+    """`gpus` GPUs on nodes of 8, or of the largest number below that divides them all."""
     each = max(part for part in _divisors(gpus) if part <= MOST_PER_NODE)
-    memory_gb = _figure(device, "memory_gb") or USUAL_MEMORY_GB
-    return Cluster(gpus, nodes or gpus // each, memory_gb)
+    memory_gb = figure(device, "memory_gb") or USUAL_MEMORY_GB
+    return Cluster(gpus, gpus // each, memory_gb)
 
 
 def batch_of(gpus: int) -> tuple[int, int]:
@@ -255,8 +228,7 @@ def _divisors(number: int) -> list[int]:
 
 def expert_parallel(model: Record, cluster: Cluster) -> int:
     """GPUs of a node over which the experts of a layer are spread evenly."""
-    experts = int(_figure(model, "experts"))
-    return gcd(experts, cluster.per_node) if experts else 1
+    return gcd(int(figure(model, "experts")) or 1, cluster.per_node)
 
 
 def megatron_sizes(model: Record, cluster: Cluster, *, offload: bool) -> tuple[int, int]:
@@ -264,7 +236,7 @@ def megatron_sizes(model: Record, cluster: Cluster, *, offload: bool) -> tuple[i
 
     They are the fewest that fit, else the most that are possible.
     """
-    expert, layers = expert_parallel(model, cluster), _figure(model, "layers") or 1
+    expert, layers = expert_parallel(model, cluster), figure(model, "layers") or 1
     kv_heads = _kv_heads(model) or 1
     splits = [
         (tensor, pipeline)

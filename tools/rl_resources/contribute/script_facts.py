@@ -29,24 +29,23 @@ def name_facts(script: ScriptText, snapshot: Snapshot) -> Facts:
 def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
     """The cells that follow from the run; none if the script starts no training.
 
-    What the run leaves open between several words is settled by the cells in `named`.
+    What the run leaves open between several words is settled by the cells in `named`, which has a
+    fact for every column.
     """
     run = script.training
     if run is None:
         return {}
-    words = {name: fact.text for name, fact in named.items()}
-    train, infer = words.get("train", ""), words.get("infer", "")
-    device = dataset.by_key["devices"].get(words.get("device", ""), {})
+    device = dataset.by_key["devices"].get(named["device"].text, {})
     on_npu = run.setting("trainer.device").text == "npu" or device.get("vendor") == "Huawei"
     return {
         "framework": Fact(script.framework),
         "tag": _tag(run),
         "model": _model(run, dataset),
-        "task": _task(run, words.get("task", ""), dataset),
+        "task": _task(run, named["task"].text, dataset),
         "gpus": _count(run.gpus),
         "nodes": _count(run.nodes),
-        "train": _backend(run.train_backend, train, dataset),
-        "infer": _backend(run.infer_backend, infer, dataset, on_npu=on_npu),
+        "train": _backend(run.train_backend, named["train"].text, dataset),
+        "infer": _backend(run.infer_backend, named["infer"].text, dataset, on_npu=on_npu),
         "max_prompt_length": _count(run.max_prompt_length),
         "max_response_length": _count(run.max_response_length),
         "rollout_n": _count(run.rollout_n),
@@ -71,9 +70,7 @@ def memory_cells(run: Run) -> dict[str, str]:
 
 
 def _unknown(setting: Setting) -> Fact:
-    if setting.place is not None:
-        return Fact(doubt=f"`{setting.key}` is only known when the script runs")
-    return Fact(doubt=f"`{setting.key}` is not set, and no default is known")
+    return Fact(doubt=f"`{setting.key}` is not set, or only known when the script runs")
 
 
 def _count(setting: Setting) -> Fact:

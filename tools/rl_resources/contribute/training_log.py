@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
@@ -46,23 +46,25 @@ _OUT_OF_MEMORY = re.compile(
     r"|\bNot enough memory\. Please try to increase --mem-fraction-static"
 )
 _VERSION = r"v?(\d+(?:\.\d+)+\w*(?:\.\w+)*)"
-_ENGINE = re.compile(
-    rf"(?:Initializing an? (?:V\d )?LLM engine \(|vLLM API server version ){_VERSION}"
+_RELEASE = re.compile(
+    r"(?:LLM engine \(|vLLM API server version |(?<![\w./-])(vllm|sglang|verl) version\s*[:=]?\s*)"
+    rf"{_VERSION}",
+    re.IGNORECASE,
 )
-_NAMED = re.compile(rf"(?<![\w./-])(vllm|sglang|verl) version\s*[:=]?\s*{_VERSION}", re.IGNORECASE)
+"""Without local parts such as `+cu124`; of vLLM where it names no program."""
 
 
 class Step(NamedTuple):
-    """One training step; a figure that was not logged is `None`.
+    """One training step; a figure that was not logged is 0.
 
     `tokens` are per second and GPU, `memory` is in GiB: verl divides by 1024³. An `interrupted`
     step also validated or saved a checkpoint, which its seconds include.
     """
 
-    number: float | None
-    seconds: float | None
-    tokens: float | None
-    memory: float | None
+    number: float
+    seconds: float
+    tokens: float
+    memory: float
     interrupted: bool
 
 
@@ -97,7 +99,7 @@ class TrainingLog:
         Memory in decimal GB is the most of any step, seconds and throughput are medians of
         measured steps.
         """
-        memory = max((step.memory or 0 for step in self.steps), default=0) * GB_PER_GIB
+        memory = max((step.memory for step in self.steps), default=0) * GB_PER_GIB
         seconds = median([step.seconds for step in self.measured if step.seconds] or [0])
         tokens = median([step.tokens for step in self.measured if step.tokens] or [0])
         found = zip(FIGURES, (memory, seconds, tokens), strict=True)
@@ -106,8 +108,7 @@ class TrainingLog:
     def add(self, step: Step) -> None:
         """Take in a step; a number lower than the last one begins another run."""
         self.out_of_memory = ""
-        last = self.steps[-1].number if self.steps else None
-        if step.number is not None and last is not None and step.number < last:
+        if self.steps and 0 < step.number < self.steps[-1].number:
             self.steps = []
         self.steps.append(step)
 
@@ -160,24 +161,24 @@ def _step_of(metrics: Metrics) -> Step | None:
     """The training step that metrics are of; `None` for a validation or anything else."""
     seconds = _first(metrics, SECONDS)
     tokens = _first(metrics, THROUGHPUT)
-    memories = [_positive(value) for name, value in metrics.items() if name.endswith(MEMORY)]
-    memory = max(filter(None, memories), default=None)
+    memories = (_positive(value) for name, value in metrics.items() if name.endswith(MEMORY))
+    memory = max(memories, default=0)
     if not (seconds or tokens or memory):
         return None
     interrupted = any(_positive(metrics.get(name)) for name in INTERRUPTIONS)
     return Step(_first(metrics, NUMBERS), seconds, tokens, memory, interrupted)
 
 
-def _first(metrics: Metrics, names: tuple[str, ...]) -> float | None:
-    """The first positive number that metrics have under one of these names."""
-    return next((value for name in names if (value := _positive(metrics.get(name)))), None)
+def _first(metrics: Metrics, names: tuple[str, ...]) -> float:
+    """The first positive number that metrics have under one of these names, else 0."""
+    return next(filter(None, (_positive(metrics.get(name)) for name in names)), 0)
 
 
-def _positive(value: object) -> float | None:
-    """A positive finite number, also as text and inside `np.float64(…)`; `None` for all else."""
+def _positive(value: object) -> float:
+    """A positive finite number, also as text and inside `np.float64(…)`; 0 for all else."""
     match = _NUMBER.match(str(value)[:80])
     found = float(match[1]) if match else 0
-    return found if 0 < found < math.inf else None
+    return found if found < math.inf else 0
 
 
 def _read_message(log: TrainingLog, line: str) -> None:
@@ -186,12 +187,5 @@ def _read_message(log: TrainingLog, line: str) -> None:
     if not log.out_of_memory and (found := _OUT_OF_MEMORY.search(text)):
         log.out_of_memory = text[found.start() :].strip()
     log.settings |= {name: int(value) for name, value in _SETTING.findall(text)}
-    log.releases |= dict(_releases(text[:2000]))
-
-
-def _releases(line: str) -> Iterator[tuple[str, str]]:
-    """The programs that a line names with their releases, without local parts such as `+cu124`."""
-    for match in _ENGINE.finditer(line):
-        yield "vllm", match[1]
-    for match in _NAMED.finditer(line):
-        yield match[1].lower(), match[2]
+    releases = _RELEASE.findall(text[:2000])
+    log.releases |= {name.lower() or "vllm": release for name, release in releases}

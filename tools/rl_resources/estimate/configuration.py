@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rl_resources.script.run import Run
     from rl_resources.script.settings import Setting
 
-_REQUIRED = ("layers", "hidden_size", "attention_heads", "kv_heads", "vocab_size")
+_REQUIRED = ("layers", "hidden_size", "attention_heads", "vocab_size")
 NOT_KNOWN = "not known without running the script"
-OWN_CONFIG = "Pass the model's config.json: --model path/to/config.json"
+OWN_CONFIG = "Name a model, or its config.json: --model path/to/config.json"
 _CONFIG_JSON: Mapping[str, tuple[str, ...]] = {
     "layers": ("num_hidden_layers", "n_layer"),
     "hidden_size": ("hidden_size", "n_embd"),
@@ -62,31 +62,34 @@ def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
 
     Raises `UnusableInput` with the figures without which there is no estimate.
     """
+    if lacking := _lacking(model):
+        raise UnusableInput(f"{model['model']}: no {' and '.join(lacking)} known", OWN_CONFIG)
     names = ("parameters_b", "kv_cache_width", "mlp_matrices", *_CONFIG_JSON)
-    figures: dict[str, Number] = {name: _number(model.get(name)) for name in names}
+    figures = {name: figure(model, name) for name in names}
     guesses = []
-    if figures["attention_heads"] and not figures["kv_heads"]:
+    if not figures["kv_heads"]:
         figures["kv_heads"] = figures["attention_heads"]
         guesses.append(Assumed("kv_heads", figures["kv_heads"], "not known of this model"))
-    required = (*_REQUIRED, "experts_per_token" if figures["experts"] else "intermediate_size")
-    if lacking := [name for name in required if not figures[name]]:
-        raise UnusableInput(f"{model['model']}: no {' and '.join(lacking)} known", OWN_CONFIG)
     if model.get("tie_word_embeddings") is None:
         guesses.append(Assumed("tie_word_embeddings", 0, "not known of this model"))
     return {**figures, "tie_word_embeddings": int(bool(model.get("tie_word_embeddings")))}, guesses
 
 
-def _number(value: object) -> Number:
+def figure(model: Record, name: str) -> Number:
+    """A number of a row; 0 where it is not known."""
+    value = model.get(name)
     return value if isinstance(value, int | float) else 0
 
 
 def estimable(model: Record) -> bool:
     """Whether all figures of a model are known that an estimate needs."""
-    try:
-        model_figures(model)
-    except UnusableInput:
-        return False
-    return True
+    return not _lacking(model)
+
+
+def _lacking(model: Record) -> list[str]:
+    """The figures that an estimate needs and that are not known."""
+    width = "experts_per_token" if figure(model, "experts") else "intermediate_size"
+    return [name for name in (*_REQUIRED, width) if not figure(model, name)]
 
 
 def read_config(path: Path) -> Record:
@@ -95,11 +98,9 @@ def read_config(path: Path) -> Record:
     A figure that is not possible is not known. Raises `UnusableInput` for a file that is none.
     """
     try:
-        found = json.loads(read_text(path, _LARGEST_CONFIG, OWN_CONFIG))
-    except (ValueError, RecursionError) as error:
-        raise UnusableInput(f"{path}: cannot be read: {error}", OWN_CONFIG) from error
-    if not isinstance(found, dict):
-        raise UnusableInput(f"{path}: is not the configuration of a model", OWN_CONFIG)
+        found = dict(json.loads(read_text(path, _LARGEST_CONFIG, OWN_CONFIG)))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UnusableInput(f"{path}: is no config.json: {error}", OWN_CONFIG) from error
     for name in _TEXT_CONFIGS:
         inner = found.get(name)
         found = {**found, **inner} if isinstance(inner, dict) else found

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rl_resources.estimate.configuration import Assumed, Configuration, of_run
 from rl_resources.estimate.formula import (
@@ -33,8 +33,7 @@ _MOST_GPUS = 4096
 _MOST = 2**20
 _LENGTH_STEP = 256
 ROLLOUT = "rollout"
-Verdict = Literal["fits", "tight", "unlikely", "cannot fit"]
-VERDICTS: Mapping[Verdict, str] = {
+VERDICTS: Mapping[str, str] = {
     "fits": "The whole interval is below the memory of the GPU.",
     "tight": "The memory of the GPU lies within the interval.",
     "unlikely": "The whole interval is above the memory of the GPU.",
@@ -121,7 +120,7 @@ class Estimate:
         return enough and self.phases[ROLLOUT].peak_gb <= self.device_gb
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> str:
         """Whether it fits the GPU, one of `VERDICTS`."""
         low, high = self.interval_gb
         if self.values["floor"] / GB > self.device_gb:
@@ -227,7 +226,6 @@ class Knob(NamedTuple):
     `line` is where the script sets it, 0 where it does not.
     """
 
-    input: str
     setting: str
     saves: Mapping[str, float]
     price: str
@@ -262,7 +260,7 @@ def _knob(estimate: Estimate, item: Mapping[str, Any]) -> Knob | None:
     }
     written = f"{setting}{after:.10g}" if setting.endswith("=") else setting
     line = configuration.lines.get(name, 0)
-    return Knob(name, written, saves, str(item["price"]), line) if saves else None
+    return Knob(written, saves, str(item["price"]), line) if saves else None
 
 
 def _turned(item: Mapping[str, Any], before: Number) -> Number:

@@ -59,25 +59,21 @@ def inputs_by_name() -> Mapping[str, Mapping[str, Any]]:
 
     The key of `any` is that of the others.
     """
-    return {item["name"]: {**item, **_with_keys(item.get("key"))} for item in formula()["input"]}
+    return {item["name"]: _with_keys(item) for item in formula()["input"]}
 
 
-def _with_keys(keys: Mapping[str, str] | None) -> Mapping[str, Any]:
-    if keys is None:
-        return {}
+def _with_keys(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    keys = item.get("key", {})
     trains = ("any", *BACKENDS) if "any" in keys else keys
     found = {train: _key(keys.get(train) or keys["any"], train) for train in trains}
-    return {"key": {train: key for train, key in found.items() if key}}
+    return {**item, "key": {train: key for train, key in found.items() if key}} if keys else item
 
 
 def _key(key: str, train: str) -> str:
     """A key with what is in braces from a backend, FSDP for `any`; empty where that lacks it."""
     backend = BACKENDS.get(train, BACKENDS["fsdp"])
-    words = {
-        name: word[-1] if isinstance(word, tuple) else word
-        for name, word in asdict(backend).items()
-        if word
-    }
+    known = {name: word for name, word in asdict(backend).items() if word}
+    words = {name: word[-1] if isinstance(word, tuple) else word for name, word in known.items()}
     try:
         return key.format(critic=backend.section.removesuffix("_config"), **words)
     except KeyError:
@@ -87,12 +83,6 @@ def _key(key: str, train: str) -> str:
 def key_of(item: Mapping[str, Any], train: str) -> str:
     """The key of an input for a training backend; empty where it has none."""
     return str(item.get("key", {}).get(train if train in BACKENDS else "any", ""))
-
-
-@cache
-def terms() -> Mapping[str, Tree]:
-    """The tree of each term, by its name, in the order of evaluation."""
-    return {item["name"]: parse(item["formula"]) for item in formula()["term"]}
 
 
 def parse(text: str) -> Tree:
@@ -183,8 +173,8 @@ def published() -> dict[str, Any]:
             for item in inputs_by_name().values()
         ],
         "terms": [
-            {**_row(item, "name unit title formula"), "tree": terms()[item["name"]], **_cited(item)}
-            for item in found["term"]
+            {**_row(it, "name unit title formula"), "tree": parse(it["formula"]), **_cited(it)}
+            for it in found["term"]
         ],
         "moments": found["moment"],
         "knobs": [

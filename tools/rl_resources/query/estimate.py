@@ -9,26 +9,19 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
-from rl_resources.estimate.configuration import (
-    OWN_CONFIG,
-    Configuration,
-    of_run,
-    read_config,
-)
+from rl_resources.estimate.configuration import OWN_CONFIG, Configuration, of_run, read_config
 from rl_resources.estimate.estimate import Estimate, sized
 from rl_resources.estimate.formula import backends
 from rl_resources.files import read_text
 from rl_resources.query.understand import Query, understand
-from rl_resources.query.vocabulary import plain, vocabulary
+from rl_resources.query.vocabulary import vocabulary
 from rl_resources.script.name import ScriptName, parsed
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
-from rl_resources.text import nearest, shown
+from rl_resources.text import nearest
 
 _USUAL_RANK = 32
-_ZERO_STAGES = {"zero1": (0, 0), "zero2": (0, 1), "zero3": (1, 1)}
-"""What a stage of DeepSpeed's ZeRO shards besides the optimizer: parameters, gradients."""
 
 
 def estimate(
@@ -44,24 +37,16 @@ def estimate(
     words |= {key: asked[key] for key in WORDS & asked.keys()}
     if "memory" in asked and "device" not in asked:
         words.pop("device", None)
-    stage = _ZERO_STAGES.get(plain(words.get("train", "")).removeprefix("deepspeed"))
-    if stage:
-        words["train"] = "deepspeed"
     named = words.get("model", "")
     model = read_config(Path(words.pop("model"))) if named.endswith(".json") else None
     query, _ = understand(vocabulary(dataset), words)
     model = model or dataset.by_key["models"].get(query.model)
-    if not named:
-        raise UnusableInput("which model?", "Name it: --model Qwen/Qwen2.5-7B-Instruct")
     if model is None:
         known = nearest(named, map(str, dataset.by_key["models"])).sentence()
-        help_ = f"{known} {OWN_CONFIG}".strip()
-        raise UnusableInput(f"`{shown(named)}` is not a known model", help_)
+        raise UnusableInput("which model?", f"{known} {OWN_CONFIG}".strip())
     inputs = _of_backend(query)
     for setting in (*sets, *(f"{name}={asked[name]}" for name in NUMBERS if name in asked)):
         inputs.set(setting)
-    for part, shards in zip(("parameters", "gradients"), stage or (), strict=False):
-        inputs.give(f"shards_{part}", shards)
     _hardware(dataset, query, inputs)
     _what_trains(query, inputs)
     if run:

@@ -31,7 +31,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from operator import attrgetter
 from typing import NamedTuple
@@ -193,8 +193,7 @@ def size_of(row: Configuration) -> tuple[bool, float, int, bool, str]:
     return not row.memory_gb, row.total_memory_gb, row.gpus, row.kind != "record", row.id
 
 
-_length: Callable[[Configuration], int] = attrgetter("length")
-_position: Callable[[Configuration], int] = attrgetter("position")
+_length, _position = attrgetter("length"), attrgetter("position")
 
 
 def _failures(rows: Iterable[Configuration], query: Query) -> list[Configuration]:

@@ -10,14 +10,7 @@ from collections.abc import Iterator, Sequence
 from rl_resources.devices import hardware
 from rl_resources.query.configurations import UNEXPLAINED, Configuration
 from rl_resources.query.understand import Query
-from rl_resources.query.vocabulary import (
-    EITHER,
-    FIGURES,
-    FILTERS,
-    WEIGHTS,
-    Vocabulary,
-    say,
-)
+from rl_resources.query.vocabulary import EITHER, FIGURES, FILTERS, WEIGHTS, Vocabulary, say
 
 _BATCHES = {"per-device": "batch {} per device", "unstated": "batch {} (unit not stated)"}
 _KINDS_OF_MEMORY = {"gpu": "GPU ", "host": "host "}

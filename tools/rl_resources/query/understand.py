@@ -13,14 +13,7 @@ from typing import NamedTuple
 
 from rl_resources.devices import Device
 from rl_resources.errors import UnusableInput
-from rl_resources.query.vocabulary import (
-    EITHER,
-    FILTERS,
-    Vocabulary,
-    pattern,
-    plain,
-    say,
-)
+from rl_resources.query.vocabulary import EITHER, FILTERS, Vocabulary, pattern, plain, say
 from rl_resources.text import nearest, shown
 
 MOST_GIGABYTES = 512

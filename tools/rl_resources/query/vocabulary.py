@@ -12,7 +12,6 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, devices_of
 from rl_resources.package import text_of
 
-TAGS = ("MIN", "RECOMMENDED")
 WEIGHTS: Mapping[str, str] = {
     "full": "full fine-tuning",
     "lora": "LoRA",
@@ -105,7 +104,7 @@ def words_of_filters(dataset: Dataset) -> dict[str, Mapping[str, str]]:
         "framework": words_of(dataset, "frameworks"),
         "train": words_of(dataset, "backends", role="train"),
         "infer": words_of(dataset, "backends", role="infer"),
-        "tag": dict.fromkeys(TAGS, ""),
+        "tag": dict.fromkeys(("MIN", "RECOMMENDED"), ""),
     }
 
 

@@ -146,11 +146,6 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def shown_diff(diff: str) -> str:
-    """A diff with every character that a terminal would not show, such as CR, escaped."""
-    return "".join(f"{printable(line)}\n" for line in diff.split("\n")[:-1])
-
-
 def summary(findings: Iterable[Finding], looked_at: Mapping[str, int] | None = None) -> str:
     """A line that counts what was found, or else what was `looked_at`."""
     found = list(findings)
