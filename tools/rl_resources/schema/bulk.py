@@ -108,14 +108,19 @@ def _texts(data: bytes) -> pl.Series:
 
 
 def _split(schema: TableSchema, data: bytes) -> pl.DataFrame:
-    types = dict.fromkeys(schema.names, pl.String)
-    return pl.read_csv(data, has_header=False, schema=types, raise_if_empty=False)
+    return pl.read_csv(
+        data,
+        has_header=False,
+        schema=dict.fromkeys(schema.names, pl.String),
+        raise_if_empty=False,
+        empty_string_is_null=False,
+    )
 
 
 def _keys(schema: TableSchema, frame: pl.DataFrame, lines: pl.Series) -> pl.DataFrame:
     """A hash of each value that must not occur twice; null where a part of it is empty."""
     hashes = (
-        pl.when(pl.all_horizontal(pl.col(key).fill_null("") != ""))
+        pl.when(pl.all_horizontal(pl.col(key) != ""))
         .then(pl.struct(key).hash())
         .alias(" ".join(key))
         for key in schema.unique_keys
