@@ -40,9 +40,7 @@ def failures(
     `columns` maps every column of the schema to its cells; all have the same length. Raises
     `UnreadableDataset` for a schema that makes no sense.
     """
-    frame = pl.DataFrame(
-        {name: columns[name] for name in schema.names}, dict.fromkeys(schema.names, pl.String)
-    )
+    frame = pl.DataFrame(columns, dict.fromkeys(schema.names, pl.String))
     try:
         return Validator(schema, vocabulary).failures(frame)
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
