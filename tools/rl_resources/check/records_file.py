@@ -82,13 +82,13 @@ class RecordsFile:
             for block in bulk.blocks(self.path, self.resource.schema, self.vocabulary):
                 self.records += block.keys.height
                 keys.append(block.keys)
-                yield from self._of_items(header, block.items, self.rules)
+                if block.items:
+                    yield from self._of_items(header, block.items, self.rules)
         except UnicodeError:
             yield from self._of_table()
             return
-        if keys and self.of_keys:
-            same = self._rows(bulk.duplicates(pl.concat(keys)))
-            yield from self._of_items(header, same, self.of_keys)
+        if keys and self.of_keys and (same := bulk.duplicates(pl.concat(keys))):
+            yield from self._of_items(header, self._rows(same), self.of_keys)
 
     def _rows(self, wanted: set[int]) -> list[Row | Defect]:
         """The records in these lines."""
