@@ -40,7 +40,6 @@ def places(findings: list[Finding]) -> list[tuple[str, int, int]]:
 def in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file is a large one, of several blocks."""
     monkeypatch.setattr(records_file, "SMALL_BYTES", 0)
-    monkeypatch.setattr(records_file, "ROWS_AT_ONCE", 2)
     monkeypatch.setattr(bulk, "BLOCK_BYTES", 200)
 
 

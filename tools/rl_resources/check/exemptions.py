@@ -8,8 +8,9 @@ file that cannot be read has no excuse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from rl_resources.errors import Finding
 from rl_resources.rule import Mistake, Rule, rule
@@ -36,37 +37,31 @@ class Outcome:
         """The exemptions."""
         return self.snapshot.tables[TABLE]
 
+    @cached_property
+    def exemptions(self) -> Mapping[Finding, tuple[str, str]]:
+        """Record and rule of the exemption that would cover each finding."""
+        records = {
+            (table.path, table.rows[row].line): name
+            for table in map(self.snapshot.tables.__getitem__, RUNS)
+            for row, name in enumerate(table.columns[table.schema.primary_key[0]])
+        }
+        return {
+            it: (records.get((it.path, it.line)) or it.path.rpartition("/")[2], it.rule)
+            for it in self.findings
+        }
+
     @property
     def reported(self) -> list[Finding]:
         """The findings without an exemption."""
         exempt = set(self.table.cells(("record", "rule")))
-        scripts = _scripts_of_lines(self.snapshot)
-        return [
-            item
-            for item in self.findings
-            if item.rule not in self.exemptable or _exemption(item, scripts) not in exempt
-        ]
+        needed = self.exemptions.items()
+        return [it for it, one in needed if it.rule not in self.exemptable or one not in exempt]
 
 
 def exemptable(rules: Iterable[Rule]) -> frozenset[str]:
     """The names of those that a record or report can be exempt from."""
     scopes = {"script", "pair"}
     return frozenset(one.name for one in rules if one.scope in scopes or one.exemptable)
-
-
-def _exemption(finding: Finding, scripts: dict[tuple[str, int], str]) -> tuple[str, str]:
-    """Record and rule of the exemption that would cover a finding."""
-    at_row = scripts.get((finding.path, finding.line))
-    return at_row or finding.path.rpartition("/")[2], finding.rule
-
-
-def _scripts_of_lines(snapshot: Snapshot) -> dict[tuple[str, int], str]:
-    """The script or report that a row is about, by file and line."""
-    return {
-        (table.path, table.rows[row].line): name
-        for table in map(snapshot.tables.__getitem__, RUNS)
-        for row, name in enumerate(table.columns[table.schema.primary_key[0]])
-    }
 
 
 @rule()
@@ -83,9 +78,9 @@ def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
     """
     if any(table.lost for table in outcome.snapshot.tables.values()):
         return
-    scripts = _scripts_of_lines(outcome.snapshot)
-    used = {_exemption(finding, scripts) for finding in outcome.findings}
-    broken = {_exemption(item, scripts)[0] for item in outcome.reported if item.severity == "error"}
+    used = set(outcome.exemptions.values())
+    errors = (item for item in outcome.reported if item.severity == "error")
+    broken = {outcome.exemptions[item][0] for item in errors}
     for row, (record, name) in enumerate(outcome.table.cells(("record", "rule"))):
         known = name in outcome.exemptable
         needless = name in outcome.ran and (record, name) not in used and record not in broken

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rl_resources.check import all_rules, findings_of
 from rl_resources.dataset import Dataset, csv_text
+from rl_resources.devices import Device, devices_of
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_text
 from rl_resources.package import text_of
@@ -73,11 +74,9 @@ def audit(reading: Reading, texts: Texts) -> list[Finding]:
 
 
 def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
-    tables = reading.dataset.by_key
-    model = tables["models"].get(row.record["model"], {})
-    device = tables["devices"].get(row.record["device"], {})
+    model = reading.dataset.by_key["models"].get(row.record["model"], {})
+    device = devices_of(reading.dataset).known.get(text_of(row.record, "device"), Device())
     facts = {name: text_of(model, name) for name in model}
-    memory = device.get("memory_gb")
     said = {name: found for name in HEADER_OF if (found := _said(row, name))}
     names = [facts.get("model", ""), facts.get("slug", ""), row.text("Model")]
     return Pair(
@@ -87,7 +86,7 @@ def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
         script,
         models=tuple(dict.fromkeys(filter(None, names))) if "model" in said else (),
         model_facts=facts,
-        device_memory_gb=memory if isinstance(memory, float) else 0,
+        device_memory_gb=device.memory_gb,
     )
 
 

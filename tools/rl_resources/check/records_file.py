@@ -23,10 +23,6 @@ from rl_resources.tabular import Defect, Row, Text, records, wrong_end
 
 SMALL_BYTES = 1 << 22
 """A file up to this size is read as a table of the dataset."""
-ROWS_AT_ONCE = 4_000
-
-_FAMILIES = frozenset({"files", "cells"})
-_DUPLICATES = "duplicate-key"
 
 
 class RecordsFile:
@@ -40,16 +36,16 @@ class RecordsFile:
         if not path.is_file():
             raise UnusableInput(f"{path}: cannot be read: no such file, or no ordinary one")
         self.path, self.records = path, 0
-        self.rules = [rule for rule in rules if rule.family in _FAMILIES]
-        self.of_keys = [rule for rule in rules if rule.name == _DUPLICATES]
+        self.rules = [rule for rule in rules if rule.family in {"files", "cells"}]
+        self.of_keys = [rule for rule in rules if rule.name == "duplicate-key"]
         self.resource = replace(table.resource, path=path.as_posix())
         self.vocabulary = vocabulary_of(snapshot, table)
         wanted = {key.resource for key in table.schema.foreign_keys}
-        self.tables = {
+        tables = {
             name: other if name in wanted else Table(other.resource, b"")
             for name, other in snapshot.tables.items()
         }
-        self.package = snapshot.package
+        self.snapshot = Snapshot(snapshot.package, tables, ())
 
     def findings(self) -> Iterator[Finding]:
         """All findings, in an order of their own. Raises `UnusableInput`."""
@@ -84,24 +80,15 @@ class RecordsFile:
         keys = []
         try:
             for block in bulk.blocks(self.path, self.resource.schema, self.vocabulary):
-                self.records += block.records
+                self.records += block.keys.height
                 keys.append(block.keys)
-                for start in range(0, len(block.items), ROWS_AT_ONCE):
-                    items = block.items[start : start + ROWS_AT_ONCE]
-                    yield from self._of_items(header, items, self.rules)
+                if block.items:
+                    yield from self._of_items(header, block.items, self.rules)
         except UnicodeError:
             yield from self._of_table()
             return
-        copies = bulk.duplicates(pl.concat(keys)) if keys and self.of_keys else []
-        for start in range(0, len(copies), ROWS_AT_ONCE):
-            yield from self._of_copies(header, copies[start : start + ROWS_AT_ONCE])
-
-    def _of_copies(self, header: Row, copies: Sequence[tuple[int, int]]) -> Iterator[Finding]:
-        """The copies of keys, each reported with the row that it copies."""
-        rows = self._rows({line for pair in copies for line in pair})
-        own = {copy for copy, _ in copies}
-        found = self._of_items(header, rows, self.of_keys)
-        yield from (item for item in found if item.line in own)
+        if keys and self.of_keys and (same := bulk.duplicates(pl.concat(keys))):
+            yield from self._of_items(header, self._rows(same), self.of_keys)
 
     def _rows(self, wanted: set[int]) -> list[Row | Defect]:
         """The records in these lines."""
@@ -120,6 +107,6 @@ class RecordsFile:
         return self._found(Table(self.resource, b"", outside=True, some=some), rules)
 
     def _found(self, own: Table, rules: Sequence[Rule]) -> list[Finding]:
-        snapshot = Snapshot(self.package, {**self.tables, own.resource.name: own}, ())
-        found = findings_of(rules, targets_of(snapshot))
+        tables = {**self.snapshot.tables, own.resource.name: own}
+        found = findings_of(rules, targets_of(replace(self.snapshot, tables=tables)))
         return [item for item in found if item.path == own.path]

@@ -89,9 +89,7 @@ def chosen_rules(select: Collection[str] = (), ignore: Collection[str] = ()) -> 
     known = all_rules()
     for name in (*select, *ignore):
         if name not in known:
-            close = nearest(name, known).sentence()
-            raise UnusableInput(
-                f"no rule is called {name!r}", close or "`rl-resources rules` lists all."
-            )
+            fix = nearest(name, known).sentence() or "`rl-resources rules` lists all."
+            raise UnusableInput(f"no rule is called {name!r}", fix)
     wanted = [name for name in known if not select or name in select]
     return [known[name] for name in wanted if name not in ignore]

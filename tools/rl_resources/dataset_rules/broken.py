@@ -59,15 +59,13 @@ def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Edit]:
 
     The rows are written in canonical form.
     """
-    changed: dict[Table, dict[int, dict[str, str]]] = {}
+    changed: dict[Table, dict[int, list[str]]] = {}
     for table, row, name, text in cells:
-        changed.setdefault(table, {}).setdefault(row, {})[name] = text
+        was = table.rows[row]
+        new = changed.setdefault(table, {}).setdefault(was.line, [*was.cells])
+        new[table.schema.names.index(name)] = text
     for table, rows in changed.items():
-        lines = {}
-        for row, new in rows.items():
-            old = dict(zip(table.schema.names, table.rows[row].cells, strict=True))
-            lines[table.rows[row].line] = line_of((old | new).values())
-        yield from table.with_lines(lines)
+        yield from table.with_lines({line: line_of(new) for line, new in rows.items()})
 
 
 @lru_cache(maxsize=1)

@@ -30,16 +30,12 @@ def separated(table: Table, line: str) -> Cells:
     """The cells of a line that a spreadsheet wrote with tabs or semicolons between them; none for
     most.
     """
-    splits = (_split(line, mark) for mark in "\t;")
-    fitting = (cells for cells in splits if len(cells) == len(table.schema.names))
-    return next((cells for cells in fitting if "," not in cells[0]), ())
-
-
-def _split(line: str, mark: str) -> Cells:
-    try:
-        return tuple(next(reader([line], delimiter=mark), ()))
-    except CsvError:
-        return ()
+    for mark in "\t;":
+        with suppress(CsvError):
+            cells = tuple(next(reader([line], delimiter=mark), ()))
+            if len(cells) == len(table.schema.names) and "," not in cells[0]:
+                return cells
+    return ()
 
 
 @lru_cache(maxsize=256)
@@ -49,9 +45,7 @@ def certain_row(snapshot: Snapshot, table: Table, row: Row) -> Cells:
     """
     width = len(table.schema.names)
     filled = (*row.cells, *[""] * width)[:width]
-    both = zip(filled, table.schema.fields, strict=True)
-    lost = any(field.constraints.get("required") and not cell for cell, field in both)
-    whole = not any(row.cells[width:]) and not lost and _sound(snapshot, table, [filled])
+    whole = not any(row.cells[width:]) and _sound(snapshot, table, [filled])
     return separated(table, row.text or ",".join(row.cells)) or (filled if whole else ())
 
 
@@ -73,12 +67,9 @@ def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
 def _fitting(table: Table, cells: Cells) -> Iterator[Cells]:
     """Rows of the table's length."""
     off = len(cells) - len(table.schema.names)
-    return _shorter(cells, off) if off >= 0 else _longer(cells, -off)
-
-
-def _longer(cells: Cells, count: int) -> Iterator[Cells]:
-    for at in range(len(cells) + 1):
-        yield (*cells[:at], *[""] * count, *cells[at:])
+    if off >= 0:
+        return _shorter(cells, off)
+    return ((*cells[:at], *[""] * -off, *cells[at:]) for at in range(len(cells) + 1))
 
 
 def _shorter(cells: Cells, count: int) -> Iterator[Cells]:
@@ -99,15 +90,13 @@ def _joined(cells: Cells) -> Sequence[str]:
 
 
 def _sound(snapshot: Snapshot, table: Table, candidates: Iterable[Cells]) -> list[Cells]:
-    """Those rows whose cells fit their columns, each once; only the key must be there."""
+    """Those rows whose cells fit their columns, each once."""
     from rl_resources.schema.validation import failures  # imports pandera
 
     rows = [*dict.fromkeys(candidates)]
-    key = table.schema.primary_key
     columns = dict(zip(table.schema.names, zip(*rows, strict=True), strict=True))
     found = failures(table.schema, columns, vocabulary_of(snapshot, table))
-    wrong = (one for one in found if one.constraint != "required" or one.field in key)
-    broken = {one.row for one in wrong}
+    broken = {one.row for one in found}
     return [row for at, row in enumerate(rows) if at not in broken]
 
 
@@ -138,7 +127,7 @@ def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     match broken.constraint:
         case "space":
             meant = cell.strip()
-        case "hidden":
+        case "hidden" | "character":
             meant = as_seen(cell).strip()
         case "type":
             meant = _typed(field, cell)

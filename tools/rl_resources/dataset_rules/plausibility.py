@@ -29,10 +29,8 @@ _NO_GRADIENT = {"gradient-offload", "parameter-offload", "optimizer-offload"}
 """An optimizer that steps on the CPU takes the gradients there as they come (ZeRO-Offload)."""
 _SMALL_MOMENTS = {"bf16-optimizer": 4.0, "fp16-optimizer": 4.0, "8-bit-optimizer": 2.0}
 _BASE = {"4-bit-base": 0.5, "8-bit-base": 1.0, "fp8-training": 1.0, "fp4-training": 0.5}
-_ENGINE = {
-    **{"fp8-rollout": 1.0, "int8-rollout": 1.0, "fp4-rollout": 0.5, "int4-rollout": 0.5},
-    **_BASE,
-}
+_ENGINE = {"fp8-rollout": 1.0, "int8-rollout": 1.0, "fp4-rollout": 0.5, "int4-rollout": 0.5}
+_ENGINE |= _BASE
 
 
 def minimum_memory_gb(parameters_b: float, weights: str, saved: Collection[str]) -> float:
@@ -69,9 +67,7 @@ def parameters_in_name(name: str) -> float:
     return float(found[1]) if found else 0
 
 
-_PEAKS = ("peak_memory_gb", "peak_train_memory_gb", "peak_rollout_memory_gb")
 _DECIDING = ("model", "weights", "memory_optimizations", "gpus", "gpus_maximum", "device")
-_DATES = ("tested_on", "read_on", "source_changed_on")
 
 
 @rule("warning", exemptable=True)
@@ -87,7 +83,9 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for record in records(snapshot, "reports", *_DECIDING, "outcome"):
         weights, saved = record.text("weights"), record.text("memory_optimizations")
-        parameters = _parameters(snapshot, record)
+        model = snapshot.row("models", record.text("model"))
+        in_name = parameters_in_name(record.text("model_as_published"))
+        parameters = number(model.get("parameters_b", "")) or in_name
         gpus = record.number("gpus_maximum") or record.number("gpus")
         own = gpus * _device_memory(snapshot, record)
         least = minimum_memory_gb(parameters, weights, saved.split("; "))
@@ -96,13 +94,6 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
             need += f" with `{weights or 'full'}` as weights"
             fix = "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`."
             yield record.mistake("gpus", f": {own:g} GB together, but {need}", fix)
-
-
-def _parameters(snapshot: Snapshot, record: Record) -> float:
-    model = snapshot.row("models", record.text("model"))
-    return number(model.get("parameters_b", "")) or parameters_in_name(
-        record.text("model_as_published")
-    )
 
 
 def _device_memory(snapshot: Snapshot, record: Record) -> float:
@@ -124,7 +115,7 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `204` as `peak_memory_gb` on `h100`
     Good: `76.4` as `peak_memory_gb` on `h100`
     """
-    for name in _PEAKS:
+    for name in ("peak_memory_gb", "peak_train_memory_gb", "peak_rollout_memory_gb"):
         for record in runs(snapshot, name):
             peak = record.number(name)
             own = _device_memory(snapshot, record) * GB_PER_GIB if peak else 0
@@ -145,7 +136,7 @@ def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: the day of the run
     """
     today = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
-    for name in _DATES:
+    for name in ("tested_on", "read_on", "source_changed_on"):
         for record in runs(snapshot, name):
             if record.text(name) > today:
                 fix = "Write the day on which it was, or leave it empty."

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from math import inf
+from math import inf, nan
 
 from rl_resources import git
 from rl_resources.dataset_rules.broken import Record, broken_columns, records, runs
@@ -36,12 +36,11 @@ def duplicate_key(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: one row for each `script`
     """
     for table in snapshot.tables.values():
-        reported: set[int] = set()
+        found: dict[int, Mistake] = {}
         for names in table.schema.unique_keys:
             for copy, first in _copies(table, names):
-                if copy not in reported:
-                    reported.add(copy)
-                    yield _duplicate(table, names, copy, first)
+                found.setdefault(copy, _duplicate(table, names, copy, first))
+        yield from found.values()
 
 
 def _copies(table: Table, names: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -71,9 +70,8 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for record in runs(snapshot, *OTHER_ROLE):
         for name in (name for name in OTHER_ROLE if misplaced(snapshot, record, name)):
-            known = (
-                word for word in snapshot.tables["backends"].keys if role_of(snapshot, word) == name
-            )
+            words = snapshot.tables["backends"].keys
+            known = (word for word in words if role_of(snapshot, word) == name)
             fix = f"Known are {quoted(map(shown, known))}."
             yield record.mistake(name, f", which is for `{OTHER_ROLE[name]}`", fix)
 
@@ -115,21 +113,11 @@ def fitting_size(snapshot: Snapshot, model: int) -> str:
 
     A size without an end goes up to the next one.
     """
-    value = number(snapshot.tables["models"].cell(model, "parameters_b"))
-    if value is None:
-        return ""
-    bounds = reversed([*_bounds(snapshot).items()])
-    return next((size for size, (start, end) in bounds if start <= value < end), "")
-
-
-@lru_cache(maxsize=1)
-def _bounds(snapshot: Snapshot) -> Mapping[str, tuple[float, float]]:
-    """From and below how many billion parameters each size is, where its row is sound."""
-    names = ("from_parameters_b", "below_parameters_b")
-    return {
-        item.text("size"): (item.number(names[0]), item.number(names[1]) or inf)
-        for item in records(snapshot, "sizes", "size", *names)
-    }
+    value = number(snapshot.tables["models"].cell(model, "parameters_b")) or nan
+    start, end = "from_parameters_b", "below_parameters_b"
+    sizes = records(snapshot, "sizes", "size", start, end)
+    fitting = [it for it in sizes if it.number(start) <= value < (it.number(end) or inf)]
+    return fitting[-1].text("size") if fitting else ""
 
 
 def size_of(snapshot: Snapshot, slug: str) -> str:
@@ -205,8 +193,13 @@ def status_note(snapshot: Snapshot) -> Iterator[Mistake]:
             yield record.mistake("notes", f", but the status is `{status}`", fix)
 
 
-_FIGURES = ("peak_memory_gb", "step_seconds", "tokens_per_second_per_gpu")
-_MEASURED = ("tested_on", "statement", *_FIGURES)
+_MEASURED = (
+    "tested_on",
+    "statement",
+    "peak_memory_gb",
+    "step_seconds",
+    "tokens_per_second_per_gpu",
+)
 
 
 @rule()
@@ -367,7 +360,6 @@ def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
                 fix = nearest(other, others).sentence() or "Name another report."
                 yield record.mistake("contradicts", wrong, fix)
             elif name not in named[other] and set(named[other]) <= named.keys():
-                line = table.rows[record.row].line
-                wrong = f", but `{shown(name, 120)}` in line {line} names this report"
+                wrong = f", but `{shown(name, 120)}` names this report"
                 fix = f"Add `{shown(name, 120)}`."
                 yield reports[other].mistake("contradicts", wrong, fix)

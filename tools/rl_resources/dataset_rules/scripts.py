@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rl_resources.dataset_rules.broken import Record, broken_columns, broken_keys, with_cells
+from rl_resources.dataset_rules.broken import Record, broken_columns, broken_keys
 from rl_resources.dataset_rules.records import OTHER_ROLE, misplaced, role_of, size_of, slug_of
 from rl_resources.package import SCRIPTS
 from rl_resources.rule import Edit, Mistake, rule
@@ -24,13 +24,8 @@ from rl_resources.text import nearest, shown
 
 LIKENESS = 0.7
 
-TABLES = {
-    "model": "models",
-    "task": "tasks",
-    "device": "devices",
-    "train": "backends",
-    "infer": "backends",
-}
+TABLES = {"model": "models", "task": "tasks", "device": "devices"}
+TABLES |= {"train": "backends", "infer": "backends"}
 """The tables whose keys are the parts of a name."""
 
 
@@ -54,13 +49,8 @@ class Pairing:
 
 def scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
     """The files that should be scripts: not READMEs, hidden files and what is no file."""
-    return (
-        script
-        for script in snapshot.scripts
-        if script.name != "README.md"
-        and not script.name.startswith(".")
-        and script.data is not None
-    )
+    files = (script for script in snapshot.scripts if script.data is not None)
+    return (it for it in files if it.name != "README.md" and not it.name.startswith("."))
 
 
 @lru_cache(maxsize=1)
@@ -195,38 +185,6 @@ def _move(script: ScriptFile, new: str) -> str:
     return f"`mv {shown(shlex.quote(script.path), 300)} {shown(shlex.quote(new), 300)}`"
 
 
-def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
-    """Rename a script whose name differs by case and separators alone from the one in its row."""
-    taken = {script.path for script in snapshot.scripts}
-    for script in scripts(snapshot):
-        row = pairing(snapshot).row(script)
-        expected = expected_name(snapshot, row)
-        directory = directory_of(snapshot, expected)
-        new = f"{directory}/{expected}"
-        same = _plain(script.name) == _plain(str(expected))
-        if row is not None and directory and new not in taken and same:
-            yield _moved(script, new)
-            yield from _renamed(snapshot, snapshot.tables["tuning"].cell(row, "script"), expected)
-
-
-def _moved(script: ScriptFile, new: str) -> Edit:
-    return Edit(script.path, {"path": new}, f"moved to {new}")
-
-
-def _renamed(snapshot: Snapshot, old: str, new: ScriptName | None) -> Iterator[Edit]:
-    """The tables with another name of a script."""
-    return with_cells(
-        (table, row, "script", str(new))
-        for table in snapshot.tables.values()
-        for row, cell in enumerate(table.columns.get("script", ()))
-        if cell == old
-    )
-
-
-def _plain(name: str) -> str:
-    return "".join(character for character in name.lower() if character.isalnum())
-
-
 @rule()
 def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
     """A script lies in examples/tuning/<size of its model, in lower case>/.
@@ -257,7 +215,7 @@ def fix_script_place(snapshot: Snapshot) -> Iterator[Edit]:
     taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
         if (new := moved_path(snapshot, script)) not in taken:
-            yield _moved(script, new)
+            yield Edit(script.path, {"path": new}, f"moved to {new}")
 
 
 @rule()
@@ -296,12 +254,9 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
         alike = pairs.alike.get(row)
         reported = name in files or (tuning.path, row, "script") in broken_keys(snapshot)
         if not reported and not (alike and _wrong_name(snapshot, alike)):
-            place = alike.directory if alike else str(SCRIPTS)
-            path = f"{directory_of(snapshot, parsed(name)) or place}/{name}"
-            fix = f"Put {shown(path, 300)} back, "
-            if alike:
-                fix = f"Write `{alike.name}`, rename the script: {_move(alike, path)}, "
-            fix += "or delete this line and all others in records/ that name it."
+            path = shown(f"{directory_of(snapshot, parsed(name)) or SCRIPTS}/{name}", 300)
+            fix = f"Write `{alike.name}`, rename that script" if alike else f"Put {path} back"
+            fix += ", or delete this line and all others in records/ that name it."
             yield tuning.mistake(row, "script", f"there is no script `{shown(name, 120)}`", fix)
 
 

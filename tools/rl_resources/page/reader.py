@@ -19,7 +19,6 @@ _TABLE_HELP = (
     "Write `.. list-table::`, its options in the lines below, an empty line, then each row as "
     "`* - ` with its other cells below, each as `- `."
 )
-_DIRECTIVE = ".. list-table::"
 _OPTION = re.compile(r" +:(?:widths|width|header-rows|stub-columns|align|class|name):(?: |$)")
 _BULLET = re.compile(r"( *)[-+*\u2022\u2023\u2043](?: +|$)")
 _LINK = re.compile(
@@ -114,7 +113,7 @@ def read_page(text: str, path: str) -> Page:
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").expandtabs().split("\n")
     tables: list[Table] = []
     mistakes: list[Mistake] = []
-    for at in (at for at, line in enumerate(lines) if line.startswith(_DIRECTIVE)):
+    for at in (at for at, line in enumerate(lines) if line.startswith(".. list-table::")):
         try:
             tables.append(_table(lines, at))
         except _UnreadableError as error:

@@ -64,8 +64,9 @@ class Link:
     URL. `script` is the file name that it means, `file` the path of that script under the directory
     of scripts, or of the one whose name differs only in case or in `_` for `-`. They are `None`
     where there is none, or where the scripts are unknown. `missing` says that there is no such
-    script; of a URL with a commit, which may hold others, only where one is nearly so. Where label
-    and URL name two scripts, the row `confirms` the one that has its six facts.
+    script; of a URL with a commit, which may hold others, only where one is nearly so. It is
+    `ambiguous` where label and URL name two scripts, and the row has the six facts of neither.
+    Names that differ in case, or in `_` for `-`, are one.
     """
 
     script: str
@@ -74,16 +75,7 @@ class Link:
     folder: str | None
     file: str | None
     missing: bool
-    confirms: bool = False
-
-    @property
-    def ambiguous(self) -> bool:
-        """Whether label and URL name two scripts, and nobody knows which one is meant.
-
-        Names that differ in case, or in `_` for `-`, are one.
-        """
-        names = {_plain(name) for name in (self.label, self.target) if name}
-        return len(names) > 1 and not self.confirms
+    ambiguous: bool
 
     @property
     def read(self) -> str | None:
@@ -112,7 +104,8 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     found = file or (like[0] if len(like) == 1 else None)
     may_be_another = any(map(_COMMIT.fullmatch, address.parts)) and not found
     missing = scripts is not None and file is None and not may_be_another
-    return Link(script, label, target, size, str(found) if found else None, missing)
+    ambiguous = _plain(label or script) != _plain(script)
+    return Link(script, label, target, size, str(found) if found else None, missing, ambiguous)
 
 
 def link_as_text(cell: Cell) -> tuple[str, str] | None:
@@ -258,7 +251,7 @@ def _confirmed(row: ReadRow, dataset: Dataset, scripts: Sequence[str]) -> ReadRo
     names = {row.link.label, row.link.target} if row.link.ambiguous else ()
     for path in (path for path in scripts if PurePosixPath(path).name in names):
         name = PurePosixPath(path).name
-        link = replace(row.link, script=name, file=path, confirms=True)
+        link = replace(row.link, script=name, file=path, ambiguous=False)
         found, parts = _row(row.cells, link, dataset), parsed(name)
         said = [text_of(found.record, part).lower() for part in PARTS[1:]]
         of_model = parts and read_word(dataset, "model", parts.model).text == found.record["model"]

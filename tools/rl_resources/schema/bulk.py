@@ -34,7 +34,6 @@ class Block(NamedTuple):
     of every record and a hash of each of its keys, null where a key is empty.
     """
 
-    records: int
     items: Sequence[Row | Defect]
     keys: pl.DataFrame
 
@@ -82,7 +81,7 @@ def _validated(validator: Validator, first: int, data: bytes) -> Block:
     wanted = (~is_record).scatter(broken, True).arg_true()
     items = tabular.records(zip(wanted + first, lines.gather(wanted), strict=True), width)
     keys = _keys(validator.schema, frame, places + first)
-    return Block(frame.height, [*items], keys)
+    return Block([*items], keys)
 
 
 def _are_records(lines: pl.Series, width: int) -> pl.Series:
@@ -109,13 +108,15 @@ def _texts(data: bytes) -> pl.Series:
 
 def _split(schema: TableSchema, data: bytes) -> pl.DataFrame:
     types = dict.fromkeys(schema.names, pl.String)
-    return pl.read_csv(data, has_header=False, schema=types, raise_if_empty=False)
+    return pl.read_csv(
+        data, has_header=False, schema=types, raise_if_empty=False, empty_string_is_null=False
+    )
 
 
 def _keys(schema: TableSchema, frame: pl.DataFrame, lines: pl.Series) -> pl.DataFrame:
     """A hash of each value that must not occur twice; null where a part of it is empty."""
     hashes = (
-        pl.when(pl.all_horizontal(pl.col(key).fill_null("") != ""))
+        pl.when(pl.all_horizontal(pl.col(key) != ""))
         .then(pl.struct(key).hash())
         .alias(" ".join(key))
         for key in schema.unique_keys
@@ -123,13 +124,9 @@ def _keys(schema: TableSchema, frame: pl.DataFrame, lines: pl.Series) -> pl.Data
     return frame.select(lines.cast(pl.UInt32).alias(LINE), *hashes)
 
 
-def duplicates(keys: pl.DataFrame) -> list[tuple[int, int]]:
-    """Lines with a key that an earlier line has, as far as hashes show: (copy, first), by line."""
-    found = set()
+def duplicates(keys: pl.DataFrame) -> set[int]:
+    """The lines whose key another line has, too, as far as hashes show."""
+    found: set[int] = set()
     for key in keys.drop(LINE).iter_columns():
-        first = pl.col(LINE).min().over("key")
-        rows = pl.DataFrame({"key": key, LINE: keys[LINE]}).drop_nulls()
-        twice = rows.filter(pl.col("key").is_duplicated()).with_columns(first=first)
-        copies = twice.filter(pl.col(LINE) != pl.col("first"))
-        found |= {*copies.select(LINE, "first").iter_rows()}
-    return sorted(found)
+        found |= {*keys[LINE].filter(key.is_duplicated() & key.is_not_null())}
+    return found

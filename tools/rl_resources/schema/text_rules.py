@@ -98,7 +98,7 @@ def text_mistake(field: Field, cell: str) -> str | None:
     strange = strange_characters(cell)
     if any(is_hidden(character) for character in strange):
         return "hidden"
-    if _contains_mail(cell):
+    if _MAIL.search(_DOT.sub(".", re.sub(_AT, "@", cell))):
         return "email"
     if cell != cell.strip():
         return "space"
@@ -159,8 +159,3 @@ def formula(cell: str) -> str:
         return cell[0]
     later = _FORMULA_LATER.search(cell)
     return later[0] if later else ""
-
-
-def _contains_mail(cell: str) -> bool:
-    """Whether an `@`, in whatever spelling, stands between a name and a host."""
-    return _MAIL.search(_DOT.sub(".", re.sub(_AT, "@", cell))) is not None

@@ -8,6 +8,7 @@ stands in its file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import polars as pl
@@ -39,9 +40,7 @@ def failures(
     `columns` maps every column of the schema to its cells; all have the same length. Raises
     `UnreadableDataset` for a schema that makes no sense.
     """
-    frame = pl.DataFrame(
-        {name: columns[name] for name in schema.names}, dict.fromkeys(schema.names, pl.String)
-    )
+    frame = pl.DataFrame(columns, dict.fromkeys(schema.names, pl.String))
     try:
         return Validator(schema, vocabulary).failures(frame)
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
@@ -58,82 +57,65 @@ class Validator:
         self.open = {field.name for field in schema.fields if field.type in TEXTS} - closed
 
     def failures(self, frame: pl.DataFrame) -> list[Failure]:
-        """All broken cells of a frame of text columns, each once, by row and then by column.
+        """All broken cells of a frame of texts, each once, by row and then by column.
 
-        An empty text is an empty cell, as null is.
+        Each text of a column is looked at once, however many cells have it.
         """
-        text = frame.with_columns(pl.all().replace("", None))
-        fields = [field for field in self.schema.fields if field.type in _TYPES]
-        typed = text.with_columns(map(_typed, fields))
-        found = [*self._broken(typed), *_mistyped(fields, text, typed)]
-        found += [*self._text_mistakes(text, found)]
-        first: dict[tuple[int, str], Failure] = {}
-        for item in sorted(found, key=self._position):
-            first.setdefault((item.row, item.field), item)
-        return list(first.values())
+        words = {name: frame[name].unique() for name in self.schema.names}
+        broken = self._broken(words)
+        found: list[Failure] = []
+        for field in self.schema.fields:
+            cells, wrong = frame[field.name], broken[field.name]
+            for word in self._suspicious(field, words[field.name], wrong):
+                if mistake := text_mistake(field, word):
+                    wrong[word] = min(mistake, wrong.get(word, mistake), key=ORDER.index)
+            rows = cells.is_in([*wrong]).arg_true() if wrong else ()
+            found += [Failure(row, field.name, wrong[cells[row]]) for row in rows]
+        return sorted(found, key=itemgetter(0))
 
-    def _position(self, item: Failure) -> tuple[int, int, int]:
-        return item.row, self.schema.names.index(item.field), ORDER.index(item.constraint)
+    def _suspicious(self, field: Field, words: pl.Series, wrong: Iterable[str]) -> list[str]:
+        """The words that may have what no text may contain; of known words only a wrong one can."""
+        return [*words.filter(words.str.contains(SUSPECT))] if field.name in self.open else [*wrong]
 
-    def _broken(self, typed: pl.DataFrame) -> Iterator[Failure]:
-        """The cells that break a constraint for pandera.
+    def _broken(self, words: Mapping[str, pl.Series]) -> dict[str, dict[str, str]]:
+        """Of each column the words that break a constraint, each with the first that it breaks.
 
         All checks run as one query; `Column.validate` would run several for each of them.
         """
-        queries = [*self._queries(typed)]
+        queries = sorted(self._queries(words), key=lambda query: ORDER.index(query[1]))
         answers = pl.collect_all([query for *_, query in queries])
+        found: dict[str, dict[str, str]] = {name: {} for name in words}
         for (name, constraint, _), answer in zip(queries, answers, strict=True):
-            holds = answer.to_series()
-            for row in () if holds.all() else (~holds).arg_true():  # `arg_true` is slow
-                yield Failure(row, name, constraint)
+            for word in words[name].filter(~answer.to_series()):
+                found[name].setdefault(word, constraint)
+        return found
 
-    def _queries(self, typed: pl.DataFrame) -> Iterator[tuple[str, str, pl.LazyFrame]]:
-        """Column, constraint, and a query for whether each of its cells holds it, or null."""
+    def _queries(self, words: Mapping[str, pl.Series]) -> Iterator[tuple[str, str, pl.LazyFrame]]:
+        """Column, constraint, and a query for whether each of its words holds it, or null."""
         from pandera.backends.polars import builtin_checks
         from pandera.polars import PolarsData
 
-        lazy = typed.lazy()
-        for column in self.pandera:
-            data = PolarsData(lazy, column.name)
+        for field, column in zip(self.schema.fields, self.pandera, strict=True):
+            cells, name = words[field.name], field.name
+            typed = cells.to_frame().select(_typed(field))  # not lazy, or each query does it again
+            data = PolarsData(typed.lazy(), name)
             for check in column.checks:
                 holds = getattr(builtin_checks, check.name)
-                yield column.name, check.error, holds(data, **check.statistics)
-            if not column.nullable:
-                yield column.name, "required", lazy.select(pl.col(column.name).is_not_null())
-
-    def _text_mistakes(self, text: pl.DataFrame, broken: Sequence[Failure]) -> Iterator[Failure]:
-        """What no text may contain; of words that are known only a broken cell can have it."""
-        for field in self.schema.fields:
-            cells = text[field.name]
-            rows: Iterable[int] = (item.row for item in broken if item.field == field.name)
-            if field.name in self.open:
-                words = cells.unique()
-                suspicious = words.filter(words.str.contains(SUSPECT))
-                rows = cells.is_in(suspicious.implode()).arg_true() if len(suspicious) else ()
-            for row in rows:
-                if mistake := text_mistake(field, cells[row] or ""):
-                    yield Failure(row, field.name, mistake)
+                yield name, check.error, holds(data, **check.statistics)
+            known = typed[name].is_not_null()
+            if field.required:
+                yield name, "required", known.to_frame().lazy()
+            if field.type in _TYPES:  # polars reads `NaN`, `2026-1-5` and others, too
+                known &= cells.str.contains(whole(TYPES[field.type].pattern))
+                yield name, "type", (known | (cells == "")).to_frame().lazy()
 
 
 def _typed(field: Field) -> pl.Expr:
     """A column of text as values; null for a cell that is not written as the type wants it."""
-    cell = pl.col(field.name)
-    if field.type == "boolean":
-        return cell.replace_strict({"true": True, "false": False}, default=None)
-    if field.type == "date":
-        return cell.str.to_date("%Y-%m-%d", strict=False)
-    return cell.cast(_TYPES[field.type], strict=False)
-
-
-def _mistyped(
-    fields: Sequence[Field], text: pl.DataFrame, typed: pl.DataFrame
-) -> Iterator[Failure]:
-    """The cells that are not written as their type."""
-    for field in fields:
-        cells = text[field.name]
-        wrong = typed[field.name].is_null()
-        if field.type in {"number", "date"}:  # polars reads `NaN`, `2026-1-5` and others, too
-            wrong |= ~cells.str.contains(whole(TYPES[field.type].pattern))
-        wrong &= cells.is_not_null()
-        for row in wrong.arg_true() if wrong.any() else ():  # `arg_true` is slow
-            yield Failure(row, field.name, "type")
+    cell = pl.col(field.name).replace("", None)
+    match field.type:
+        case "boolean":
+            return cell.replace_strict({"true": True, "false": False}, default=None)
+        case "date":
+            return cell.str.to_date("%Y-%m-%d", strict=False)
+    return cell.cast(_TYPES.get(field.type, pl.String), strict=False)
