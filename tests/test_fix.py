@@ -55,7 +55,7 @@ def test_the_command_writes_what_it_fixes_and_names_the_rules(root, capsys):
     assert (out, files(root)) == ("", sound)
     assert (root / SCRIPT).stat().st_mode & 0o111
     rules = re.findall(r"\(([a-z-]+)\)\n", err)
-    assert {"line-ending", "type", "executable-script"} <= {*rules}
+    assert {"line-ending", "type", "script-name", "executable-script"} <= {*rules}
     assert err.endswith("No findings in 4 records and 4 scripts.\n")
 
 

@@ -40,6 +40,7 @@ def places(findings: list[Finding]) -> list[tuple[str, int, int]]:
 def in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file is a large one, of several blocks."""
     monkeypatch.setattr(records_file, "SMALL_BYTES", 0)
+    monkeypatch.setattr(records_file, "ROWS_AT_ONCE", 2)
     monkeypatch.setattr(bulk, "BLOCK_BYTES", 200)
 
 
@@ -69,6 +70,7 @@ def test_a_large_file_has_the_findings_of_a_small_one(sample, tmp_path, monkeypa
     path.write_bytes((chance.choice(["", "\ufeff"]) + text).encode())
     as_table = places(found_in(sample, path))
     monkeypatch.setattr(records_file, "SMALL_BYTES", 0)
+    monkeypatch.setattr(records_file, "ROWS_AT_ONCE", 2)
     assert places(found_in(sample, path)) == as_table
 
 

@@ -76,7 +76,8 @@ def audit(reading: Reading, texts: Texts) -> list[Finding]:
 def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
     model = reading.dataset.by_key["models"].get(row.record["model"], {})
     device = devices_of(reading.dataset).known.get(text_of(row.record, "device"), Device())
-    facts = {name: text_of(model, name) for name in model}
+    fields = reading.dataset.package.resources["models"].schema.fields
+    facts = {field.name: field.write(model[field.name]) for field in fields if model}
     said = {name: found for name in HEADER_OF if (found := _said(row, name))}
     names = [facts.get("model", ""), facts.get("slug", ""), row.text("Model")]
     return Pair(

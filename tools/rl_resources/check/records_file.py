@@ -23,6 +23,7 @@ from rl_resources.tabular import Defect, Row, Text, records, wrong_end
 
 SMALL_BYTES = 1 << 22
 """A file up to this size is read as a table of the dataset."""
+ROWS_AT_ONCE = 4_000
 
 
 class RecordsFile:
@@ -82,13 +83,22 @@ class RecordsFile:
             for block in bulk.blocks(self.path, self.resource.schema, self.vocabulary):
                 self.records += block.keys.height
                 keys.append(block.keys)
-                if block.items:
-                    yield from self._of_items(header, block.items, self.rules)
+                for start in range(0, len(block.items), ROWS_AT_ONCE):
+                    items = block.items[start : start + ROWS_AT_ONCE]
+                    yield from self._of_items(header, items, self.rules)
         except UnicodeError:
             yield from self._of_table()
             return
-        if keys and self.of_keys and (same := bulk.duplicates(pl.concat(keys))):
-            yield from self._of_items(header, self._rows(same), self.of_keys)
+        copies = bulk.duplicates(pl.concat(keys)) if keys and self.of_keys else []
+        for start in range(0, len(copies), ROWS_AT_ONCE):
+            yield from self._of_copies(header, copies[start : start + ROWS_AT_ONCE])
+
+    def _of_copies(self, header: Row, copies: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+        """The copies of keys, each reported with the row that it copies."""
+        rows = self._rows({line for pair in copies for line in pair})
+        own = {copy for copy, _ in copies}
+        found = self._of_items(header, rows, self.of_keys)
+        yield from (item for item in found if item.line in own)
 
     def _rows(self, wanted: set[int]) -> list[Row | Defect]:
         """The records in these lines."""

@@ -45,7 +45,9 @@ def certain_row(snapshot: Snapshot, table: Table, row: Row) -> Cells:
     """
     width = len(table.schema.names)
     filled = (*row.cells, *[""] * width)[:width]
-    whole = not any(row.cells[width:]) and _sound(snapshot, table, [filled])
+    both = zip(filled, table.schema.fields, strict=True)
+    lost = any(field.required and not cell for cell, field in both)
+    whole = not any(row.cells[width:]) and not lost and _sound(snapshot, table, [filled])
     return separated(table, row.text or ",".join(row.cells)) or (filled if whole else ())
 
 
@@ -90,13 +92,15 @@ def _joined(cells: Cells) -> Sequence[str]:
 
 
 def _sound(snapshot: Snapshot, table: Table, candidates: Iterable[Cells]) -> list[Cells]:
-    """Those rows whose cells fit their columns, each once."""
+    """Those rows whose cells fit their columns, each once; only the key must be there."""
     from rl_resources.schema.validation import failures  # imports pandera
 
     rows = [*dict.fromkeys(candidates)]
+    key = table.schema.primary_key
     columns = dict(zip(table.schema.names, zip(*rows, strict=True), strict=True))
     found = failures(table.schema, columns, vocabulary_of(snapshot, table))
-    broken = {one.row for one in found}
+    wrong = (one for one in found if one.constraint != "required" or one.field in key)
+    broken = {one.row for one in wrong}
     return [row for at, row in enumerate(rows) if at not in broken]
 
 

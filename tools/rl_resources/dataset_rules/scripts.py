@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rl_resources.dataset_rules.broken import Record, broken_columns, broken_keys
+from rl_resources.dataset_rules.broken import Record, broken_columns, broken_keys, with_cells
 from rl_resources.dataset_rules.records import OTHER_ROLE, misplaced, role_of, size_of, slug_of
 from rl_resources.package import SCRIPTS
 from rl_resources.rule import Edit, Mistake, rule
@@ -185,6 +185,38 @@ def _move(script: ScriptFile, new: str) -> str:
     return f"`mv {shown(shlex.quote(script.path), 300)} {shown(shlex.quote(new), 300)}`"
 
 
+def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
+    """Rename a script whose name differs by case and separators alone from the one in its row."""
+    taken = {script.path for script in snapshot.scripts}
+    for script in scripts(snapshot):
+        row = pairing(snapshot).row(script)
+        expected = expected_name(snapshot, row)
+        directory = directory_of(snapshot, expected)
+        new = f"{directory}/{expected}"
+        same = _plain(script.name) == _plain(str(expected))
+        if row is not None and directory and new not in taken and same:
+            yield _moved(script, new)
+            yield from _renamed(snapshot, snapshot.tables["tuning"].cell(row, "script"), expected)
+
+
+def _moved(script: ScriptFile, new: str) -> Edit:
+    return Edit(script.path, {"path": new}, f"moved to {new}")
+
+
+def _renamed(snapshot: Snapshot, old: str, new: ScriptName | None) -> Iterator[Edit]:
+    """The tables with another name of a script."""
+    return with_cells(
+        (table, row, "script", str(new))
+        for table in snapshot.tables.values()
+        for row, cell in enumerate(table.columns.get("script", ()))
+        if cell == old
+    )
+
+
+def _plain(name: str) -> str:
+    return "".join(character for character in name.lower() if character.isalnum())
+
+
 @rule()
 def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
     """A script lies in examples/tuning/<size of its model, in lower case>/.
@@ -215,7 +247,7 @@ def fix_script_place(snapshot: Snapshot) -> Iterator[Edit]:
     taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
         if (new := moved_path(snapshot, script)) not in taken:
-            yield Edit(script.path, {"path": new}, f"moved to {new}")
+            yield _moved(script, new)
 
 
 @rule()

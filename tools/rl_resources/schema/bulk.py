@@ -124,9 +124,13 @@ def _keys(schema: TableSchema, frame: pl.DataFrame, lines: pl.Series) -> pl.Data
     return frame.select(lines.cast(pl.UInt32).alias(LINE), *hashes)
 
 
-def duplicates(keys: pl.DataFrame) -> set[int]:
-    """The lines whose key another line has, too, as far as hashes show."""
-    found: set[int] = set()
+def duplicates(keys: pl.DataFrame) -> list[tuple[int, int]]:
+    """Lines with a key that an earlier line has, as far as hashes show: (copy, first), by line."""
+    found = set()
     for key in keys.drop(LINE).iter_columns():
-        found |= {*keys[LINE].filter(key.is_duplicated() & key.is_not_null())}
-    return found
+        first = pl.col(LINE).min().over("key")
+        rows = pl.DataFrame({"key": key, LINE: keys[LINE]}).drop_nulls()
+        twice = rows.filter(pl.col("key").is_duplicated()).with_columns(first=first)
+        copies = twice.filter(pl.col(LINE) != pl.col("first"))
+        found |= {*copies.select(LINE, "first").iter_rows()}
+    return sorted(found)
