@@ -1,6 +1,6 @@
 """`make bench`: how long check, find, build and preview take, as ratios to a peer in the same run.
 
-Every figure is the median of whole processes that run in turn with their peer. A slow figure fails
+Every figure is the median of whole processes that alternate with their peer. A slow figure fails
 nothing; the limits are those of ARCHITECTURE.md.
 """
 
@@ -49,7 +49,7 @@ import json, frictionless
 root, path = {!r}, "some.csv"
 package = json.load(open(root + "/datapackage.json"))
 schema = json.load(open(root + "/schema/tuning.json"))
-del schema["foreignKeys"]  # the tables it refers to are not beside the file
+del schema["foreignKeys"]  # the tables it refers to are not next to the file
 package["resources"] = [dict(name="some", path=path, schema=schema)]
 report = frictionless.Package.from_descriptor(package).validate()
 assert report.valid, report
