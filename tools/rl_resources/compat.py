@@ -39,8 +39,9 @@ def compat(
     the cache.
     """
     dataset = read_dataset(read_package(root))
-    every = [_script(root, dataset, record) for record in dataset.records["tuning"]]
-    scripts = [script for script in every if script.framework == FRAMEWORK and script.launches]
+    of_framework = (it for it in dataset.records["tuning"] if it["framework"] == FRAMEWORK)
+    every = (_script(root, dataset, record) for record in of_framework)
+    scripts = [script for script in every if script.launches]
     rows: list[Record] = []
     composed: list[Release] = []
     for version in releases(FRAMEWORK) if versions is None else in_order(set(versions)):
@@ -59,7 +60,7 @@ def compat(
 def _script(root: Path, dataset: Dataset, record: Record) -> ScriptText:
     """A record's script under its file name."""
     text = (root / script_path(dataset, record)).read_text(encoding="utf-8")
-    return ScriptText(str(record["script"]), text, str(record["framework"]))
+    return ScriptText(str(record["script"]), text)
 
 
 def row_of(script: ScriptText, release: Source) -> Record:

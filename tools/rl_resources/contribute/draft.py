@@ -270,7 +270,7 @@ class Draft:
             yield f"{self._mismatch}: its figures are not used"
         if script and script.training is None:
             yield (
-                f"the script starts no training of {script.framework} with overrides of Hydra, or "
+                "the script starts no training of verl with overrides of Hydra, or "
                 "several that differ"
             )
         elif script and script.training and (problem := script.training.composition.problem):

@@ -17,11 +17,10 @@ _PART = r"(?:[A-Za-z_$][A-Za-z0-9_$-]*|[0-9]+)"
 _KEY = re.compile(
     rf"(?P<prefix>\+\+|\+|~|)(?P<key>{_PART}(?:[./]{_PART})*(?:@[A-Za-z0-9_.$-]*)?)(?:=|$)"
 )
-_SHORT = {"-cp": "config-path", "-cn": "config-name", "-cd": "config-dir", "-m": "multirun"}
+_SHORT = {"-cp": "config-path", "-cn": "config-name", "-cd": "config-dir"}
 _WITH_VALUE = frozenset(
     {"config-path", "config-name", "config-dir", "package", "cfg", "experimental-rerun"}
 )
-_SWITCHES = frozenset({"multirun", "run", "help", "version", "resolve", "info"})
 
 
 class Override(NamedTuple):
@@ -47,7 +46,7 @@ class Override(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """An option of Hydra itself; `text` is `None` for a switch, and where it is not known."""
+    """An option of Hydra itself; `text` is `None` where it is not known."""
 
     text: str | None
     place: Place
@@ -151,8 +150,6 @@ class Launch:
         if name in _WITH_VALUE:
             following = None if equals else next(rest, None)
             self.flags[name] = Flag(following.text if following else text, word.place)
-        elif name in _SWITCHES and not equals:
-            self.flags[name] = Flag(None, word.place)
         else:
             self.stray.append(word)
 

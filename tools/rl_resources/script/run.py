@@ -298,31 +298,16 @@ class Run(Settings):
             return False
         return is_off(self.gradient_checkpointing)
 
-    def turns_off(self, switch: str) -> bool:
-        """Whether the script turns a switch off, and nothing turns it on before it starts."""
-        setting = self.setting(switch)
-        return bool(setting.place) and setting.flag is False and not self.may_change(switch)
-
     def may_change(self, key: str) -> bool:
         """Whether the script sets a key to a default that the environment may replace."""
         content = self.content(key)
         return content is not None and content.default
 
-    removes_padding = Key(f"{MODEL}.use_remove_padding")
-    """Whether sequences are packed without padding."""
-
     @property
     def memory_savers(self) -> list[Setting]:
         """The settings that save memory at the cost of time, where the backend has them."""
-        if self._known_backend is None:
-            return []
-        offload = [self.param_offload, self.optimizer_offload]
-        on_host = self.optimizer_on_host.flag and self.optimizer_fraction_on_host.value == 1
-        if on_host and self.trains_with_megatron:
-            offload = [self.param_offload]
-        if not self.trains_with_megatron and self.offload_policy.flag is not False:
-            offload = []
-        return [*offload, self.gradient_checkpointing]
+        words = ("parameter-offload", "optimizer-offload", "activation-checkpointing")
+        return [self.optimizations[word] for word in words] if self._known_backend else []
 
     @property
     def uses_reference(self) -> bool | None:
@@ -397,15 +382,6 @@ class Run(Settings):
 
     dynamic_batch = Key(f"{ACTOR}.use_dynamic_bsz")
     """Whether micro batches are filled up by tokens."""
-
-    max_num_batched_tokens = Key(f"{ROLLOUT}.max_num_batched_tokens")
-    """Tokens that the generating engine works on at a time."""
-
-    max_model_len = Key(f"{ROLLOUT}.max_model_len")
-    """Tokens of a prompt with its response at most, in the generating engine."""
-
-    chunked_prefill = Key(f"{ROLLOUT}.enable_chunked_prefill")
-    """Whether the generating engine cuts long prompts into pieces."""
 
 
 def is_on(setting: Setting) -> bool:

@@ -21,13 +21,11 @@ _NO_TRAINER = ("main_generation", "print_cfg", "merge", "main_eval", "sft_traine
 class ScriptText:
     """One script as text, and what follows from it; each is found out when it is first asked for.
 
-    `framework` is the one that its overrides configure. `ours` are scripts of the dataset, which
-    readers are asked to run.
+    `ours` are scripts of the dataset, which readers are asked to run.
     """
 
     path: str
     text: str
-    framework: str = FRAMEWORK
     ours: bool = True
 
     @cached_property
@@ -41,6 +39,11 @@ class ScriptText:
         return launches(self.script)
 
     @cached_property
+    def of_framework(self) -> tuple[Launch, ...]:
+        """What it starts of the framework, and not of somebody else."""
+        return tuple(it for it in self.launches if it.module.partition(".")[0] == FRAMEWORK)
+
+    @cached_property
     def lost(self) -> tuple[Lost, ...]:
         """Commands that were meant to be arguments of the one before."""
         return lost(self.script)
@@ -48,7 +51,7 @@ class ScriptText:
     @cached_property
     def composed(self) -> tuple[tuple[Launch, Composition], ...]:
         """Every launch with the configuration that follows from it."""
-        known = shipped(self.framework)
+        known = shipped(FRAMEWORK)
         return tuple((launch, compose_launch(known, launch)) for launch in self.launches)
 
     @cached_property
@@ -93,7 +96,7 @@ class ScriptText:
         before = (part.text or "")[: at + 1]
         if "\n" in before or not self.text.startswith(before, origin.offset):
             return origin
-        return replace(origin, offset=origin.offset + at, column=origin.column + at)
+        return origin._replace(offset=origin.offset + at, column=origin.column + at)
 
 
 def trains(launch: Launch) -> bool:

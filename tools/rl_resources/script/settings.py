@@ -139,7 +139,7 @@ class Key:
 def _read(override: Override) -> Any:
     """The value of an override that the configuration rejects, as Hydra reads it."""
     try:
-        parsed = parse(f"{override.key}={override.value}")
+        value = parse(str(override.value))
     except ValueError:
         return UNKNOWN
-    return UNKNOWN if "${" in str(override.value) else parsed.value
+    return UNKNOWN if "${" in str(override.value) else value

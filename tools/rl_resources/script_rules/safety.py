@@ -14,7 +14,7 @@ from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import Command, Source
 from rl_resources.script.launch import program
-from rl_resources.script.script_text import ScriptText
+from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.text import shown
 
 _SHAPE = frozenset(
@@ -113,7 +113,7 @@ Part = tuple[int, int, str]
 
 def _unexpected(target: ScriptText) -> Iterator[Part]:
     """The outermost parts of a script that are not of the known shape."""
-    trainers = {item.place.offset for item in target.script.commands if _trains(target, item)}
+    trainers = {item.place.offset for item in target.script.commands if _trains(item)}
     text = target.script.text
     nodes: list[Node] = list(reversed(parse(text).statements))
     while nodes:
@@ -157,12 +157,12 @@ def _is_log(word: str) -> bool:
     return bool(_LOG.fullmatch(re.sub("[\"']", "", word)))
 
 
-def _trains(target: ScriptText, command: Command) -> bool:
+def _trains(command: Command) -> bool:
     """Whether it starts a module of the framework, and nothing else comes before the module."""
     texts, found = [word.text or "" for word in command.words], program(command.words)
     if found is None or texts[found.at] != found.module:
         return False
-    ours = found.module.partition(".")[0] in {target.framework, "recipe"}
+    ours = found.module.partition(".")[0] in {FRAMEWORK, "recipe"}
     before = (text for text in texts[1 : found.at] if text != "-m")
     return bool(ours and _PYTHON.fullmatch(texts[0])) and all(map(_BEFORE_MODULE.fullmatch, before))
 

@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(NamedTuple):
     """A physical position. `line` and `column` count from 1, `offset` from 0, in characters."""
 
     offset: int
