@@ -34,9 +34,6 @@ LOSSES: Mapping[str, str] = {
 
 KNOWN_ESTIMATORS = frozenset().union(*ESTIMATORS.values())
 
-_NAMES_DAPO = re.compile(r"(?i)(?!.*grpo)(?:.*[^a-z])?dapo(?![a-z])(?!.{0,2}math).*")
-"""DAPO-Math is a data set."""
-
 _GROUPED = frozenset({"grpo", "grpo_vectorized", "grpo_passk", "rloo", "rloo_vectorized", "gdpo"})
 GROUP_ESTIMATORS = _GROUPED | {"reinforce_plus_plus_baseline", "opo", "gpg"}
 """Estimators that compare the responses to one prompt with each other."""
@@ -80,16 +77,13 @@ def _missing_style(run: Run, algorithm: str) -> Setting | None:
 
 
 def _dapo(run: Run) -> Setting | None:
-    """What makes GRPO DAPO: its trainer, or clips that differ with dynamic sampling or its name.
+    """What makes GRPO DAPO: its trainer, or clips that differ with dynamic sampling.
 
     Its clips and its reward manager alone are in many scripts that verl calls GRPO.
     """
     low, high = run.clip_ratio_low, run.clip_ratio_high
-    if low.known and high.known and low.value != high.value:
-        names = (run.setting(f"trainer.{name}_name") for name in ("experiment", "project"))
-        named = [name for name in names if _NAMES_DAPO.fullmatch(name.text or "")]
-        if run.filters_groups.flag or named:
-            return run.filters_groups if run.filters_groups.flag else named[0]
+    if run.filters_groups.flag and low.known and high.known and low.value != high.value:
+        return run.filters_groups
     if "dapo" not in run.launch.module:
         return None
     return Setting("the program", run.launch.module, run.launch.command.place)

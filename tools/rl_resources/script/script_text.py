@@ -75,11 +75,6 @@ class ScriptText:
         unsure = run.launch.stray or self.lost or self.script.problems
         return replace(run, trusts_defaults=False) if unsure else run
 
-    def sets(self, option: str, place: Place) -> bool:
-        """Whether an option of bash, such as `pipefail`, is on at a place."""
-        options = [item for item in self.script.options if item.name == option]
-        return [item.on for item in options if item.place < place][-1:] == [True]
-
     def or_exempt(self, rule: str) -> str:
         """The way out for a script that ran as it is; a page that is kept by hand has none."""
         row = f"{shown(self.path.rpartition('/')[2], 120)},{rule},REASON"

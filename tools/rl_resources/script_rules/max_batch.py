@@ -10,9 +10,7 @@ from rl_resources.script.bash.script import Script
 from rl_resources.script.run import Run
 from rl_resources.script_rules.target import Pair, Trial, run_rule
 
-_TRIAL = re.compile(
-    r"(?<![\w.])(?P<batch>\d{1,6})[ \t]*+(?:(?P<ran>[√✓✔✅])|[\u00d7✗✘❌])(?!\w)",
-)
+_TRIAL = re.compile(r"(?<![\w.])(?P<batch>\d{1,6}) ?(?:(?P<ran>[√✓✔✅])|[\u00d7✗✘❌])(?!\w)")
 _ABOUT_ELSE = re.compile(
     r"micro|mini|val_|valid|\btp\b|\bpp\b|\bsp\b|tensor|parallel|len|seq|token|util|rank|rollout"
     r"|response|prompt_|(?<!per[ _-])gpus?\b|node|epoch|steps|version|vllm",
@@ -72,7 +70,8 @@ def _readings(pair: Pair, run: Run) -> Collection[tuple[Trial, ...]]:
         return [pair.trials]
     trials = trials_in_comments(pair.script.script)
     gpus = run.gpus.number or pair.number("gpus") or 1
-    return dict.fromkeys((trials, tuple(Trial(trial.batch * gpus, trial.ran) for trial in trials)))
+    scaled = tuple(Trial(trial.batch * gpus, trial.ran) for trial in trials)
+    return dict.fromkeys((trials, scaled))
 
 
 def _contradiction(pair: Pair, run: Run, most: int) -> str:
@@ -92,14 +91,14 @@ def _forbids(trials: Iterable[Trial], batch: int) -> str:
 def trials_in_comments(script: Script) -> tuple[Trial, ...]:
     """The trials of batch sizes, where they agree that smaller ones ran and larger ones did not.
 
-    Only comments on lines that name nothing but the batch are read. Empty unless both outcomes are
+    Only comments in lines that name nothing but the batch are read. Empty unless both outcomes are
     reported: a single mark next to a number may mean anything.
     """
     trials = tuple(
         Trial(int(match["batch"]), match["ran"] is not None)
-        for comment in script.comments
-        if not _ABOUT_ELSE.search(script.lines[comment.place.line - 1])
-        for match in _TRIAL.finditer(comment.text)
+        for line in script.lines
+        if not _ABOUT_ELSE.search(line)
+        for match in _TRIAL.finditer(line.partition("#")[2])
     )
     ran = [trial.batch for trial in trials if trial.ran]
     failed = [trial.batch for trial in trials if not trial.ran]

@@ -37,10 +37,6 @@ def read(text: str) -> Script:
         assignments=tuple(sorted(evaluator.assignments, key=attrgetter("place"))),
         functions=evaluator.function_names,
         options=tuple(evaluator.options),
-        comments=tuple(
-            Note(source.text[start:].partition("\n")[0], source.place(start))
-            for start in tree.comments
-        ),
         problems=tuple(Note(message, source.place(at)) for at, message in tree.problems),
         complete=evaluator.steps > 0 and len(text) <= LONGEST_SCRIPT,
     )

@@ -166,7 +166,7 @@ class Option(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A comment with its `#`, or why bash refuses the script, and where."""
+    """Why bash refuses the script, and where."""
 
     text: str
     place: Place
@@ -186,7 +186,6 @@ class Script:
     assignments: tuple[Assignment, ...]
     functions: frozenset[str]
     options: tuple[Option, ...]
-    comments: tuple[Note, ...]
     problems: tuple[Note, ...]
     complete: bool
 
