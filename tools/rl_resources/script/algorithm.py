@@ -34,8 +34,10 @@ LOSSES: Mapping[str, str] = {
 
 KNOWN_ESTIMATORS = frozenset().union(*ESTIMATORS.values())
 
-_GROUPED = frozenset({"grpo", "grpo_vectorized", "grpo_passk", "rloo", "rloo_vectorized", "gdpo"})
-GROUP_ESTIMATORS = _GROUPED | {"reinforce_plus_plus_baseline", "opo", "gpg"}
+GROUP_ESTIMATORS = frozenset(
+    {"grpo", "grpo_vectorized", "grpo_passk", "rloo", "rloo_vectorized", "gdpo"}
+    | {"reinforce_plus_plus_baseline", "opo", "gpg"}
+)
 """Estimators that compare the responses to one prompt with each other."""
 
 

@@ -14,7 +14,7 @@ from rl_resources.script.framework import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 
 REFERENCE = "actor_rollout_ref.ref"
-LACKING = Setting("", value=False)
+LACKING, _OPEN = Setting("", value=False), Setting("", UNKNOWN)
 _BF16 = frozenset({"bf16", "bfloat16"})
 FP8 = f"{ACTOR}.megatron.override_transformer_config.fp8"
 _POOL_KEYS = ("nnodes", "n_gpus_per_node")
@@ -261,9 +261,7 @@ class Run(Settings):
     @property
     def offload_policy(self) -> Setting:
         """Whether the backend itself offloads all state; `False` where it has no such switch."""
-        return self._if_any(self.backend.offload_policy)
-
-    def _if_any(self, key: str) -> Setting:
+        key = self.backend.offload_policy
         return self.setting(key) if key else LACKING
 
     @property
@@ -324,53 +322,40 @@ class Run(Settings):
 
     @property
     def optimizations(self) -> dict[str, Setting]:
-        """The settings behind the words of the table `memory_optimizations`, on or off.
+        """The settings behind the words of the table `memory_optimizations`, where they say it.
 
-        `LACKING` is a setting that the backend does not have.
+        `LACKING` is a setting that the backend does not have, `_OPEN` one that may be on or off.
         """
-        megatron, backend = bool(self.trains_with_megatron), self.backend
+        megatron, own = bool(self.trains_with_megatron), self.backend.activation_offload
         all_state = self.offload_policy if self.offload_policy.flag else None
         on_host = self.optimizer_on_host if self.optimizer_on_host.flag and megatron else None
         gradients = self._of_backend("grad_offload")  # gone: Megatron's move with the parameters
+        gradients = gradients if gradients.place else self.param_offload
         dtype = self._of_backend("model_dtype")  # of weights, gradients and moments
-        # Weights that are FP8 already ask for neither.
-        fp8 = self.setting(FP8)
-        quantized = self.setting(f"{ROLLOUT}.quantization")
-        found = {
+        fp8, quantized = self.setting(FP8), self.setting(f"{ROLLOUT}.quantization")
+        sure = self._known_backend and self.trusts_defaults and not self.composition.problem
+        lacking, full = LACKING if sure else _OPEN, self.weights == "full"
+        reference = full and self.uses_reference is not False  # with LoRA it is the bare actor
+        # Another override may turn on what the backend's own configuration has.
+        other = any("offloading" in item.key for item in self.launch.overrides)
+        return {
             "activation-checkpointing": self.gradient_checkpointing,
             "parameter-offload": all_state or self.param_offload,
-            "gradient-offload": all_state or (gradients if gradients.place else self.param_offload),
+            "gradient-offload": all_state or (gradients if megatron else lacking),
             "optimizer-offload": on_host or all_state or self.optimizer_offload,
-            "activation-offload": self._if_any(backend.activation_offload),
-            "reference-offload": self.reference_offload,
-            "bf16-optimizer": dtype,
-            "fp8-training": fp8,
-            "fp8-rollout": quantized,
-            "sequence-packing": self.setting(backend.packing),
+            "activation-offload": self.setting(own) if own else _OPEN if other else lacking,
+            "reference-offload": self.reference_offload if reference else _OPEN,
+            "bf16-optimizer": dtype if full and dtype.text in _BF16 else _OPEN,
+            # Weights that are FP8 already ask for neither.
+            "fp8-training": fp8 if megatron and fp8.text else _OPEN,
+            "fp8-rollout": quantized if quantized.value == "fp8" else _OPEN,
+            "sequence-packing": self.setting(self.backend.packing),
             "dynamic-batch": self.dynamic_batch,
             "fused-logits": self.setting(f"{MODEL}.use_fused_kernels"),
             "chunked-logits": self.setting(f"{ACTOR}.entropy_from_logits_with_chunking"),
             "rollout-sleep": self.setting(f"{ROLLOUT}.free_cache_engine"),
             "layered-summon": self.setting(f"{ROLLOUT}.layered_summon"),
         }
-        absent = {
-            "gradient-offload": not megatron and not all_state,
-            # Another override may turn on what the backend's own configuration has.
-            "activation-offload": not backend.activation_offload
-            and not any("offloading" in item.key for item in self.launch.overrides),
-        }
-        unsure = {
-            "fp8-training": not megatron or not fp8.text,
-            "fp8-rollout": quantized.value != "fp8",
-            "bf16-optimizer": dtype.text not in _BF16 or self.weights != "full",
-            # With LoRA the reference is the bare actor.
-            "reference-offload": self.uses_reference is False or self.weights != "full",
-        }
-        if self._known_backend and self.trusts_defaults and not self.composition.problem:
-            found |= {word: LACKING for word in absent if absent[word]}
-        else:
-            unsure |= absent
-        return {word: found[word] for word in found if not unsure.get(word)}
 
     @property
     def optimizations_on(self) -> tuple[str, ...]:

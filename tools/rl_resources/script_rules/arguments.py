@@ -123,8 +123,9 @@ _UNKNOWN = ("unknown-key", "group", "no-module")
 def _other_choice(target: ScriptText, rejection: Rejection) -> str:
     """The fix where another choice of backend has the key; empty where none has."""
     known = shipped(FRAMEWORK)
-    choice = known.choice_with(rejection.key) if rejection.kind == "unknown-key" else None
-    if choice is None or choice == next(iter(known.choices)):
+    having = (name for name, it in known.choices.items() if rejection.key in it.values)
+    choice = next(having, None) if rejection.kind == "unknown-key" else None
+    if choice in (None, next(iter(known.choices))):
         return ""
     return f"Add `{known.group}={choice}`: this key and others like it belong to that engine."
 

@@ -73,10 +73,6 @@ class Shipped(Source):
             raise CannotComposeError(reason, "group", self.group)
         return self.choices[choice]
 
-    def choice_with(self, key: str) -> str | None:
-        """The first choice that has a setting of this dotted key."""
-        return next((name for name, it in self.choices.items() if key in it.values), None)
-
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
