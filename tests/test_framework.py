@@ -22,20 +22,21 @@ from conftest import release_of_verl
 from rl_resources import UnusableInput
 from rl_resources.compat import compat, row_of
 from rl_resources.query.compatibility import accepted_by
-from rl_resources.script.framework import (
+from rl_resources.script.framework.composition import (
     UNKNOWN,
     Composition,
-    Shipped,
-    shipped,
+    compose_module,
+    disagreement,
 )
-from rl_resources.script.framework.composition import compose_module, disagreement
 from rl_resources.script.framework.releases import Release, configuration, releases, unpack
 from rl_resources.script.framework.shipped import (
     DEFAULTS,
     HISTORY,
+    Shipped,
     describe,
     history,
     read_shipped,
+    shipped,
     write_history,
 )
 from rl_resources.script.framework.syntax import Override

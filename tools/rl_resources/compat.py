@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rl_resources.dataset import Dataset, csv_text, read_dataset, script_path
 from rl_resources.package import Record, read_package
-from rl_resources.script.framework import Source, compose_launch
+from rl_resources.script.framework.composition import Source, compose_launch
 from rl_resources.script.framework.releases import Release, configuration, releases
 from rl_resources.script.framework.shipped import (
     DEFAULTS,

@@ -29,7 +29,7 @@ from rl_resources.script.backends import (
     SAME_BACKEND,
     VENDORS,
 )
-from rl_resources.script.framework import Shipped
+from rl_resources.script.framework.shipped import Shipped
 from rl_resources.site.templates import environment
 
 GROUP = 5

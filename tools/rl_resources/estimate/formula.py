@@ -11,7 +11,6 @@ import ast
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -75,7 +74,7 @@ def _key(key: str, train: str) -> str:
     backend = BACKENDS.get(train, BACKENDS["fsdp"])
     words = {
         name: word[-1] if isinstance(word, tuple) else word
-        for name, word in asdict(backend).items()
+        for name, word in backend._asdict().items()
         if word
     }
     try:

@@ -17,10 +17,7 @@ _PART = r"(?:[A-Za-z_$][A-Za-z0-9_$-]*|[0-9]+)"
 _KEY = re.compile(
     rf"(?P<prefix>\+\+|\+|~|)(?P<key>{_PART}(?:[./]{_PART})*(?:@[A-Za-z0-9_.$-]*)?)(?:=|$)"
 )
-_SHORT = {"-cp": "config-path", "-cn": "config-name", "-cd": "config-dir"}
-_WITH_VALUE = frozenset(
-    {"config-path", "config-name", "config-dir", "package", "cfg", "experimental-rerun"}
-)
+_OPTIONS = {"-cp": "config-path", "-cn": "config-name", "-cd": "config-dir"}
 
 
 class Override(NamedTuple):
@@ -46,7 +43,7 @@ class Override(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """An option of Hydra itself; `text` is `None` where it is not known."""
+    """An option of Hydra that chooses a configuration; `text` is `None` where it is not known."""
 
     text: str | None
     place: Place
@@ -54,7 +51,7 @@ class Flag(NamedTuple):
 
 def _option(word: str) -> str:
     """The long name of an option, without its dashes."""
-    return word[2:] if word.startswith("--") else _SHORT.get(word, "")
+    return word[2:] if word.startswith("--") else _OPTIONS.get(word, "")
 
 
 def parse_override(script: Script, word: Word) -> Override | None:
@@ -143,7 +140,7 @@ class Launch:
     def _add_known(self, word: Word, rest: Iterator[Word]) -> None:
         option, equals, text = (word.text or "").partition("=")
         name = _option(option)
-        if name in _WITH_VALUE:
+        if name in _OPTIONS.values():
             following = None if equals else next(rest, None)
             self.flags[name] = Flag(following.text if following else text, word.place)
         else:
@@ -229,5 +226,5 @@ def _is_lost(script: Script, word: Word) -> bool:
         between = script.text[above[-1].end.offset : word.site.offset] if above else "none"
         return _NOTHING.fullmatch(between) is not None and any(_launches(script, above[-1]))
     override = parse_override(script, word)
-    option = _option((word.text or "").partition("=")[0]) in _WITH_VALUE
+    option = _option((word.text or "").partition("=")[0]) in _OPTIONS.values()
     return option or (override is not None and bool("." in override.key or override.prefix))

@@ -10,7 +10,7 @@ from functools import cached_property
 from math import prod
 
 from rl_resources.script.backends import ACTOR, BACKENDS, CHECKPOINTING, MODEL, ROLLOUT, Backend
-from rl_resources.script.framework import UNKNOWN
+from rl_resources.script.framework.composition import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 
 REFERENCE = "actor_rollout_ref.ref"
@@ -231,17 +231,17 @@ class Run(Settings):
     @property
     def param_offload(self) -> Setting:
         """Whether parameters wait in host memory."""
-        return self._of_backend(self.backend.param_offload)
+        return self._of_backend("param_offload")
 
     @property
     def optimizer_offload(self) -> Setting:
         """Whether the optimizer's state waits in host memory."""
-        return self._of_backend(self.backend.optimizer_offload)
+        return self._of_backend("optimizer_offload")
 
     @property
     def reference_offload(self) -> Setting:
         """Whether the parameters of a reference model wait in host memory."""
-        return self.setting(f"{REFERENCE}.{self.backend.section}.{self.backend.param_offload}")
+        return self.setting(f"{REFERENCE}.{self.backend.section}.param_offload")
 
     @property
     def dtype(self) -> Setting:

@@ -8,7 +8,8 @@ from functools import cached_property, lru_cache
 from rl_resources.rule import Mistake
 from rl_resources.script.bash import read
 from rl_resources.script.bash.script import Part, Place, Script
-from rl_resources.script.framework import Composition, compose_launch, shipped
+from rl_resources.script.framework.composition import Composition, compose_launch
+from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.launch import TRAINER, Launch, Lost, Override, launches, lost
 from rl_resources.script.run import Run
 from rl_resources.text import shown

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from rl_resources.script.bash.script import Place, Value
-from rl_resources.script.framework import UNKNOWN, Composition
-from rl_resources.script.framework.composition import with_sections
+from rl_resources.script.framework.composition import UNKNOWN, Composition, with_sections
 from rl_resources.script.framework.syntax import parse
 from rl_resources.script.launch import Launch, Override
 from rl_resources.text import shown

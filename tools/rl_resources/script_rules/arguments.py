@@ -14,7 +14,8 @@ from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
 from rl_resources.script.backends import ACTOR, CHECKPOINTING, RECOMPUTATION, ROLLOUT, switched_on
-from rl_resources.script.framework import Composition, Rejection, shipped
+from rl_resources.script.framework.composition import Composition, Rejection
+from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.framework.syntax import STAND_IN, parse
 from rl_resources.script.launch import Override
 from rl_resources.script.script_text import FRAMEWORK, ScriptText, value_of

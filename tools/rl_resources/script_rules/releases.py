@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.script.bash.script import Place
-from rl_resources.script.framework import Composition, Rejection
+from rl_resources.script.framework.composition import Composition, Rejection
 from rl_resources.script.framework.shipped import history
 from rl_resources.script.launch import Launch
 from rl_resources.script.run import REFERENCE
@@ -41,12 +41,7 @@ class Rejected(NamedTuple):
     def release(self) -> str | None:
         """The last release that accepts it, if any does."""
         past, key = history(FRAMEWORK), self.rejection.key
-        match self.rejection.kind:
-            case "no-module":
-                return past.modules.get(key)
-            case "unknown-key":
-                return past.last_with(key)
-        return None
+        return past.modules.get(key) or past.last_with(key)
 
 
 def rejections(target: ScriptText) -> Iterator[Rejected]:

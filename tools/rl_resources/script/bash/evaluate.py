@@ -34,7 +34,6 @@ _SETS_ANY = re.compile(
 )
 """What sets a variable whose name another one has: then that of any word."""
 _CHANGES_NAMES = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "printf", "eval"})
-_OPTIONS = {"a": "allexport", "e": "errexit", "u": "nounset", "x": "xtrace"}
 _WORD = re.compile(r"[\w.:-]+")
 
 
@@ -213,7 +212,7 @@ class Evaluator(Expander):
             place = rest.pop(0).place
             for letter in flags[1:]:
                 named = letter == "o" and rest
-                name = (rest.pop(0).text or "") if named else _OPTIONS.get(letter, letter)
+                name = (rest.pop(0).text or "") if named else {"e": "errexit"}.get(letter, letter)
                 self.options.append(Option(name, flags[0] == "-", place))
 
     # Assignments

@@ -205,8 +205,7 @@ def compose_launch(source: Source, launch: Launch) -> Composition:
 
 def _hidden(launch: Launch) -> str:
     """Why it is not known from what configuration the launch starts; empty where it is."""
-    given = [name for name in launch.flags if name.startswith("config-")]
-    outside = any(name == "config-dir" or launch.text_of(name) is None for name in given)
+    outside = any(name == "config-dir" or not flag.text for name, flag in launch.flags.items())
     if outside or any(item.key == "hydra.searchpath" for item in launch.overrides):
         return "its configuration is not known, or lies outside the framework's package"
     return ""

@@ -145,8 +145,7 @@ def _difference(first: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str
 # Which releases of a framework knew a key of its configuration
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(NamedTuple):
     """What changed between the first and the last of `releases`, oldest first.
 
     `gone` maps the name of a configuration to the keys that it had and the last release that had
