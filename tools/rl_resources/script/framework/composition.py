@@ -247,9 +247,9 @@ def _composed(source: Source, entry: Entry, overrides: Sequence[Override]) -> Co
         else:
             what = "no such key" if changed == "unknown-key" else "this key without `+`"
             rejected.append(item.rejected(changed, f"{base.framework} {base.version} has {what}"))
-    result = replace(base, config=config)
     rejected += filter(None, (_wrong_value(item, base) for item in applied))
-    return replace(result, rejected=tuple(sorted(rejected, key=lambda item: item.index)))
+    rejected.sort(key=lambda item: item.index)
+    return replace(base, config=config, rejected=tuple(rejected))
 
 
 def _chosen(
