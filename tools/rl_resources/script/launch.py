@@ -134,7 +134,7 @@ class Launch:
                 self.overrides.append(override)
             elif word.text is not None:
                 self._add_known(word, rest)
-            elif {"@", "*"}.isdisjoint(word.value.names):
+            elif {"@", "*"}.isdisjoint(part.name for part in word.value.parts):
                 self.unresolved.append(word)
 
     def _add_known(self, word: Word, rest: Iterator[Word]) -> None:

@@ -121,10 +121,8 @@ class Run(Settings):
         engine = self.setting("model_engine")
         if strategy.text and not strategy.place and engine.place:
             return engine._replace(value=strategy.value)
-        if (
-            not strategy.known
-            and "megatron" in f"{engine.text} {self.launch.text_of('config-name')}"
-        ):
+        named = f"{engine.text} {self.launch.text_of('config-name')}"
+        if not strategy.known and "megatron" in named:
             return Setting(strategy.key, "megatron", engine.place, engine.origin)
         return strategy
 

@@ -94,12 +94,10 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
     Bad: `echo "start`
     Good: `echo "start"`
     """
-    if "\r\n" in target.text:
-        return  # ShellCheck reports it
-    for problem in target.script.problems[:1]:  # the others follow from the first
-        message = f"bash cannot read the script: {problem.text}"
+    for place, problem in target.script.problems[:1]:  # the others follow from the first
+        message = f"bash cannot read the script: {problem}"
         fix = "Fix it here, then see that `bash -n` is silent about the script."
-        yield _unclosed_quote(target) or target.mistake(problem.place, message, fix)
+        yield _unclosed_quote(target) or target.mistake(place, message, fix)
 
 
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|(?<!\S)#.*""")

@@ -75,11 +75,6 @@ class Value:
         return any(part.default for part in self.parts)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The variables that it came through, in order."""
-        return tuple(dict.fromkeys(part.name for part in self.parts if part.name))
-
-    @property
     def place(self) -> Place | None:
         """Where it is written; `None` for the empty value."""
         return self.parts[0].place if self.parts else None
@@ -165,20 +160,13 @@ class Option(NamedTuple):
     place: Place
 
 
-class Note(NamedTuple):
-    """Why bash refuses the script, and where."""
-
-    text: str
-    place: Place
-
-
 @dataclass(frozen=True)
 class Script:
     """A script, evaluated as it is shipped: with no argument and none of its settings exported.
 
     `functions` are the names of those that it defines, `problems` the places at which the text
-    stops being a script that bash accepts. `complete` is false where a limit was reached; from
-    there on every value is unknown.
+    stops being a script that bash accepts, and why. `complete` is false where a limit was reached;
+    from there on every value is unknown.
     """
 
     text: str
@@ -186,7 +174,7 @@ class Script:
     assignments: tuple[Assignment, ...]
     functions: frozenset[str]
     options: tuple[Option, ...]
-    problems: tuple[Note, ...]
+    problems: tuple[tuple[Place, str], ...]
     complete: bool
 
     @cached_property
