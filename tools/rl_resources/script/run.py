@@ -289,10 +289,8 @@ class Run(Settings):
         key of other backends.
         """
         open_ = any(map(self.may_change, ("model_engine", f"{ACTOR}.strategy")))
-        asked = self.setting(CHECKPOINTING)
-        if not (self.trains_with_megatron and asked.place and asked.flag) or open_:
-            return False
-        return is_off(self.gradient_checkpointing)
+        asked, megatron = self.setting(CHECKPOINTING), self.trains_with_megatron and not open_
+        return bool(megatron and asked.place and asked.flag) and is_off(self.gradient_checkpointing)
 
     def may_change(self, key: str) -> bool:
         """Whether the script sets a key to a default that the environment may replace."""
@@ -318,7 +316,7 @@ class Run(Settings):
         rank = self.lora_rank.number
         return "" if rank is None else "lora" if rank > 0 else "full"
 
-    @property
+    @cached_property
     def optimizations(self) -> dict[str, Setting]:
         """The settings behind the words of the table `memory_optimizations`, where they say it.
 
