@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from rl_resources.errors import UnusableInput
@@ -103,11 +102,6 @@ def _leaves(node: dict[str, Any], above: str) -> Iterator[tuple[str, Any]]:
             yield from _leaves(item, f"{above}{name}.")
         else:
             yield f"{above}{name}", item
-
-
-def with_sections(key: str) -> Iterator[str]:
-    """A dotted key and those of all sections that it is in, the outermost first."""
-    return accumulate(key.split("."), "{}.{}".format)
 
 
 class CannotComposeError(UnusableInput):
