@@ -265,10 +265,8 @@ class Run(Settings):
     @property
     def offloads(self) -> list[Setting]:
         """The settings that move what trains to host memory, where the backend has them."""
-        if self._known_backend is None:
-            return []
-        state = [self.param_offload, self.optimizer_offload]
-        return [*state, self.offload_policy, self.optimizer_on_host]
+        state = [self.param_offload, self.optimizer_offload, self.offload_policy]
+        return [*state, self.optimizer_on_host] if self._known_backend else []
 
     optimizer_on_host = Key(f"{ACTOR}.optim.override_optimizer_config.optimizer_cpu_offload")
     """Whether Megatron-Core keeps a fraction of the optimizer in host memory for good."""
