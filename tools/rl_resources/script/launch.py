@@ -110,7 +110,8 @@ class Launch:
     """One start of a program that takes overrides, in `command`.
 
     `module` is dotted also where the script names a file; `unresolved` are words of which not
-    even a key is known, save the script's own arguments. `stray` are words that are no overrides:
+    even a key is known, save the script's own arguments: `passes_arguments` says
+    whether they are passed on. `stray` are words that are no overrides:
     cut off by a space, or left by a lost quote.
     """
 
@@ -120,6 +121,7 @@ class Launch:
     flags: dict[str, Flag] = field(default_factory=dict)
     stray: list[Word] = field(default_factory=list)
     unresolved: list[Word] = field(default_factory=list)
+    passes_arguments: bool = False
 
     def text_of(self, flag: str) -> str | None:
         """The text of an option such as `config-name`, where it is given and known."""
@@ -136,6 +138,8 @@ class Launch:
                 self._add_known(word, rest)
             elif {"@", "*"}.isdisjoint(part.name for part in word.value.parts):
                 self.unresolved.append(word)
+            else:
+                self.passes_arguments = True
 
     def _add_known(self, word: Word, rest: Iterator[Word]) -> None:
         option, equals, text = (word.text or "").partition("=")
