@@ -284,7 +284,7 @@ def _wrong_value(given: _Given, base: Composition) -> Rejection | None:
 def _changed(given: _Given, config: dict[str, Any]) -> dict[str, Any] | Kind:
     """The configuration after one override, or the kind of its rejection.
 
-    As `ConfigLoaderImpl._apply_overrides_to_config` of Hydra.
+    As `ConfigLoaderImpl._apply_overrides_to_config` of Hydra, but items of lists are not looked at.
     Only what is above the key is copied: many launches start from one configuration.
     """
     prefix, key, value = given.override
@@ -298,6 +298,8 @@ def _changed(given: _Given, config: dict[str, Any]) -> dict[str, Any] | Kind:
     root = node = dict(config)
     for part in above:
         child = node.get(part)
+        if isinstance(child, list):
+            return config
         if not (prefix or isinstance(child, dict)):
             return "unknown-key"
         node[part] = dict(child) if isinstance(child, dict) else {}
