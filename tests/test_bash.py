@@ -228,8 +228,8 @@ def test_what_a_function_or_eval_changes_is_unknown():
 def test_what_bash_refuses_has_its_place(script, line, column):
     done = subprocess.run([program("bash"), "-n"], input=script.encode(), capture_output=True)
     assert done.returncode != 0
-    (problem,) = read(script).problems
-    assert (problem.place.line, problem.place.column) == (line, column)
+    ((place, _),) = read(script).problems
+    assert (place.line, place.column) == (line, column)
 
 
 def test_the_commands_above_an_error_are_read():

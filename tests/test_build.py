@@ -13,7 +13,7 @@ from rl_resources.build import MARK, build
 from rl_resources.check import check_root
 from rl_resources.cli import main
 from rl_resources.script import script_text
-from rl_resources.script.framework import Composition, Source, compose_launch
+from rl_resources.script.framework.composition import Composition, Source, compose_launch
 from rl_resources.script.launch import Launch
 from sample_tree import files, plant_site
 from website import RECORD, ROOT, edit_row

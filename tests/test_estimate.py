@@ -127,9 +127,8 @@ def test_a_backend_that_nobody_names_follows_from_the_gpus(words, train, sharded
 
 @pytest.mark.parametrize("train", sorted(BACKENDS))
 def test_a_backend_of_verl_has_its_settings_in_its_own_section(train, tmp_path):
-    switch = BACKENDS[train].param_offload
-    key = f"actor_rollout_ref.actor.{BACKENDS[train].section}.{switch}"
-    for setting in (f"{switch}=True", f"{key}=True"):
+    key = f"actor_rollout_ref.actor.{BACKENDS[train].section}.param_offload"
+    for setting in ("param_offload=True", f"{key}=True"):
         assert asked(train=train, settings=[setting]).values["parameter_offload"] == 1
     assert f"{key}=True" in {knob.setting for knob in knobs(asked(train=train, infer="vllm"))}
     script = tmp_path / f"qwen2.5-7b_grpo_8_h100_{train}_vllm.sh"

@@ -22,22 +22,24 @@ from conftest import release_of_verl
 from rl_resources import UnusableInput
 from rl_resources.compat import compat, row_of
 from rl_resources.query.compatibility import accepted_by
-from rl_resources.script.framework import (
+from rl_resources.script.framework.composition import (
     UNKNOWN,
     Composition,
-    Shipped,
-    shipped,
+    compose_module,
+    disagreement,
 )
-from rl_resources.script.framework.composition import compose_module, disagreement
 from rl_resources.script.framework.releases import Release, configuration, releases, unpack
 from rl_resources.script.framework.shipped import (
     DEFAULTS,
     HISTORY,
+    Shipped,
     describe,
     history,
     read_shipped,
+    shipped,
     write_history,
 )
+from rl_resources.script.framework.syntax import Override
 from rl_resources.script.script_text import ScriptText
 
 ROOT = Path(__file__).parents[1]
@@ -91,9 +93,16 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Release, S
         yield known, read_shipped(describe(known))
 
 
+def override(key: str, value: str | None) -> Override:
+    """An override whose key may have a prefix."""
+    bare = key.lstrip("+~")
+    return Override(key.removesuffix(bare), bare, value)
+
+
 def both(small: tuple[Release, Shipped], *overrides: tuple[str, str | None]) -> Composition:
     """Compose from both sources, demand the same result, and return it."""
-    one, other = (compose_module(known, MODULE, None, None, overrides) for known in small)
+    given = [override(*item) for item in overrides]
+    one, other = (compose_module(known, MODULE, None, None, given) for known in small)
     assert one.problem == other.problem
     assert one.values == other.values
     assert [(item.index, item.key, item.kind) for item in one.rejected] == [
@@ -173,7 +182,7 @@ def test_a_value_has_the_type_of_the_default(key, default, value, agrees):
 @each(CASES["launches"], "module name path problem kind")
 def test_a_launch_names_its_configuration(small, module, name, path, problem, kind):
     for known in small:
-        composed = compose_module(known, module, name, path, [("data.seed", "1")])
+        composed = compose_module(known, module, name, path, [Override("", "data.seed", "1")])
         assert (problem or "") in composed.problem
         assert bool(composed.problem) is bool(problem)
         assert [item.kind for item in composed.rejected] == ([kind] if kind else [])
@@ -181,12 +190,13 @@ def test_a_launch_names_its_configuration(small, module, name, path, problem, ki
 
 def test_a_release_composes_what_is_not_shipped(small):
     own, other = (
-        compose_module(known, "verl.extra.main", None, None, [("x", "2")]) for known in small
+        compose_module(known, "verl.extra.main", None, None, [Override("", "x", "2")])
+        for known in small
     )
     assert (own.value("x"), own.value("data.train_batch_size")) == (2, 1024)
     assert other.problem == "the defaults of `own` are not shipped"
     (unknown,) = compose_module(
-        small[0], "verl.extra.main", "packaged", None, [("y", "2")]
+        small[0], "verl.extra.main", "packaged", None, [Override("", "y", "2")]
     ).rejected
     assert unknown.key == "y"  # a folder named as a package is found without importing it
     (rejection,) = compose_module(small[0], MODULE, "nothing", None, []).rejected
@@ -261,7 +271,7 @@ def test_a_wheel_without_configuration_is_reported(cache):
 def test_a_release_that_does_not_compose_is_a_problem_not_a_crash(cache, text):
     cached(cache, **{f"{CONFIG}/ppo_trainer.yaml": text})
     release = configuration("verl", "9.0")
-    composed = compose_module(release, MODULE, None, None, [("data.seed", "1")])
+    composed = compose_module(release, MODULE, None, None, [Override("", "data.seed", "1")])
     assert composed.problem.startswith("`ppo_trainer` fails: ")
 
 

@@ -33,7 +33,7 @@ from rl_resources.dataset_rules.words import known_words
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Package
 from rl_resources.script.backends import BACKENDS
-from rl_resources.script.framework import shipped
+from rl_resources.script.framework.shipped import shipped
 from rl_resources.snapshot import Snapshot, take_snapshot
 from sample_tree import files
 

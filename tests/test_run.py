@@ -4,7 +4,8 @@ import pytest
 
 from cases import each, read_cases
 from rl_resources.script.bash import read
-from rl_resources.script.framework import UNKNOWN, compose_launch, shipped
+from rl_resources.script.framework.composition import UNKNOWN, compose_launch
+from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.launch import launches
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rl_resources.dataset import Dataset, csv_text, read_dataset, script_path
 from rl_resources.package import Record, read_package
-from rl_resources.script.framework import Source, compose_launch
+from rl_resources.script.framework.composition import Source, compose_launch
 from rl_resources.script.framework.releases import Release, configuration, releases
 from rl_resources.script.framework.shipped import (
     DEFAULTS,
@@ -38,8 +38,9 @@ def compat(
     the cache.
     """
     dataset = read_dataset(read_package(root))
-    every = [_script(root, dataset, record) for record in dataset.records["tuning"]]
-    scripts = [script for script in every if script.framework == FRAMEWORK and script.launches]
+    of_framework = (it for it in dataset.records["tuning"] if it["framework"] == FRAMEWORK)
+    every = (_script(root, dataset, record) for record in of_framework)
+    scripts = [script for script in every if script.launches]
     rows: list[Record] = []
     composed: list[Release] = []
     for version in releases(FRAMEWORK) if versions is None else sorted({*versions}):
@@ -58,7 +59,7 @@ def compat(
 def _script(root: Path, dataset: Dataset, record: Record) -> ScriptText:
     """A record's script under its file name."""
     text = (root / script_path(dataset, record)).read_text(encoding="utf-8")
-    return ScriptText(str(record["script"]), text, str(record["framework"]))
+    return ScriptText(str(record["script"]), text)
 
 
 def row_of(script: ScriptText, release: Source) -> Record:

@@ -12,7 +12,7 @@ from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_text
 from rl_resources.package import text_of
 from rl_resources.page.reader import read_page
-from rl_resources.page.rows import FRAMEWORK, HEADER_OF, Reading, ReadRow, read_rows
+from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, read_rows
 from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules.target import Pair, Said
 from rl_resources.snapshot import ScriptFile, script_data
@@ -120,5 +120,5 @@ def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
         path = folder / name
         text = None if path.is_symlink() else ScriptFile(name, data=script_data(path)).text
         if text is not None:
-            found[name] = ScriptText(path.as_posix(), text, FRAMEWORK, ours=False)
+            found[name] = ScriptText(path.as_posix(), text, ours=False)
     return found

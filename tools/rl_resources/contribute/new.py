@@ -15,7 +15,7 @@ from rl_resources.dataset_rules.words import Fact, known_words, read_word
 from rl_resources.errors import InvalidDataset, UnusableInput
 from rl_resources.package import read_package
 from rl_resources.script.backends import SAME_BACKEND
-from rl_resources.script.framework import shipped
+from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.snapshot import Snapshot, take_snapshot

@@ -22,7 +22,7 @@ from rl_resources.estimate.configuration import figure
 from rl_resources.package import Record, text_of
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, ROLLOUT, VENDORS
-from rl_resources.script.framework import Shipped
+from rl_resources.script.framework.shipped import Shipped
 from rl_resources.site.templates import environment
 
 GROUP = 5

@@ -12,7 +12,7 @@ from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradictin
 from rl_resources.script.backends import ACTOR, SAME_BACKEND
 from rl_resources.script.name import PARTS
 from rl_resources.script.run import Run, is_on
-from rl_resources.script.script_text import ScriptText
+from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.script.settings import Setting
 from rl_resources.script_rules.agreement import is_id, likeness, model_in_path
 from rl_resources.snapshot import Snapshot
@@ -38,7 +38,7 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
     device = dataset.by_key["devices"].get(named["device"].text, {})
     on_npu = run.setting("trainer.device").text == "npu" or device.get("vendor") == "Huawei"
     return {
-        "framework": Fact(script.framework),
+        "framework": Fact(FRAMEWORK),
         "tag": _tag(run),
         "model": _model(run, dataset),
         "task": _task(run, named["task"].text, dataset),

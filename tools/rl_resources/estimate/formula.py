@@ -11,7 +11,6 @@ import ast
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -72,7 +71,7 @@ def _with_keys(item: Mapping[str, Any]) -> Mapping[str, Any]:
 def _key(key: str, train: str) -> str:
     """A key with what is in braces from a backend, FSDP for `any`; empty where that lacks it."""
     backend = BACKENDS.get(train, BACKENDS["fsdp"])
-    known = {name: word for name, word in asdict(backend).items() if word}
+    known = {name: word for name, word in backend._asdict().items() if word}
     words = {name: word[-1] if isinstance(word, tuple) else word for name, word in known.items()}
     try:
         return key.format(critic=backend.section.removesuffix("_config"), **words)

@@ -34,11 +34,10 @@ LOSSES: Mapping[str, str] = {
 
 KNOWN_ESTIMATORS = frozenset().union(*ESTIMATORS.values())
 
-_NAMES_DAPO = re.compile(r"(?i)(?!.*grpo)(?:.*[^a-z])?dapo(?![a-z])(?!.{0,2}math).*")
-"""DAPO-Math is a data set."""
-
-_GROUPED = frozenset({"grpo", "grpo_vectorized", "grpo_passk", "rloo", "rloo_vectorized", "gdpo"})
-GROUP_ESTIMATORS = _GROUPED | {"reinforce_plus_plus_baseline", "opo", "gpg"}
+GROUP_ESTIMATORS = frozenset(
+    {"grpo", "grpo_vectorized", "grpo_passk", "rloo", "rloo_vectorized", "gdpo"}
+    | {"reinforce_plus_plus_baseline", "opo", "gpg"}
+)
 """Estimators that compare the responses to one prompt with each other."""
 
 
@@ -67,32 +66,21 @@ def _other_loss(run: Run, algorithm: str) -> Setting | None:
 
 
 def _missing_style(run: Run, algorithm: str) -> Setting | None:
-    """What DAPO, Dr. GRPO or GRPO would set otherwise."""
+    """What DAPO, Dr. GRPO or GRPO would set otherwise.
+
+    Two clips that differ or the reward manager alone make no DAPO of what many scripts call GRPO.
+    """
+    low, high, filters = run.clip_ratio_low, run.clip_ratio_high, run.filters_groups
+    known, differ = low.known and high.known, low.value != high.value
     if algorithm == "DR-GRPO":
         return run.normalizes_by_spread if run.normalizes_by_spread.flag else None
-    if algorithm == "GRPO":
-        return _dapo(run)
-    clips = run.clip_ratio_low, run.clip_ratio_high
-    plain_clip = clips[0].known and clips[0].value == clips[1].value
-    if algorithm == "DAPO" and run.filters_groups.flag is False and plain_clip:
-        return run.filters_groups
+    if algorithm == "DAPO":
+        return filters if filters.flag is False and known and not differ else None
+    if algorithm == "GRPO" and filters.flag and known and differ:
+        return filters
+    if algorithm == "GRPO" and "dapo" in run.launch.module:
+        return Setting("the program", run.launch.module, run.launch.command.place)
     return None
-
-
-def _dapo(run: Run) -> Setting | None:
-    """What makes GRPO DAPO: its trainer, or clips that differ with dynamic sampling or its name.
-
-    Its clips and its reward manager alone are in many scripts that verl calls GRPO.
-    """
-    low, high = run.clip_ratio_low, run.clip_ratio_high
-    if low.known and high.known and low.value != high.value:
-        names = (run.setting(f"trainer.{name}_name") for name in ("experiment", "project"))
-        named = [name for name in names if _NAMES_DAPO.fullmatch(name.text or "")]
-        if run.filters_groups.flag or named:
-            return run.filters_groups if run.filters_groups.flag else named[0]
-    if "dapo" not in run.launch.module:
-        return None
-    return Setting("the program", run.launch.module, run.launch.command.place)
 
 
 def right_value(run: Run, setting: Setting, algorithm: str) -> str:

@@ -6,7 +6,6 @@ A further training backend is one entry of `BACKENDS`, a further rollout engine 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 MODEL = "actor_rollout_ref.model"
@@ -16,14 +15,13 @@ CHECKPOINTING = f"{MODEL}.enable_gradient_checkpointing"
 RECOMPUTATION = f"{ACTOR}.megatron.override_transformer_config.recompute_granularity"
 
 
-@dataclass(frozen=True, slots=True)
-class Backend:
+class Backend(NamedTuple):
     """Where a training backend has its settings: `section` of actor and reference, dotted keys.
 
-    `param_offload`, `optimizer_offload` and `expert_parallel` are keys of `section`,
     `offload_policy` is the switch with which the backend itself offloads all state, of
     `sequence_parallel` the last key wins that is set. An empty key is a setting that it lacks.
-    `all_gpus` is a key of `section` whose default is one GPU, so that a script has to set it.
+    `expert_parallel` and `all_gpus` are keys of `section`; the default of the latter is one GPU, so
+    that a script has to set it.
 
     One that `divides_as_fsdp` shares sequences among GPUs and nothing else, so that batches must
     divide as with FSDP. With `adapters` it trains LoRA: verl's documentation, advance/ppo_lora, of
@@ -35,8 +33,6 @@ class Backend:
     adapters: bool = False
     checkpointing: str = CHECKPOINTING
     packing: str = f"{MODEL}.use_remove_padding"
-    param_offload: str = "param_offload"
-    optimizer_offload: str = "optimizer_offload"
     offload_policy: str = ""
     activation_offload: str = ""
     sequence_parallel: tuple[str, ...] = ()
@@ -56,7 +52,7 @@ _FSDP = Backend(
 )
 BACKENDS: Mapping[str, Backend] = {
     "fsdp": _FSDP,
-    "fsdp2": replace(_FSDP, offload_policy=f"{ACTOR}.fsdp_config.offload_policy"),
+    "fsdp2": _FSDP._replace(offload_policy=f"{ACTOR}.fsdp_config.offload_policy"),
     "megatron": Backend(
         "megatron",
         adapters=True,

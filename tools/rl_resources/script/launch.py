@@ -17,11 +17,7 @@ _PART = r"(?:[A-Za-z_$][A-Za-z0-9_$-]*|[0-9]+)"
 _KEY = re.compile(
     rf"(?P<prefix>\+\+|\+|~|)(?P<key>{_PART}(?:[./]{_PART})*(?:@[A-Za-z0-9_.$-]*)?)(?:=|$)"
 )
-_SHORT = {"-cp": "config-path", "-cn": "config-name", "-cd": "config-dir", "-m": "multirun"}
-_WITH_VALUE = frozenset(
-    {"config-path", "config-name", "config-dir", "package", "cfg", "experimental-rerun"}
-)
-_SWITCHES = frozenset({"multirun", "run", "help", "version", "resolve", "info"})
+_OPTIONS = {"-cp": "config-path", "-cn": "config-name", "-cd": "config-dir"}
 
 
 class Override(NamedTuple):
@@ -47,7 +43,7 @@ class Override(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """An option of Hydra itself; `text` is `None` for a switch, and where it is not known."""
+    """An option of Hydra that chooses a configuration; `text` is `None` where it is not known."""
 
     text: str | None
     place: Place
@@ -55,7 +51,7 @@ class Flag(NamedTuple):
 
 def _option(word: str) -> str:
     """The long name of an option, without its dashes."""
-    return word[2:] if word.startswith("--") else _SHORT.get(word, "")
+    return word[2:] if word.startswith("--") else _OPTIONS.get(word, "")
 
 
 def parse_override(script: Script, word: Word) -> Override | None:
@@ -140,19 +136,17 @@ class Launch:
                 self.overrides.append(override)
             elif word.text is not None:
                 self._add_known(word, rest)
-            elif not {"@", "*"}.isdisjoint(word.value.names):
-                self.passes_arguments = True
-            else:
+            elif {"@", "*"}.isdisjoint(part.name for part in word.value.parts):
                 self.unresolved.append(word)
+            else:
+                self.passes_arguments = True
 
     def _add_known(self, word: Word, rest: Iterator[Word]) -> None:
         option, equals, text = (word.text or "").partition("=")
         name = _option(option)
-        if name in _WITH_VALUE:
+        if name in _OPTIONS.values():
             following = None if equals else next(rest, None)
             self.flags[name] = Flag(following.text if following else text, word.place)
-        elif name in _SWITCHES and not equals:
-            self.flags[name] = Flag(None, word.place)
         else:
             self.stray.append(word)
 
@@ -236,5 +230,5 @@ def _is_lost(script: Script, word: Word) -> bool:
         between = script.text[above[-1].end.offset : word.site.offset] if above else "none"
         return _NOTHING.fullmatch(between) is not None and any(_launches(script, above[-1]))
     override = parse_override(script, word)
-    option = _option((word.text or "").partition("=")[0]) in _WITH_VALUE
+    option = _option((word.text or "").partition("=")[0]) in _OPTIONS.values()
     return option or (override is not None and bool("." in override.key or override.prefix))

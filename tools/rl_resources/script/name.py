@@ -39,13 +39,8 @@ def parse(file_name: str) -> ScriptName:
     if len(parts) != len(PARTS):
         raise ValueError(f"has {len(parts)} instead of {len(PARTS)} parts between `_`")
     for word, part in zip(PARTS, parts, strict=True):
-        if word == "gpus":
-            if not _COUNT.fullmatch(part):
-                raise ValueError(f"its third part `{part}` is not a number of GPUs")
-        elif not _PART.fullmatch(part):
-            raise ValueError(
-                f"its {word} part `{part}` is not letters and digits with single `.` or `-`"
-            )
+        if not (_COUNT if word == "gpus" else _PART).fullmatch(part):
+            raise ValueError(f"its {word} part cannot be `{part}`")
     model, task, gpus, device, train, infer = parts
     return ScriptName(model, task, int(gpus), device, train, infer)
 

@@ -10,11 +10,11 @@ from functools import cached_property
 from math import prod
 
 from rl_resources.script.backends import ACTOR, BACKENDS, CHECKPOINTING, MODEL, ROLLOUT, Backend
-from rl_resources.script.framework import UNKNOWN
+from rl_resources.script.framework.composition import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 
 REFERENCE = "actor_rollout_ref.ref"
-LACKING = Setting("", value=False)
+LACKING, _OPEN = Setting("", value=False), Setting("", UNKNOWN)
 _BF16 = frozenset({"bf16", "bfloat16"})
 FP8 = f"{ACTOR}.megatron.override_transformer_config.fp8"
 _POOL_KEYS = ("nnodes", "n_gpus_per_node")
@@ -121,10 +121,8 @@ class Run(Settings):
         engine = self.setting("model_engine")
         if strategy.text and not strategy.place and engine.place:
             return engine._replace(value=strategy.value)
-        if (
-            not strategy.known
-            and "megatron" in f"{engine.text} {self.launch.text_of('config-name')}"
-        ):
+        named = f"{engine.text} {self.launch.text_of('config-name')}"
+        if not strategy.known and "megatron" in named:
             return Setting(strategy.key, "megatron", engine.place, engine.origin)
         return strategy
 
@@ -231,17 +229,17 @@ class Run(Settings):
     @property
     def param_offload(self) -> Setting:
         """Whether parameters wait in host memory."""
-        return self._of_backend(self.backend.param_offload)
+        return self._of_backend("param_offload")
 
     @property
     def optimizer_offload(self) -> Setting:
         """Whether the optimizer's state waits in host memory."""
-        return self._of_backend(self.backend.optimizer_offload)
+        return self._of_backend("optimizer_offload")
 
     @property
     def reference_offload(self) -> Setting:
         """Whether the parameters of a reference model wait in host memory."""
-        return self.setting(f"{REFERENCE}.{self.backend.section}.{self.backend.param_offload}")
+        return self.setting(f"{REFERENCE}.{self.backend.section}.param_offload")
 
     @property
     def dtype(self) -> Setting:
@@ -261,18 +259,14 @@ class Run(Settings):
     @property
     def offload_policy(self) -> Setting:
         """Whether the backend itself offloads all state; `False` where it has no such switch."""
-        return self._if_any(self.backend.offload_policy)
-
-    def _if_any(self, key: str) -> Setting:
+        key = self.backend.offload_policy
         return self.setting(key) if key else LACKING
 
     @property
     def offloads(self) -> list[Setting]:
         """The settings that move what trains to host memory, where the backend has them."""
-        if self._known_backend is None:
-            return []
-        state = [self.param_offload, self.optimizer_offload]
-        return [*state, self.offload_policy, self.optimizer_on_host]
+        state = [self.param_offload, self.optimizer_offload, self.offload_policy]
+        return [*state, self.optimizer_on_host] if self._known_backend else []
 
     optimizer_on_host = Key(f"{ACTOR}.optim.override_optimizer_config.optimizer_cpu_offload")
     """Whether Megatron-Core keeps a fraction of the optimizer in host memory for good."""
@@ -293,36 +287,19 @@ class Run(Settings):
         key of other backends.
         """
         open_ = any(map(self.may_change, ("model_engine", f"{ACTOR}.strategy")))
-        asked = self.setting(CHECKPOINTING)
-        if not (self.trains_with_megatron and asked.place and asked.flag) or open_:
-            return False
-        return is_off(self.gradient_checkpointing)
-
-    def turns_off(self, switch: str) -> bool:
-        """Whether the script turns a switch off, and nothing turns it on before it starts."""
-        setting = self.setting(switch)
-        return bool(setting.place) and setting.flag is False and not self.may_change(switch)
+        asked, megatron = self.setting(CHECKPOINTING), self.trains_with_megatron and not open_
+        return bool(megatron and asked.place and asked.flag) and is_off(self.gradient_checkpointing)
 
     def may_change(self, key: str) -> bool:
         """Whether the script sets a key to a default that the environment may replace."""
         content = self.content(key)
         return content is not None and content.default
 
-    removes_padding = Key(f"{MODEL}.use_remove_padding")
-    """Whether sequences are packed without padding."""
-
     @property
     def memory_savers(self) -> list[Setting]:
         """The settings that save memory at the cost of time, where the backend has them."""
-        if self._known_backend is None:
-            return []
-        offload = [self.param_offload, self.optimizer_offload]
-        on_host = self.optimizer_on_host.flag and self.optimizer_fraction_on_host.value == 1
-        if on_host and self.trains_with_megatron:
-            offload = [self.param_offload]
-        if not self.trains_with_megatron and self.offload_policy.flag is not False:
-            offload = []
-        return [*offload, self.gradient_checkpointing]
+        words = ("parameter-offload", "optimizer-offload", "activation-checkpointing")
+        return [self.optimizations[word] for word in words] if self._known_backend else []
 
     @property
     def uses_reference(self) -> bool | None:
@@ -337,55 +314,42 @@ class Run(Settings):
         rank = self.lora_rank.number
         return "" if rank is None else "lora" if rank > 0 else "full"
 
-    @property
+    @cached_property
     def optimizations(self) -> dict[str, Setting]:
-        """The settings behind the words of the table `memory_optimizations`, on or off.
+        """The settings behind the words of the table `memory_optimizations`, where they say it.
 
-        `LACKING` is a setting that the backend does not have.
+        `LACKING` is a setting that the backend does not have, `_OPEN` one that may be on or off.
         """
-        megatron, backend = bool(self.trains_with_megatron), self.backend
+        megatron, own = bool(self.trains_with_megatron), self.backend.activation_offload
         all_state = self.offload_policy if self.offload_policy.flag else None
         on_host = self.optimizer_on_host if self.optimizer_on_host.flag and megatron else None
         gradients = self._of_backend("grad_offload")  # gone: Megatron's move with the parameters
+        gradients = gradients if gradients.place else self.param_offload
         dtype = self._of_backend("model_dtype")  # of weights, gradients and moments
-        # Weights that are FP8 already ask for neither.
-        fp8 = self.setting(FP8)
-        quantized = self.setting(f"{ROLLOUT}.quantization")
-        found = {
+        fp8, quantized = self.setting(FP8), self.setting(f"{ROLLOUT}.quantization")
+        sure = self._known_backend and self.trusts_defaults and not self.composition.problem
+        lacking, full = LACKING if sure else _OPEN, self.weights == "full"
+        reference = full and self.uses_reference is not False  # with LoRA it is the bare actor
+        # Another override may turn on what the backend's own configuration has.
+        other = any("offloading" in item.key for item in self.launch.overrides)
+        return {
             "activation-checkpointing": self.gradient_checkpointing,
             "parameter-offload": all_state or self.param_offload,
-            "gradient-offload": all_state or (gradients if gradients.place else self.param_offload),
+            "gradient-offload": all_state or (gradients if megatron else lacking),
             "optimizer-offload": on_host or all_state or self.optimizer_offload,
-            "activation-offload": self._if_any(backend.activation_offload),
-            "reference-offload": self.reference_offload,
-            "bf16-optimizer": dtype,
-            "fp8-training": fp8,
-            "fp8-rollout": quantized,
-            "sequence-packing": self.setting(backend.packing),
+            "activation-offload": self.setting(own) if own else _OPEN if other else lacking,
+            "reference-offload": self.reference_offload if reference else _OPEN,
+            "bf16-optimizer": dtype if full and dtype.text in _BF16 else _OPEN,
+            # Weights that are FP8 already ask for neither.
+            "fp8-training": fp8 if megatron and fp8.text else _OPEN,
+            "fp8-rollout": quantized if quantized.value == "fp8" else _OPEN,
+            "sequence-packing": self.setting(self.backend.packing),
             "dynamic-batch": self.dynamic_batch,
             "fused-logits": self.setting(f"{MODEL}.use_fused_kernels"),
             "chunked-logits": self.setting(f"{ACTOR}.entropy_from_logits_with_chunking"),
             "rollout-sleep": self.setting(f"{ROLLOUT}.free_cache_engine"),
             "layered-summon": self.setting(f"{ROLLOUT}.layered_summon"),
         }
-        absent = {
-            "gradient-offload": not megatron and not all_state,
-            # Another override may turn on what the backend's own configuration has.
-            "activation-offload": not backend.activation_offload
-            and not any("offloading" in item.key for item in self.launch.overrides),
-        }
-        unsure = {
-            "fp8-training": not megatron or not fp8.text,
-            "fp8-rollout": quantized.value != "fp8",
-            "bf16-optimizer": dtype.text not in _BF16 or self.weights != "full",
-            # With LoRA the reference is the bare actor.
-            "reference-offload": self.uses_reference is False or self.weights != "full",
-        }
-        if self._known_backend and self.trusts_defaults and not self.composition.problem:
-            found |= {word: LACKING for word in absent if absent[word]}
-        else:
-            unsure |= absent
-        return {word: found[word] for word in found if not unsure.get(word)}
 
     @property
     def optimizations_on(self) -> tuple[str, ...]:
@@ -397,15 +361,6 @@ class Run(Settings):
 
     dynamic_batch = Key(f"{ACTOR}.use_dynamic_bsz")
     """Whether micro batches are filled up by tokens."""
-
-    max_num_batched_tokens = Key(f"{ROLLOUT}.max_num_batched_tokens")
-    """Tokens that the generating engine works on at a time."""
-
-    max_model_len = Key(f"{ROLLOUT}.max_model_len")
-    """Tokens of a prompt with its response at most, in the generating engine."""
-
-    chunked_prefill = Key(f"{ROLLOUT}.enable_chunked_prefill")
-    """Whether the generating engine cuts long prompts into pieces."""
 
 
 def is_on(setting: Setting) -> bool:

@@ -8,7 +8,8 @@ from functools import cached_property, lru_cache
 from rl_resources.rule import Mistake
 from rl_resources.script.bash import read
 from rl_resources.script.bash.script import Part, Place, Script
-from rl_resources.script.framework import Composition, compose_launch, shipped
+from rl_resources.script.framework.composition import Composition, compose_launch
+from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.launch import TRAINER, Launch, Lost, Override, launches, lost
 from rl_resources.script.run import Run
 from rl_resources.text import shown
@@ -21,13 +22,11 @@ _NO_TRAINER = ("main_generation", "print_cfg", "merge", "main_eval", "sft_traine
 class ScriptText:
     """One script as text, and what follows from it; each is found out when it is first asked for.
 
-    `framework` is the one that its overrides configure. `ours` are scripts of the dataset, which
-    readers are asked to run.
+    `ours` are scripts of the dataset, which readers are asked to run.
     """
 
     path: str
     text: str
-    framework: str = FRAMEWORK
     ours: bool = True
 
     @cached_property
@@ -41,6 +40,11 @@ class ScriptText:
         return launches(self.script)
 
     @cached_property
+    def of_framework(self) -> tuple[Launch, ...]:
+        """What it starts of the framework, and not of somebody else."""
+        return tuple(it for it in self.launches if it.module.partition(".")[0] == FRAMEWORK)
+
+    @cached_property
     def lost(self) -> tuple[Lost, ...]:
         """Commands that were meant to be arguments of the one before."""
         return lost(self.script)
@@ -48,7 +52,7 @@ class ScriptText:
     @cached_property
     def composed(self) -> tuple[tuple[Launch, Composition], ...]:
         """Every launch with the configuration that follows from it."""
-        known = shipped(self.framework)
+        known = shipped(FRAMEWORK)
         return tuple((launch, compose_launch(known, launch)) for launch in self.launches)
 
     @cached_property
@@ -72,11 +76,6 @@ class ScriptText:
         unsure = run.launch.stray or self.lost or self.script.problems
         return replace(run, trusts_defaults=False) if unsure else run
 
-    def sets(self, option: str, place: Place) -> bool:
-        """Whether an option of bash, such as `pipefail`, is on at a place."""
-        options = [item for item in self.script.options if item.name == option]
-        return [item.on for item in options if item.place < place][-1:] == [True]
-
     def or_exempt(self, rule: str) -> str:
         """The way out for a script that ran as it is; a page that is kept by hand has none."""
         row = f"{shown(self.path.rpartition('/')[2], 120)},{rule},REASON"
@@ -93,7 +92,7 @@ class ScriptText:
         before = (part.text or "")[: at + 1]
         if "\n" in before or not self.text.startswith(before, origin.offset):
             return origin
-        return replace(origin, offset=origin.offset + at, column=origin.column + at)
+        return origin._replace(offset=origin.offset + at, column=origin.column + at)
 
 
 def trains(launch: Launch) -> bool:

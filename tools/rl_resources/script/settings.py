@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from rl_resources.script.bash.script import Place, Value
-from rl_resources.script.framework import UNKNOWN, Composition
-from rl_resources.script.framework.composition import with_sections
+from rl_resources.script.framework.composition import UNKNOWN, Composition
 from rl_resources.script.framework.syntax import parse
 from rl_resources.script.launch import Launch, Override
 from rl_resources.text import shown
@@ -83,8 +83,8 @@ class Settings:
 
     def index(self, key: str) -> int | None:
         """The index of the last override of a dotted key, or of one above it."""
-        found = (self._last[name] for name in with_sections(key) if name in self._last)
-        return max(found, default=None)
+        above = accumulate(key.split("."), "{}.{}".format)
+        return max((self._last[name] for name in above if name in self._last), default=None)
 
     def content(self, key: str) -> Value | None:
         """What the launch gives to a dotted key; `None` where it sets nothing."""
@@ -139,7 +139,7 @@ class Key:
 def _read(override: Override) -> Any:
     """The value of an override that the configuration rejects, as Hydra reads it."""
     try:
-        parsed = parse(f"{override.key}={override.value}")
+        value = parse(str(override.value))
     except ValueError:
         return UNKNOWN
-    return UNKNOWN if "${" in str(override.value) else parsed.value
+    return UNKNOWN if "${" in str(override.value) else value

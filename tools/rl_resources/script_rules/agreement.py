@@ -379,7 +379,8 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
 def _estimate(pair: Pair, run: Run) -> Estimate | None:
     """The estimate of a record; `None` where the script leaves open what decides it."""
     gpus, memory_gb = pair.number("gpus"), pair.device_memory_gb
-    if not gpus or not memory_gb or not pair.model_facts or any(task_agrees.mistakes(pair)):
+    reported = [*task_agrees.mistakes(pair), *run_memory.mistakes(pair)]
+    if not gpus or not memory_gb or not pair.model_facts or reported:
         return None
     try:
         found = of_script(run, gpus, memory_gb, _model(pair.model_facts))

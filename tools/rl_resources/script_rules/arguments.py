@@ -5,6 +5,7 @@ Each setting exists in the framework's configuration, has its type, and is given
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from math import inf
@@ -13,12 +14,12 @@ from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
 from rl_resources.script.backends import ACTOR, CHECKPOINTING, RECOMPUTATION, ROLLOUT, switched_on
-from rl_resources.script.bash.script import Place
-from rl_resources.script.framework import Composition, Rejection, shipped
+from rl_resources.script.framework.composition import Composition, Rejection
+from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.framework.syntax import STAND_IN, parse
-from rl_resources.script.launch import Launch, Override
-from rl_resources.script.script_text import ScriptText, value_of
-from rl_resources.script_rules.releases import is_frameworks, rejections
+from rl_resources.script.launch import Override
+from rl_resources.script.script_text import FRAMEWORK, ScriptText, value_of
+from rl_resources.script_rules.releases import rejections
 from rl_resources.text import misspelt, nearest, quoted, shown
 
 
@@ -32,8 +33,8 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.total_epochs=1`
     """
     causes = {item.cause_line for item in target.lost}  # broken_continuation reports those
-    for launch in target.launches:
-        for stray in launch.stray if is_frameworks(target, launch) else ():
+    for launch in target.of_framework:
+        for stray in launch.stray:
             wide = "\u00a0" in (stray.text or "")  # ShellCheck reports it
             if not wide and stray.place.line not in causes:
                 word = stray.raw if stray.place == stray.site else stray.text or ""
@@ -78,23 +79,16 @@ def repeated_override(target: ScriptText) -> Iterator[Mistake]:
 
 def _repeated(target: ScriptText) -> Iterator[tuple[Override, Override]]:
     """Overrides of one key that are written in one list: in the command, or in one array."""
+    arrays = [item.place for item in target.script.assignments]
     for launch in target.launches:
-        seen: dict[tuple[str, Place], Override] = {}
+        seen: dict[object, Override] = {}
         for override in launch.overrides:
-            key = override.key, _list_of(target, launch, override)
+            in_command = override.place >= launch.command.place
+            key = override.key, in_command, bisect(arrays, override.place)
             first, seen[key] = seen.get(key), override
             group = "@" in override.key or "/" in override.key or "~" in override.prefix
             if first and not group and first.place != override.place:
                 yield first, override
-
-
-def _list_of(target: ScriptText, launch: Launch, override: Override) -> Place:
-    """Where the list begins that an override is written in: the command, or an array."""
-    at = override.place.offset
-    for item in target.script.assignments:
-        if item.place.offset <= at < item.place.offset + len(item.raw):
-            return item.place
-    return launch.command.place
 
 
 @rule()
@@ -129,9 +123,10 @@ _UNKNOWN = ("unknown-key", "group", "no-module")
 
 def _other_choice(target: ScriptText, rejection: Rejection) -> str:
     """The fix where another choice of backend has the key; empty where none has."""
-    known = shipped(target.framework)
-    choice = known.choice_with(rejection.key) if rejection.kind == "unknown-key" else None
-    if choice is None or choice == next(iter(known.choices)):
+    known = shipped(FRAMEWORK)
+    having = (name for name, it in known.choices.items() if rejection.key in it.values)
+    choice = next(having, None) if rejection.kind == "unknown-key" else None
+    if choice in (None, next(iter(known.choices))):
         return ""
     return f"Add `{known.group}={choice}`: this key and others like it belong to that engine."
 
@@ -163,8 +158,8 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
             following = (item for item in launch.stray if item.place.line == override.place.line)
             if override.value != "" or not any(item.place > override.place for item in following):
                 yield _wrong_value(target, override, rejection.reason)
-    for launch in target.launches:
-        for override in launch.overrides if is_frameworks(target, launch) else ():
+    for launch in target.of_framework:
+        for override in launch.overrides:
             if override.value is None and (reason := _broken_list(override)):
                 yield _wrong_value(target, override, reason)
 
@@ -179,7 +174,7 @@ def _broken_list(override: Override) -> str:
     texts = [part.text for part in override.content.parts] if override.content else []
     if texts and str(texts[0]).startswith(("[", "{")):
         try:
-            parse(f"x={''.join(STAND_IN if text is None else text for text in texts)}")
+            parse("".join(STAND_IN if text is None else text for text in texts))
         except ValueError as error:
             return str(error).replace(STAND_IN, "…")
     return ""
@@ -215,8 +210,8 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo
         actor_rollout_ref.rollout.gpu_memory_utilization=0.6`
     """
-    for launch in target.launches:
-        for override in launch.overrides if is_frameworks(target, launch) else ():
+    for launch in target.of_framework:
+        for override in launch.overrides:
             word, known = (override.value or "").removesuffix("+"), _WORDS.get(override.key, ())
             value, (least, most) = number(word), BOUNDS.get(override.key, (-inf, inf))
             name = f"`{override.key}` is `{shown(value_of(override))}`"
@@ -226,7 +221,7 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
             elif word in known or "," in word:  # a comma is another rule's
                 continue
             elif word.lower() in known or misspelt(word, known):
-                message = f"{name}, which {target.framework} does not know"
+                message = f"{name}, which {FRAMEWORK} does not know"
                 yield target.mistake(override.origin, message, nearest(word, known).sentence())
 
 
@@ -257,8 +252,9 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     if run is None:
         return
     for key, switch in _NEEDS.items():
-        setting = run.setting(key)
-        if setting.place and setting.known and setting.value and run.turns_off(switch):
+        setting, turned = run.setting(key), run.setting(switch)
+        off = turned.place and turned.flag is False and not run.may_change(switch)
+        if setting.place and setting.known and setting.value and off:
             message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
             yield target.mistake(setting.place, message, fix)

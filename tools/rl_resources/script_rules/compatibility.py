@@ -6,8 +6,7 @@ The generated rows on releases belong to the scripts as they are.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from rl_resources.dataset_rules.broken import Record, records, with_cells
 from rl_resources.rule import Edit, Mistake, rule
@@ -24,22 +23,20 @@ def _stale_rows(snapshot: Snapshot) -> Iterator[tuple[Record, Sequence[Rejected 
     `None` is a setting that the script does not have in exactly one line.
     """
     readable = (text for text in script_texts(snapshot) if not text.script.problems)
-    texts = {text.path.rpartition("/")[2]: text for text in readable}
+    lines = {text.path.rpartition("/")[2]: _lines_of_keys(text) for text in readable}
     for record in records(snapshot, "compatibility", "script", "rejected"):
         name, said = record.text("script"), read_rejected(record.text("rejected"))
-        today = [_today(texts[name], item) for item in said] if name in texts else said
+        today = [_today(item, lines[name][item.key]) for item in said] if name in lines else said
         if today != said:
             yield record, today
 
 
-def _today(script: ScriptText, item: Rejected) -> Rejected | None:
-    lines = _lines_of_keys(script)[item.key]
+def _today(item: Rejected, lines: Collection[int]) -> Rejected | None:
     if item.line in lines:
         return item
     return item._replace(line=min(lines)) if len(lines) == 1 else None
 
 
-@lru_cache(maxsize=1024)
 def _lines_of_keys(script: ScriptText) -> Mapping[str, set[int]]:
     found: dict[str, set[int]] = defaultdict(set)
     for launch in script.launches:

@@ -94,12 +94,10 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
     Bad: `echo "start`
     Good: `echo "start"`
     """
-    if "\r\n" in target.text:
-        return  # ShellCheck reports it
-    for problem in target.script.problems[:1]:  # the others follow from the first
-        message = f"bash cannot read the script: {problem.text}"
+    for place, problem in target.script.problems[:1]:  # the others follow from the first
+        message = f"bash cannot read the script: {problem}"
         fix = "Fix it here, then see that `bash -n` is silent about the script."
-        yield _unclosed_quote(target) or target.mistake(problem.place, message, fix)
+        yield _unclosed_quote(target) or target.mistake(place, message, fix)
 
 
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|(?<!\S)#.*""")
@@ -246,10 +244,12 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`
     """
     asked = _ASKS_STATUS.search(target.text)
+    pipefail = [item for item in target.script.options if item.name == "pipefail"]
     for launch in target.trainings:
         command = launch.command
-        kept = asked or target.sets("pipefail", command.place)
-        if command.piped and not kept:
+        before = (item for item in pipefail if item.place < command.place)
+        kept = [item.on for item in before][-1:] == [True]
+        if command.piped and not (asked or kept):
             message = "the run's exit status is lost in a pipe: that of the last command counts"
             yield target.mistake(command.end, message, "Write `set -o pipefail` before it.")
         elif not asked and (hidden := _HIDDEN.match(target.text, command.end.offset)):

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from rl_resources.rule import Mistake
 from rl_resources.script.bash.script import Script
 from rl_resources.script.run import Run
 from rl_resources.script_rules.target import Pair, Trial, run_rule
 
-_RAN = r"√|✓|✔|✅|(?:ok|okay|pass|passed|passes|ran|runs|fits|works)\b"
-_FAILED = r"[✗✘❌]|(?:oom|fail|failed|fails)\b"
-# A cross after a space is a product (8 times H800) unless the list ends or goes on after it, and so
-# is one before a letter or digit (`2x8`).
-_TRIAL = re.compile(
-    rf"(?<![\w.])(?P<batch>\d{{1,6}})"
-    rf"(?:[ \t]*+[:=(-]?>?[ \t]*+(?:(?P<ran>{_RAN})|(?P<failed>{_FAILED}))"
-    r"|(?P<cross>[\u00d7xX](?!\w)"
-    r"|[ \t]++[\u00d7xX](?=[ \t]*+(?:$|[,;)]|\d++[ \t]*+[√✓✔\u00d7✗]))))",
-    re.IGNORECASE,
-)
+_TRIAL = re.compile(r"(?<![\w.])(?P<batch>\d{1,6}) ?(?:(?P<ran>[√✓✔✅])|[\u00d7✗✘❌])(?!\w)")
 _ABOUT_ELSE = re.compile(
     r"micro|mini|val_|valid|\btp\b|\bpp\b|\bsp\b|tensor|parallel|len|seq|token|util|rank|rollout"
     r"|response|prompt_|(?<!per[ _-])gpus?\b|node|epoch|steps|version|vllm",
@@ -34,13 +24,13 @@ def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
 
     A larger one ran out of memory; a smaller one is not the limit.
 
-    Bad: `16` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
-    Good: `100` as `max_batch` with the comment `# 64 ok, 128 oom, 100 ok, 101 oom`
+    Bad: `16` as `max_batch` with the comment `# 64√ 128× 100√ 101×`
+    Good: `100` as `max_batch` with the comment `# 64√ 128× 100√ 101×`
     """
     batch, most = run.train_batch_size, _searched(pair)
     if most is None:
         return
-    if reason := _contradiction(pair, most):
+    if reason := _contradiction(pair, run, most):
         fix = "Fix the number or the trials, or mark the row as disputed and say why."
         yield pair.mistake("max_batch", f", but {reason}", fix)
     elif batch.number is not None and batch.number > most:
@@ -57,9 +47,9 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     Good: `64` as `max_batch` with `data.train_batch_size=64`
     """
     batch, most = run.train_batch_size, _searched(pair)
-    if most is None or _contradiction(pair, most):
+    if most is None or _contradiction(pair, run, most):
         return
-    shown_to_run = any(Trial(most, ran=True) in reading for reading in _readings(pair))
+    shown_to_run = any(Trial(most, ran=True) in reading for reading in _readings(pair, run))
     if batch.number is None or batch.number >= most or shown_to_run:
         return
     fix = f"Let it run `{most}`, or show that a trial of it ran; else write `{batch.number}`."
@@ -71,24 +61,22 @@ def _searched(pair: Pair) -> int | None:
     return None if pair.text("status") == "disputed" else pair.number("max_batch")
 
 
-def _readings(pair: Pair) -> list[tuple[Trial, ...]]:
+def _readings(pair: Pair, run: Run) -> Collection[tuple[Trial, ...]]:
     """The trials as batches of all GPUs, in each way that they can be meant.
 
     Records give the whole batch; a comment may give it for each GPU.
     """
     if pair.trials:
         return [pair.trials]
-    run, trials = pair.run, trials_in_comments(pair.script.script)
-    gpus = (run.gpus.number if run else None) or pair.number("gpus")
-    if not trials or gpus is None:
-        return []
+    trials = trials_in_comments(pair.script.script)
+    gpus = run.gpus.number or pair.number("gpus") or 1
     scaled = tuple(Trial(trial.batch * gpus, trial.ran) for trial in trials)
-    return [trials] if gpus == 1 else [trials, scaled]
+    return dict.fromkeys((trials, scaled))
 
 
-def _contradiction(pair: Pair, most: int) -> str:
+def _contradiction(pair: Pair, run: Run, most: int) -> str:
     """Why the trials forbid the row's max_batch, however they are read; empty where they do not."""
-    reasons = [_forbids(reading, most) for reading in _readings(pair)]
+    reasons = [_forbids(reading, most) for reading in _readings(pair, run)]
     return "; counted for each GPU, ".join(reasons) if all(reasons) else ""
 
 
@@ -103,14 +91,14 @@ def _forbids(trials: Iterable[Trial], batch: int) -> str:
 def trials_in_comments(script: Script) -> tuple[Trial, ...]:
     """The trials of batch sizes, where they agree that smaller ones ran and larger ones did not.
 
-    Only comments on lines that name nothing but the batch are read. Empty unless both outcomes are
+    Only comments in lines that name nothing but the batch are read. Empty unless both outcomes are
     reported: a single mark next to a number may mean anything.
     """
     trials = tuple(
         Trial(int(match["batch"]), match["ran"] is not None)
-        for comment in script.comments
-        if not _ABOUT_ELSE.search(script.lines[comment.place.line - 1])
-        for match in _TRIAL.finditer(comment.text)
+        for line in script.lines
+        if not _ABOUT_ELSE.search(line)
+        for match in _TRIAL.finditer(line.partition("#")[2])
     )
     ran = [trial.batch for trial in trials if trial.ran]
     failed = [trial.batch for trial in trials if not trial.ran]

@@ -15,11 +15,11 @@ from typing import NamedTuple
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.script.bash.script import Place
-from rl_resources.script.framework import Composition, Rejection
+from rl_resources.script.framework.composition import Composition, Rejection
 from rl_resources.script.framework.shipped import history
 from rl_resources.script.launch import Launch
 from rl_resources.script.run import REFERENCE
-from rl_resources.script.script_text import ScriptText
+from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.script_rules.variables import dollars_missing
 from rl_resources.text import shown
 
@@ -40,24 +40,14 @@ class Rejected(NamedTuple):
     @property
     def release(self) -> str | None:
         """The last release that accepts it, if any does."""
-        past, key = history(self.composition.framework), self.rejection.key
-        match self.rejection.kind:
-            case "no-module":
-                return past.modules.get(key)
-            case "unknown-key":
-                return past.last_with(key)
-        return None
-
-
-def is_frameworks(target: ScriptText, launch: Launch) -> bool:
-    """Whether a launch starts a module of the framework, and not somebody's own."""
-    return launch.module.partition(".")[0] == target.framework
+        past, key = history(FRAMEWORK), self.rejection.key
+        return past.modules.get(key) or past.last_with(key)
 
 
 def rejections(target: ScriptText) -> Iterator[Rejected]:
     """What is rejected; not what a lost `$` explains, nor programs of somebody else."""
     for launch, composition in target.composed:
-        known = not composition.problem and is_frameworks(target, launch)
+        known = not composition.problem and launch in target.of_framework
         for rejection in composition.rejected if known else ():
             explained = rejection.kind != "unknown-key" and rejection.index >= 0
             if not explained or not any(dollars_missing(target, launch.overrides[rejection.index])):
@@ -114,15 +104,15 @@ def outdated_key(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo model_engine=megatron
         actor_rollout_ref.actor.megatron.param_offload=True`
     """
-    newest, exempt = history(target.framework).releases[-1], target.or_exempt("outdated-key")
+    newest, exempt = history(FRAMEWORK).releases[-1], target.or_exempt("outdated-key")
     for item in rejections(target):
         release, key = item.release, item.rejection.key
-        framework, name = target.framework, shown(key, 120)
+        name = shown(key, 120)
         if item.rejection.kind == "existing-key":
             message = f"`+{name}`: {item.rejection.reason}"
             yield target.mistake(item.place, message, f"Leave out the `+`{exempt}.")
         elif release:
-            message = f"`{name}`: {release} is the last release of {framework} that accepts it"
+            message = f"`{name}`: {release} is the last release of {FRAMEWORK} that accepts it"
             fix = REMOVED.get(key, f"Write it for {newest}{exempt}.")
             yield target.mistake(item.place, message, fix)
 
@@ -137,8 +127,7 @@ def deprecated_key(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=64`
     """
     rejected = {item.place for item in rejections(target)}
-    launches = (launch for launch in target.launches if is_frameworks(target, launch))
-    for place, word in (use for launch in launches for use in _uses(launch)):
+    for place, word in (use for launch in target.of_framework for use in _uses(launch)):
         if place not in rejected and word in DEPRECATED:
             what, fix = DEPRECATED[word]
             yield target.mistake(place, f"`{word}` {what}", fix)

@@ -189,10 +189,12 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 def _token_limits(run: Run) -> Iterator[tuple[Setting, int | None]]:
     """The settings that limit a sequence, and the GPUs that share one."""
-    if run.max_model_len.place:
-        yield run.max_model_len, 1
-    if run.infer_backend.text == "vllm" and run.chunked_prefill.flag is False:
-        yield run.max_num_batched_tokens, 1
+    longest = run.setting(f"{ROLLOUT}.max_model_len")
+    if longest.place:
+        yield longest, 1
+    chunks = run.setting(f"{ROLLOUT}.enable_chunked_prefill")
+    if run.infer_backend.text == "vllm" and chunks.flag is False:
+        yield run.setting(f"{ROLLOUT}.max_num_batched_tokens"), 1
     megatron = run.trains_with_megatron
     if run.dynamic_batch.flag and megatron is not None:
         share = run.context_parallel_size if megatron else run.sequence_parallel_size

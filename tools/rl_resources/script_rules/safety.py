@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain
+from typing import Any
 
 from rl_resources.rule import Mistake, rule
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
 from rl_resources.script.bash.script import Command, Source
 from rl_resources.script.launch import program
-from rl_resources.script.script_text import ScriptText
+from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.text import shown
 
 _SHAPE = frozenset(
@@ -97,7 +97,7 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     # what a lost backslash has made a command is reported as that
     seen = {item.command.place.line for item in target.lost}
     source, exempt = Source(target.script.text), target.or_exempt("unexpected-command")
-    for start, end, wrong in _unexpected(target) if target.ours else _destructive(target):
+    for start, end, wrong in sorted(_unexpected(target) if target.ours else _destructive(target)):
         place, raw = source.place(start), source.text[start:end].strip()
         of_shellcheck = target.ours and _SPACED.fullmatch(raw)
         if place.line not in seen and not of_shellcheck:
@@ -113,16 +113,18 @@ Part = tuple[int, int, str]
 
 def _unexpected(target: ScriptText) -> Iterator[Part]:
     """The outermost parts of a script that are not of the known shape."""
-    trainers = {item.place.offset for item in target.script.commands if _trains(target, item)}
+    trainers = {item.place.offset for item in target.script.commands if _trains(item)}
     text = target.script.text
-    nodes: list[Node] = list(reversed(parse(text).statements))
-    while nodes:
-        node = nodes.pop()
-        if "Pos" in node and (wrong := _wrong(node, text, trainers)):
-            yield node["Pos"], node["End"], wrong
-        else:
-            values = (value if isinstance(value, list) else [value] for value in node.values())
-            nodes += reversed([item for item in chain(*values) if isinstance(item, dict)])
+    rest: list[Any] = [*parse(text).statements]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, list):
+            rest += node
+        elif isinstance(node, dict):
+            if "Pos" in node and (wrong := _wrong(node, text, trainers)):
+                yield node["Pos"], node["End"], wrong
+            else:
+                rest += node.values()
 
 
 def _wrong(node: Node, text: str, trainers: set[int]) -> str:
@@ -157,12 +159,12 @@ def _is_log(word: str) -> bool:
     return bool(_LOG.fullmatch(re.sub("[\"']", "", word)))
 
 
-def _trains(target: ScriptText, command: Command) -> bool:
+def _trains(command: Command) -> bool:
     """Whether it starts a module of the framework, and nothing else comes before the module."""
     texts, found = [word.text or "" for word in command.words], program(command.words)
     if found is None or texts[found.at] != found.module:
         return False
-    ours = found.module.partition(".")[0] in {target.framework, "recipe"}
+    ours = found.module.partition(".")[0] in {FRAMEWORK, "recipe"}
     before = (text for text in texts[1 : found.at] if text != "-m")
     return bool(ours and _PYTHON.fullmatch(texts[0])) and all(map(_BEFORE_MODULE.fullmatch, before))
 

@@ -37,7 +37,7 @@ _LEFT_OUT = frozenset(
     | {1010, 1083, 1090, 1091, 2026, 2027, 2043, 2046, 2054, 2086, 2140, 2155, 2164, 2206, 2207}
 )
 _WINDOWS = 1017
-_OWN_DEFAULT = re.compile(r"(?<![^\s;])([A-Za-z_]\w*)=\"?\$\{(?=\1:?[-=+])")
+_OWN_DEFAULT = re.compile(r"(?<![^\s;])([A-Za-z_]\w*)(=\"?\$\{)\1(?=:?[-=+])")
 """A setting that names itself, which is no use of it: `NAME=${NAME:-VALUE}`."""
 _asked: dict[str, Future[Mapping[str, list[Comment]]]] = {}
 
@@ -84,9 +84,7 @@ def _answers(texts: Sequence[str]) -> Mapping[str, list[Comment]]:
 
 def _without_own_uses(text: str) -> str:
     """The text with `_` for the names that settings read of themselves."""
-    for own in _OWN_DEFAULT.finditer(text):
-        text = text[: own.end()] + "_" * len(own[1]) + text[own.end() + len(own[1]) :]
-    return text
+    return _OWN_DEFAULT.sub(lambda own: own[1] + own[2] + "_" * len(own[1]), text)
 
 
 def comments(target: ScriptText) -> Iterator[Comment]:

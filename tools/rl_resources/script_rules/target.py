@@ -59,11 +59,6 @@ class Pair:
     named: Mapping[str, bool] = field(default_factory=dict)
     device_memory_gb: float = 0
 
-    @property
-    def run(self) -> Run | None:
-        """What its script does, where that is one training."""
-        return self.script.training
-
     def text(self, column: str) -> str:
         """The cell of a column; empty where nothing is said."""
         return self.said[column].text if column in self.said else ""
@@ -135,7 +130,8 @@ def run_rule(
     def made(check: Callable[[Pair, Run], Iterable[Mistake]]) -> Rule:
         @wraps(check)
         def mistakes(pair: Pair) -> Iterable[Mistake]:
-            return check(pair, pair.run) if pair.run else ()
+            run = pair.script.training
+            return check(pair, run) if run else ()
 
         return rule(severity)(mistakes)
 

@@ -11,7 +11,7 @@ from operator import attrgetter
 from rl_resources.script.bash.evaluate import Evaluator
 from rl_resources.script.bash.expand import State
 from rl_resources.script.bash.parser import parse
-from rl_resources.script.bash.script import Note, Script, Source
+from rl_resources.script.bash.script import Script, Source
 
 LONGEST_SCRIPT = 1 << 17  # three times the longest launch script that we know of
 
@@ -37,10 +37,6 @@ def read(text: str) -> Script:
         assignments=tuple(sorted(evaluator.assignments, key=attrgetter("place"))),
         functions=evaluator.function_names,
         options=tuple(evaluator.options),
-        comments=tuple(
-            Note(source.text[start:].partition("\n")[0], source.place(start))
-            for start in tree.comments
-        ),
-        problems=tuple(Note(message, source.place(at)) for at, message in tree.problems),
+        problems=tuple((source.place(at), message) for at, message in tree.problems),
         complete=evaluator.steps > 0 and len(text) <= LONGEST_SCRIPT,
     )

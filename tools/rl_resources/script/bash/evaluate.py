@@ -34,7 +34,6 @@ _SETS_ANY = re.compile(
 )
 """What sets a variable whose name another one has: then that of any word."""
 _CHANGES_NAMES = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "printf", "eval"})
-_OPTIONS = {"a": "allexport", "e": "errexit", "u": "nounset", "x": "xtrace"}
 _WORD = re.compile(r"[\w.:-]+")
 
 
@@ -213,7 +212,7 @@ class Evaluator(Expander):
             place = rest.pop(0).place
             for letter in flags[1:]:
                 named = letter == "o" and rest
-                name = (rest.pop(0).text or "") if named else _OPTIONS.get(letter, letter)
+                name = (rest.pop(0).text or "") if named else {"e": "errexit"}.get(letter, letter)
                 self.options.append(Option(name, flags[0] == "-", place))
 
     # Assignments
@@ -221,29 +220,25 @@ class Evaluator(Expander):
     def _assign(
         self, node: Node, state: State, *, prefix: bool = False, exported: bool = False
     ) -> None:
-        """Make one assignment and note it."""
-        name, place, elements = node["Name"]["Value"], self.place(node), None
+        """Make one assignment and note it; with an index or keys of its own it is unknown."""
+        name, place = node["Name"]["Value"], self.place(node)
+        items = (node.get("Array") or {}).get("Elems", ())
         value = self.value(node["Value"], state) if node.get("Value") else Value()
-        if node.get("Array"):
-            items = node["Array"].get("Elems", ())
-            words = (self.words(item["Value"], state) for item in items if item.get("Value"))
-            elements = tuple(chain.from_iterable(words))
-        state.variables[name] = self._content(node, value, elements, state)
+        words = (self.words(item["Value"], state) for item in items if item.get("Value"))
+        elements = tuple(chain.from_iterable(words)) if node.get("Array") else None
+        new: Content = value if elements is None else tuple(word.value for word in elements)
+        outside = lost(place, f"${{{name}}}", name)
+        if node.get("Index") or any(item.get("Index") for item in items):
+            new = outside
+        elif node.get("Append"):
+            new = _appended(state.variables.get(name, outside), new, outside)
+        state.variables[name] = new
         found = Assignment(name, value, self.raw(node), place, prefix, elements, exported)
         self.assignments.append(found)
 
-    def _content(
-        self, node: Node, value: Value, elements: Sequence[Word] | None, state: State
-    ) -> Content:
-        """What the variable has after `NAME=value`, `NAME+=value`, as an array or with a key."""
-        name, items = node["Name"]["Value"], (node.get("Array") or {}).get("Elems", ())
-        outside = lost(self.place(node), f"${{{name}}}", name)
-        if node.get("Index") or any(item.get("Index") for item in items):
-            return outside
-        new = value if elements is None else tuple(word.value for word in elements)
-        if not node.get("Append"):
-            return new
-        old = state.variables.get(name, outside)
-        if isinstance(new, tuple):
-            return (*elements_of(old), *new)
+
+def _appended(old: Content, new: Content, outside: Value) -> Content:
+    """What `+=` makes of a text or an array; unknown for a text that goes to an array."""
+    if isinstance(new, Value):
         return outside if isinstance(old, tuple) else joined([*(old or Value()).parts, *new.parts])
+    return (*elements_of(old), *(new or ()))

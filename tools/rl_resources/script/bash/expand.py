@@ -307,12 +307,8 @@ class Expander:
 
     def _operand(self, word: Node, state: State) -> int | None:
         name = self.raw(word)
-        value: Value | None
-        if NAME.fullmatch(name):
-            named = {**word, "Param": {"Value": name}}
-            value = self._found(named, state)
-        else:
-            value = self.value(word, state)
+        named = {**word, "Param": {"Value": name}}
+        value = self._found(named, state) if NAME.fullmatch(name) else self.value(word, state)
         text = "" if value is None else "?" if value.text is None else value.text.strip()
         return int(text or 0) if _NUMBER.fullmatch(text or "0") else None
 

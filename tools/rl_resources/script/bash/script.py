@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(NamedTuple):
     """A physical position. `line` and `column` count from 1, `offset` from 0, in characters."""
 
     offset: int
@@ -74,11 +73,6 @@ class Value:
     def default(self) -> bool:
         """Whether any of it is a default that the environment may replace."""
         return any(part.default for part in self.parts)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables that it came through, in order."""
-        return tuple(dict.fromkeys(part.name for part in self.parts if part.name))
 
     @property
     def place(self) -> Place | None:
@@ -166,20 +160,13 @@ class Option(NamedTuple):
     place: Place
 
 
-class Note(NamedTuple):
-    """A comment with its `#`, or why bash refuses the script, and where."""
-
-    text: str
-    place: Place
-
-
 @dataclass(frozen=True)
 class Script:
     """A script, evaluated as it is shipped: with no argument and none of its settings exported.
 
     `functions` are the names of those that it defines, `problems` the places at which the text
-    stops being a script that bash accepts. `complete` is false where a limit was reached; from
-    there on every value is unknown.
+    stops being a script that bash accepts, and why. `complete` is false where a limit was reached;
+    from there on every value is unknown.
     """
 
     text: str
@@ -187,8 +174,7 @@ class Script:
     assignments: tuple[Assignment, ...]
     functions: frozenset[str]
     options: tuple[Option, ...]
-    comments: tuple[Note, ...]
-    problems: tuple[Note, ...]
+    problems: tuple[tuple[Place, str], ...]
     complete: bool
 
     @cached_property

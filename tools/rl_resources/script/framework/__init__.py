@@ -2,17 +2,9 @@
 
 Two sources give what a launch starts from, both as a `Composition`:
 
-* `shipped(framework)`: the newest release when `rl-resources compat` last ran, from a file of this
-  package, without network;
+* `shipped.shipped(framework)`: the newest release when `rl-resources compat` last ran, from a file
+  of this package, without network;
 * `releases.configuration(framework, version)`: any release, from the files of its wheel.
 
 No code of a framework is imported or run: its wheel is read as data.
 """
-
-from rl_resources.script.framework.composition import UNKNOWN as UNKNOWN
-from rl_resources.script.framework.composition import Composition as Composition
-from rl_resources.script.framework.composition import Rejection as Rejection
-from rl_resources.script.framework.composition import Source as Source
-from rl_resources.script.framework.composition import compose_launch as compose_launch
-from rl_resources.script.framework.shipped import Shipped as Shipped
-from rl_resources.script.framework.shipped import shipped as shipped

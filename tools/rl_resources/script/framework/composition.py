@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from rl_resources.errors import UnusableInput
@@ -34,13 +33,6 @@ UNKNOWN: Final = object()
 Kind = Literal[
     "syntax", "group", "unknown-key", "existing-key", "type", "no-module", "no-configuration"
 ]
-
-
-Overrides = Sequence[tuple[str, str | None]]
-"""Prefix and key (`+data.seed`, `~data.seed`), and the value's text.
-
-A value of `None` is not known statically; after `~` it means that there is none.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +104,6 @@ def _leaves(node: dict[str, Any], above: str) -> Iterator[tuple[str, Any]]:
             yield f"{above}{name}", item
 
 
-def with_sections(key: str) -> Iterator[str]:
-    """A dotted key and those of all sections that it is in, the outermost first."""
-    return accumulate(key.split("."), "{}.{}".format)
-
-
 class CannotComposeError(UnusableInput):
     """A launch, or in `compat` a release, cannot be composed; the message says why.
 
@@ -183,9 +170,12 @@ def compose_module(
     module: str,
     config_name: str | None,
     config_path: str | None,
-    overrides: Overrides,
+    overrides: Sequence[Override],
 ) -> Composition:
-    """The configuration of `python3 -m MODULE --config-path … --config-name … OVERRIDES`."""
+    """The configuration of `python3 -m MODULE --config-path … --config-name … OVERRIDES`.
+
+    Their values are texts. One of `None` is not known statically; after `~` there is none.
+    """
     try:
         entry = source.entry(module, config_name, config_path)
         return _composed(source, entry, overrides)
@@ -202,17 +192,14 @@ def compose_launch(source: Source, launch: Launch) -> Composition:
     """
     if problem := _hidden(launch):
         return Composition(source.framework, source.version, problem=problem)
-    overrides = [(f"{item.prefix}{item.key}", item.value) for item in launch.overrides]
+    overrides = [Override(item.prefix, item.key, item.value) for item in launch.overrides]
     given = launch.text_of("config-name"), launch.text_of("config-path")
     return compose_module(source, launch.module, *given, overrides)
 
 
 def _hidden(launch: Launch) -> str:
     """Why it is not known from what configuration the launch starts; empty where it is."""
-    if "multirun" in launch.flags:
-        return "it runs once for each of several values"
-    given = [name for name in launch.flags if name.startswith("config-")]
-    outside = any(name == "config-dir" or launch.text_of(name) is None for name in given)
+    outside = any(name == "config-dir" or not flag.text for name, flag in launch.flags.items())
     if outside or any(item.key == "hydra.searchpath" for item in launch.overrides):
         return "its configuration is not known, or lies outside the framework's package"
     return ""
@@ -229,19 +216,19 @@ class _Given(NamedTuple):
         return Rejection(self.at, self.override.key, kind, reason)
 
 
-def _read(index: int, key: str, value: str | None) -> _Given | Rejection:
-    unknown = value is None and not key.startswith("~")
-    text = STAND_IN if unknown else value
+def _read(index: int, written: Override) -> _Given | Rejection:
+    unknown = written.value is None and written.prefix != "~"
+    text = STAND_IN if unknown else written.value
     try:
-        override = parse(key if text is None else f"{key}={text}")
+        value = text and parse(text)
     except ValueError as error:
-        return Rejection(index, key.lstrip("+~"), "syntax", str(error))
-    return _Given(index, override, unknown)
+        return Rejection(index, written.key, "syntax", str(error))
+    return _Given(index, written._replace(value=value), unknown)
 
 
-def _composed(source: Source, entry: Entry, overrides: Overrides) -> Composition:
+def _composed(source: Source, entry: Entry, overrides: Sequence[Override]) -> Composition:
     """The configuration with every override that it accepts."""
-    read = [_read(at, *override) for at, override in enumerate(overrides)]
+    read = [_read(at, override) for at, override in enumerate(overrides)]
     rejected = [item for item in read if isinstance(item, Rejection)]
     given = [item for item in read if isinstance(item, _Given)]
     base, given = _chosen(source, entry, given, rejected)
@@ -254,9 +241,9 @@ def _composed(source: Source, entry: Entry, overrides: Overrides) -> Composition
         else:
             what = "no such key" if changed == "unknown-key" else "this key without `+`"
             rejected.append(item.rejected(changed, f"{base.framework} {base.version} has {what}"))
-    result = replace(base, config=config)
     rejected += filter(None, (_wrong_value(item, base) for item in applied))
-    return replace(result, rejected=tuple(sorted(rejected, key=lambda item: item.index)))
+    rejected.sort(key=lambda item: item.index)
+    return replace(base, config=config, rejected=tuple(rejected))
 
 
 def _chosen(
@@ -301,14 +288,12 @@ def _changed(given: _Given, config: dict[str, Any]) -> dict[str, Any] | Kind:
     Only what is above the key is copied: many launches start from one configuration.
     """
     prefix, key, value = given.override
-    now = _value(config, key) if prefix or given.unknown else None
+    now = _value(config, key) if prefix else None
     absent = now is None or now is UNKNOWN
     if "@" in key or (prefix == "~" and (absent or value not in (None, now))):
         return "unknown-key"
     if prefix == "+" and not absent and not isinstance(value, dict | list):
         return "existing-key"
-    if given.unknown and isinstance(now, dict):
-        return config  # what it makes of a section is not known
     *above, name = key.split(".")
     root = node = dict(config)
     for part in above:
@@ -324,15 +309,10 @@ def _changed(given: _Given, config: dict[str, Any]) -> dict[str, Any] | Kind:
         return root
     if not prefix and name not in node:
         return "unknown-key"
-    node[name] = _merged(node.get(name), value)
+    old = node.get(name)
+    sections = isinstance(old, dict) and isinstance(value, dict)
+    node[name] = old | value if sections else value  # other keys of a section stay
     return root
-
-
-def _merged(old: Any, new: Any) -> Any:
-    """A value in place of another; other keys of a section stay."""
-    if not (isinstance(old, dict) and isinstance(new, dict)):
-        return new
-    return old | {name: _merged(old.get(name), item) for name, item in new.items()}
 
 
 # Types: the default is all that a configuration file says about one, so only what cannot be meant

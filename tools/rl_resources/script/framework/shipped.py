@@ -73,10 +73,6 @@ class Shipped(Source):
             raise CannotComposeError(reason, "group", self.group)
         return self.choices[choice]
 
-    def choice_with(self, key: str) -> str | None:
-        """The first choice that has a setting of this dotted key."""
-        return next((name for name, it in self.choices.items() if key in it.values), None)
-
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
@@ -149,8 +145,7 @@ def _difference(first: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str
 # Which releases of a framework knew a key of its configuration
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(NamedTuple):
     """What changed between the first and the last of `releases`, oldest first.
 
     `gone` maps the name of a configuration to the keys that it had and the last release that had

@@ -1,4 +1,4 @@
-"""Hydra's syntax of an override, and OmegaConf's of a reference such as `${data.seed}`."""
+"""Hydra's syntax of a value, and OmegaConf's of a reference such as `${data.seed}`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MISSING = "???"
 
 
 class Override(NamedTuple):
-    """One override as Hydra reads it: `prefix` is `+`, `++`, `~` or empty.
+    """One override: `prefix` is `+`, `++`, `~` or empty.
 
     `key` has the package of a config group, `group@package`.
     """
@@ -34,19 +34,17 @@ def _grammar() -> OverridesParser:
 
 
 @lru_cache(maxsize=20_000)
-def parse(text: str) -> Override:
-    """One override as Hydra reads it; raises `ValueError` where it does not."""
+def parse(text: str) -> Any:
+    """The value of an override as Hydra reads it; raises `ValueError` where it does not."""
     from hydra.errors import HydraException
 
     try:
-        parsed = _grammar().parse_override(text)
+        parsed = _grammar().parse_override(f"x={text}")
     except (HydraException, RecursionError) as error:
         raise ValueError(_reason(text, str(error))) from None
-    prefix = {"DEL": "~", "ADD": "+", "FORCE_ADD": "++"}.get(parsed.type.name, "")
-    key = parsed.key_or_group + (f"@{parsed.package}" if parsed.package else "")
     if parsed.is_sweep_override():
         raise ValueError("holds several values, separated by commas outside brackets")
-    return Override(prefix, key, parsed.value())
+    return parsed.value()
 
 
 def _reason(text: str, error: str) -> str:
@@ -117,4 +115,4 @@ def _referenced(tree: dict[str, Any], match: re.Match[str], key: str) -> Any:
     if not match["select"]:
         raise UnclearError(match[0])
     plain = default is None or "${" in default
-    return _whole(tree, default, key) if plain else parse(f"x={default}").value
+    return _whole(tree, default, key) if plain else parse(default)
