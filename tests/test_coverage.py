@@ -95,7 +95,8 @@ def test_an_empty_cell_leads_to_a_form_filled_in(dataset, repository, path, fiel
 
 @cases("coverage", "old")
 def test_an_old_figure_is_marked_by_the_version_of_the_dataset(dataset, changes, said):
-    package = dataclasses.replace(dataset.package, version="2026.11.0")
+    document = {**dataset.package.document, "version": "2026.11.0"}
+    package = dataclasses.replace(dataset.package, document=document)
     of_november = dataclasses.replace(dataset, package=package)
     row = dict.fromkeys(dataset.records["reports"][0]) | changes
     assert age_of(of_november, row) == said
