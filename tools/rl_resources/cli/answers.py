@@ -51,6 +51,7 @@ def find(arguments: Arguments) -> int:
     return 0 if found.answers else FOUND
 
 
+_SET = "an input of the formula or a key of verl, such as fill=0.5; `--set list` shows all"
 _HELP = {**FIELDS, "model": "Hugging Face id, its short name, or a config.json"}
 
 
@@ -58,7 +59,7 @@ _HELP = {**FIELDS, "model": "Hugging Face id, its short name, or a config.json"}
     option("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run"),
     *(option(f"--{name}", default="", help=_HELP[name]) for name in WORDS),
     *(option(f"--{name.replace('_', '-')}", default="", metavar="N") for name in NUMBERS),
-    option("--set", action="append", default=[], metavar="KEY=VALUE", help="`list` shows all"),
+    option("--set", action="append", default=[], metavar="KEY=VALUE", help=_SET),
     formats("text", "json"),
 )
 def estimate(arguments: Arguments) -> int:

@@ -328,5 +328,9 @@ def _read_log(name: str, pasted: str) -> TrainingLog:
     """The log that is named, else the lines that are pasted into the form; an empty one of none."""
     if not name:
         return read_log(pasted.splitlines(), "`Log`") if pasted else TrainingLog()
-    with Path(name).open(encoding="utf-8-sig", errors="replace") as file:
-        return read_log(file, shown(name, 500))
+    try:
+        with Path(name).open(encoding="utf-8-sig", errors="replace") as file:
+            return read_log(file, shown(name, 500))
+    except OSError as error:
+        message = f"{shown(name, 500)}: cannot be read: {error.strerror}"
+        raise UnusableInput(message, "Name the log of your own run.") from error

@@ -19,7 +19,7 @@ from rl_resources.script.name import ScriptName, parsed
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
-from rl_resources.text import nearest
+from rl_resources.text import nearest, shown
 
 _USUAL_RANK = 32
 
@@ -41,9 +41,12 @@ def estimate(
     model = read_config(Path(words.pop("model"))) if named.endswith(".json") else None
     query, _ = understand(vocabulary(dataset), words)
     model = model or dataset.by_key["models"].get(query.model)
+    if not named:
+        raise UnusableInput("which model?", OWN_CONFIG)
     if model is None:
         known = nearest(named, map(str, dataset.by_key["models"])).sentence()
-        raise UnusableInput("which model?", f"{known} {OWN_CONFIG}".strip())
+        message = f"`{shown(named)}` is not a known model"
+        raise UnusableInput(message, f"{known} {OWN_CONFIG}".strip())
     inputs = _of_backend(query)
     for setting in (*sets, *(f"{name}={asked[name]}" for name in NUMBERS if name in asked)):
         inputs.set(setting)
