@@ -10,7 +10,8 @@ from rl_resources.script.bash.script import Script
 from rl_resources.script.run import Run
 from rl_resources.script_rules.target import Pair, Trial, run_rule
 
-_TRIAL = re.compile(r"(?<![\w.])(?P<batch>\d{1,6}) ?(?:(?P<ran>[√✓✔✅])|[\u00d7✗✘❌])(?!\w)")
+# A cross after a space is a product, as in `8 × H800`.
+_TRIAL = re.compile(r"(?<![\w.])(?P<batch>\d{1,6})(?:\u00d7| ?(?:(?P<ran>[√✓✔✅])|[✗✘❌]))(?!\w)")
 _ABOUT_ELSE = re.compile(
     r"micro|mini|val_|valid|\btp\b|\bpp\b|\bsp\b|tensor|parallel|len|seq|token|util|rank|rollout"
     r"|response|prompt_|(?<!per[ _-])gpus?\b|node|epoch|steps|version|vllm",
