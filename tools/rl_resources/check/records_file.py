@@ -23,7 +23,7 @@ from rl_resources.tabular import Defect, Row, Text, records, wrong_end
 
 SMALL_BYTES = 1 << 22
 """A file up to this size is read as a table of the dataset."""
-ROWS_AT_ONCE = 4_000
+ROWS_AT_ONCE = 40_000
 
 
 class RecordsFile:
