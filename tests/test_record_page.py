@@ -97,6 +97,14 @@ def test_each_setting_has_its_value_and_the_line_that_has_it():
         assert f'href="{permalink}#L{setting.origin.line}"' in row
 
 
+@pytest.mark.parametrize("record", {row["train"]: row for row in RECORDS}.values())
+def test_what_saves_memory_is_shown_whatever_the_training_backend(record):
+    run = ScriptText(str(record["script"]), text_of(record)).training
+    wanted = [*run.memory_savers, run.offload_policy, run.sequence_parallel_size]
+    shown = {item.setting.key for item in record_page.explained(run)}
+    assert {setting.key for setting in wanted if setting.key} <= shown
+
+
 def test_an_open_setting_shows_the_default_and_an_unreadable_one_no_value():
     defaults = part(page_of_lora(), "more that the script leaves to verl")
     assert "line" not in words(part(defaults, "Cache released", "</td>"))

@@ -158,7 +158,7 @@ def meaning(field: Field, word: str) -> str:
 _APPLIES: Mapping[str, Callable[[Run], bool]] = {
     "": lambda run: True,
     "megatron": lambda run: run.trains_with_megatron is True,
-    "not megatron": lambda run: run.trains_with_megatron is False,
+    "not megatron": lambda run: not run.trains_with_megatron,
     "reference": lambda run: run.uses_reference is not False,
     "lora": lambda run: run.lora_rank.number != 0,
     "dynamic": lambda run: run.dynamic_batch.flag is True,
