@@ -132,6 +132,12 @@ def test_every_rejected_override_is_reported_also_of_a_deleted_section(small):
     assert composed.rejected[0].kind == "unknown-key"
 
 
+def test_a_section_keeps_the_keys_that_its_override_leaves_out(small):
+    engine = ("model_engine", "megatron")
+    for section in ("{megatron:{offload:true}}", None):
+        assert not both(small, engine, ("actor", section), ("actor.megatron.size", "2")).rejected
+
+
 def test_an_unknown_choice_of_a_group_leaves_everything_open(small):
     composed = both(small, ("model_engine", None), ("actor.megatron.size", "1"))
     assert composed.values == {}

@@ -45,6 +45,7 @@ def test_options_of_hydra_are_no_overrides(flags):
     launch = _only(f"{MAIN} {flags} a.b=1 hydra.run.dir=. \n")
     assert launch.text_of("config-path") == "config"
     assert launch.text_of("config-name") == "x.yaml"
+    assert "multirun" in launch.flags
     assert [override.key for override in launch.overrides] == ["a.b", "hydra.run.dir"]
     assert not launch.stray
 

@@ -236,6 +236,8 @@ def read_package(root: Path) -> Package:
     with _understood(DESCRIPTOR):
         descriptor = _read_json(root, DESCRIPTOR)
         itemgetter(*STATED)(descriptor)
+        if not all(item["title"] for item in descriptor["contributors"]):
+            raise ValueError("a contributor has no title")
         names = [item["name"] for item in descriptor["resources"]]
         if missing := [name for name in NEEDED if name not in names]:
             raise ValueError(f"there is no resource called {missing[0]!r}")

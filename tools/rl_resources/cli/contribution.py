@@ -108,7 +108,7 @@ def fmt(arguments: Arguments) -> int:
     after, left = formatted(snapshot, among(snapshot.package, arguments.paths))
     changes = [*changes_between(snapshot, after)]
     if arguments.check:
-        lines = (line for change in changes for line in change.diff())
+        lines = "".join(change.diff() for change in changes).split("\n")[:-1]
         sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
     else:
         write_changes(snapshot.package.root, changes)

@@ -37,10 +37,14 @@ class Change:
     becomes: bytes | None
     executable: bool = False
 
-    def diff(self) -> Iterator[str]:
-        """The lines of a unified diff of a text; after the last end of a line is an empty one."""
-        before, after = ((data or b"").decode().split("\n") for data in (self.was, self.becomes))
-        return difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}", lineterm="")
+    def diff(self) -> str:
+        """The change of a text as a unified diff, as git shows it."""
+        before, after = (
+            (data or b"").decode().splitlines(keepends=True) for data in (self.was, self.becomes)
+        )
+        lines = difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}")
+        missing_end = "\n\\ No newline at end of file\n"
+        return "".join(line if line.endswith("\n") else line + missing_end for line in lines)
 
 
 def with_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> Snapshot:

@@ -47,8 +47,8 @@ _OUT_OF_MEMORY = re.compile(
 )
 _VERSION = r"v?(\d+(?:\.\d+)+\w*(?:\.\w+)*)"
 _RELEASE = re.compile(
-    r"(?:LLM engine \(|vLLM API server version |(?<![\w./-])(vllm|sglang|verl) version\s*[:=]?\s*)"
-    rf"{_VERSION}",
+    r"(?:Initializing an? (?:V\d )?LLM engine \(|vLLM API server version "
+    rf"|(?<![\w./-])(vllm|sglang|verl) version\s*[:=]?\s*){_VERSION}",
     re.IGNORECASE,
 )
 """Without local parts such as `+cu124`; of vLLM where it names no program."""

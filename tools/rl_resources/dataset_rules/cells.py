@@ -222,7 +222,8 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
         strange = dict.fromkeys(text.strange_characters(broken.cell))
         points = " and ".join(f"U+{ord(one):04X}" for one in [*strange][:3])
         wrong = f"which contains {points}: invisible, a homoglyph, or a letter that no record uses"
-        fix = _write(certain(snapshot, broken))
+        meant = text.as_seen(broken.cell).strip()
+        fix = "" if text.strange_characters(meant) else _write(meant)
         yield broken.mistake(wrong, fix or "Type it again in Latin letters and plain digits.")
 
 

@@ -131,7 +131,7 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
     for table in _decoded(snapshot):
         wanted, records = table.schema.names, table.text.rows or table.text.defects
         if not _has_known_header(table):
-            yield _header_mistake(table)
+            yield _header_mistake(snapshot, table)
         elif not records and table.resource.name in used:
             fix = f"Bring its rows back with `git checkout -- {table.path}`."
             yield Mistake(table.path, 2, 1, "the file has no rows, but others refer to them", fix)
@@ -147,7 +147,13 @@ def _has_known_header(table: Table) -> bool:
     return unread or table.header == table.schema.names
 
 
-def _header_mistake(table: Table) -> Mistake:
+def _has_lost_columns(snapshot: Snapshot, table: Table) -> bool:
+    """Whether columns of a table of the dataset were taken out since git's HEAD."""
+    fewer = len(table.header) < len(table.schema.names) and not table.outside
+    return fewer and snapshot.committed_columns(table) == table.schema.names
+
+
+def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
     """The first name that is not the one of its place."""
     header, wanted = table.text.header or Row(1, (), ""), table.schema.names
     pairs = enumerate(zip_longest(header.cells, wanted, fillvalue="nothing"))
@@ -156,6 +162,8 @@ def _header_mistake(table: Table) -> Mistake:
     fix = f"The header must be: {','.join(wanted)}"
     if meant.separated(table, header.text):
         message, fix = "the columns are not separated by commas", "Separate the cells by commas."
+    elif _has_lost_columns(snapshot, table):
+        fix = f"Bring it back: `git checkout -- {table.path}` does, without your new rows."
     return Mistake(table.path, *header.place(index), message, fix)
 
 

@@ -98,9 +98,11 @@ def read_config(path: Path) -> Record:
     A figure that is not possible is not known. Raises `UnusableInput` for a file that is none.
     """
     try:
-        found = dict(json.loads(read_text(path, _LARGEST_CONFIG, OWN_CONFIG)))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise UnusableInput(f"{path}: is no config.json: {error}", OWN_CONFIG) from error
+        found = json.loads(read_text(path, _LARGEST_CONFIG, OWN_CONFIG))
+    except (ValueError, RecursionError) as error:
+        raise UnusableInput(f"{path}: cannot be read: {error}", OWN_CONFIG) from error
+    if not isinstance(found, dict):
+        raise UnusableInput(f"{path}: is not the configuration of a model", OWN_CONFIG)
     for name in _TEXT_CONFIGS:
         inner = found.get(name)
         found = {**found, **inner} if isinstance(inner, dict) else found

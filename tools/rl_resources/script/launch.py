@@ -17,7 +17,11 @@ _PART = r"(?:[A-Za-z_$][A-Za-z0-9_$-]*|[0-9]+)"
 _KEY = re.compile(
     rf"(?P<prefix>\+\+|\+|~|)(?P<key>{_PART}(?:[./]{_PART})*(?:@[A-Za-z0-9_.$-]*)?)(?:=|$)"
 )
-_OPTIONS = {"-cp": "config-path", "-cn": "config-name", "-cd": "config-dir"}
+_SHORT = {"-cp": "config-path", "-cn": "config-name", "-cd": "config-dir", "-m": "multirun"}
+_WITH_VALUE = frozenset(
+    {"config-path", "config-name", "config-dir", "package", "cfg", "experimental-rerun"}
+)
+_SWITCHES = frozenset({"multirun", "run", "help", "version", "resolve", "info"})
 
 
 class Override(NamedTuple):
@@ -43,7 +47,7 @@ class Override(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """An option of Hydra that chooses a configuration; `text` is `None` where it is not known."""
+    """An option of Hydra itself; `text` is `None` for a switch, and where it is not known."""
 
     text: str | None
     place: Place
@@ -51,7 +55,7 @@ class Flag(NamedTuple):
 
 def _option(word: str) -> str:
     """The long name of an option, without its dashes."""
-    return word[2:] if word.startswith("--") else _OPTIONS.get(word, "")
+    return word[2:] if word.startswith("--") else _SHORT.get(word, "")
 
 
 def parse_override(script: Script, word: Word) -> Override | None:
@@ -144,9 +148,11 @@ class Launch:
     def _add_known(self, word: Word, rest: Iterator[Word]) -> None:
         option, equals, text = (word.text or "").partition("=")
         name = _option(option)
-        if name in _OPTIONS.values():
+        if name in _WITH_VALUE:
             following = None if equals else next(rest, None)
             self.flags[name] = Flag(following.text if following else text, word.place)
+        elif name in _SWITCHES and not equals:
+            self.flags[name] = Flag(None, word.place)
         else:
             self.stray.append(word)
 
@@ -230,5 +236,5 @@ def _is_lost(script: Script, word: Word) -> bool:
         between = script.text[above[-1].end.offset : word.site.offset] if above else "none"
         return _NOTHING.fullmatch(between) is not None and any(_launches(script, above[-1]))
     override = parse_override(script, word)
-    option = _option((word.text or "").partition("=")[0]) in _OPTIONS.values()
+    option = _option((word.text or "").partition("=")[0]) in _WITH_VALUE
     return option or (override is not None and bool("." in override.key or override.prefix))

@@ -190,10 +190,12 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 def _wrong_count(run: Run, gpus: int) -> tuple[Setting, str]:
     """The setting that keeps a script from `gpus` in all, and what it should be."""
-    if run.gpus_per_node.number == _WHOLE_NODE and gpus % _WHOLE_NODE == 0:
-        return run.nodes, str(gpus // _WHOLE_NODE)
-    nodes = run.nodes.number or 1
-    return run.gpus_per_node, str(gpus // nodes) if gpus % nodes == 0 else ""
+    nodes, each = run.nodes, run.gpus_per_node
+    if not nodes.number:  # several pools of GPUs
+        return each, ""
+    if each.number == _WHOLE_NODE and gpus % _WHOLE_NODE == 0:
+        return nodes, str(gpus // _WHOLE_NODE)
+    return each, str(gpus // nodes.number) if gpus % nodes.number == 0 else ""
 
 
 @run_rule()

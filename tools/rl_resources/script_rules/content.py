@@ -94,6 +94,8 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
     Bad: `echo "start`
     Good: `echo "start"`
     """
+    if "\r\n" in target.text:
+        return  # ShellCheck reports it
     for place, problem in target.script.problems[:1]:  # the others follow from the first
         message = f"bash cannot read the script: {problem}"
         fix = "Fix it here, then see that `bash -n` is silent about the script."

@@ -199,7 +199,10 @@ def compose_launch(source: Source, launch: Launch) -> Composition:
 
 def _hidden(launch: Launch) -> str:
     """Why it is not known from what configuration the launch starts; empty where it is."""
-    outside = any(name == "config-dir" or not flag.text for name, flag in launch.flags.items())
+    if "multirun" in launch.flags:
+        return "it runs once for each of several values"
+    given = [name for name in launch.flags if name.startswith("config-")]
+    outside = any(name == "config-dir" or launch.text_of(name) is None for name in given)
     if outside or any(item.key == "hydra.searchpath" for item in launch.overrides):
         return "its configuration is not known, or lies outside the framework's package"
     return ""
@@ -288,12 +291,14 @@ def _changed(given: _Given, config: dict[str, Any]) -> dict[str, Any] | Kind:
     Only what is above the key is copied: many launches start from one configuration.
     """
     prefix, key, value = given.override
-    now = _value(config, key) if prefix else None
+    now = _value(config, key) if prefix or given.unknown else None
     absent = now is None or now is UNKNOWN
     if "@" in key or (prefix == "~" and (absent or value not in (None, now))):
         return "unknown-key"
     if prefix == "+" and not absent and not isinstance(value, dict | list):
         return "existing-key"
+    if given.unknown and isinstance(now, dict):
+        return config  # what it makes of a section is not known
     *above, name = key.split(".")
     root = node = dict(config)
     for part in above:
@@ -309,10 +314,15 @@ def _changed(given: _Given, config: dict[str, Any]) -> dict[str, Any] | Kind:
         return root
     if not prefix and name not in node:
         return "unknown-key"
-    old = node.get(name)
-    sections = isinstance(old, dict) and isinstance(value, dict)
-    node[name] = old | value if sections else value  # other keys of a section stay
+    node[name] = _merged(node.get(name), value)
     return root
+
+
+def _merged(old: Any, new: Any) -> Any:
+    """A value in place of another; other keys of a section stay."""
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return new
+    return old | {name: _merged(old.get(name), item) for name, item in new.items()}
 
 
 # Types: the default is all that a configuration file says about one, so only what cannot be meant
