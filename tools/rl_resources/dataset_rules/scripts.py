@@ -286,9 +286,12 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
         alike = pairs.alike.get(row)
         reported = name in files or (tuning.path, row, "script") in broken_keys(snapshot)
         if not reported and not (alike and _wrong_name(snapshot, alike)):
-            path = shown(f"{directory_of(snapshot, parsed(name)) or SCRIPTS}/{name}", 300)
-            fix = f"Write `{alike.name}`, rename that script" if alike else f"Put {path} back"
-            fix += ", or delete this line and all others in records/ that name it."
+            place = alike.directory if alike else str(SCRIPTS)
+            path = f"{directory_of(snapshot, parsed(name)) or place}/{name}"
+            fix = f"Put {shown(path, 300)} back, "
+            if alike:
+                fix = f"Write `{alike.name}`, rename the script: {_move(alike, path)}, "
+            fix += "or delete this line and all others in records/ that name it."
             yield tuning.mistake(row, "script", f"there is no script `{shown(name, 120)}`", fix)
 
 
