@@ -109,10 +109,11 @@ class Table(File):
 
     @cached_property
     def keys(self) -> Mapping[str, int]:
-        """Its rows by the first column of its key; the first row of each."""
+        """Its rows by the first column of its key; the first row of each that is not empty."""
         found: dict[str, int] = {}
         for row, cell in enumerate(self.columns[self.schema.primary_key[0]]):
-            found.setdefault(cell, row)
+            if cell:
+                found.setdefault(cell, row)
         return found
 
     def cell(self, row: int, name: str) -> str:

@@ -103,7 +103,7 @@ class TrainingLog:
         seconds = median([step.seconds for step in self.measured if step.seconds] or [0])
         tokens = median([step.tokens for step in self.measured if step.tokens] or [0])
         found = zip(FIGURES, (memory, seconds, tokens), strict=True)
-        return {name: round(value, 3) for name, value in found if value}
+        return {name: rounded for name, value in found if (rounded := round(value, 3))}
 
     def add(self, step: Step) -> None:
         """Take in a step; a number lower than the last one begins another run."""

@@ -130,7 +130,8 @@ def size_of(snapshot: Snapshot, slug: str) -> str:
 @lru_cache(maxsize=1)
 def _models_by_slug(snapshot: Snapshot) -> Mapping[str, Record]:
     """The models whose size is sound by the slug that they should have."""
-    return {slug_of(item.text("model")): item for item in records(snapshot, "models", "size")}
+    models = records(snapshot, "models", "model", "size")
+    return {slug_of(item.text("model")): item for item in models}
 
 
 @rule()

@@ -56,7 +56,7 @@ def scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
 @lru_cache(maxsize=1)
 def pairing(snapshot: Snapshot) -> Pairing:
     """Pair files and rows by the script cell, and what is left by similar names."""
-    rows = {name: row for name, row in snapshot.tables["tuning"].keys.items() if name}
+    rows = snapshot.tables["tuning"].keys
     files = {script.name: script for script in scripts(snapshot)}
     lost = {name.lower(): row for name, row in rows.items() if name not in files}
     alike = {}
