@@ -31,9 +31,10 @@ _ANSWER_TYPES: Mapping[str, str] = {"fit": "string", "reason": "string"} | {
 class Dataset(dataset.Dataset):
     """All tables of one root, each a DataFrame by its name.
 
-    `tuning` has tested configurations, one a row, `reports` those published elsewhere, `trials` the
-    batch sizes tried while a record's limit was searched; `models`, `devices`, `tasks`, `backends`,
-    `frameworks`, `sizes` and the others of the data dictionary what they refer to.
+    `tuning` has configurations with a script, one a row, `reports` those published elsewhere,
+    `trials` the batch sizes tried while a record's limit was searched; `models`, `devices`,
+    `tasks`, `backends`, `frameworks`, `sizes` and the others of the data dictionary what they refer
+    to.
     """
 
     def __getattr__(self, name: str) -> pd.DataFrame:
