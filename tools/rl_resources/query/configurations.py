@@ -301,6 +301,7 @@ STATEMENTS = {
     "measured-run": "measured run",
     "stated-run": "run stated without a figure",
     "stated-minimum": "minimum stated by the source, no run known",
+    "stated-requirement": "required by the source, no run known",
     "recommendation": "recommended by the source, no run known",
     "ci-allocation": "allocated by CI, not a minimum",
     "capability-claim": "listed by the source, no run known",
