@@ -129,3 +129,14 @@ def test_packages_import_each_other_in_one_direction():
         imported.setdefault(own, set()).update({*names} - {own, "__init__"})
     assert imported["cli"] > {"check", "contribute"}
     TopologicalSorter(imported).prepare()  # raises `CycleError` with the circle
+
+
+def test_one_module_reads_the_tables():
+    readers = set()
+    for path in (ROOT / "tools" / "rl_resources").rglob("*.py"):
+        text = _read(path)
+        assert not re.search(r"\bDictReader\b|^import csv", text, re.MULTILINE), path
+        if re.search(r"read_file\(.*LARGEST_TABLE_BYTES\)", text):
+            readers.add(path.name)
+    # The other one reads the descriptor and the schemas.
+    assert readers == {"snapshot.py", "package.py"}

@@ -1,4 +1,4 @@
-"""The package's files as typed tables. Nothing else in the project reads the CSV files.
+"""The package's tables as typed values, made from the one reading of them in `snapshot.py`.
 
 `records` are plain mappings, so that answering a question needs no DataFrame library. `frames.py`
 gives users DataFrames.
@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 from rl_resources import tabular
 from rl_resources.errors import Finding, InvalidDataset, UnreadableDataset
-from rl_resources.files import LARGEST_TABLE_BYTES, read_file
 from rl_resources.package import (
     DESCRIPTOR,
     SCRIPTS,
@@ -26,6 +25,7 @@ from rl_resources.package import (
     items_of,
     text_of,
 )
+from rl_resources.snapshot import Table, read_tables
 
 _PACKAGED = Path(__file__).parent / "_data"
 _CHECKOUT = Path(__file__).parents[2]
@@ -102,17 +102,23 @@ def find_root(start: Path) -> Path:
 
 def read_dataset(package: Package) -> Dataset:
     """Read every table. Raises `InvalidDataset` with the first place that cannot be read."""
-    records = {name: _read(package.root, item) for name, item in package.resources.items()}
-    return Dataset(package, records)
+    return typed_dataset(package, read_tables(package))
 
 
-def _read(root: Path, resource: Resource) -> tuple[Record, ...]:
-    try:
-        data = read_file(root / resource.path, LARGEST_TABLE_BYTES)
-        return _rows(resource, data.decode("utf-8"))
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise _unreadable(resource, (1, 1), reason) from error
+def typed_dataset(package: Package, tables: Mapping[str, Table]) -> Dataset:
+    """The values in tables that are read already.
+
+    Raises `InvalidDataset` with the first place that is no value of its column.
+    """
+    return Dataset(package, {name: _typed_rows(table) for name, table in tables.items()})
+
+
+def _typed_rows(table: Table) -> tuple[Record, ...]:
+    if table.data is None:
+        raise _unreadable(table.resource, (1, 1), f"the file {table.problem}")
+    if table.undecodable is not None:
+        raise _unreadable(table.resource, (1, 1), "the file is not text in UTF-8")
+    return _rows(table.resource, table.source)
 
 
 def _unreadable(resource: Resource, place: tuple[int, int], message: str) -> InvalidDataset:
@@ -122,12 +128,13 @@ def _unreadable(resource: Resource, place: tuple[int, int], message: str) -> Inv
 
 
 @lru_cache(maxsize=24)
-def _rows(resource: Resource, file: str) -> tuple[Record, ...]:
+def _rows(resource: Resource, source: str) -> tuple[Record, ...]:
     """The rows of a file as mappings from column to value. Raises `InvalidDataset`.
 
     Once for each text, so that a server does not read again what has not changed.
     """
-    text, names = tabular.read(file), resource.schema.names
+    text = tabular.read(source)
+    names = resource.schema.names
     if text.header is None or text.header.cells != names:
         raise _unreadable(resource, (1, 1), "the header is not that of the schema")
     wrong = [defect.line for defect in text.defects]

@@ -24,6 +24,7 @@ from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from rl_resources import tabular
 from rl_resources.errors import UnreadableDataset
 from rl_resources.files import LARGEST_TABLE_BYTES, read_file
 
@@ -300,9 +301,11 @@ def _any_key(path: Path) -> str:
 
     Any item is allowed while the table is missing or empty: its own rules report that.
     """
-    text = path.read_text("utf-8", "replace") if path.is_file() else ""
-    first = (line.partition(",")[0] for line in text.split("\n")[1:])
-    words = "|".join(key for key in first if re.fullmatch("[a-z0-9-]+", key))
+    if not path.is_file():
+        return ""
+    rows = tabular.read(path.read_text("utf-8", "replace")).rows
+    keys = [row.cells[0] for row in rows]
+    words = "|".join(key for key in keys if re.fullmatch("[a-z0-9-]+", key))
     return f"(?:{words})" if words else ""
 
 

@@ -5,7 +5,6 @@ Rules are functions on this value and touch no file themselves.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import stat
@@ -199,7 +198,7 @@ def take_snapshot(package: Package) -> Snapshot:
     tag = "".join(f"v{version}" for version in released_versions(package.root)[:1])
     return Snapshot(
         package=package,
-        tables={name: _read_table(package.root, item) for name, item in package.resources.items()},
+        tables=read_tables(package),
         scripts=tuple(_script_files(package.root)),
         published={name: _released_ids(package, tag, name) for name in RUNS},
     )
@@ -209,9 +208,17 @@ def _released_ids(package: Package, tag: str, name: str) -> tuple[str, ...]:
     """The ids of a table in the newest release; none where there is no release to compare."""
     resource = package.resources[name]
     data = file_at(package.root, tag, resource.path) if tag else None
-    rows = csv.DictReader((data or b"").decode("utf-8", "replace").split("\n"))
+    try:
+        rows = tabular.mappings((data or b"").decode("utf-8", "replace"))
+    except ValueError:
+        return ()
     key = resource.schema.primary_key[0]
     return tuple(row[key].removesuffix(".sh") for row in rows if row.get(key))
+
+
+def read_tables(package: Package) -> dict[str, Table]:
+    """The tables of a package by name; nothing else reads their CSV files."""
+    return {name: _read_table(package.root, item) for name, item in package.resources.items()}
 
 
 def _read_table(root: Path, resource: Resource) -> Table:

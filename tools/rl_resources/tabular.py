@@ -98,6 +98,25 @@ def read(text: str) -> Text:
     return Text(header, tuple(row for row in rows if row is not header), defects)
 
 
+def mappings(text: str) -> list[dict[str, str]]:
+    """The records from column to cell, where the schema is not that of today.
+
+    Cells that a record lacks are empty. Raises `ValueError` for a file that is no CSV.
+    """
+    whole = read(text.removeprefix("\ufeff"))
+    if whole.defects:
+        defect = whole.defects[0]
+        raise ValueError(f"line {defect.line} has {defect.kind.replace('-', ' ')}")
+    if whole.header is None:
+        return []
+    names = whole.header.cells
+    found = []
+    for row in whole.rows:
+        missing = [""] * (len(names) - len(row.cells))
+        found.append(dict(zip(names, (*row.cells, *missing), strict=False)))
+    return found
+
+
 def records(lines: Iterable[tuple[int, str]], width: int = 0) -> Iterator[Row | Defect]:
     """Each line, by its number, as a record or a defect.
 

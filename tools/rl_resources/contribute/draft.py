@@ -30,7 +30,7 @@ from rl_resources.contribute.facts import (
 )
 from rl_resources.contribute.script_facts import name_facts, run_facts
 from rl_resources.contribute.training_log import TrainingLog, read_log
-from rl_resources.dataset import Dataset, read_dataset, script_path
+from rl_resources.dataset import Dataset, script_path, typed_dataset
 from rl_resources.dataset_rules.words import Fact, read_word
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_text
@@ -302,7 +302,8 @@ def draft(
     Raises `UnusableInput` for a file or argument that cannot be used, and `InvalidDataset`.
     """
     package = read_package(root)
-    dataset, snapshot = read_dataset(package), take_snapshot(package)
+    snapshot = take_snapshot(package)
+    dataset = typed_dataset(package, snapshot.tables)
     help_ = "Name a file with the text of your issue, in UTF-8."
     form = read_form(read_text(Path(issue), LARGEST_SCRIPT_BYTES, help_) if issue else "", dataset)
     text = form.script

@@ -9,7 +9,7 @@ from rl_resources.contribute.changes import write_changes
 from rl_resources.contribute.draft import UNTESTED, Draft
 from rl_resources.contribute.facts import Facts, script_name
 from rl_resources.contribute.new_script import Configuration, cluster_of, refusals, script_text
-from rl_resources.dataset import Dataset, read_dataset, script_path
+from rl_resources.dataset import Dataset, read_dataset, script_path, typed_dataset
 from rl_resources.dataset_rules.scripts import TABLES
 from rl_resources.dataset_rules.words import Fact, known_words, read_word
 from rl_resources.errors import InvalidDataset, UnusableInput
@@ -33,7 +33,8 @@ def new(root: Path, asked: Asked) -> Draft:
     Raises `UnusableInput` and `InvalidDataset`.
     """
     package = read_package(root)
-    record = new_record(asked, read_dataset(package), take_snapshot(package))
+    snapshot = take_snapshot(package)
+    record = new_record(asked, typed_dataset(package, snapshot.tables), snapshot)
     _refuse(record.obstacles)
     if record.findings:
         raise InvalidDataset(record.findings)

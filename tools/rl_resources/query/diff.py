@@ -8,8 +8,6 @@ removed and added.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import NamedTuple
 from rl_resources.errors import UnusableInput
 from rl_resources.git import file_at, git_text
 from rl_resources.package import DESCRIPTOR
+from rl_resources.tabular import mappings
 
 Row = Mapping[str, str]
 Key = tuple[str, ...]
@@ -110,9 +109,8 @@ def _tables(state: str, read: Callable[[str], bytes]) -> Tables:
             path = item["schema"]
             key = tuple(json.loads(read(path))["primaryKey"])
             path = item["path"]
-            text = io.StringIO(read(path).decode("utf-8-sig"), newline="")
-            tables[item["name"]] = Table(key, [*csv.DictReader(text, restval="", strict=True)])
-    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+            tables[item["name"]] = Table(key, mappings(read(path).decode("utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UnusableInput(
             f"{state}: {path}: cannot be read: {error}",
             "`rl-resources check` on that state shows every error and its fix.",
