@@ -9,11 +9,11 @@ import pytest
 from cases import read_cases
 from rl_resources.check.registry import all_rules
 from rl_resources.errors import Finding
+from rl_resources.facts.pairs import Pair, Said, Trial
 from rl_resources.script.algorithm import ESTIMATORS
 from rl_resources.script.bash import read
 from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules.max_batch import trials_in_comments
-from rl_resources.script_rules.target import Pair, Said, Trial
 
 ROOT = Path(__file__).parents[1]
 PATH = "examples/tuning/7b/a.sh"

@@ -19,7 +19,7 @@ from rl_resources.contribute.draft import Draft
 from rl_resources.contribute.facts import read_form
 from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, read_dataset
-from rl_resources.dataset_rules.words import Fact
+from rl_resources.facts.words import Fact
 from rl_resources.package import Package, read_package
 from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import Snapshot, Table, take_snapshot

@@ -1,7 +1,8 @@
 """The least memory of a run: the bytes of weights, gradients and optimizer states."""
 
 from cases import each, read_cases
-from rl_resources.dataset_rules.plausibility import minimum_memory_gb, parameters_in_name
+from rl_resources.facts.memory import minimum_memory_gb
+from rl_resources.facts.model_names import parameters_in_name
 
 CASES = read_cases("memory")
 

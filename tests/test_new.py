@@ -28,9 +28,9 @@ from rl_resources.contribute.new_script import (
     strategies,
 )
 from rl_resources.dataset import Dataset, read_dataset
-from rl_resources.dataset_rules.plausibility import parameters_in_name
-from rl_resources.dataset_rules.words import known_words
 from rl_resources.errors import UnusableInput
+from rl_resources.facts.model_names import parameters_in_name
+from rl_resources.facts.words import known_words
 from rl_resources.package import Package
 from rl_resources.script.backends import BACKENDS
 from rl_resources.script.framework.shipped import shipped

@@ -16,7 +16,7 @@ import pytest
 from pandera.errors import SchemaErrors
 
 from cases import read_cases
-from rl_resources.dataset_rules.broken import vocabulary_of
+from rl_resources.facts.broken import vocabulary_of
 from rl_resources.package import CONSTRAINTS, TYPES, Field, TableSchema, read_package
 from rl_resources.schema.pandera_schema import PRECEDENCE, VOCABULARY, pandera_schema
 from rl_resources.schema.validation import failures

@@ -11,11 +11,11 @@ from rl_resources.check.exemptions import Outcome, exemptable
 from rl_resources.check.registry import all_rules as all_rules
 from rl_resources.check.registry import chosen_rules
 from rl_resources.errors import Finding
+from rl_resources.facts.pairs import pairs, script_texts
 from rl_resources.package import read_package
 from rl_resources.rule import Rule, Scope
 from rl_resources.script.bash.parser import ask
 from rl_resources.script_rules import shellcheck
-from rl_resources.script_rules.target import pairs, script_texts
 from rl_resources.snapshot import Snapshot, take_snapshot
 
 

@@ -9,12 +9,12 @@ from rl_resources.check import all_rules, findings_of
 from rl_resources.dataset import Dataset, csv_text
 from rl_resources.devices import Device, devices_of
 from rl_resources.errors import Finding, UnusableInput
+from rl_resources.facts.pairs import Pair, Said
 from rl_resources.files import read_text
 from rl_resources.package import text_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, read_rows
 from rl_resources.script.script_text import ScriptText
-from rl_resources.script_rules.target import Pair, Said
 from rl_resources.snapshot import ScriptFile, script_data
 from rl_resources.text import MOST_LISTED, shown
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import polars as pl
 
 from rl_resources.check import findings_of, targets_of
-from rl_resources.dataset_rules.broken import vocabulary_of
 from rl_resources.errors import Finding, UnusableInput
+from rl_resources.facts.broken import vocabulary_of
 from rl_resources.rule import Rule
 from rl_resources.schema import bulk
 from rl_resources.snapshot import Snapshot, Table

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rl_resources.check import Asked, all_rules, everything, findings_in, targets_of
-from rl_resources.dataset_rules.form import canonical
 from rl_resources.errors import Finding, UnusableInput
+from rl_resources.facts.canonical_form import canonical
 from rl_resources.files import write_file
 from rl_resources.rule import Edit, Rule
 from rl_resources.snapshot import ScriptFile, Snapshot, Table

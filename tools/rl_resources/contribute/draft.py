@@ -31,8 +31,8 @@ from rl_resources.contribute.facts import (
 from rl_resources.contribute.script_facts import name_facts, run_facts
 from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, script_path, typed_dataset
-from rl_resources.dataset_rules.words import Fact, read_word
 from rl_resources.errors import Finding, UnusableInput
+from rl_resources.facts.words import Fact, read_word
 from rl_resources.files import read_text
 from rl_resources.package import TableSchema, read_package
 from rl_resources.script.name import PARTS

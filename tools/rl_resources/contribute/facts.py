@@ -10,9 +10,9 @@ from itertools import zip_longest
 
 from rl_resources.check import all_rules
 from rl_resources.dataset import Dataset
-from rl_resources.dataset_rules.records import slug_of
-from rl_resources.dataset_rules.words import Fact, one_line, read_word
 from rl_resources.errors import UnusableInput
+from rl_resources.facts.models import slug_of
+from rl_resources.facts.words import Fact, one_line, read_word
 from rl_resources.script.name import PARTS
 from rl_resources.text import nearest, shown
 

@@ -10,9 +10,9 @@ from rl_resources.contribute.draft import UNTESTED, Draft
 from rl_resources.contribute.facts import Facts, script_name
 from rl_resources.contribute.new_script import Configuration, cluster_of, refusals, script_text
 from rl_resources.dataset import Dataset, read_dataset, script_path, typed_dataset
-from rl_resources.dataset_rules.scripts import TABLES
-from rl_resources.dataset_rules.words import Fact, known_words, read_word
 from rl_resources.errors import InvalidDataset, UnusableInput
+from rl_resources.facts.script_names import TABLES
+from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.package import read_package
 from rl_resources.script.backends import SAME_BACKEND
 from rl_resources.script.framework.shipped import shipped

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from rl_resources.contribute.facts import Facts
 from rl_resources.dataset import Dataset
-from rl_resources.dataset_rules.scripts import word_of_name
-from rl_resources.dataset_rules.words import Fact, read_word
+from rl_resources.facts.model_names import is_id, likeness, model_in_path
+from rl_resources.facts.script_names import word_of_name
+from rl_resources.facts.words import Fact, read_word
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import ACTOR, SAME_BACKEND
 from rl_resources.script.name import PARTS
 from rl_resources.script.run import Run, is_on
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.script.settings import Setting
-from rl_resources.script_rules.agreement import is_id, likeness, model_in_path
 from rl_resources.snapshot import Snapshot
 from rl_resources.text import shown
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
-from rl_resources.dataset_rules.plausibility import GB_PER_GIB
 from rl_resources.errors import UnusableInput
+from rl_resources.facts.memory import GB_PER_GIB
 
 NUMBERS = ("step", "global_step", "training/global_step")
 SECONDS = ("timing_s/step", "perf/time_per_step", "timing/step")

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from rl_resources.dataset_rules.broken import BrokenCell, broken_cells, broken_columns, with_cells
-from rl_resources.dataset_rules.meant import certain
-from rl_resources.dataset_rules.records import new_row, slug_of
-from rl_resources.dataset_rules.scripts import word_of_name
+from rl_resources.facts.broken import BrokenCell, broken_cells, broken_columns, with_cells
+from rl_resources.facts.meant import certain
+from rl_resources.facts.models import slug_of
+from rl_resources.facts.script_names import word_of_name
+from rl_resources.facts.words import new_row
 from rl_resources.package import TYPES, Field
 from rl_resources.rule import Edit, Mistake, rule
 from rl_resources.schema import text_rules as text

@@ -11,8 +11,8 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from rl_resources.dataset_rules import meant
-from rl_resources.dataset_rules.scripts import scripts
+from rl_resources.facts import meant
+from rl_resources.facts.script_names import scripts
 from rl_resources.rule import Edit, Lines, Mistake, rewritten, rule
 from rl_resources.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.tabular import Row, conflicts, line_of, wrong_end

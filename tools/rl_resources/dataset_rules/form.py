@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
-from rl_resources.dataset_rules.broken import broken_columns
 from rl_resources.dataset_rules.records import duplicate_key, model_size
 from rl_resources.dataset_rules.scripts import name_against_row
-from rl_resources.package import NUMBERS, number
+from rl_resources.facts.broken import broken_columns
+from rl_resources.facts.canonical_form import canonical, order_keys
 from rl_resources.rule import Edit, Mistake, rewritten, rule
 from rl_resources.snapshot import Snapshot, Table
-from rl_resources.tabular import line_of, write
+from rl_resources.tabular import line_of
 
 FMT = "Run `rl-resources fmt`."
-SortValue = tuple[int, float, str]
 _DECIDING = (duplicate_key, model_size, name_against_row)
 
 
@@ -77,34 +76,3 @@ def fix_row_order(snapshot: Snapshot) -> Iterator[Edit]:
     for table in snapshot.tables.values():
         if table.path in found and (text := canonical(snapshot, table)) is not None:
             yield rewritten(table.path, text)
-
-
-def order_keys(snapshot: Snapshot, table: Table) -> list[list[SortValue]]:
-    """The sort key of every row by the schema's `orderBy`: numbers before text, and last what
-    cannot be followed.
-    """
-    paths, rows = table.schema.order_by, range(len(table.rows))
-    return [[_sort_value(snapshot, table, row, path) for path in paths] for row in rows]
-
-
-def _sort_value(snapshot: Snapshot, table: Table, row: int, path: str) -> SortValue:
-    """What one path of `orderBy` leads to from a row."""
-    name, _, rest = path.partition(".")
-    cell = table.cell(row, name)
-    if not rest:
-        known = number(cell) if table.schema.field(name).type in NUMBERS else None
-        return (1, 0.0, cell) if known is None else (0, known, "")
-    key = table.schema.foreign_key(name)
-    found = snapshot.tables[key.resource].keys.get(cell) if key else None
-    if key is None or found is None:
-        return (2, 0.0, cell)
-    return _sort_value(snapshot, snapshot.tables[key.resource], found, rest)
-
-
-def canonical(snapshot: Snapshot, table: Table) -> str | None:
-    """The whole file with LF, minimal quotes and rows in order; `None` where it cannot be read."""
-    if table.lost or len(table.rows) != len(table.text.rows):
-        return None
-    keys = order_keys(snapshot, table)
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    return write([table.header, *(table.rows[row].cells for row in order)])

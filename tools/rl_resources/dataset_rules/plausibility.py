@@ -8,64 +8,16 @@ The minimum memory of a run is arithmetic alone, below which a statement cannot 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from rl_resources.dataset_rules.broken import Record, records, runs
-from rl_resources.dataset_rules.scripts import word_of_name
+from rl_resources.facts.broken import Record, records, runs
+from rl_resources.facts.memory import GB_PER_GIB, minimum_memory_gb
+from rl_resources.facts.model_names import parameters_in_name
+from rl_resources.facts.script_names import word_of_name
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot
-
-GB_PER_GIB = 1.073741824
-"""A device sold with 80 GB has 80 GiB; peaks and sums here are decimal GB."""
-
-SIZE_IN_NAME = re.compile(
-    r"(?<![0-9.x])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])(?!-[0-9]+e)", re.IGNORECASE
-)
-"""Not what is active of a mixture of experts: `-a3b`, `8x7b`, `17b-16e`."""
-_NO_GRADIENT = {"gradient-offload", "parameter-offload", "optimizer-offload"}
-"""An optimizer that steps on the CPU takes the gradients there as they come (ZeRO-Offload)."""
-_SMALL_MOMENTS = {"bf16-optimizer": 4.0, "fp16-optimizer": 4.0, "8-bit-optimizer": 2.0}
-_BASE = {"4-bit-base": 0.5, "8-bit-base": 1.0, "fp8-training": 1.0, "fp4-training": 0.5}
-_ENGINE = {"fp8-rollout": 1.0, "int8-rollout": 1.0, "fp4-rollout": 0.5, "int4-rollout": 0.5}
-_ENGINE |= _BASE
-
-
-def minimum_memory_gb(parameters_b: float, weights: str, saved: Collection[str]) -> float:
-    """The minimum memory over all devices together, in decimal GB.
-
-    `parameters_b` are all parameters in 10⁹ (of a mixture of experts all experts), `weights` what
-    trains, `saved` words of the table `memory_optimizations`. Unknown `weights` count as `full`.
-
-    Of each parameter that trains, bf16 weight 2 bytes, gradient 2, fp32 copy 4 and Adam's moments
-    2 x 4: 16 bytes (ZeRO, arXiv:1910.02054, section 3.1). Moments of 16 bits and no fp32 copy take
-    4 instead of 12, of 8 bits 2 (arXiv:2110.02861). Of a frozen one the weight: 2 bytes, 1 in 8
-    bits, 0.5 in 4 bits (QLoRA, arXiv:2305.14314). What is offloaded takes none, but the rollout
-    engine needs every weight once in its own precision, so it is the larger of the two.
-    Activations, logits, caches, a reference model and a critic come on top and are not counted; a
-    caller who compares it with nominal GB, 7 % less than the device has, leaves them at least that.
-    """
-    saved = set(saved)
-    saved |= {"4-bit-base"} if weights == "qlora" else set()
-    everything = bool(saved & {"cpu-offload", "disk-offload"})
-    weight = min((_BASE[word] for word in saved & _BASE.keys()), default=2.0)
-    weight = 0.0 if everything or "parameter-offload" in saved else weight
-    gradient = 0.0 if everything or saved & _NO_GRADIENT else 2.0
-    moments = min((_SMALL_MOMENTS[word] for word in saved & _SMALL_MOMENTS.keys()), default=12.0)
-    moments = 0.0 if everything or "optimizer-offload" in saved else moments
-    training = weight if weights in {"lora", "qlora", "partial"} else weight + gradient + moments
-    engine = min((_ENGINE[word] for word in saved & _ENGINE.keys()), default=2.0)
-    engine = 0.0 if "disk-offload" in saved else engine
-    return parameters_b * max(training, engine)
-
-
-def parameters_in_name(name: str) -> float:
-    """The billions of parameters in a model's name, 0 if it has none."""
-    found = SIZE_IN_NAME.search(name)
-    return float(found[1]) if found else 0
-
 
 _DECIDING = ("model", "weights", "memory_optimizations", "gpus", "gpus_maximum", "device")
 

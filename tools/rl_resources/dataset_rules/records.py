@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from math import inf, nan
 
 from rl_resources import git
-from rl_resources.dataset_rules.broken import Record, broken_columns, records, runs
-from rl_resources.package import Resource, number
+from rl_resources.facts.broken import broken_columns, records, runs
+from rl_resources.facts.models import fitting_size, size_of, slug_of
+from rl_resources.facts.script_names import OTHER_ROLE, misplaced, role_of
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot, Table
-from rl_resources.tabular import write
 from rl_resources.text import nearest, quoted, shown
 
-OTHER_ROLE = {"train": "infer", "infer": "train"}
 _PLACEHOLDERS = frozenset(
     {"your-handle", "handle", "username", "me", "todo", "tbd", "anonymous", "unknown", "none"}
 )
-_NO_PART = re.compile(r"[^\w.-]|_")
 
 
 @rule()
@@ -76,16 +72,6 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
             yield record.mistake(name, f", which is for `{OTHER_ROLE[name]}`", fix)
 
 
-def role_of(snapshot: Snapshot, backend: str) -> str:
-    """`train` or `infer`; empty for a backend that is not known or whose row does not say."""
-    return snapshot.row("backends", backend).get("role", "")
-
-
-def misplaced(snapshot: Snapshot, record: Record, name: str) -> bool:
-    """Whether `train` or `infer` of a record names a backend of the other role."""
-    return role_of(snapshot, record.text(name)) == OTHER_ROLE[name]
-
-
 @rule()
 def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
     """A model has the size that its parameters belong to, and a report that of its model.
@@ -108,32 +94,6 @@ def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
             yield record.mistake("size", wrong, f"Write `{wanted}`.")
 
 
-def fitting_size(snapshot: Snapshot, model: int) -> str:
-    """The last size that the parameters of a row of models belong to; empty where that is in doubt.
-
-    A size without an end goes up to the next one.
-    """
-    value = number(snapshot.tables["models"].cell(model, "parameters_b")) or nan
-    start, end = "from_parameters_b", "below_parameters_b"
-    sizes = records(snapshot, "sizes", "size", start, end)
-    fitting = [it for it in sizes if it.number(start) <= value < (it.number(end) or inf)]
-    return fitting[-1].text("size") if fitting else ""
-
-
-def size_of(snapshot: Snapshot, slug: str) -> str:
-    """The size of the model with this slug; empty where its row is in doubt."""
-    model = _models_by_slug(snapshot).get(slug)
-    size = model.text("size") if model else ""
-    return size if model and fitting_size(snapshot, model.row) in {size, ""} else ""
-
-
-@lru_cache(maxsize=1)
-def _models_by_slug(snapshot: Snapshot) -> Mapping[str, Record]:
-    """The models whose size is sound by the slug that they should have."""
-    models = records(snapshot, "models", "model", "size")
-    return {slug_of(item.text("model")): item for item in models}
-
-
 @rule()
 def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
     """A model's slug is its Hugging Face name without the owner, in lower case.
@@ -147,28 +107,6 @@ def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
         if record.text("slug") != slug_of(record.text("model")):
             fix = f"Write `{slug_of(record.text('model'))}`, or fix the name of the model."
             yield record.mistake("slug", ", not the name of its model", fix)
-
-
-def slug_of(model: str) -> str:
-    """The model's part of a script name; a character that parts cannot have becomes `-`."""
-    return _NO_PART.sub("-", model.rpartition("/")[2].lower())
-
-
-def new_row(resource: Resource, key: str) -> str:
-    """What to do so that a table knows a word: a row to copy, in capitals what is to be filled in.
-
-    The rows of records belong to scripts.
-    """
-    if resource.name == "tuning":
-        return "If the script is gone, delete the lines that name it."
-    known = {resource.schema.primary_key[0]: key, "slug": slug_of(key)}
-    needed = {field.name: field.name.upper() for field in resource.schema.fields if field.required}
-    cells = [(needed | known).get(name, "") for name in resource.schema.names]
-    what = resource.name.removesuffix("s")
-    return (
-        f"A new {what} needs its row in {resource.path}: fill in the words in capitals of "
-        f"`{shown(write([cells]).rstrip(), 600)}`, add it, and run `rl-resources fmt`."
-    )
 
 
 _NOTES = {

@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from rl_resources.dataset import Dataset
-from rl_resources.dataset_rules.words import Fact, known_words, read_word
 from rl_resources.devices import devices_of
+from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.package import Record, text_of
 from rl_resources.page.reader import Cell, Page, Row, Table
 from rl_resources.rule import Mistake

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
-from rl_resources.dataset_rules.plausibility import parameters_in_name
 from rl_resources.devices import devices_of
+from rl_resources.facts.model_names import parameters_in_name
 from rl_resources.package import text_of
 from rl_resources.page import rows
 from rl_resources.page.reader import Row, width

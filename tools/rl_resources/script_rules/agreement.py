@@ -8,14 +8,22 @@ known without running it is not reported. `likeness` says whether two names mean
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 
-from rl_resources.dataset_rules.plausibility import minimum_memory_gb, parameters_in_name
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import NOT_KNOWN
 from rl_resources.estimate.estimate import Estimate, of_script
+from rl_resources.facts.memory import minimum_memory_gb
+from rl_resources.facts.model_names import (
+    _VARIANT,
+    _plain,
+    is_id,
+    likeness,
+    model_in_path,
+    parameters_in_name,
+)
+from rl_resources.facts.pairs import Pair
 from rl_resources.package import number
 from rl_resources.rule import Mistake
 from rl_resources.script.algorithm import (
@@ -28,59 +36,8 @@ from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND,
 from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules.arguments import BOUNDS
-from rl_resources.script_rules.target import Pair, run_rule
+from rl_resources.script_rules.run_rule import run_rule
 from rl_resources.text import misspelt, quoted
-
-_SIZE = re.compile(r"(?<![a-z0-9])\d+(?:[.-]\d+)?[bm](?![a-z0-9])")
-_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-_FOLDER = re.compile(
-    r".*(?:model|ckpt|checkpoint|weight|pretrain).*|data|llms?|hf|huggingface|outputs?|workspace"
-    r"|home|root|mnt|nas|share|shared|cache|local|verl"
-)
-_VARIANT = re.compile(r"-(?:instruct|base|chat|it|pt)$")
-
-
-def model_in_path(path: str, known: Collection[str]) -> str | None:
-    """The name of the model that a path means; `None` where it cannot be determined.
-
-    A directory names it if it is called like one of the `known` names, or like a model of a size.
-    """
-    if is_id(path):
-        return path
-    parts = [part for part in path.split("/") if part]
-    alike = {_plain(name) for name in known}
-    for part in reversed(parts):
-        if _plain(part) in alike:
-            return part
-    return parts[-1] if parts and _SIZE.search(parts[-1].lower()) else None
-
-
-def is_id(path: str) -> bool:
-    """Whether a path is an owner and a name on Hugging Face, as far as it can be seen."""
-    owner = path.partition("/")[0].lower()
-    return bool(_ID.fullmatch(path)) and not _FOLDER.fullmatch(owner)
-
-
-def likeness(name: str, known: Collection[str]) -> str:
-    """Whether a model is the `same` as the one with the `known` names, a `variant` of it or an
-    `other`; empty where that is unknown.
-    """
-    plain, others = _plain(name), [_plain(other) for other in known]
-    if not plain or not others or plain in others:
-        return "same"
-    families = {_VARIANT.sub("", other) for other in others}
-    if _VARIANT.sub("", plain) in families:
-        return "variant"
-    derived = any(family in plain for family in families)
-    return "" if derived and not is_id(name) else "other"
-
-
-def _plain(name: str) -> str:
-    """A model's name without its owner, case, and the signs between its words."""
-    last = name.rstrip("/").rpartition("/")[2].lower()
-    words = re.sub(r"[\W_]+", "-", last).strip("-")
-    return words.removeprefix("meta-").removesuffix("-hf")
-
 
 _WHOLE_NODE = 8
 """GPUs of a machine that can have no more, so that a run with more needs more machines."""

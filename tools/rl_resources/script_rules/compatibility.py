@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from rl_resources.dataset_rules.broken import Record, records, with_cells
+from rl_resources.facts.broken import Record, records, with_cells
+from rl_resources.facts.pairs import script_texts
 from rl_resources.rule import Edit, Mistake, rule
 from rl_resources.script.framework.shipped import Rejected, as_word, read_rejected
 from rl_resources.script.script_text import ScriptText
-from rl_resources.script_rules.target import script_texts
 from rl_resources.snapshot import Snapshot
 from rl_resources.text import shown
 

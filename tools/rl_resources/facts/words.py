@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass
 
 from rl_resources.dataset import Dataset
-from rl_resources.dataset_rules.meant import fits
-from rl_resources.dataset_rules.records import new_row, slug_of
 from rl_resources.devices import devices_of
+from rl_resources.facts.meant import fits
+from rl_resources.facts.models import slug_of
+from rl_resources.package import Resource
 from rl_resources.script.backends import ENGINES
+from rl_resources.tabular import write
 from rl_resources.text import nearest, shown
 
 _PROGRAM = re.compile(rf"\A(?:(?:{'|'.join(ENGINES)}|verl)[ =]+)?v?(?=\d)", re.IGNORECASE)
@@ -79,3 +81,20 @@ def _cell(dataset: Dataset, column: str, text: str) -> Fact:
     if fits(field, text):
         return Fact(field.write(field.read(text)))
     return Fact("", f"`{shown(text)}` is not one such as `{field.example}`", field.description)
+
+
+def new_row(resource: Resource, key: str) -> str:
+    """What to do so that a table knows a word: a row to copy, in capitals what is to be filled in.
+
+    The rows of records belong to scripts.
+    """
+    if resource.name == "tuning":
+        return "If the script is gone, delete the lines that name it."
+    known = {resource.schema.primary_key[0]: key, "slug": slug_of(key)}
+    needed = {field.name: field.name.upper() for field in resource.schema.fields if field.required}
+    cells = [(needed | known).get(name, "") for name in resource.schema.names]
+    what = resource.name.removesuffix("s")
+    return (
+        f"A new {what} needs its row in {resource.path}: fill in the words in capitals of "
+        f"`{shown(write([cells]).rstrip(), 600)}`, add it, and run `rl-resources fmt`."
+    )

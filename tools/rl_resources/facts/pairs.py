@@ -5,17 +5,15 @@ Both are made from a dataset's snapshot here, and from a hand-kept page by `page
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache, wraps
+from functools import lru_cache
 from typing import NamedTuple
 
-from rl_resources.dataset_rules.broken import broken_keys
-from rl_resources.dataset_rules.scripts import agreement_with_name, pairing, scripts
-from rl_resources.errors import Severity
+from rl_resources.facts.broken import broken_keys
+from rl_resources.facts.script_names import agreement_with_name, pairing, scripts
 from rl_resources.package import number
-from rl_resources.rule import Mistake, Rule, rule
-from rl_resources.script.run import Run
+from rl_resources.rule import Mistake
 from rl_resources.script.script_text import ScriptText, script_text
 from rl_resources.script.settings import Setting, in_words, written
 from rl_resources.snapshot import Snapshot
@@ -120,22 +118,6 @@ class Pair:
         if setting.place:
             return f"Write `{shown(wanted)}` in place of `{shown(written(setting.value))}`."
         return f"Set `{setting.key}={shown(wanted)}`."
-
-
-def run_rule(
-    severity: Severity = "error",
-) -> Callable[[Callable[[Pair, Run], Iterable[Mistake]]], Rule]:
-    """Make a rule of a generator on a pair and its run; it is silent where that is not known."""
-
-    def made(check: Callable[[Pair, Run], Iterable[Mistake]]) -> Rule:
-        @wraps(check)
-        def mistakes(pair: Pair) -> Iterable[Mistake]:
-            run = pair.script.training
-            return check(pair, run) if run else ()
-
-        return rule(severity)(mistakes)
-
-    return made
 
 
 @lru_cache(maxsize=1)

@@ -12,8 +12,8 @@ from csv import reader
 from datetime import datetime
 from functools import lru_cache
 
-from rl_resources.dataset_rules.broken import BrokenCell, vocabulary_of
 from rl_resources.devices import device_name
+from rl_resources.facts.broken import BrokenCell, vocabulary_of
 from rl_resources.package import Field
 from rl_resources.schema.text_rules import as_seen, strange_characters
 from rl_resources.snapshot import Snapshot, Table
