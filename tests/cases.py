@@ -7,11 +7,23 @@ from typing import Any
 
 import pytest
 
+from rl_resources.check import findings_of
+from rl_resources.errors import Finding
+from rl_resources.rule import Rule
+
 
 def read_cases(name: str) -> dict[str, Any]:
     """The tables of `tests/NAME.toml`."""
     path = Path(__file__).parent / f"{name}.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def findings_in(target: object, *rules: Rule) -> list[Finding]:
+    """What rules of one scope report of one target."""
+    found: list[Finding] = []
+    for rule in rules:
+        found += findings_of([rule], {rule.scope: lambda: [target]})
+    return found
 
 
 def each(cases: Mapping[str, Mapping[str, Any]], words: str) -> pytest.MarkDecorator:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cases import read_cases
+from cases import findings_in, read_cases
 from rl_resources.check.registry import all_rules
 from rl_resources.errors import Finding
 from rl_resources.facts.pairs import Pair, Said, Trial
@@ -65,7 +65,7 @@ def findings(
         named or {},
         device_memory_gb=memory_gb,
     )
-    return list(all_rules()[rule].findings(pair))
+    return findings_in(pair, all_rules()[rule])
 
 
 RULES = [name for name, rule in all_rules().items() if rule.family in {"agreement", "running"}]

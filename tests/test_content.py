@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cases import each, read_cases
+from cases import each, findings_in, read_cases
 from rl_resources.check.registry import all_rules
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.script_text import ScriptText
@@ -17,7 +17,7 @@ PATH = "run.sh"
 
 
 def found(name: str, script: str) -> list[tuple[int, int, str]]:
-    findings = RULES[name].findings(ScriptText(PATH, script))
+    findings = findings_in(ScriptText(PATH, script), RULES[name])
     return [(finding.line, finding.column, finding.message) for finding in findings]
 
 
@@ -46,7 +46,7 @@ def full(script: str) -> str:
 def test_a_mistake_is_reported_once_at_its_place(name, case):
     message = case["message"].replace("VERSION", shipped("verl").version)
     expected = case["line"], case["column"], message
-    (finding,) = RULES[name].findings(ScriptText(PATH, full(case["script"])))
+    (finding,) = findings_in(ScriptText(PATH, full(case["script"])), RULES[name])
     assert (finding.line, finding.column, finding.message) == expected
     assert finding.help == case.get("help", finding.help)
 
@@ -74,14 +74,15 @@ def test_wrong_ends_of_lines_are_one_mistake():
 def test_of_the_scripts_of_a_page_only_loss_is_found(command, of_a_page):
     """A page's scripts are read by nobody who runs them from here; ours consist of a short list."""
     rule = RULES["unexpected-command"]
-    assert list(rule.findings(ScriptText(PATH, f"{command}\n")))
-    assert bool(list(rule.findings(ScriptText(PATH, f"{command}\n", ours=False)))) == of_a_page
+    assert findings_in(ScriptText(PATH, f"{command}\n"), rule)
+    foreign = ScriptText(PATH, f"{command}\n", ours=False)
+    assert bool(findings_in(foreign, rule)) == of_a_page
 
 
 @each(CASES["one_cause"], "script rule")
 def test_one_mistake_is_one_finding_of_all_rules(script, rule):
     target = ScriptText(PATH, f"#!/bin/bash\nset -euo pipefail\n{full(script)}")
-    names = [finding.rule for known in RULES.values() for finding in known.findings(target)]
+    names = [finding.rule for finding in findings_in(target, *RULES.values())]
     assert names == [rule]
 
 
@@ -110,5 +111,5 @@ def test_a_secret_is_not_repeated():
     ],
 )
 def test_the_help_of_an_unknown_key_is_the_right_one(setting, right):
-    (finding,) = RULES["unknown-key"].findings(ScriptText(PATH, f"{MAIN} {setting}\n"))
+    (finding,) = findings_in(ScriptText(PATH, f"{MAIN} {setting}\n"), RULES["unknown-key"])
     assert finding.help == right

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cases import read_cases
+from cases import findings_in, read_cases
 from rl_resources.check import all_rules
 from rl_resources.errors import Finding
 from rl_resources.script.bash.parser import parse
@@ -17,7 +17,7 @@ HEAD = "#!/usr/bin/env bash\nset -euo pipefail\n"
 
 def found(text: str, *, ours: bool = True) -> list[Finding]:
     target = ScriptText("x.sh", text, ours=ours)
-    return [finding for rule in RULES for finding in rule.findings(target)]
+    return findings_in(target, *RULES)
 
 
 def cases(kind: str) -> list[object]:
@@ -52,12 +52,12 @@ def test_what_is_only_said_is_no_danger():
     lines = [text for kinds in CLASSES.values() for text in kinds["feared"]]
     said = [text for text in lines if not {"\n", "'", "`"} & set(text) and "$(" not in text]
     script = HEAD + "".join(f"echo '{text}'\n# {text}\n" for text in said)
-    assert list(RULES[0].findings(ScriptText("x.sh", script))) == []
+    assert findings_in(ScriptText("x.sh", script), RULES[0]) == []
 
 
 @pytest.mark.parametrize("opened", ["(", "echo $((", "${a:-"])
 def test_deep_nesting_is_refused_before_a_parser_takes_it(opened):
     text = f"{HEAD}{opened * 5000}\n"
     rules = [all_rules()[name] for name in ("syntax", "shellcheck-error")]
-    reported = [item for rule in rules for item in rule.findings(ScriptText("x.sh", text))]
+    reported = findings_in(ScriptText("x.sh", text), *rules)
     assert [(item.rule, "too deeply" in item.message) for item in reported] == [("syntax", True)]

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from cases import cases
+from rl_resources.check import all_rules
 from rl_resources.cli import main
 from sample_tree import ran
 
@@ -140,3 +141,14 @@ def test_one_module_reads_the_tables():
             readers.add(path.name)
     # The other one reads the descriptor and the schemas.
     assert readers == {"snapshot.py", "package.py"}
+
+
+def test_mistakes_never_hide_each_other_in_a_circle():
+    follows = {name: set(rule.follows) for name, rule in all_rules().items()}
+    assert follows["row-without-script"] > {"script-name", "vocabulary"}
+    TopologicalSorter(follows).prepare()  # raises `CycleError` with the circle
+
+
+def test_no_rule_runs_another():
+    for path in (ROOT / "tools" / "rl_resources").glob("*_rules/*.py"):
+        assert ".mistakes(" not in _read(path), path

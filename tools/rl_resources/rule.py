@@ -11,7 +11,7 @@ it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, Literal, NamedTuple
@@ -25,14 +25,27 @@ other rules found, as `Outcome`.
 """
 
 
+Place = tuple[str, int, int]
+"""Path, line and column. Line 0 is the whole file, column 0 the whole line."""
+
+
 class Mistake(NamedTuple):
-    """One place that breaks a rule: a finding before it knows its rule."""
+    """One place that breaks a rule: a finding before it knows its rule.
+
+    `about` are other places of the same mistake, such as its other side: see `Rule.follows`.
+    """
 
     path: str
     line: int
     column: int
     message: str
     help: str
+    about: tuple[Place, ...] = ()
+
+    @property
+    def places(self) -> frozenset[Place]:
+        """All places that the mistake is about."""
+        return frozenset({(self.path, self.line, self.column), *self.about})
 
 
 class Edit(NamedTuple):
@@ -54,6 +67,8 @@ class Rule:
     """A rule and its documentation. `bad` and `good` are one small example each.
 
     A row that is true can be exempt from an `exemptable` rule, and from any about its script.
+    `follows` are the rules, or families of rules, that explain its mistakes: one about a place
+    where any of them found a mistake is a consequence and is not reported.
     `family`, `scope` and `fixer` are filled in where all rules are listed.
     """
 
@@ -65,23 +80,33 @@ class Rule:
     good: str
     mistakes: Check
     exemptable: bool = False
+    follows: tuple[str, ...] = ()
     family: str = ""
     scope: Scope = "dataset"
     fixer: Fixer | None = None
 
-    def findings(self, target: object) -> Iterator[Finding]:
-        """Everything that breaks the rule in one target of its scope."""
-        for mistake in self.mistakes(target):
-            texts = printable(mistake.message), printable(mistake.help)
-            yield Finding(self.name, self.severity, *mistake[:3], *texts)
+    def finding(self, mistake: Mistake) -> Finding:
+        """A mistake as it is reported."""
+        return Finding(
+            self.name,
+            self.severity,
+            mistake.path,
+            mistake.line,
+            mistake.column,
+            printable(mistake.message),
+            printable(mistake.help),
+        )
 
 
-def rule(severity: Severity = "error", *, exemptable: bool = False) -> Callable[[Check], Rule]:
+def rule(
+    severity: Severity = "error", *, exemptable: bool = False, follows: Sequence[str] = ()
+) -> Callable[[Check], Rule]:
     """Make a rule of the decorated generator."""
 
     def made(check: Check) -> Rule:
         name = str(check.__name__).replace("_", "-")
-        return Rule(name, severity, *_documentation(check.__doc__ or ""), check, exemptable)
+        summary, reason, bad, good = _documentation(check.__doc__ or "")
+        return Rule(name, severity, summary, reason, bad, good, check, exemptable, tuple(follows))
 
     return made
 

@@ -18,7 +18,7 @@ from rl_resources import tabular
 from rl_resources.files import LARGEST_TABLE_BYTES, read_file, undecodable
 from rl_resources.git import file_at, released_versions
 from rl_resources.package import SCRIPTS, Package, Resource, TableSchema
-from rl_resources.rule import Edit, Lines, Mistake, rewritten, with_lines
+from rl_resources.rule import Edit, Lines, Mistake, Place, rewritten, with_lines
 from rl_resources.text import shown
 
 LARGEST_SCRIPT_BYTES = 1 << 20
@@ -132,9 +132,15 @@ class Table(File):
         if lines and self.data is not None:
             yield rewritten(self.path, with_lines(self.source, lines))
 
-    def mistake(self, row: int, name: str, message: str, fix: str) -> Mistake:
-        """A mistake in column `name` of row `row` of `rows`."""
-        return Mistake(self.path, *self.place(row, name), message, fix)
+    def place_in_file(self, row: int, name: str) -> Place:
+        """Path, line and column of a cell."""
+        return self.path, *self.place(row, name)
+
+    def mistake(
+        self, row: int, name: str, message: str, fix: str, about: Sequence[Place] = ()
+    ) -> Mistake:
+        """A mistake in column `name` of row `row` of `rows`; see `Mistake` for `about`."""
+        return Mistake(self.path, *self.place(row, name), message, fix, tuple(about))
 
     def label(self, row: int) -> str:
         """What a message calls a row: its key, fit to be shown."""

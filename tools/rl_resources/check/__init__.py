@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 from rl_resources.check.exemptions import TABLE as EXEMPTIONS
 from rl_resources.check.exemptions import Outcome, exemptable
 from rl_resources.check.registry import all_rules as all_rules
-from rl_resources.check.registry import chosen_rules
+from rl_resources.check.registry import chosen_rules, with_followed
 from rl_resources.errors import Finding
 from rl_resources.facts.pairs import pairs, script_texts
 from rl_resources.package import read_package
-from rl_resources.rule import Rule, Scope
+from rl_resources.rule import Mistake, Place, Rule, Scope
 from rl_resources.script.bash.parser import ask
 from rl_resources.script_rules import shellcheck
 from rl_resources.snapshot import Snapshot, take_snapshot
@@ -80,20 +81,48 @@ def targets_of(snapshot: Snapshot, asked: Asked = everything) -> Targets:
 
 
 def findings_of(rules: Iterable[Rule], targets: Targets) -> list[Finding]:
-    """What the rules find in the targets of their scope, each finding once, in file order."""
-    by_scope: dict[Scope, list[Rule]] = {}
-    for rule in rules:
-        by_scope.setdefault(rule.scope, []).append(rule)
+    """What the rules find in the targets of their scope, each finding once, in file order.
+
+    A mistake that follows from one of another rule is not reported, see `Rule.follows`. What
+    another rule found counts, reported or not, so it does not matter which rules are asked for.
+    """
+    asked = list(rules)
+    mistakes = _mistakes(with_followed(asked), targets)
     found: set[Finding] = set()
-    for scope, some in by_scope.items():
-        of_target = _of_script if scope == "script" else _of_target
-        for target in targets.get(scope, tuple)():
-            found.update(of_target(target, tuple(some)))
+    for rule in asked:
+        explained = _places(mistakes[name] for name in rule.follows)
+        for mistake in mistakes[rule.name]:
+            if explained.isdisjoint(mistake.places):
+                found.add(rule.finding(mistake))
     return sorted(found, key=lambda finding: finding.position)
 
 
-def _of_target(target: object, rules: tuple[Rule, ...]) -> list[Finding]:
-    return [finding for rule in rules for finding in rule.findings(target)]
+def _mistakes(rules: Iterable[Rule], targets: Targets) -> Mapping[str, Sequence[Mistake]]:
+    """What each rule finds, by its name."""
+    by_scope: dict[Scope, list[Rule]] = {}
+    found: dict[str, list[Mistake]] = {}
+    for rule in rules:
+        by_scope.setdefault(rule.scope, []).append(rule)
+        found[rule.name] = []
+    for scope, some in by_scope.items():
+        of_target = _of_script if scope == "script" else _of_target
+        for target in targets.get(scope, tuple)():
+            for name, mistake in of_target(target, tuple(some)):
+                found[name].append(mistake)
+    return found
+
+
+def _places(mistakes: Iterable[Sequence[Mistake]]) -> set[Place]:
+    """All places of these mistakes, and the file of each as a whole."""
+    places: set[Place] = set()
+    for mistake in chain.from_iterable(mistakes):
+        places.update(mistake.places)
+        places.add((mistake.path, 0, 0))
+    return places
+
+
+def _of_target(target: object, rules: tuple[Rule, ...]) -> list[tuple[str, Mistake]]:
+    return [(rule.name, mistake) for rule in rules for mistake in rule.mistakes(target)]
 
 
 # The text of a script is all that its rules look at: a preview asks them only about edited ones.

@@ -7,7 +7,7 @@ contribution. What follows is for readers of the code.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from types import ModuleType
@@ -78,7 +78,31 @@ FAMILIES: Mapping[str, Family] = {
 @cache
 def all_rules() -> Mapping[str, Rule]:
     """Every rule by name, by family and within it in the order of the source."""
-    return {rule.name: rule for family in FAMILIES.values() for rule in family.rules}
+    rules = [rule for family in FAMILIES.values() for rule in family.rules]
+    return {rule.name: replace(rule, follows=_names(rule.follows)) for rule in rules}
+
+
+def _names(followed: Sequence[str]) -> tuple[str, ...]:
+    """The names of rules, with those of each family in the place of its name."""
+    names: list[str] = []
+    for name in followed:
+        if name in FAMILIES:
+            names.extend(rule.name for rule in FAMILIES[name].rules)
+        else:
+            names.append(name)
+    return tuple(names)
+
+
+def with_followed(rules: Iterable[Rule]) -> list[Rule]:
+    """The rules, and all that any of them follows."""
+    found = {rule.name: rule for rule in rules}
+    waiting = list(found.values())
+    while waiting:
+        for name in waiting.pop().follows:
+            if name not in found:
+                found[name] = all_rules()[name]
+                waiting.append(found[name])
+    return list(found.values())
 
 
 def chosen_rules(select: Collection[str] = (), ignore: Collection[str] = ()) -> list[Rule]:

@@ -16,7 +16,7 @@ from rl_resources.facts.models import slug_of
 from rl_resources.facts.script_names import word_of_name
 from rl_resources.facts.words import new_row
 from rl_resources.package import TYPES, Field
-from rl_resources.rule import Edit, Mistake, rule
+from rl_resources.rule import Edit, Mistake, Place, rule
 from rl_resources.schema import text_rules as text
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.text import MOST_LISTED, nearest, shown
@@ -78,7 +78,7 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
         yield broken.mistake(f"which is not {kind}", fix)
 
 
-@rule()
+@rule(follows=["model-slug"])
 def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
     """A word comes from the vocabulary: an enumeration, or the key of another table.
 
@@ -91,19 +91,21 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         key = broken.table.schema.foreign_key(broken.field.name)
         table = snapshot.tables[key.resource] if key else None
         if key and table and (table.path, key.reference) in broken_columns(snapshot):
-            continue  # that is reported
-        if table and table.resource.name == "models" and _is_misnamed(table, broken.cell):
-            continue  # model_slug reports it
+            continue  # the word may be one of the broken ones
         where = table.path if table else "the words of its column"
         fix = _write(certain(snapshot, broken)) or _named(snapshot, broken)
         fix = fix or (_key(table, broken.cell) if table else _item(broken.field, broken.cell))
-        yield broken.mistake(f"not found in {where}{_also(others)}", fix)
+        about = _slugs(table, broken.cell) if table else []
+        yield broken.mistake(f"not found in {where}{_also(others)}", fix, about)
 
 
-def _is_misnamed(models: Table, cell: str) -> bool:
-    """Whether the slug of a model is that of this name, and its own name is another."""
-    pairs = models.cells(("model", "slug"))
-    return any(slug == slug_of(cell) and slug != slug_of(model) for model, slug in pairs)
+def _slugs(table: Table, cell: str) -> list[Place]:
+    """The places of this name's slug in the table of models: its model may be misspelled there."""
+    if table.resource.name != "models":
+        return []
+    slugs = table.columns.get("slug", ())
+    rows = [row for row, slug in enumerate(slugs) if slug == slug_of(cell)]
+    return [table.place_in_file(row, "slug") for row in rows]
 
 
 def _named(snapshot: Snapshot, broken: BrokenCell) -> str:
@@ -180,7 +182,7 @@ def _or_empty(field: Field) -> str:
     return "" if field.required else ", or leave it empty"
 
 
-@rule()
+@rule(follows=["script-name"])
 def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
     """A text has the form that its column wants.
 
@@ -189,13 +191,14 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `v0.8.3` as `infer_version`
     Good: `0.8.3` as `infer_version`
     """
-    files = {script.name for script in snapshot.scripts}
+    files = {script.name: script.path for script in snapshot.scripts}
     for broken in _cells(snapshot, "pattern"):
-        if broken.field.name == "script" and broken.cell in files:
-            continue  # the name is reported at the file
         fix = f"{broken.field.description} For example `{broken.field.example}`."
         fix = _write(_likely(broken.field.pattern or "", broken.cell)) or fix
-        yield broken.mistake("which does not have the form of its column", fix)
+        about = []
+        if broken.field.name == "script" and broken.cell in files:
+            about.append((files[broken.cell], 1, 1))
+        yield broken.mistake("which does not have the form of its column", fix, about)
 
 
 _SLIPS = ((r"\A[vV@]", ""), (r"#?\bL(?=\d)", ""), (r"\Ahttp:", "https:"), (r"\A.*[/\\]", ""))

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
-from rl_resources.dataset_rules.records import duplicate_key, model_size
-from rl_resources.dataset_rules.scripts import name_against_row
 from rl_resources.facts.broken import broken_columns
 from rl_resources.facts.canonical_form import canonical, order_keys
 from rl_resources.rule import Edit, Mistake, rewritten, rule
@@ -19,10 +17,9 @@ from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import line_of
 
 FMT = "Run `rl-resources fmt`."
-_DECIDING = (duplicate_key, model_size, name_against_row)
 
 
-@rule("warning")
+@rule("warning", follows=["duplicate-key", "model-size", "name-against-row"])
 def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
     """Rows stand in canonical order, and a cell is in quotes only where it must be.
 
@@ -33,34 +30,49 @@ def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: a 7B record before a 14B record; `h100`
     """
     for table in snapshot.tables.values():
-        yield from _misplaced_row(snapshot, table)
-        yield from _needless_quotes(table)
+        yield from _not_canonical(snapshot, table)
+
+
+def _not_canonical(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
+    yield from _misplaced_row(snapshot, table)
+    yield from _needless_quotes(table)
 
 
 def _misplaced_row(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
-    """The first row whose order key is less than that of the row before it."""
+    """The first row whose order key is less than that of the row before it.
+
+    It is about every file that decides the order.
+    """
     keys = order_keys(snapshot, table)
     if keys == sorted(keys) or _is_in_doubt(snapshot, table):
         return
+    deciding = {here.path for here, _ in _deciding(snapshot, table)}
+    about = tuple((path, 0, 0) for path in sorted(deciding))
     at = next(at for at, (before, after) in enumerate(pairwise(keys), 1) if after < before)
     line = table.rows[at - 1].line
     message = f"{table.label(at)} belongs before line {line}: rows are sorted"
-    yield Mistake(table.path, table.rows[at].line, 1, message, FMT)
+    yield Mistake(table.path, table.rows[at].line, 1, message, FMT, about)
 
 
 def _is_in_doubt(snapshot: Snapshot, table: Table) -> bool:
-    """Whether another rule reports what decides the order, in this table or one it leads to."""
-    reported = {mistake.path for rule in _DECIDING for mistake in rule.mistakes(snapshot)}
+    """Whether what decides the order cannot be read, in this table or one it leads to."""
+    for here, name in _deciding(snapshot, table):
+        if (here.path, name) in broken_columns(snapshot):
+            return True
+        if here is not table and (here.lost or not here.rows):
+            return True
+    return False
+
+
+def _deciding(snapshot: Snapshot, table: Table) -> Iterator[tuple[Table, str]]:
+    """The columns that decide the order of a table, each with the table that it is in."""
     for path in table.schema.order_by:
         here = table
         for name in path.split("."):
-            if here.path in reported or (here.path, name) in broken_columns(snapshot):
-                return True
+            yield here, name
             key = here.schema.foreign_key(name)
-            here = snapshot.tables[key.resource] if key else here
-            if here is not table and (here.lost or not here.rows):
-                return True
-    return False
+            if key:
+                here = snapshot.tables[key.resource]
 
 
 def _needless_quotes(table: Table) -> Iterator[Mistake]:
@@ -72,7 +84,7 @@ def _needless_quotes(table: Table) -> Iterator[Mistake]:
 
 def fix_row_order(snapshot: Snapshot) -> Iterator[Edit]:
     """Rows in order and only as many quotes as CSV needs, where the whole file can be read."""
-    found = {mistake.path for mistake in row_order.mistakes(snapshot)}
     for table in snapshot.tables.values():
-        if table.path in found and (text := canonical(snapshot, table)) is not None:
+        text = canonical(snapshot, table)
+        if text is not None and any(_not_canonical(snapshot, table)):
             yield rewritten(table.path, text)

@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from rl_resources.facts.broken import Record, records, runs
 from rl_resources.facts.memory import GB_PER_GIB, minimum_memory_gb
 from rl_resources.facts.model_names import parameters_in_name
-from rl_resources.facts.script_names import word_of_name
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot
@@ -95,7 +94,7 @@ def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
                 yield record.mistake(name, ", which is in the future", fix)
 
 
-@rule()
+@rule(follows=["name-against-row"])
 def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
     """A task says LoRA where the weights do.
 
@@ -108,8 +107,7 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
         task, weights = record.text("task"), record.text("weights")
         known = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.tables["tasks"].keys
         lora = weights in {"lora", "qlora"}
-        if word_of_name(snapshot, record.text("script"), "task") not in {"", task}:
-            continue  # name_against_row reports the task
         if task and weights and known and lora != task.endswith("-LoRA"):
             fix = "Correct the one that is not as in the source."
-            yield record.mistake("weights", f", but its task is `{task}`", fix)
+            about = [record.place("task")]
+            yield record.mistake("weights", f", but its task is `{task}`", fix, about)

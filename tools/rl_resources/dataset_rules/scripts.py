@@ -11,7 +11,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from rl_resources.facts.broken import Record, broken_columns, broken_keys, with_cells
+from rl_resources.facts.broken import Record, broken_columns, with_cells
 from rl_resources.facts.script_names import (
     TABLES,
     agreement_with_name,
@@ -142,7 +142,7 @@ def fix_script_place(snapshot: Snapshot) -> Iterator[Edit]:
             yield _moved(script, new)
 
 
-@rule()
+@rule(follows=["script-name"])
 def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
     """Every script has a row in records/tuning.csv.
 
@@ -154,16 +154,16 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
     tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
     broken = (tuning.path, "script") in broken_columns(snapshot)
     if broken or tuning.lost or not tuning.rows:
-        return  # a row that cannot be read may name it, which is reported there
+        return  # a row that cannot be read may name it
     for script in scripts(snapshot):
-        if pairs.row(script) is None and not _wrong_name(snapshot, script):
+        if pairs.row(script) is None:
             draft = f"rl-resources draft {shlex.quote(script.path)} --contributor HANDLE --write"
             fix = f"Have its row written: `{shown(draft, 400)}`, or put the row back that it had."
             message = f"no row of {tuning.path} names this script"
             yield Mistake(script.path, 1, 1, message, fix)
 
 
-@rule()
+@rule(follows=["cells", "script-name"])
 def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
     """Every row's script exists.
 
@@ -175,16 +175,19 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
     tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
     files = {script.name for script in snapshot.scripts}
     for name, row in pairs.rows.items():
+        if name in files:
+            continue
         alike = pairs.alike.get(row)
-        reported = name in files or (tuning.path, row, "script") in broken_keys(snapshot)
-        if not reported and not (alike and _wrong_name(snapshot, alike)):
-            place = alike.directory if alike else str(SCRIPTS)
-            path = f"{directory_of(snapshot, parsed(name)) or place}/{name}"
-            fix = f"Put {shown(path, 300)} back, "
-            if alike:
-                fix = f"Write `{alike.name}`, rename the script: {_move(alike, path)}, "
-            fix += "or delete this line and all others in records/ that name it."
-            yield tuning.mistake(row, "script", f"there is no script `{shown(name, 120)}`", fix)
+        place = alike.directory if alike else str(SCRIPTS)
+        path = f"{directory_of(snapshot, parsed(name)) or place}/{name}"
+        fix = f"Put {shown(path, 300)} back, "
+        about = []
+        if alike:
+            fix = f"Write `{alike.name}`, rename the script: {_move(alike, path)}, "
+            about.append((alike.path, 1, 1))
+        fix += "or delete this line and all others in records/ that name it."
+        message = f"there is no script `{shown(name, 120)}`"
+        yield tuning.mistake(row, "script", message, fix, about)
 
 
 @rule()
@@ -200,14 +203,20 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
     for name, row in pairing(snapshot).rows.items():
         agreement = agreement_with_name(snapshot, name, row)
         wrong = [part for part, same in agreement.items() if not same]
-        for part in wrong[:1]:
-            words = {part: word_of_name(snapshot, name, part) for part in wrong}
-            fix = f"Write {', '.join(f'`{word}` as {part}' for part, word in words.items())}."
-            script, expected = pairing(snapshot).files.get(name), expected_name(snapshot, row)
-            if script and expected:
-                other = _renaming(snapshot, script, expected)
-                fix = f"{fix} Or is the name of the script wrong? {other}"
-            yield Record(tuning, row).mistake(part, f", but the name says `{words[part]}`", fix)
+        if not wrong:
+            continue
+        record = Record(tuning, row)
+        words = {part: word_of_name(snapshot, name, part) for part in wrong}
+        right = ", ".join(f"`{word}` as {part}" for part, word in words.items())
+        fix = f"Write {right}."
+        script = pairing(snapshot).files.get(name)
+        expected = expected_name(snapshot, row)
+        if script and expected:
+            other = _renaming(snapshot, script, expected)
+            fix = f"{fix} Or is the name of the script wrong? {other}"
+        first = wrong[0]
+        about = [record.place(part) for part in wrong]
+        yield record.mistake(first, f", but the name says `{words[first]}`", fix, about)
 
 
 @rule("warning")

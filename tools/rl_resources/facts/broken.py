@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
 from rl_resources.package import Field, number
-from rl_resources.rule import Edit, Mistake
+from rl_resources.rule import Edit, Mistake, Place
 from rl_resources.snapshot import RUNS, Snapshot, Table
 from rl_resources.tabular import line_of
 from rl_resources.text import shown
@@ -28,12 +28,17 @@ class Record(NamedTuple):
         """The number in a column; 0 where there is none."""
         return number(self.text(name)) or 0
 
-    def mistake(self, name: str, wrong: str, fix: str) -> Mistake:
+    def place(self, name: str) -> Place:
+        """The place of a column's cell."""
+        return self.table.place_in_file(self.row, name)
+
+    def mistake(self, name: str, wrong: str, fix: str, about: Sequence[Place] = ()) -> Mistake:
         """A mistake in a column: `wrong` goes after the column, its record and its value."""
         label = self.table.label(self.row)
         whose = f" of {label}" if label and name not in self.table.schema.primary_key else ""
         value = f"`{shown(self.text(name), 120)}`" if self.text(name) else "empty"
-        return self.table.mistake(self.row, name, f"{name}{whose} is {value}{wrong}", fix)
+        message = f"{name}{whose} is {value}{wrong}"
+        return self.table.mistake(self.row, name, message, fix, about)
 
 
 class BrokenCell(NamedTuple):
@@ -49,9 +54,9 @@ class BrokenCell(NamedTuple):
         """The cell's text."""
         return self.table.cell(self.row, self.field.name)
 
-    def mistake(self, wrong: str, fix: str) -> Mistake:
+    def mistake(self, wrong: str, fix: str, about: Sequence[Place] = ()) -> Mistake:
         """The mistake at this cell: `wrong` goes after the column and its value."""
-        return Record(self.table, self.row).mistake(self.field.name, f", {wrong}", fix)
+        return Record(self.table, self.row).mistake(self.field.name, f", {wrong}", fix, about)
 
 
 def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Edit]:
@@ -87,7 +92,7 @@ def broken_cells(snapshot: Snapshot) -> tuple[BrokenCell, ...]:
 
 @lru_cache(maxsize=1)
 def broken_keys(snapshot: Snapshot) -> frozenset[tuple[str, int, str]]:
-    """Path, row and column of every broken cell: what follows from one is not reported."""
+    """Path, row and column of every broken cell: nothing follows from what such a cell says."""
     return frozenset(
         (broken.table.path, broken.row, broken.field.name) for broken in broken_cells(snapshot)
     )
@@ -115,8 +120,7 @@ def runs(snapshot: Snapshot, *names: str) -> Iterator[Record]:
 def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[str]]:
     """The words of every foreign key whose own table can be read whole and has rows.
 
-    A script is known by its file, too: that its row is missing or has another name is reported
-    there.
+    A script is known by its file, too: its row may be missing or have another name.
     """
     scripts, found = frozenset(script.name for script in snapshot.scripts), {}
     for key in table.schema.foreign_keys:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rl_resources.facts.broken import broken_keys
 from rl_resources.facts.script_names import agreement_with_name, pairing, scripts
 from rl_resources.package import number
-from rl_resources.rule import Mistake
+from rl_resources.rule import Mistake, Place
 from rl_resources.script.script_text import ScriptText, script_text
 from rl_resources.script.settings import Setting, in_words, written
 from rl_resources.snapshot import Snapshot
@@ -74,6 +74,11 @@ class Pair:
         """What is said of a column, in words."""
         return f"{column} of {shown(self.label, 120)} is `{shown(self.text(column))}`"
 
+    @property
+    def whole(self) -> Place:
+        """The place that all mistakes of the pair share: its row."""
+        return self.path, min((item.line for item in self.said.values()), default=0), 0
+
     def mistake(self, column: str, wrong: str, fix: str) -> Mistake:
         """A mistake in what is said of a column: `wrong` follows the column and its value."""
         return Mistake(*self.place(column), f"{self.cell(column)}{wrong}", fix)
@@ -94,10 +99,10 @@ class Pair:
     ) -> Iterator[Mistake]:
         """A cell that contradicts a setting of the script, unless the script's name decides.
 
-        Where the name contradicts the cell, the rule about names reports it. Where it agrees with
-        the cell, the script is wrong. `right` is what the cell should be and `wanted` what the
-        setting should be, empty where that is open; `said` is the script's side, where it is more
-        than that setting.
+        Where the name contradicts the cell, the cell is wrong whatever the script does. Where it
+        agrees with the cell, the script is wrong. `right` is what the cell should be and `wanted`
+        what the setting should be, empty where that is open; `said` is the script's side, where it
+        is more than that setting.
         """
         match self.named.get(column):
             case None:
@@ -131,7 +136,7 @@ def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
         script_text(script.path, script.text.removeprefix("\ufeff").replace("\r\n", "\n"))
         for script in scripts(snapshot)
         if script.text is not None and not conflicts(script.text)
-        if script.name.lower().endswith(".sh")  # else its name is reported
+        if script.name.lower().endswith(".sh")
     )
 
 

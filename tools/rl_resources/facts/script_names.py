@@ -78,20 +78,21 @@ def expected_name(snapshot: Snapshot, row: int | None) -> ScriptName | None:
 
 
 def word_in_name(snapshot: Snapshot, row: int, part: str) -> str | None:
-    """How a cell of a record appears in a name; `None` for a cell that another rule reports."""
+    """How a cell of a record appears in a name; `None` for a cell that is empty or in doubt."""
     cell = snapshot.tables["tuning"].cell(row, part)
-    if not cell or _is_reported(snapshot, row, part):
+    if not cell or _is_in_doubt(snapshot, row, part):
         return None
     if part == "model":
         return slug_of(cell)
     return str(int(cell)) if part == "gpus" else cell.lower()
 
 
-def _is_reported(snapshot: Snapshot, row: int, part: str) -> bool:
-    """Whether another rule reports this cell of a record."""
+def _is_in_doubt(snapshot: Snapshot, row: int, part: str) -> bool:
+    """Whether a cell of a record is broken, or a backend of the other role."""
     table = snapshot.tables["tuning"]
-    broken = (table.path, row, part) in broken_keys(snapshot)
-    return broken or (part in OTHER_ROLE and misplaced(snapshot, Record(table, row), part))
+    if (table.path, row, part) in broken_keys(snapshot):
+        return True
+    return part in OTHER_ROLE and misplaced(snapshot, Record(table, row), part)
 
 
 @lru_cache(maxsize=len(TABLES))
@@ -118,8 +119,9 @@ def unknown_part(snapshot: Snapshot, name: ScriptName, row: int | None) -> str |
     """The first part of a name that no table knows, unless its row has it wrong, too."""
     for part in TABLES:
         words = words_of_part(snapshot, part)
-        reported = row is not None and _is_reported(snapshot, row, part)
-        if words and getattr(name, part) not in words and not reported:
+        if not words or getattr(name, part) in words:
+            continue
+        if row is None or not _is_in_doubt(snapshot, row, part):
             return part
     return None
 
@@ -127,7 +129,7 @@ def unknown_part(snapshot: Snapshot, name: ScriptName, row: int | None) -> str |
 def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping[str, bool]:
     """For each part of a script's name whether the row's cell says the same.
 
-    A cell that another rule reports is excluded, and all are where the name itself is in doubt.
+    A cell that is in doubt is excluded, and all are where the name itself is.
     """
     name = parsed(file_name)
     if name is None or row in pairing(snapshot).alike or unknown_part(snapshot, name, row):

@@ -61,7 +61,7 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     yield from _other_model(pair, run, family_alone=False)
     critic, trained = run.setting("critic.model.path"), run.model_path
-    is_ppo = algorithm_of(pair.text("task")) in {"PPO", ""}  # else task_agrees reports it
+    is_ppo = algorithm_of(pair.text("task")) in {"PPO", ""}  # others have no critic
     asked = is_ppo and run.estimator.text == "gae" and trained.place and not critic.place
     if asked and critic.text and critic.text != trained.text:
         message = f"{in_words(critic)}, another model than the one that trains"
@@ -172,8 +172,9 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         found = setting.text or ""
-        other_role = said in (ENGINES if column == "train" else BACKENDS)  # backend_role reports it
-        unsure = not setting.place and run.composition.rejected  # unknown_key reports it
+        other_role = said in (ENGINES if column == "train" else BACKENDS)
+        # The framework's default does not count where a key that was refused may mean this one.
+        unsure = not setting.place and run.composition.rejected
         plausible = found in known or misspelt(found, known)
         if said and said != found and plausible and not (other_role or unsure):
             right = found if found in known else ""
@@ -201,7 +202,8 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         micro,
     ):
         wanted, found = number(pair.text(column)), setting.value
-        least, most = BOUNDS.get(setting.key, (1, inf))  # else value_range reports the script
+        # A value that the framework refuses says nothing of the run.
+        least, most = BOUNDS.get(setting.key, (1, inf))
         possible = isinstance(found, int | float) and least <= found <= most
         if wanted is not None and possible and wanted != found:
             yield from pair.differs(column, setting, str(found))
@@ -217,7 +219,7 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
 _FORMATS = frozenset({"bf16", "fp16", "fp32"})
 
 
-@run_rule()
+@run_rule(follows=["backends-agree"])
 def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The row's memory optimizations are those that its script turns on.
 
@@ -230,8 +232,6 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     column = "memory_optimizations"
     words = pair.text(column).split("; ")
-    if any(backends_agree.mistakes(pair)):
-        return
     for word, setting in run.optimizations.items() if pair.text(column) else ():
         stated = word in words or word in _ALWAYS_STATED
         if stated and setting.known and is_on(setting) != (word in words):
@@ -277,7 +277,7 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     the actor.
     """
     off = [setting for setting in run.memory_savers if is_off(setting)]
-    if run.misses_recomputation:  # ineffective_setting reports it
+    if run.misses_recomputation:  # it was meant to be on
         off = [setting for setting in off if setting != run.gradient_checkpointing]
     if pair.text("tag").upper() == "MIN" and off:
         right = (word for setting in off for word in switched_on(setting.key))
@@ -315,7 +315,7 @@ def _against_tag(
 _HELP = "Check GPUs, device and batch; `rl-resources estimate SCRIPT` shows what would lower it."
 
 
-@run_rule("warning")
+@run_rule("warning", follows=["task-agrees", "run-memory"])
 def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The devices of a row have room for its run by the estimate of memory.
 
@@ -338,8 +338,7 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
 def _estimate(pair: Pair, run: Run) -> Estimate | None:
     """The estimate of a record; `None` where the script leaves open what decides it."""
     gpus, memory_gb = pair.number("gpus"), pair.device_memory_gb
-    reported = [*task_agrees.mistakes(pair), *run_memory.mistakes(pair)]
-    if not gpus or not memory_gb or not pair.model_facts or reported:
+    if not gpus or not memory_gb or not pair.model_facts:
         return None
     try:
         found = of_script(run, gpus, memory_gb, _model(pair.model_facts))

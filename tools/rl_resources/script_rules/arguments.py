@@ -35,7 +35,7 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     causes = {item.cause_line for item in target.lost}  # broken_continuation reports those
     for launch in target.of_framework:
         for stray in launch.stray:
-            wide = "\u00a0" in (stray.text or "")  # ShellCheck reports it
+            wide = "\u00a0" in (stray.text or "")  # the no-break space is the mistake
             if not wide and stray.place.line not in causes:
                 word = stray.raw if stray.place == stray.site else stray.text or ""
                 message = f"`{shown(word)}` is not an override `key=value`"

@@ -95,7 +95,7 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
     Good: `echo "start"`
     """
     if "\r\n" in target.text:
-        return  # ShellCheck reports it
+        return  # the line ends are the mistake
     for place, problem in target.script.problems[:1]:  # the others follow from the first
         message = f"bash cannot read the script: {problem}"
         fix = "Fix it here, then see that `bash -n` is silent about the script."

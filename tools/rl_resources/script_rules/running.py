@@ -335,7 +335,7 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
     dynamic batches it is not read; `deprecated_key` reports one that is given as a total.
     """
-    has_no_critic = algorithm_of(pair.text("task")) not in {"PPO", ""}  # task_agrees reports it
+    has_no_critic = algorithm_of(pair.text("task")) not in {"PPO", ""}
     for total, each, dynamic in _micro_batches(run):
         open_ = total.value is None and each.value is None and dynamic.flag is False
         if open_ and not (has_no_critic and total.key.startswith("critic.")):

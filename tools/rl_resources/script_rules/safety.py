@@ -94,7 +94,7 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
 
     Of the scripts of a page, which nobody is asked to run, only what deletes or ends.
     """
-    # what a lost backslash has made a command is reported as that
+    # Where a lost backslash has made a command of a setting, the backslash is the mistake.
     seen = {item.command.place.line for item in target.lost}
     source, exempt = Source(target.script.text), target.or_exempt("unexpected-command")
     for start, end, wrong in sorted(_unexpected(target) if target.ours else _destructive(target)):

@@ -51,7 +51,7 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
     for name, comment in _named(target, UNDEFINED):
         meant = _MEANT.search(comment.message)
         outside = _OUTSIDE.fullmatch(name) or (name.isupper() and not target.ours)
-        spaced = re.search(rf"^\s*{name} +=", target.text, re.M)  # ShellCheck reports it
+        spaced = re.search(rf"^\s*{name} +=", target.text, re.M)  # that space is the mistake
         if name not in seen and (meant or not outside) and not spaced:
             seen.add(name)
             fix = f"Did you mean `{meant[1]}`?" if meant else f"Set it, or write `${{{name}:-…}}`."
