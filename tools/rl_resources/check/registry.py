@@ -14,7 +14,15 @@ from types import ModuleType
 from typing import NamedTuple
 
 from rl_resources.check import exemptions
-from rl_resources.dataset_rules import cells, files, form, plausibility, records, scripts
+from rl_resources.dataset_rules import (
+    cells,
+    evidence,
+    files,
+    form,
+    plausibility,
+    records,
+    scripts,
+)
 from rl_resources.errors import UnusableInput
 from rl_resources.page import rules as of_pages
 from rl_resources.rule import Rule, Scope, paragraphs
@@ -58,7 +66,7 @@ def family(name: str, scope: Scope, *modules: ModuleType) -> Family:
 FAMILIES: Mapping[str, Family] = {
     "files": family("files", "dataset", files),
     "cells": family("cells", "dataset", cells),
-    "records": family("records", "dataset", records),
+    "records": family("records", "dataset", records, evidence),
     "plausibility": family("plausibility", "dataset", plausibility),
     "scripts": family("scripts", "dataset", scripts),
     "form": family("form", "dataset", form),

@@ -98,9 +98,10 @@ class Draft:
         log, schema = self.log, self.schema
         if log.out_of_memory or self._mismatch:
             return self._releases
-        measured = {"statement": Fact("measured-run")} if log.measured else {}
         figures = {name: Fact(schema.field(name).write(it)) for name, it in log.figures.items()}
-        return {**figures, **self._releases, **measured}
+        measured = {"statement": Fact("measured-run")} if figures else {}
+        median = {"step_seconds_statistic": Fact("median")} if "step_seconds" in figures else {}
+        return {**figures, **median, **self._releases, **measured}
 
     @cached_property
     def _releases(self) -> Facts:

@@ -1,7 +1,8 @@
 """Records.
 
 Each key is unique, each record has a contributor or a source, each figure of a report links to the
-line that states it, and an id that was published leads somewhere.
+line that states it, what is called measured has a figure, and an id that was published leads
+somewhere.
 """
 
 from __future__ import annotations
@@ -154,7 +155,8 @@ def untested_figure(snapshot: Snapshot) -> Iterator[Mistake]:
         figures = [name for name in _MEASURED if record.text(name)]
         if record.text("status") == "untested" and figures:
             fix = "Write `reported` as `status` if it ran; else leave the cell empty."
-            yield record.mistake(figures[0], ", but the status is `untested`", fix)
+            about = [record.place(name) for name in figures]
+            yield record.mistake(figures[0], ", but the status is `untested`", fix, about)
 
 
 @rule()

@@ -1,0 +1,149 @@
+"""Evidence: a measured run has a figure, a step time its statistic, a run one set of facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isclose
+
+from rl_resources.facts.broken import Record, records, runs
+from rl_resources.rule import Mistake, rule
+from rl_resources.snapshot import Snapshot
+from rl_resources.text import quoted, shown
+
+_SPEEDS = ("step_seconds", "tokens_per_second_per_gpu")
+_FIGURES = (*_SPEEDS, "peak_memory_gb")
+_OF_REPORTS = ("peak_train_memory_gb", "peak_rollout_memory_gb", "speed_as_published")
+_FIGURES_OF = {"tuning": _FIGURES, "reports": (*_FIGURES, *_OF_REPORTS)}
+
+
+@rule(follows=["untested-figure"])
+def measured_figure(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A measured run has a figure of time, throughput or memory in its own row.
+
+    Readers rely on measurements most, and without a figure nothing was measured.
+
+    Bad: `measured-run` with empty `step_seconds`, `tokens_per_second_per_gpu` and `peak_memory_gb`
+    Good: `measured-run` with `360` as `step_seconds`, or `stated-run`
+    """
+    for resource, figures in _FIGURES_OF.items():
+        for record in records(snapshot, resource, "statement", *figures):
+            measured = record.text("statement") == "measured-run"
+            if measured and not any(map(record.text, figures)):
+                fix = f"Fill {quoted(figures, 'or')} from the source, or write `stated-run`."
+                yield record.mistake("statement", ", but the row has no figure", fix)
+
+
+@rule(follows=["untested-figure"])
+def step_statistic(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A step time says what it is, and nothing else does.
+
+    A mean with warm-up is slower than a median, and one step may be any.
+
+    Bad: `93.5` as `step_seconds` with empty `step_seconds_statistic`
+    Good: `93.5` as `step_seconds` with `unknown` where the source does not say what it is
+    """
+    name = "step_seconds_statistic"
+    for record in runs(snapshot, "step_seconds", name):
+        seconds = record.text("step_seconds")
+        statistic = record.text(name)
+        if seconds and not statistic:
+            words = quoted(record.table.schema.field(name).words, "or")
+            wrong = f", but step_seconds is `{shown(seconds)}`"
+            fix = f"Write {words}, as the source says it."
+            yield record.mistake(name, wrong, fix, [record.place("step_seconds")])
+        if statistic and not seconds:
+            fix = "Leave it empty, or fill `step_seconds`."
+            yield record.mistake(name, ", but step_seconds is empty", fix)
+
+
+_SHARED = (
+    *("task", "weights", "lora_rank", "precision", "nodes", "device", "train", "infer"),
+    *("infer_version", "max_prompt_length", "max_response_length", "rollout_n"),
+    *("micro_batch_per_gpu", "max_tokens_per_gpu", "gpu_memory_utilization"),
+    *("peak_memory_gb", "host_memory_gb"),
+)
+_COMPARED = ("model", "gpus", "statement", "scenario", *_SPEEDS, *_SHARED)
+
+
+@rule("warning", exemptable=True)
+def same_evidence(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A record and a report that rest on the same evidence agree.
+
+    One source says one thing of one run, so one of two different cells is wrong.
+
+    Bad: `5` as `rollout_n` of a record, `8` in the report of the same line of the same source
+    Good: the figure of the source in both, or an exemption where one line is about two runs
+
+    Speeds may be different statistics. A report that cites the source of a script only, and not
+    the record's evidence, may have another statement.
+    """
+    for record, report in _pairs(snapshot):
+        for name in ("statement", "scenario", *_SHARED):
+            if _differ(record, report, name):
+                yield _contradiction(record, report, name)
+
+
+def _contradiction(record: Record, report: Record, name: str) -> Mistake:
+    """The mistake at the cell of the record, as either may be the wrong one."""
+    value = "nothing"
+    if report.text(name):
+        value = f"`{shown(report.text(name))}`"
+    label = shown(report.text("report"), 120)
+    url = shown(report.text("source_url"), 500)
+    wrong = f", but `{label}` of the same run has {value}"
+    return record.mistake(name, wrong, f"Correct the one that is not as in {url}.")
+
+
+def _differ(record: Record, report: Record, name: str) -> bool:
+    """Whether a record and a report of the same run cannot both be right."""
+    ours = record.text(name)
+    theirs = report.text(name)
+    if name == "scenario":
+        return ours != theirs  # empty is RL on text
+    if name == "statement" and not _has_same_basis(record, report):
+        return False
+    if name == "infer_version":
+        theirs = theirs.removeprefix("v")  # a report has it as published
+    return bool(ours and theirs) and ours != theirs
+
+
+def _has_same_basis(record: Record, report: Record) -> bool:
+    """Whether the statement of a report is that of its record.
+
+    A report of a run may be measured by a figure that records have no column for.
+    """
+    cited = record.text("evidence") or record.text("source")
+    if report.text("source_url") != cited:
+        return False
+    statements = {record.text("statement"), report.text("statement")}
+    return statements != {"measured-run", "stated-run"} or any(map(report.text, _FIGURES))
+
+
+def _pairs(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:
+    """Each report of a run that is a record as well, after that record.
+
+    They are found as `recorded` of `query/configurations.py` does.
+    """
+    places: dict[tuple[str, ...], list[Record]] = {}
+    for record in records(snapshot, "tuning", "source", "evidence", *_COMPARED):
+        for column in ("source", "evidence"):
+            place = (record.text(column), record.text("model"), record.text("gpus"))
+            places.setdefault(place, []).append(record)
+    for report in records(snapshot, "reports", "source_url", "outcome", *_COMPARED):
+        if report.text("outcome") != "ran":
+            continue
+        place = (report.text("source_url"), report.text("model"), report.text("gpus"))
+        same = [record for record in places.get(place, ()) if _is_as_fast(record, report)]
+        of_task = [record for record in same if record.text("task") == report.text("task")]
+        for record in (of_task or same)[:1]:
+            yield record, report
+
+
+def _is_as_fast(record: Record, report: Record) -> bool:
+    """Whether no speed that both state differs by more than a tenth."""
+    for name in _SPEEDS:
+        ours = record.number(name)
+        theirs = report.number(name)
+        if ours and theirs and not isclose(ours, theirs, rel_tol=0.1):
+            return False
+    return True
