@@ -6,6 +6,8 @@
 # Hardware: 4 NPUs of an Atlas 800T A2 server (1 node)
 # Backends: Megatron-Core trains, vLLM Ascend generates (vLLM Ascend 0.18.0 in the published run)
 # Source:   https://github.com/verl-project/verl-ascend-recipe/blob/2a3edec04b4d4aaee83b61f050d507c431f63156/verl_ascend_practice/run_qwen2_5_0_5b_cispo_megatron_npu.sh
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - actor.megatron.grad_offload, False in the source, is gone: param_offload now releases the

@@ -6,6 +6,8 @@
 # Hardware: 1 x NVIDIA L4 24 GB (1 node)
 # Backends: PyTorch FSDP trains, vLLM generates
 # Source:   https://github.com/verl-project/verl/blob/fb532783ad3176b4f2a1acbe4f75a5d695b4e0b4/examples/ppo_trainer/verl_getting_started.ipynb
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The values are those of the command in the notebook: its micro batches are 1, which it

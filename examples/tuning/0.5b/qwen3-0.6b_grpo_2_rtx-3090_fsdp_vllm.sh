@@ -6,6 +6,8 @@
 # Hardware: 2 x NVIDIA GeForce RTX 3090 (1 node)
 # Backends: PyTorch FSDP trains, vLLM generates
 # Source:   https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/partial_rollout/run/run_qwen3-0.6b_gsm8k_grpo_baseline.sh
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - algorithm.rollout_correction is left out: without rollout.calculate_log_probs, which the

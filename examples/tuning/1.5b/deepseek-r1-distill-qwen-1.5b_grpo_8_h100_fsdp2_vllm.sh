@@ -7,9 +7,16 @@
 # Backends: FSDP2 trains, vLLM generates
 # Source:   https://github.com/verl-project/vexact/blob/88ad2a9a924be72e5df1fe6a91e750f59ff1b599/README.md#L61
 #           https://github.com/verl-project/vexact/blob/88ad2a9a924be72e5df1fe6a91e750f59ff1b599/examples/verify/run_dense_vllm.sh
+# Data:     math_1460 of sail/Sanity-Test-R1D-1.5B to train, AIME 2024 and 2025 to validate, as
+#           vexact names them:
+#           https://github.com/verl-project/vexact/blob/88ad2a9a924be72e5df1fe6a91e750f59ff1b599/examples/README.md#L30
+# Reward:   the source scores with a function of its own: put a checkout of vexact on PYTHONPATH and
+#           pass its math_grader.py as reward.custom_reward_function.path (before verl 0.7.1:
+#           custom_reward_function.path), with compute_math_score as the name next to it:
+#           https://github.com/verl-project/vexact/blob/88ad2a9a924be72e5df1fe6a91e750f59ff1b599/examples/math_reward_model/math_grader.py
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
-#   - The reward function is left to verl: the source's own is part of its repository.
+#   - The reward function is left to the reader: the source's own is part of its repository.
 #   - rollout.mode is left out: the current release generates in asynchronous mode only. So are
 #     trainer.use_legacy_worker_impl, which is gone, and data.val_batch_size, which is deprecated.
 #   - Settings that the source leaves to verl's defaults, such as the learning rate, the packing of
@@ -23,8 +30,8 @@ set -euo pipefail
 
 # Model and data
 MODEL_PATH=${MODEL_PATH:-deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B}
-TRAIN_FILES=${TRAIN_FILES:-"${HOME}/data/math_1460/train.parquet"}
-VAL_FILES=${VAL_FILES:-"${HOME}/data/aime-2024-2025.parquet"}
+TRAIN_FILES=${TRAIN_FILES:-"${HOME}/data/math_1460/math_1460.parquet"}
+VAL_FILES=${VAL_FILES:-"['${HOME}/data/math_1460/aime_2024.parquet', '${HOME}/data/math_1460/aime_2025.parquet']"}
 
 # Hardware
 NNODES=${NNODES:-1}

@@ -7,6 +7,13 @@
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/rllm-org/rllm/issues/29
 #           https://github.com/agentica-project/rllm/blob/ee4579243c95ca8b83e36f7791ad05fd25053347/scripts/train/run_deepscaler_1.5b_8k.sh
+# Data:     scripts/data/deepscaler_dataset.py --local_dir ~/data/deepscaler of DeepScaleR
+#           (data_source empty):
+#           https://github.com/agentica-project/rllm/blob/ee4579243c95ca8b83e36f7791ad05fd25053347/scripts/data/deepscaler_dataset.py
+# Reward:   verl scores no such data: write compute_score(data_source, solution_str, ground_truth,
+#           extra_info) around deepscaler_reward_fn of DeepScaleR and pass its file as
+#           reward.custom_reward_function.path (before verl 0.7.1: custom_reward_function.path):
+#           https://github.com/agentica-project/rllm/blob/ee4579243c95ca8b83e36f7791ad05fd25053347/deepscaler/rewards/math_reward.py#L101
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - n_val and val_temperature of the source's fork of verl are val_kwargs in verl.

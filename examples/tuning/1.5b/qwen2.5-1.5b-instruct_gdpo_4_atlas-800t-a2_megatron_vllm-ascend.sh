@@ -6,6 +6,11 @@
 # Hardware: 4 NPUs of an Atlas 800T A2 server (1 node)
 # Backends: Megatron-Core trains, vLLM Ascend generates (vLLM Ascend 0.18.0 in the published run)
 # Source:   https://github.com/verl-project/verl-ascend-recipe/blob/2a3edec04b4d4aaee83b61f050d507c431f63156/verl_ascend_practice/run_qwen2_5_1_5b_gdpo_megatron_npu.sh
+# Data:     dataset/rlla_4k of ToolRL as ~/data/rlla_4k:
+#           https://github.com/qiancheng0/ToolRL/tree/8cee13ec0ca72f0461da372a93a6fd8140dbb840/dataset/rlla_4k
+# Reward:   REWARD_FUNCTION_PATH, by default verl/utils/reward_score/rlla.py in a checkout of verl
+#           in ~/verl:
+#           https://github.com/verl-project/verl/blob/483b8a009ba3a97563edee3a19887e4862b8094a/verl/utils/reward_score/rlla.py
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - actor.megatron.grad_offload, False in the source, is gone: param_offload now releases the

@@ -6,6 +6,8 @@
 # Hardware: 1 x H100 80 GB (1 node)
 # Backends: FSDP trains, vLLM generates (vLLM 0.8.3 in the published run)
 # Source:   https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/examples/tuning/1.5b/qwen2-1.5b_grpo-lora_1_h100_fsdp_vllm.sh
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The total micro batch sizes of the source are given per GPU (total x sequence parallel size

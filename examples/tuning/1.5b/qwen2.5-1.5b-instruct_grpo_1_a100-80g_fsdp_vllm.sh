@@ -6,6 +6,8 @@
 # Hardware: 1 x A100 80 GB (1 node)
 # Backends: PyTorch FSDP trains, vLLM generates
 # Source:   https://github.com/microsoft/agent-lightning/blob/c632d8dd804103bd421c65208bc501952689039f/examples/gsm8k/train_gsm8k_agent.py
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The source trains with verl through Agent Lightning, whose agent asks one question of GSM8K

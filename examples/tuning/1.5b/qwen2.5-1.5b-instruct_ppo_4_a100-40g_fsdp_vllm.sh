@@ -7,6 +7,10 @@
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/AgentR1/Agent-R1/issues/1
 #           https://github.com/AgentR1/Agent-R1/blob/73710ccd9bf9c7ef4da4a6cc3047d8afc501f7c9/run_ppo.sh
+# Data:     verl's examples/data_preprocess/preprocess_search_r1_dataset.py --local_dir
+#           ~/data/searchR1_processed_direct (data_source searchR1_nq, searchR1_hotpotqa,
+#           searchR1_triviaqa, searchR1_popqa, searchR1_2wikimultihopqa, searchR1_musique,
+#           searchR1_bamboogle)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - GPUS_PER_NODE is 4, as the author of the source says; the published script asks for 8.
@@ -17,6 +21,8 @@
 #   - rollout.enforce_eager, a default of verl when the source was written, is spelled out, as are
 #     entropy_coeff and the limits of the rollout; max_num_seqs is that of vLLM, as the fork does not
 #     pass its own on.
+#   - The data are NQ and HotpotQA, as verl prepares them for Search-R1: it has no reward for those
+#     that the source makes of HotpotQA alone (data_source hotpotqa/hotpot_qa).
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # Settings: environment variables of the names below, or more Hydra overrides as arguments.
@@ -25,8 +31,8 @@ set -euo pipefail
 
 # Model and data
 MODEL_PATH=${MODEL_PATH:-Qwen/Qwen2.5-1.5B-Instruct}
-TRAIN_FILES=${TRAIN_FILES:-"${HOME}/data/hotpotqa/train.parquet"}
-VAL_FILES=${VAL_FILES:-"${HOME}/data/hotpotqa/validation.parquet"}
+TRAIN_FILES=${TRAIN_FILES:-"${HOME}/data/searchR1_processed_direct/train.parquet"}
+VAL_FILES=${VAL_FILES:-"${HOME}/data/searchR1_processed_direct/test.parquet"}
 
 # Hardware
 NNODES=${NNODES:-1}

@@ -6,6 +6,15 @@
 # Hardware: 2 x A100 80 GB (1 node)
 # Backends: PyTorch FSDP trains, vLLM generates
 # Source:   https://github.com/ChenxinAn-fdu/POLARIS/blob/9e4fda202cde05f8e31b0b8f8e6752b731f3e0b2/scripts/train/qwen3-1.7b/stage1.sh
+# Data:     parquet/stage1/polaris-data-53K.parquet of POLARIS as ~/data/polaris/train.parquet:
+#           https://github.com/ChenxinAn-fdu/POLARIS/blob/9e4fda202cde05f8e31b0b8f8e6752b731f3e0b2/parquet/stage1/polaris-data-53K.parquet
+# Data:     evaluation/benchmarks/aime24.parquet of POLARIS (data_source test-math-aime24) as
+#           ~/data/aime24/test.parquet:
+#           https://github.com/ChenxinAn-fdu/POLARIS/blob/9e4fda202cde05f8e31b0b8f8e6752b731f3e0b2/evaluation/benchmarks/aime24.parquet
+# Reward:   verl scores no such data: write compute_score(data_source, solution_str, ground_truth,
+#           extra_info) around deepscaler_reward_fn of POLARIS and pass its file as
+#           reward.custom_reward_function.path (before verl 0.7.1: custom_reward_function.path):
+#           https://github.com/ChenxinAn-fdu/POLARIS/blob/9e4fda202cde05f8e31b0b8f8e6752b731f3e0b2/deepscaler/rewards/math_reward.py#L100
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - trainer.dyn_sampling_polaris is left out: only the fork of verl in the source knows it. It

@@ -7,6 +7,13 @@
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/agentica-project/rllm/blob/874daa4acb7f451dc2a4b2b6e8ce28f5aa88d1f5/scripts/deepcoder/README.md#L4
 #           https://github.com/rllm-org/rllm/blob/8766fffb2f3e7f14797bc0618ff49afd2b07ab11/scripts/deepcoder/train/deepcoder_14b_coding_16k.sh
+# Data:     scripts/data/download_datasets.py, then scripts/data/deepcoder_dataset.py --local_dir
+#           ~/data/deepcoder of rLLM (data_source primeintellect, taco, livecodebench):
+#           https://github.com/rllm-org/rllm/blob/8766fffb2f3e7f14797bc0618ff49afd2b07ab11/scripts/data/deepcoder_dataset.py
+# Reward:   verl scores no such data: write compute_score(data_source, solution_str, ground_truth,
+#           extra_info) around rllm_reward_fn of rLLM and pass its file as
+#           reward.custom_reward_function.path (before verl 0.7.1: custom_reward_function.path):
+#           https://github.com/rllm-org/rllm/blob/8766fffb2f3e7f14797bc0618ff49afd2b07ab11/rllm/rewards/rl_reward.py#L37
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The source trains with a verl of its own. What only that one has is left out: the reward
@@ -24,7 +31,7 @@ set -euo pipefail
 
 # Model and data
 MODEL_PATH=${MODEL_PATH:-deepseek-ai/DeepSeek-R1-Distill-Qwen-14B}
-TRAIN_FILES=${TRAIN_FILES:-"${HOME}/data/deepcoder/train.parquet"}
+TRAIN_FILES=${TRAIN_FILES:-"${HOME}/data/deepcoder/deepcoder_train.parquet"}
 VAL_FILES=${VAL_FILES:-"${HOME}/data/deepcoder/test_livecodebench.parquet"}
 
 # Hardware

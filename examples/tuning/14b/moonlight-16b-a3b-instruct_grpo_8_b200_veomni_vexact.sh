@@ -7,6 +7,8 @@
 # Backends: VeOmni trains, VeXact generates
 # Source:   https://github.com/verl-project/vexact/blob/88ad2a9a924be72e5df1fe6a91e750f59ff1b599/README.md#L58
 #           https://github.com/verl-project/vexact/blob/88ad2a9a924be72e5df1fe6a91e750f59ff1b599/examples/moe/run_moonlight_gsm8k.sh
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - rollout.mode=async is left out: it is the default now.

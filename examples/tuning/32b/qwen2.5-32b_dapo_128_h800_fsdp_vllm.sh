@@ -6,6 +6,8 @@
 # Hardware: 128 x H800 80 GB (16 nodes of 8)
 # Backends: FSDP trains, vLLM generates (vLLM 0.8.3 in the published run)
 # Source:   https://github.com/verl-project/verl/blob/4f80e465c2ec79ab9c3c30ec74b9745de61d0490/recipe/dapo/run_dapo_qwen2.5_32b.sh
+# Data:     VERL_HOME=~ bash dapo/prepare_dapo_data.sh of verl-recipe (data_source math_dapo):
+#           https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dapo/prepare_dapo_data.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The trainer of the DAPO recipe becomes verl.trainer.main_ppo, whose dynamic sampling

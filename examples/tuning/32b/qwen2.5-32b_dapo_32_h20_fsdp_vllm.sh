@@ -7,6 +7,8 @@
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/ISEEKYAN/verl_megatron_practice/blob/dfd811adc3e42edc0d5b32cdfca5e7ad9df5c4f0/dapo32b.csv#L5
 #           https://github.com/ISEEKYAN/verl_megatron_practice/blob/ff2e2b4891a8dcff30a2f28e36f4303b1960517b/DAPO-32B/5.fsdp_4node_sp8tp4.sh
+# Data:     VERL_HOME=~ bash dapo/prepare_dapo_data.sh of verl-recipe (data_source math_dapo):
+#           https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dapo/prepare_dapo_data.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The trainer of the DAPO recipe becomes verl.trainer.main_ppo, whose dynamic sampling

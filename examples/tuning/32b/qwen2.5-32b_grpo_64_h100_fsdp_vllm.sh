@@ -7,6 +7,13 @@
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/hkust-nlp/simpleRL-reason/blob/cf1c7858bfc145a27aa733e75d930d34f0d318a6/README.md#L140
 #           https://github.com/hkust-nlp/simpleRL-reason/blob/cf1c7858bfc145a27aa733e75d930d34f0d318a6/train_grpo_math_tune_ray.sh
+# Data:     train.parquet and test.parquet of simplelr_qwen_level3to5 (data_source *simplelr*), as the
+#           source downloads them, in ~/data/simplelr_qwen_level3to5:
+#           https://github.com/hkust-nlp/simpleRL-reason/blob/cf1c7858bfc145a27aa733e75d930d34f0d318a6/README.md#L131
+# Reward:   verl scores no such data: write compute_score(data_source, solution_str, ground_truth,
+#           extra_info) around compute_score of the source and pass its file as
+#           reward.custom_reward_function.path (before verl 0.7.1: custom_reward_function.path):
+#           https://github.com/hkust-nlp/simpleRL-reason/blob/cf1c7858bfc145a27aa733e75d930d34f0d318a6/verl/utils/reward_score/hf_math_verify.py#L163
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The source trains with a verl of its own. What only that one has is left out: the batch size

@@ -6,6 +6,10 @@
 # Hardware: 8 x H20 96 GB (1 node)
 # Backends: Megatron-Core trains, vLLM generates (vLLM 0.8.2 in the published run)
 # Source:   https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/examples/tuning/32b/qwen2_32B_grpo_8_h20_megatron_vllm.sh
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
+# Data:     verl's examples/data_preprocess/math_dataset.py --local_dir ~/data/math (data_source
+#           DigitalLearningGmbH/MATH-lighteval)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - actor.megatron.grad_offload is gone: param_offload now releases the gradient buffers as

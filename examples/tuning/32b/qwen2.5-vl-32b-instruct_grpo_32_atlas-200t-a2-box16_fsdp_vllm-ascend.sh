@@ -7,6 +7,8 @@
 # Backends: FSDP trains, vLLM Ascend generates
 # Source:   https://github.com/volcengine/verl/blob/558d4dd581b8f0c1606ef773b02ca42b2e95e24d/docs/ascend_tutorial/ascend_quick_start.rst#L182
 #           https://github.com/volcengine/verl/blob/558d4dd581b8f0c1606ef773b02ca42b2e95e24d/examples/grpo_trainer/run_qwen2_5_vl_32b_npu.sh
+# Data:     verl's examples/data_preprocess/geo3k.py --local_dir ~/data/geo3k (data_source
+#           hiyouga/geometry3k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - disable_mm_preprocessor_cache=True becomes mm_processor_cache_gb=0, as vLLM calls it now.

@@ -6,6 +6,8 @@
 # Hardware: 64 x H100 80 GB (8 nodes of 8)
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/ISEEKYAN/verl_megatron_practice/blob/dfd811adc3e42edc0d5b32cdfca5e7ad9df5c4f0/DAPO_MOE30B/2.fsdp_baseline_8node.sh
+# Data:     VERL_HOME=~ bash dapo/prepare_dapo_data.sh of verl-recipe (data_source math_dapo):
+#           https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dapo/prepare_dapo_data.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The reward manager dapo and its penalty on overlong responses are left out: they change the

@@ -6,6 +6,8 @@
 # Hardware: 8 x H800 80 GB (1 node)
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/verl-project/verl/blob/ac414d95c48d9508f7a07c17760bfa8167d0db2a/recipe/dapo/test_dapo_qwen3_30b_math_single_node.sh
+# Data:     VERL_HOME=~ bash dapo/prepare_dapo_data.sh of verl-recipe (data_source math_dapo):
+#           https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dapo/prepare_dapo_data.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The reward manager dapo and its penalty on overlong responses are left out: they change the

@@ -6,6 +6,8 @@
 # Hardware: 16 x Ascend 910B3 64 GB (2 nodes of 8)
 # Backends: Megatron-Core trains, vLLM Ascend generates
 # Source:   https://github.com/verl-project/verl-ascend-recipe/blob/684037df8a3af795421efb82cfa1f80a0aed7834/sapo/run_qwen3_30b_a3b_megatron_npu.sh#L6
+# Data:     VERL_HOME=~ bash dapo/prepare_dapo_data.sh of verl-recipe (data_source math_dapo):
+#           https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dapo/prepare_dapo_data.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - actor.megatron.grad_offload is gone: param_offload now releases the gradient buffers as

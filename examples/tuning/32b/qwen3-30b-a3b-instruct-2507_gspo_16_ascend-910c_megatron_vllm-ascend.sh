@@ -6,6 +6,8 @@
 # Hardware: 16 x Ascend 910C 64 GB (1 node)
 # Backends: Megatron-Core trains, vLLM Ascend generates
 # Source:   https://github.com/verl-project/verl/blob/1dda039b9c6311889a9c9a26040677e1254814f9/tests/special_npu/nightly_ci_ascend/run_gspo_qwen3_30b_megatron_npu.sh
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - actor.megatron.grad_offload is gone: param_offload now releases the gradient buffers as

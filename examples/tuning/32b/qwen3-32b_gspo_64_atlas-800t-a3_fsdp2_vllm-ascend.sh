@@ -7,6 +7,8 @@
 # Backends: FSDP2 trains, vLLM Ascend generates (vLLM Ascend 0.18.0 in the source)
 # Source:   https://github.com/verl-project/verl/blob/1dda039b9c6311889a9c9a26040677e1254814f9/docs/ascend_tutorial/model_support/examples/gspo_optimization_practice.md#L37
 #           https://github.com/verl-project/verl/blob/1dda039b9c6311889a9c9a26040677e1254814f9/examples/ascend_extras/gspo_trainer/run_qwen3_32b_fsdp.sh
+# Data:     VERL_HOME=~ bash dapo/prepare_dapo_data.sh of verl-recipe (data_source math_dapo):
+#           https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dapo/prepare_dapo_data.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - Settings of the reference model are left out: with both KL terms off there is none.

@@ -7,6 +7,8 @@
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dynamo/README.md#L325-L327
 #           https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dynamo/run_uniagent_variant.sh
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - Of the source's three ways to generate, this is verl's own, which the page compares with.

@@ -7,6 +7,8 @@
 # Backends: FSDP trains, vLLM-Omni generates
 # Source:   https://github.com/verl-project/verl-omni/blob/298e0e96b0e9008bada6dc5e6d902c69185739e6/examples/gspo_trainer/README.md#L187
 #           https://github.com/verl-project/verl-omni/blob/298e0e96b0e9008bada6dc5e6d902c69185739e6/examples/gspo_trainer/run_qwen3_omni_thinker_gspo_lora.sh
+# Data:     verl's examples/data_preprocess/math_dataset.py --local_dir ~/data/math (data_source
+#           DigitalLearningGmbH/MATH-lighteval)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The source's configuration file, which inherits that of verl, is written as overrides.

@@ -6,6 +6,8 @@
 # Hardware: 8 x H100 80 GB (1 node)
 # Backends: Megatron-Core trains, vLLM generates (vLLM 0.13.0 in the source)
 # Source:   https://github.com/verl-project/verl/blob/1dda039b9c6311889a9c9a26040677e1254814f9/examples/grpo_trainer/run_qwen3_vl_30b_a3b_megatron.sh#L5
+# Data:     verl's examples/data_preprocess/geo3k.py --local_dir ~/data/geo3k (data_source
+#           hiyouga/geometry3k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - actor.megatron.grad_offload is gone: param_offload now releases the gradient buffers as

@@ -7,6 +7,8 @@
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/hiyouga/EasyR1/blob/b44b311b669bf1fd1aa2fc36f2251482ba33cb16/assets/baselines.md#L62
 #           https://github.com/hiyouga/EasyR1/blob/b44b311b669bf1fd1aa2fc36f2251482ba33cb16/examples/qwen3_vl_30b_geo3k_grpo.sh
+# Data:     verl's examples/data_preprocess/geo3k.py --local_dir ~/data/geo3k (data_source
+#           hiyouga/geometry3k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The source is a configuration of EasyR1, a fork of verl. Each setting that decides

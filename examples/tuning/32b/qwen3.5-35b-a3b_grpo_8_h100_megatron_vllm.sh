@@ -6,6 +6,8 @@
 # Hardware: 8 x H100 80 GB (1 node)
 # Backends: Megatron-Core trains, vLLM generates
 # Source:   https://github.com/verl-project/verl/blob/ef072aca0b4f615dd3bd4561dde89f3389c50d35/examples/grpo_trainer/run_qwen3_5-35b-megatron.sh#L12
+# Data:     verl's examples/data_preprocess/geo3k.py --local_dir ~/data/geo3k (data_source
+#           hiyouga/geometry3k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - actor.megatron.grad_offload is gone: param_offload now releases the gradient buffers as

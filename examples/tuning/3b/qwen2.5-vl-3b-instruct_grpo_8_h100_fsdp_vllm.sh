@@ -6,6 +6,8 @@
 # Hardware: 8 x H100 80 GB (1 node)
 # Backends: PyTorch FSDP trains, vLLM generates (vLLM 0.10.0 in the published run)
 # Source:   https://github.com/hiyouga/EasyR1/blob/a23fb5b06be61d0eaa5819430533bf11136609cf/examples/config.yaml
+# Data:     verl's examples/data_preprocess/geo3k.py --local_dir ~/data/geo3k (data_source
+#           hiyouga/geometry3k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The source is the configuration of EasyR1 0.3.2, a fork of verl. Each setting that decides

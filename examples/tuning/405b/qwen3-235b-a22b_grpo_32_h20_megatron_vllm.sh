@@ -7,6 +7,8 @@
 # Backends: Megatron-Core trains, vLLM generates
 # Source:   https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/docs/perf/dpsk.md#L31
 #           https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/examples/grpo_trainer/run_qwen3-235b_megatron_96gb.sh
+# Data:     VERL_HOME=~ bash dapo/prepare_dapo_data.sh of verl-recipe (data_source math_dapo):
+#           https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dapo/prepare_dapo_data.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - Parallel sizes and optimizer offload are those of the page's table for 32 GPUs. The whole

@@ -6,6 +6,8 @@
 # Hardware: 256 x H100 80 GB (32 nodes of 8)
 # Backends: Megatron-Core trains, vLLM generates (vLLM 0.10.0 in the image of the source)
 # Source:   https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/examples/grpo_trainer/run_deepseek671b_math_megatron_80gb.sh#L33
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - actor.megatron.grad_offload is gone: param_offload now releases the gradient buffers as

@@ -6,6 +6,10 @@
 # Hardware: 32 x H800 80 GB (4 nodes of 8)
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/verl-project/verl/blob/1dda039b9c6311889a9c9a26040677e1254814f9/examples/tuning/scaling/run_qwen2_5_72b_fsdp.sh#L2
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
+# Data:     verl's examples/data_preprocess/math_dataset.py --local_dir ~/data/math (data_source
+#           DigitalLearningGmbH/MATH-lighteval)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - trainer.balance_batch=True is left out: it is the default.

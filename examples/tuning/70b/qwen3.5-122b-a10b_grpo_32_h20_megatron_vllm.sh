@@ -6,6 +6,8 @@
 # Hardware: 32 x H20 96 GB (4 nodes of 8)
 # Backends: Megatron-Core trains, vLLM generates
 # Source:   https://github.com/verl-project/verl/blob/3bc65164b185cf51e39c333a791b8cf5cb15de00/examples/grpo_trainer/run_qwen3_5-122b-a10b-megatron.sh
+# Data:     verl's examples/data_preprocess/geo3k.py --local_dir ~/data/geo3k (data_source
+#           hiyouga/geometry3k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - actor.megatron.grad_offload is gone: param_offload now releases the gradient buffers as

@@ -6,6 +6,8 @@
 # Hardware: 64 x Atlas 800T A3 (4 nodes of 16 devices)
 # Backends: Megatron-Core trains, vLLM Ascend generates
 # Source:   https://github.com/verl-project/verl/blob/1dda039b9c6311889a9c9a26040677e1254814f9/examples/grpo_trainer/run_qwen3_5_122b_a10b_megatron.sh#L12-L13
+# Data:     verl's examples/data_preprocess/geo3k.py --local_dir ~/data/geo3k (data_source
+#           hiyouga/geometry3k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - actor.megatron.grad_offload is gone: param_offload now releases the gradient buffers as

@@ -6,6 +6,8 @@
 # Hardware: 64 x H100 80 GB (8 nodes of 8)
 # Backends: VeOmni trains, SGLang generates (SGLang 0.5.9 in the source)
 # Source:   https://github.com/verl-project/verl/blob/8ebccd4468ab5f947e90e712f36a0d7ddbb775a9/examples/grpo_trainer/run_qwen3_5-122b-a10b_veomni.sh
+# Data:     verl's examples/data_preprocess/geo3k.py --local_dir ~/data/geo3k (data_source
+#           hiyouga/geometry3k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - rollout.mode=async is left out: it is the default now.

@@ -7,6 +7,8 @@
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/yushengsu-thu/verl_training_log/blob/deb1507ca0740580d2019e7150d08edf8dd6ca35/gsm8k/grpo_run_deepseek7b_llm.log#L2
 #           https://github.com/verl-project/verl/blob/1dda039b9c6311889a9c9a26040677e1254814f9/docs/algo/baseline.md#L42
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - actor.entropy_coeff is 0.001, then the default, is spelled out; the current default is 0.

@@ -6,6 +6,10 @@
 # Hardware: 2 x H800 80 GB (1 node)
 # Backends: FSDP trains, vLLM generates (vLLM 0.8.2 in the published run)
 # Source:   https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/examples/tuning/7b/qwen2-7b_grpo_2_h800_fsdp_vllm.sh
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
+# Data:     verl's examples/data_preprocess/math_dataset.py --local_dir ~/data/math (data_source
+#           DigitalLearningGmbH/MATH-lighteval)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.

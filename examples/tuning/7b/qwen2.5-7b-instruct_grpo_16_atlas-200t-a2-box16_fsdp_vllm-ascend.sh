@@ -8,6 +8,8 @@
 # Source:   https://github.com/volcengine/verl/blob/558d4dd581b8f0c1606ef773b02ca42b2e95e24d/docs/ascend_tutorial/ascend_quick_start.rst#L174
 #           https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/docs/ascend_tutorial/ascend_quick_start.rst#L239
 #           https://github.com/volcengine/verl/blob/558d4dd581b8f0c1606ef773b02ca42b2e95e24d/examples/grpo_trainer/run_qwen2_5_7b_grpo_npu.sh
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - rollout.enforce_eager, a default of verl when the throughput was published, is spelled out.

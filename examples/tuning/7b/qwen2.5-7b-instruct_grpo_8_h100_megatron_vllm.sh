@@ -7,6 +7,8 @@
 # Backends: Megatron-Core trains, vLLM generates
 # Source:   https://github.com/ISEEKYAN/verl_megatron_practice/blob/dfd811adc3e42edc0d5b32cdfca5e7ad9df5c4f0/grpo_qwen2.5_7b.csv#L2
 #           https://github.com/ISEEKYAN/verl_megatron_practice/blob/dfd811adc3e42edc0d5b32cdfca5e7ad9df5c4f0/GRPO_7B/qwen2.5_7b_megatron_vllm_benchmark.sh
+# Data:     verl's examples/data_preprocess/math_dataset.py --local_dir ~/data/math (data_source
+#           DigitalLearningGmbH/MATH-lighteval)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - One script of the source stands for all variants of its table. Ours is set to the table's

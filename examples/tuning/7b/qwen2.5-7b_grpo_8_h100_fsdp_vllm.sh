@@ -8,6 +8,10 @@
 # Source:   https://github.com/PeterGriffinJin/Search-R1/issues/109
 #           https://github.com/PeterGriffinJin/Search-R1/issues/30
 #           https://github.com/PeterGriffinJin/Search-R1/blob/a14dc3a4ffc6fe88c1e95038d9738e21ba3f7a06/train_grpo.sh
+# Data:     verl's examples/data_preprocess/preprocess_search_r1_dataset.py --local_dir
+#           ~/data/searchR1_processed_direct (data_source searchR1_nq, searchR1_hotpotqa,
+#           searchR1_triviaqa, searchR1_popqa, searchR1_2wikimultihopqa, searchR1_musique,
+#           searchR1_bamboogle)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The model is the 7B that the published script has in a comment; as published it trains 3B.
@@ -18,6 +22,8 @@
 #   - grad_offload is left out: verl has no such switch with FSDP now.
 #   - rollout.enforce_eager and entropy_coeff, defaults of verl when the source was written, are
 #     spelled out, as are the limits of the rollout, which the fork leaves to vLLM 0.6.3.
+#   - The data are NQ and HotpotQA, as verl prepares them for Search-R1: it has no reward for those
+#     that the source makes of NQ alone (data_source nq).
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
 # Settings: environment variables of the names below, or more Hydra overrides as arguments.
@@ -26,8 +32,8 @@ set -euo pipefail
 
 # Model and data
 MODEL_PATH=${MODEL_PATH:-Qwen/Qwen2.5-7B}
-TRAIN_FILES=${TRAIN_FILES:-"${HOME}/data/nq_search/train.parquet"}
-VAL_FILES=${VAL_FILES:-"${HOME}/data/nq_search/test.parquet"}
+TRAIN_FILES=${TRAIN_FILES:-"${HOME}/data/searchR1_processed_direct/train.parquet"}
+VAL_FILES=${VAL_FILES:-"${HOME}/data/searchR1_processed_direct/test.parquet"}
 
 # Hardware
 NNODES=${NNODES:-1}

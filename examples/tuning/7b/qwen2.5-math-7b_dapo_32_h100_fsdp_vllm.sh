@@ -7,6 +7,8 @@
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/ISEEKYAN/verl_megatron_practice/blob/dfd811adc3e42edc0d5b32cdfca5e7ad9df5c4f0/dapo7b.csv#L15
 #           https://github.com/ISEEKYAN/verl_megatron_practice/blob/dfd811adc3e42edc0d5b32cdfca5e7ad9df5c4f0/DAPO_7B/15.fsdp_4node_gtp1.sh
+# Data:     VERL_HOME=~ bash dapo/prepare_dapo_data.sh of verl-recipe (data_source math_dapo):
+#           https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dapo/prepare_dapo_data.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The reference model is left out: without a KL loss none is loaded.

@@ -8,6 +8,8 @@
 # Source:   https://github.com/volcengine/verl/blob/558d4dd581b8f0c1606ef773b02ca42b2e95e24d/docs/ascend_tutorial/ascend_quick_start.rst#L192
 #           https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/docs/ascend_tutorial/ascend_quick_start.rst#L263
 #           https://github.com/volcengine/verl/blob/f2d62716ab4a3ad3eca726991fa09c8b95f82a92/recipe/dapo/run_dapo_qwen3_8b_base_npu.sh
+# Data:     VERL_HOME=~ bash dapo/prepare_dapo_data.sh of verl-recipe (data_source math_dapo):
+#           https://github.com/verl-project/verl-recipe/blob/48ea0a797fa29867ea0ad92aff7d284eec7d4be3/dapo/prepare_dapo_data.sh
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - verl.trainer.main_ppo takes the place of recipe.dapo.main_dapo, which is no longer part of verl.

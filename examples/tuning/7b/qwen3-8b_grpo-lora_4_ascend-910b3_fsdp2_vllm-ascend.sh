@@ -7,6 +7,8 @@
 # Backends: FSDP2 trains, vLLM Ascend generates (vLLM 0.18.0 with vLLM Ascend 0.18.1.dev44 in the published run)
 # Source:   https://github.com/verl-project/verl-ascend-recipe/blob/5befcbce88ec2b46210d27a3ae94e11ee76a1d5d/grpo/lora_rl_merge/README.md#L7
 #           https://github.com/verl-project/verl-ascend-recipe/blob/49f83a7c324c36260c86b8e644eab124ac19e95d/grpo/lora_rl_merge/run_qwen3_8b_lora_merge_fsdp2_npu.sh
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - critic.enable is left out: GRPO has no critic.

@@ -7,6 +7,8 @@
 # Backends: FSDP trains, vLLM Ascend generates (vLLM Ascend 0.23.0 in the published run)
 # Source:   https://github.com/verl-project/verl-ascend-recipe/blob/0d6be4b53141f024ad95f94a21c502f902503f7a/grpo/lora/README.md#L147
 #           https://github.com/verl-project/verl-ascend-recipe/blob/88df6a55690ad02c54f040ed73ee269011ce743c/lora/run_qwen3_8b_from_adapter_fsdp.sh
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The source goes on from an adapter that is given by its path; ours begins with a new one

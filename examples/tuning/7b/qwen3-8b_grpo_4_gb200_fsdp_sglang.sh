@@ -7,6 +7,8 @@
 # Backends: FSDP trains, SGLang generates (SGLang 0.5.6.post2 in the image of the published run)
 # Source:   https://github.com/verl-project/verl/commit/3f2fd075da015579639cd2f99aa1c2811c6f48d4
 #           https://github.com/verl-project/verl/blob/3f2fd075da015579639cd2f99aa1c2811c6f48d4/examples/grpo_trainer/run_qwen3-8b_gb200.sh#L1
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.

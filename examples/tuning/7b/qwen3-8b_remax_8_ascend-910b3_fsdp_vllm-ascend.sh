@@ -7,6 +7,8 @@
 # Backends: FSDP trains, vLLM Ascend generates (vLLM Ascend 0.18.1.dev41 in the published run)
 # Source:   https://github.com/verl-project/verl-ascend-recipe/blob/28510fc8ccf1ab16320dc687f7e1d6025ad21b25/verl_ascend_practice/reports/remax/README.md#L19
 #           https://github.com/verl-project/verl-ascend-recipe/blob/28a19bd15dff1e6ee09e01193d00dfa07fa4ca97/verl_ascend_practice/run_qwen3_8b_remax_fsdp_npu.sh
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - Batch, mini batch and response length are those of the published run of 60 steps; the

@@ -7,6 +7,8 @@
 # Backends: FSDP2 trains, vLLM Ascend generates (vLLM Ascend 0.23.0 in the published run)
 # Source:   https://github.com/verl-project/verl-ascend-recipe/blob/0e793c532c5a1102076dce07d6158798abe99b04/rloo/README.md#L14
 #           https://github.com/verl-project/verl-ascend-recipe/blob/0e793c532c5a1102076dce07d6158798abe99b04/rloo/run_qwen3_8b_rloo_fsdp_npu.sh
+# Data:     verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k (data_source
+#           openai/gsm8k)
 #
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The DAPO reward manager is left out: the source turns its penalty off.
