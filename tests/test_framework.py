@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import zipfile
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from cases import each, read_cases
 from conftest import release_of_verl
 from rl_resources import UnusableInput
 from rl_resources.compat import compat, row_of
-from rl_resources.query.compatibility import accepted_by
+from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.script.framework.composition import (
     UNKNOWN,
     Composition,
@@ -39,10 +40,12 @@ from rl_resources.script.framework.shipped import (
     shipped,
     write_history,
 )
+from rl_resources.script.framework.support import support
 from rl_resources.script.framework.syntax import Override
 from rl_resources.script.script_text import ScriptText
 
 ROOT = Path(__file__).parents[1]
+SHIPPED = rl_resources.load(ROOT)
 SCRIPTS = sorted(ROOT.glob("examples/tuning/*/*.sh"))
 MODULE = "verl.trainer.main_ppo"
 CONFIG = "verl/trainer/config"
@@ -344,6 +347,28 @@ def test_the_accepting_releases_in_words(accepted, words):
     assert accepted_by(rows) == words
 
 
+@pytest.mark.parametrize(
+    ("model", "train", "words"),
+    [
+        ("qwen3-vl-8b-instruct", "fsdp2", "verl ≥ 0.6.0"),
+        ("moonlight-16b-a3b-instruct", "veomni", "verl 0.8.0"),
+        ("deepseek-v3.2", "megatron", "verl ≥ 0.4.1"),  # another architecture than V3
+        ("qwen3-8b", "fsdp", "verl ≥ 0.4.1"),
+    ],
+)
+def test_a_release_that_does_not_know_the_model_accepts_no_script(model, train, words):
+    rows: list[dict[str, Any]] = [
+        {
+            "script": f"{model}_grpo_8_h100_{train}_vllm.sh",
+            "framework": "verl",
+            "framework_version": version,
+            "accepted": True,
+        }
+        for version in ("0.4.1", "0.6.0", "0.8.0")
+    ]
+    assert accepted_by(rows) == words
+
+
 # What is committed
 
 
@@ -353,6 +378,30 @@ def test_the_table_has_every_release_and_the_newest_accepts_every_script():
         found.setdefault(row["script"], set()).add(row["framework_version"])
         assert row["accepted"] or row["framework_version"] != shipped("verl").version
     assert all(versions == {*history("verl").releases} for versions in found.values())
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=[path.name for path in SCRIPTS])
+def test_each_script_names_data_that_every_release_that_accepts_it_scores(path):
+    script, known = ScriptText(path.name, path.read_text(encoding="utf-8")), support("verl")
+    lines, reward = script.labeled("Data"), script.labeled("Reward")
+    assert lines
+    assert reward or all(line.data_sources for line in lines)
+    first = re.split(r"[ ,]+", accepted_by(releases_of(SHIPPED, path.name)).replace("≥ ", ""))[1]
+    for line in lines:
+        for name in () if reward else line.data_sources:
+            assert known.scores(name, first)
+        for preparation in re.findall(r"verl's (\S+)", line.text):
+            assert known.script(preparation).is_in(first)
+
+
+def test_what_verl_supports_is_known_by_releases_that_there_are():
+    known, there = support("verl"), history("verl").releases
+    rows = (*known.rewards, *known.preparations, *known.architectures)
+    assert {row.since for row in rows} <= {*there}
+    assert {row.last for row in known.preparations} - {""} <= {*there}
+    scripts = [row.script for row in known.preparations]
+    assert len(scripts) == len(set(scripts))
+    assert all(row.source for row in rows)
 
 
 @pytest.mark.nightly

@@ -200,6 +200,7 @@ def test_new_writes_a_script_that_can_be_started_and_its_row(root, capsys):
     after = files(root)
     assert {name for name in after if after[name] != before.get(name)} == set(out.splitlines())
     text = (root / PATH).read_text()
+    assert "\n# Data:     verl's examples/data_preprocess/gsm8k.py" in text
     assert "\n# Hardware: 8 x NVIDIA H100" in text and "nobody has run it yet" in text
     assert max(map(len, text.splitlines())) <= 110
     assert main(["check", "--strict", "--root", str(root)]) == 0

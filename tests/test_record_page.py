@@ -127,6 +127,27 @@ def test_one_node_needs_one_command_and_several_a_cluster_first():
     assert [line for line in command.split("\n") if line and line[0] != "#"] == steps
 
 
+def test_data_and_reward_are_said_before_the_command():
+    header = (
+        "# Data:     make.py (data_source mine)\n# Reward:   give\n#           https://a.org/r.py\n"
+    )
+    page = page_of(LORA, f"#!/usr/bin/env bash\n{header}\n{text_of(LORA)}")
+    reward = 'Reward: give <a href="https://a.org/r.py" rel="nofollow noopener">'
+    assert reward in part(page, '<h2 id="begin">', '<p class="command">')
+    before = part(page, '<h2 id="start-it">', "<pre><code>")
+    assert "<li>Data: make.py (data_source mine)</li>" in before
+    assert reward in before
+    begin = part(page_of_lora(), '<h2 id="begin">', "</section>")
+    assert "Reward" not in begin
+
+
+def test_the_release_that_first_trains_the_model_is_named():
+    record = next(row for row in RECORDS if str(row["script"]).startswith("qwen3-vl-8b-instruct"))
+    text = words(part(page_of(record), '<h2 id="releases">'))
+    assert "accepted by verl ≥ 0.6.0" in text
+    assert "trains this model with fsdp2 since 0.6.0: verl/models/transformers/monkey_patch" in text
+
+
 def test_a_script_that_cannot_be_read_still_has_a_page():
     page = page_of(LORA, "#!/usr/bin/env bash\ntrue\n")
     assert "is not known without running it" in page

@@ -31,6 +31,7 @@ from rl_resources.script_rules import (
     arguments,
     compatibility,
     content,
+    data,
     max_batch,
     privacy,
     releases,
@@ -78,6 +79,7 @@ FAMILIES: Mapping[str, Family] = {
     "safety": family("safety", "script", safety, privacy),
     "agreement": family("agreement", "pair", agreement, max_batch),
     "running": family("running", "pair", running),
+    "data": family("data", "pair", data),
     "exemptions": family("exemptions", "outcome", exemptions),
     "page": family("page", "page", of_pages),
 }

@@ -10,6 +10,7 @@ from rl_resources.script.bash import read
 from rl_resources.script.bash.script import Part, Place, Script
 from rl_resources.script.framework.composition import Composition, compose_launch
 from rl_resources.script.framework.shipped import shipped
+from rl_resources.script.header import HeaderLine, header_lines
 from rl_resources.script.launch import TRAINER, Launch, Lost, Override, launches, lost
 from rl_resources.script.run import Run
 from rl_resources.text import shown
@@ -33,6 +34,15 @@ class ScriptText:
     def script(self) -> Script:
         """The script, evaluated without running it; with ends of lines as bash needs them."""
         return read(self.text.replace("\\\r\n", " \\\n").replace("\r\n", " \n"))
+
+    @cached_property
+    def header(self) -> tuple[HeaderLine, ...]:
+        """The labeled lines of the comment at its top."""
+        return header_lines(self.text)
+
+    def labeled(self, label: str) -> list[HeaderLine]:
+        """The lines of the header with a label."""
+        return [line for line in self.header if line.label == label]
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:

@@ -22,7 +22,12 @@ from rl_resources.estimate.estimate import Estimate, of_script
 from rl_resources.estimate.formula import backends, inputs_by_name
 from rl_resources.git import Repository
 from rl_resources.package import Field, Record
-from rl_resources.query.compatibility import accepted_by, rejections, releases_of
+from rl_resources.query.compatibility import (
+    accepted_by,
+    architecture_of,
+    rejections,
+    releases_of,
+)
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import size_of
 from rl_resources.query.sentences import resource, start
@@ -30,14 +35,15 @@ from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, script_text
 from rl_resources.script.settings import Setting, written
 from rl_resources.site.api import record_id
-from rl_resources.site.environment import Site
-from rl_resources.text import json_text
+from rl_resources.site.environment import Piece, Site
+from rl_resources.text import is_web_address, json_text, printable
 
 MOST_RELATED = 3
 """Related configurations of each kind."""
 OWN_FIELDS = frozenset({"gpus", "lora_rank", "quantized", "has_engine"})
 """Inputs of the estimate that other fields of its form stand for."""
 _ALIKE = ("kind", "tag", "task", "model", "gpus", "device_label")
+_URL = re.compile(r"(https://[^\s,;]+)")
 _MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>[^`]+?\.)(?= |$)")
 
 
@@ -69,12 +75,15 @@ def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dic
     for record in dataset.records["tuning"]:
         row, path = by_id[record_id(record)], script_path(dataset, record)
         text = scripts[str(record["script"])]
-        run = script_text(path, text).run if record["framework"] == FRAMEWORK else None
+        read = script_text(path, text)
+        run = read.run if record["framework"] == FRAMEWORK else None
         made[f"records/{row.id}.md"] = site.page(
             f"records/{row.id}.md",
             "record.md",
             **_facts(dataset, row, record),
             **_settings(run),
+            data=[linked(line.text) for line in read.labeled("Data")],
+            reward=[linked(line.text) for line in read.labeled("Reward")],
             **estimated(dataset, record, run),
             configuration=row,
             script=text,
@@ -103,9 +112,22 @@ def _facts(dataset: Dataset, row: Configuration, record: Record) -> Mapping[str,
         "trials": dataset.by_script["trials"].get(name, ()),
         "releases": releases,
         "accepted": accepted_by(releases),
+        "architecture": architecture_of(releases),
+        "linked": linked,
         "rejections": rejections(releases),
         "exemptions": [row for row in dataset.records["exemptions"] if row["record"] == name],
     }
+
+
+def linked(text: str) -> list[Piece]:
+    """A text of a script's header, each URL in it as a link that shows the end of its path."""
+    found: list[Piece] = []
+    for part in map(str.strip, _URL.split(printable(text))):
+        if is_web_address(part):
+            found.append(Piece(part.rstrip("/").rpartition("/")[2], part))
+        elif part:
+            found.append(Piece(part))
+    return found
 
 
 def _settings(run: Run | None) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@
 # Backends: FSDP trains, vLLM generates
 # Source:   https://github.com/agentica-project/rllm/blob/874daa4acb7f451dc2a4b2b6e8ce28f5aa88d1f5/scripts/deepcoder/README.md#L4
 #           https://github.com/rllm-org/rllm/blob/8766fffb2f3e7f14797bc0618ff49afd2b07ab11/scripts/deepcoder/train/deepcoder_14b_coding_16k.sh
-#
+# Data:     https://github.com/rllm-org/rllm/blob/8766fffb2f3e7f14797bc0618ff49afd2b07ab11/scripts/data/deepcoder_dataset.py
 # Rewritten from the source for the current verl configuration (0.9.1). Changes:
 #   - The source trains with a verl of its own. What only that one has is left out: the reward
 #     computed during generation, and the masking of responses that were cut off.

@@ -1,0 +1,102 @@
+"""What a framework knows of data and of models beyond its configuration, by release.
+
+`FRAMEWORK.toml` next to this file has it, with the places in the framework's repository.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+
+from packaging.version import Version
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Reward:
+    """Data that the framework scores by itself, by their `data_source`."""
+
+    data_sources: Sequence[str]
+    since: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A script of the framework that prepares data.
+
+    `names` are what it calls its directory or its files, without their suffix; `last` is the last
+    release that has it, empty where all newer ones do.
+    """
+
+    script: str
+    since: str
+    source: str
+    data_sources: Sequence[str] = ()
+    names: Sequence[str] = ()
+    last: str = ""
+
+    def is_in(self, release: str) -> bool:
+        """Whether a release has the script."""
+        if Version(release) < Version(self.since):
+            return False
+        return not self.last or Version(release) <= Version(self.last)
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Models, by their slugs, that a training backend trains only with code of the framework."""
+
+    models: Sequence[str]
+    train: Sequence[str]
+    since: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Support:
+    """All that is known of one framework."""
+
+    rewards: Sequence[Reward]
+    preparations: Sequence[Preparation]
+    architectures: Sequence[Architecture]
+
+    def scores(self, data_source: str, release: str) -> bool:
+        """Whether a release has a reward for data with this `data_source`."""
+        for reward in self.rewards:
+            known = any(fnmatchcase(data_source, pattern) for pattern in reward.data_sources)
+            if known and Version(reward.since) <= Version(release):
+                return True
+        return False
+
+    def preparation(self, name: str) -> Preparation | None:
+        """What usually writes a directory or a file of this name, the suffix left out."""
+        return next((found for found in self.preparations if name in found.names), None)
+
+    def script(self, path: str) -> Preparation | None:
+        """The script of the framework at this path, of any release."""
+        return next((found for found in self.preparations if found.script == path), None)
+
+    def architecture(self, slug: str, train: str) -> Architecture | None:
+        """What a training backend needs of the framework for a model; `None` for nothing known."""
+        for found in self.architectures:
+            if train in found.train and any(fnmatchcase(slug, it) for it in found.models):
+                return found
+        return None
+
+
+@lru_cache(maxsize=4)
+def support(framework: str) -> Support:
+    """What is known of a framework; nothing of one without a file."""
+    path = _FOLDER / f"{framework}.toml"
+    raw = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return Support(
+        tuple(Reward(**row) for row in raw.get("reward", ())),
+        tuple(Preparation(**row) for row in raw.get("preparation", ())),
+        tuple(Architecture(**row) for row in raw.get("architecture", ())),
+    )

@@ -1,0 +1,189 @@
+"""Data and reward.
+
+A reader can prepare the data of a script, and something scores the responses.
+
+What each release of a framework scores and prepares is in script/framework/FRAMEWORK.toml. The
+`data_source` is that of the script's header, or else follows from what the framework calls the
+files. Where neither says it, no reward is missed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rl_resources.facts.pairs import Pair
+from rl_resources.rule import Mistake
+from rl_resources.script.bash.script import Value
+from rl_resources.script.framework.shipped import shipped
+from rl_resources.script.framework.support import Support, support
+from rl_resources.script.header import HeaderLine
+from rl_resources.script.launch import Override
+from rl_resources.script.run import Run
+from rl_resources.script.script_text import FRAMEWORK
+from rl_resources.script_rules.run_rule import run_rule
+from rl_resources.text import nearest, quoted, shown
+
+FILES = ("data.train_files", "data.val_files")
+MANAGERS = frozenset({"naive", "dapo", "prime", "batch", "gdpo", "rate_limited", "remote"})
+"""The reward managers of verl: each scores with `default_compute_score` unless told otherwise."""
+
+_OWN_REWARD = re.compile(
+    r"(?:reward\.)?(?:custom_reward_function\.path|reward_model\.enable)"
+    r"|.*\breward_manager\.(?:source|module\.path)"
+    r"|.*\b(?:multi_turn\.enable|use_reward_loop)|.*\b(?:agent|tool_config|interaction_config)\w*\b.*"
+)
+_MANAGER = re.compile(r"reward_model\.reward_manager|(?:reward\.)?reward_manager\.name")
+_OFF = frozenset({"", "false", "null", "none", "register"})
+_SUFFIXES = (".parquet", ".json", ".jsonl")
+_UNKNOWN = "\0"
+_BETWEEN_PATHS = re.compile(r"""[\s,'"\[\]]+""")
+_PREPARATION = re.compile(r"(?<![\w./-])examples/data_preprocess/\w+\.py")
+
+
+@run_rule()
+def reward_function(pair: Pair, run: Run) -> Iterator[Mistake]:
+    """Something scores the responses: the framework, a reward function or the reader's own.
+
+    Without a reward for its `data_source` the run stops at its first responses.
+
+    Bad: data with the `data_source` `hotpotqa/hotpot_qa` and no reward function
+    Good: data with the `data_source` `searchR1_hotpotqa`, or a line `# Reward:` in the header
+
+    verl/utils/reward_score/__init__.py `default_compute_score` raises `NotImplementedError`, since
+    0.1 in verl/trainer/main_ppo.py. A reward function, model or manager of the script's own, and
+    agents and tools, may score anything.
+    """
+    release = _release(pair)
+    if not release or _has_own_reward(run):
+        return
+    known = support(FRAMEWORK)
+    unscored = [name for name in data_sources(pair, run) if not known.scores(name, release)]
+    rewards = pair.script.labeled("Reward")
+    if not unscored or any(line.names_a_place for line in rewards):
+        return
+    named = quoted(unscored)
+    message = f"{FRAMEWORK} {release} has no reward for the data_source {named}"
+    if rewards:
+        message = f"{message}, and the line `# Reward:` does not say where one is published"
+    fix = (
+        "Prepare data that it scores, set `reward.custom_reward_function.path`, or say in a line "
+        "`# Reward:` of the header what the reader provides, with the URL that publishes it."
+    )
+    yield Mistake(*_place(pair, run, rewards or pair.script.labeled("Data")), message, fix)
+
+
+@run_rule()
+def data_preparation(pair: Pair, run: Run) -> Iterator[Mistake]:
+    """The script that prepares the data exists, and gives them the `data_source` that is named.
+
+    A reader who runs it finds no file, or data that are scored otherwise.
+
+    Bad: `# Data: verl's examples/data_preprocess/gsm8k_math.py`
+    Good: `# Data: verl's examples/data_preprocess/gsm8k.py (data_source openai/gsm8k)`
+    """
+    release = _release(pair)
+    for line in pair.script.labeled("Data") if release else ():
+        for problem, fix in _preparation_problems(line, support(FRAMEWORK), release):
+            yield Mistake(*_place(pair, run, [line]), problem, fix)
+
+
+def _preparation_problems(
+    line: HeaderLine, known: Support, release: str
+) -> Iterator[tuple[str, str]]:
+    """What is wrong with the scripts of the framework that a line names, each with its fix."""
+    for path in _PREPARATION.findall(line.text):
+        script = known.script(path)
+        if script is None or not script.is_in(release):
+            there = [item.script for item in known.preparations if item.is_in(release)]
+            yield f"{FRAMEWORK} {release} has no `{path}`", nearest(path, there).sentence()
+            continue
+        others = [name for name in line.data_sources if name not in script.data_sources]
+        if others and script.data_sources:
+            right = quoted(script.data_sources)
+            yield f"`{path}` does not write the data_source {quoted(others)}", f"It is {right}."
+
+
+@run_rule("warning")
+def data_line(pair: Pair, run: Run) -> Iterator[Mistake]:
+    """The header says what prepares the data, unless the framework's own script does.
+
+    A reader cannot make the files, nor know what scores them.
+
+    Bad: `data.train_files=~/data/hotpotqa/train.parquet` and no line `# Data:` in the header
+    Good: `# Data: verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k`
+    """
+    if not _release(pair) or pair.script.labeled("Data"):
+        return
+    for key in FILES:
+        for path in _paths(run.content(key)):
+            if _is_known_file(path) and not _usual_data_sources(path):
+                message = f"nothing says what prepares `{shown(_end(path), 120)}`"
+                fix = "Name it in a line `# Data:` of the header: script and arguments, or a URL."
+                yield Mistake(*pair.place_of(run.setting(key)), message, fix)
+                return
+
+
+def data_sources(pair: Pair, run: Run) -> Sequence[str]:
+    """Each `data_source` as far as it is known: that of the header, or else of the files."""
+    lines = pair.script.labeled("Data")
+    stated = [name for line in lines for name in line.data_sources]
+    if lines or run.content("data.custom_cls.path") or run.content("data.reward_fn_key"):
+        return stated
+    found: list[str] = []
+    for key in FILES:
+        for path in _paths(run.content(key)):
+            found += _usual_data_sources(path)
+    return tuple(dict.fromkeys(found))
+
+
+def _release(pair: Pair) -> str:
+    """The release that the record names, or the newest known; empty for another framework."""
+    if pair.text("framework") != FRAMEWORK:
+        return ""
+    return pair.text("framework_version") or shipped(FRAMEWORK).version
+
+
+def _has_own_reward(run: Run) -> bool:
+    """Whether the script may score by itself, as far as it is known."""
+    return bool(run.launch.unresolved) or any(map(_is_own_reward, run.launch.overrides))
+
+
+def _is_own_reward(item: Override) -> bool:
+    if _MANAGER.fullmatch(item.key):
+        return item.value not in MANAGERS
+    value = item.value if item.value is not None else _UNKNOWN
+    return _OWN_REWARD.fullmatch(item.key) is not None and value.lower() not in _OFF
+
+
+def _paths(content: Value | None) -> list[str]:
+    """The paths in a setting, what is not known of them as one character."""
+    parts = content.parts if content else ()
+    text = "".join(_UNKNOWN if part.text is None else part.text for part in parts)
+    return [path for path in _BETWEEN_PATHS.split(text) if path]
+
+
+def _end(path: str) -> str:
+    """A file with its directory."""
+    return "/".join(path.split("/")[-2:])
+
+
+def _is_known_file(path: str) -> bool:
+    """Whether it is a file with a known end, and no name on Hugging Face, which says it all."""
+    return _UNKNOWN not in _end(path) and path.endswith(_SUFFIXES)
+
+
+def _usual_data_sources(path: str) -> Sequence[str]:
+    """What the framework's own script writes under the name of this file or its directory."""
+    for part in reversed(_end(path).split("/")):
+        found = support(FRAMEWORK).preparation(part.partition(".")[0])
+        if found:
+            return found.data_sources
+    return ()
+
+
+def _place(pair: Pair, run: Run, lines: Sequence[HeaderLine]) -> tuple[str, int, int]:
+    """The first of some lines of the header; where the data are set without any."""
+    if lines:
+        return pair.script.path, lines[0].line, 1
+    return pair.place_of(run.setting(FILES[0]))
