@@ -45,6 +45,7 @@ def findings(
     text: str | None = None,
     memory_gb: float = 80,
     named: dict[str, bool] | None = None,
+    facts: dict[str, str] | None = None,
 ) -> list[Finding]:
     """What one rule finds in the sound pair with these changes; `-` leaves a setting out."""
     cells = ROW | (row or {})
@@ -53,7 +54,7 @@ def findings(
         text = script_of(SETTINGS | (settings or {}), before, start)
     script = script_text(text)
     model = cells["model"]
-    facts = {"model": model, **TABLES["sound"]["facts"]}
+    of_model = {"model": model, **TABLES["sound"]["facts"], **(facts or {})}
     names = (model, model.rpartition("/")[2].lower())
     pair = Pair(
         "records/tuning.csv",
@@ -62,7 +63,7 @@ def findings(
         script,
         tuple(Trial(*trial) for trial in trials),
         names,
-        facts,
+        of_model,
         named or {},
         device_memory_gb=memory_gb,
     )

@@ -170,10 +170,20 @@ def test_every_task_and_backend_is_offered_or_refused_with_what_is(dataset, snap
 
 
 @pytest.mark.parametrize("train", TRAINS)
-@pytest.mark.parametrize(("tag", "on"), [("MIN", True), ("RECOMMENDED", False)])
-def test_the_tag_turns_every_memory_switch_of_the_backend(train, tag, on, dataset, snapshot):
+@pytest.mark.parametrize(
+    ("tag", "on", "header"),
+    [
+        ("MIN", True, "# Tag:      MIN"),
+        ("RECOMMENDED", False, "# Tag:      RECOMMENDED"),
+        ("", True, "# Tag:      \N{EN DASH}"),
+    ],
+)
+def test_the_tag_turns_every_memory_switch_of_the_backend(
+    train, tag, on, header, dataset, snapshot
+):
     asked = {**ASKED, "task": "PPO", "train": train, "tag": tag}
     record = new_record(asked, dataset, snapshot)
+    assert (record.row["tag"], record.script.text.splitlines()[2]) == (tag, header)
     switches = re.findall(r"(\w*offload|enable_gradient_checkpointing)=(\w+)", record.script.text)
     assert {value for _, value in switches} == {str(on)}
     assert [name for name, _ in switches].count("optimizer_offload") == 2  # of actor and critic

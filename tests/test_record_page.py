@@ -100,7 +100,9 @@ def test_each_setting_has_its_value_and_the_line_that_has_it():
 @pytest.mark.parametrize("record", {row["train"]: row for row in RECORDS}.values())
 def test_what_saves_memory_is_shown_whatever_the_training_backend(record):
     run = ScriptText(str(record["script"]), text_of(record)).training
-    wanted = [*run.memory_savers, run.offload_policy, run.sequence_parallel_size]
+    words = ("parameter-offload", "optimizer-offload", "activation-checkpointing")
+    savers = [run.optimizations[word] for word in words]
+    wanted = [*savers, run.offload_policy, run.sequence_parallel_size]
     shown = {item.setting.key for item in record_page.explained(run)}
     assert {setting.key for setting in wanted if setting.key} <= shown
 

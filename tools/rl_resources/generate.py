@@ -29,7 +29,7 @@ ASKED = (
     *("infer_version", "framework_version", "evidence"),
 )
 """The columns that the form asks for; script, log and the issue's author state the others."""
-REQUIRED = frozenset({"tag", "gpus", "device"})
+REQUIRED = frozenset({"gpus", "device"})
 """Those that a script seldom states."""
 _PART = re.compile(f"(?sm)(below is generated: {COMMAND}[^\\n]*\\n).*?(^[^\\n]*above is generated)")
 

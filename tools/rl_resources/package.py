@@ -41,6 +41,9 @@ STATED = ("title", "description", "version", "created", "licenses", "keywords", 
 Value = str | int | float | bool | date | tuple[str, ...] | None
 Record = Mapping[str, Value]
 
+LONGEST_HELP = 400
+"""The characters of a description that a finding repeats."""
+
 
 class FieldType(NamedTuple):
     """How a Table Schema type is written in a cell, read from it, and called in a JSON Schema."""
@@ -119,9 +122,10 @@ class Field:
         return tuple(map(str, self.constraints.get("enum", ())))
 
     def explained(self, words: Iterable[str]) -> str:
-        """What its words mean, where the description says so of each; else the words alone."""
+        """What its words mean, where the description says so in short; else the words alone."""
         quoted = [f"`{word}`" for word in words]
-        if all(word in self.description for word in quoted):
+        short = len(self.description) <= LONGEST_HELP
+        if short and all(word in self.description for word in quoted):
             return self.description
         return f"Known are {', '.join(quoted)}."
 

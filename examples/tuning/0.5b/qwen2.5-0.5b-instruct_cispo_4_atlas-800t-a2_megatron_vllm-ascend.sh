@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (no offload and no recomputation)
+# Tag:      –
 # Model:    Qwen/Qwen2.5-0.5B-Instruct
 # Task:     CISPO
 # Hardware: 4 NPUs of an Atlas 800T A2 server (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (no offload and no recomputation)
+# Tag:      –
 # Model:    Qwen/Qwen2.5-0.5B-Instruct
 # Task:     PPO
 # Hardware: 1 x NVIDIA L4 24 GB (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    Qwen/Qwen3-0.6B
 # Task:     GRPO
 # Hardware: 2 x NVIDIA GeForce RTX 3090 (1 node)

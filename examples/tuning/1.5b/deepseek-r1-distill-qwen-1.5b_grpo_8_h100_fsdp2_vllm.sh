@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B
 # Task:     GRPO
 # Hardware: 8 x H100 80 GB (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (a user gives its step time; nothing that is trained is offloaded)
+# Tag:      –
 # Model:    deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B
 # Task:     GRPO
 # Hardware: 8 x H200 141 GB (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (no offload)
+# Tag:      –
 # Model:    Qwen/Qwen2.5-1.5B-Instruct
 # Task:     GDPO
 # Hardware: 4 NPUs of an Atlas 800T A2 server (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (the source gives its time; nothing that is trained is offloaded)
+# Tag:      –
 # Model:    Qwen/Qwen2.5-1.5B-Instruct
 # Task:     REINFORCE-PP
 # Hardware: 4 x A100 40 GB (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    Qwen/Qwen3-1.7B
 # Task:     GRPO
 # Hardware: 2 x A100 80 GB (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    moonshotai/Moonlight-16B-A3B-Instruct
 # Task:     DAPO
 # Hardware: 8 x Ascend 910B (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      –
 # Model:    moonshotai/Moonlight-16B-A3B-Instruct
 # Task:     GRPO
 # Hardware: 8 x B200 180 GB (1 node)

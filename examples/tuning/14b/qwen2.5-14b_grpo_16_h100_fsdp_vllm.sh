@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (chosen by the source for speed; nothing that is trained is offloaded)
+# Tag:      –
 # Model:    Qwen/Qwen2.5-14B
 # Task:     GRPO
 # Hardware: 16 x H100 80 GB (2 nodes of 8)

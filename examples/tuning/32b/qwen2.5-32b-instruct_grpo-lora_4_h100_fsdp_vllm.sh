@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    Qwen/Qwen2.5-32B-Instruct
 # Task:     GRPO-LoRA
 # Hardware: 4 x H100 80 GB (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      –
 # Model:    Qwen/Qwen2.5-32B
 # Task:     DAPO
 # Hardware: 128 x H20 96 GB (16 nodes of 8)

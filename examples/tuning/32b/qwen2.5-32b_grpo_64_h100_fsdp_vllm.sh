@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (chosen by the source for speed; nothing that is trained is offloaded)
+# Tag:      –
 # Model:    Qwen/Qwen2.5-32B
 # Task:     GRPO
 # Hardware: 64 x H100 80 GB (8 nodes of 8)

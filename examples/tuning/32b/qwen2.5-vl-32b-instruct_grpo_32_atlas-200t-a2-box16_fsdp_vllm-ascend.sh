@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (the source compares its throughput; nothing that is trained is offloaded)
+# Tag:      –
 # Model:    Qwen/Qwen2.5-VL-32B-Instruct
 # Task:     GRPO
 # Hardware: 32 x Atlas 200T A2 Box16 (2 nodes of 16)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      –
 # Model:    Qwen/Qwen3-30B-A3B-Base
 # Task:     DAPO
 # Hardware: 128 x Atlas 200T A2 Box16 (8 nodes of 16)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (the source's minimum hardware; all memory optimizations of the source are on)
+# Tag:      MIN
 # Model:    Qwen/Qwen3-30B-A3B-Base
 # Task:     DAPO
 # Hardware: 16 x H100 80 GB (2 nodes of 8)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      –
 # Model:    Qwen/Qwen3-30B-A3B-Base
 # Task:     DAPO
 # Hardware: 64 x H100 80 GB (8 nodes of 8)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      –
 # Model:    Qwen/Qwen3-30B-A3B-Base
 # Task:     SAPO
 # Hardware: 16 x Ascend 910B3 64 GB (2 nodes of 8)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    Qwen/Qwen3-30B-A3B-Instruct-2507
 # Task:     GSPO
 # Hardware: 16 x Ascend 910C 64 GB (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    Qwen/Qwen3-32B
 # Task:     GSPO
 # Hardware: 64 x Atlas 800T A3 64 GB (4 nodes of 16)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    Qwen/Qwen3-Coder-30B-A3B-Instruct
 # Task:     GRPO
 # Hardware: 8 x H20 141 GB (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    Qwen/Qwen3-Omni-30B-A3B-Instruct
 # Task:     GSPO-LoRA
 # Hardware: 4 x H100 80 GB (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    Qwen/Qwen3-VL-30B-A3B-Instruct
 # Task:     GRPO
 # Hardware: 8 x H800 80 GB (1 node)

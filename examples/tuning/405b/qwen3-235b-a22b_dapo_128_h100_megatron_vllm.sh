@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    Qwen/Qwen3-235B-A22B
 # Task:     DAPO
 # Hardware: 128 x H100 80 GB (16 nodes of 8)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    deepseek-ai/DeepSeek-V3-0324
 # Task:     GRPO
 # Hardware: 256 x H100 80 GB (32 nodes of 8)

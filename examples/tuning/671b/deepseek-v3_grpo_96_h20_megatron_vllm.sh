@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (fewest GPUs that the source names; offload and recomputation on)
+# Tag:      MIN
 # Model:    deepseek-ai/DeepSeek-V3
 # Task:     GRPO
 # Hardware: 96 x H20 96 GB (12 nodes of 8), and 1.5 TB of host memory in each node

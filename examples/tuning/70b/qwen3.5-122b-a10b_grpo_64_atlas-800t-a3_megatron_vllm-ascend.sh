@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      –
 # Model:    Qwen/Qwen3.5-122B-A10B
 # Task:     GRPO
 # Hardware: 64 x Atlas 800T A3 (4 nodes of 16 devices)

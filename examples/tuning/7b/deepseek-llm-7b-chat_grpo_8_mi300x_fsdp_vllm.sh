@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (nothing that is trained is offloaded; the source publishes its throughput)
+# Tag:      –
 # Model:    deepseek-ai/deepseek-llm-7b-chat
 # Task:     GRPO
 # Hardware: 8 x MI300X 192 GB (1 node)

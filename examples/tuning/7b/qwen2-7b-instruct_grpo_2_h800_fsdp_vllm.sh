@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    Qwen/Qwen2-7B-Instruct
 # Task:     GRPO
 # Hardware: 2 x H800 80 GB (1 node)

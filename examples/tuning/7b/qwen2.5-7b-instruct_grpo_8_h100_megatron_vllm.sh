@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (no offload and no recomputation; the fastest of 13 published variants)
+# Tag:      –
 # Model:    Qwen/Qwen2.5-7B-Instruct
 # Task:     GRPO
 # Hardware: 8 x H100 80 GB (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (nothing that is trained is offloaded; the source publishes its speed)
+# Tag:      –
 # Model:    Qwen/Qwen2.5-7B
 # Task:     GRPO
 # Hardware: 16 x H100 80 GB (2 nodes of 8)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (the source measures it as its faster mode; nothing that is trained is offloaded)
+# Tag:      RECOMMENDED
 # Model:    Qwen/Qwen2.5-Math-7B
 # Task:     DAPO
 # Hardware: 128 x H20 96 GB (16 nodes of 8: 8 train, 8 generate)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (the source measures it as its faster mode; nothing that is trained is offloaded)
+# Tag:      –
 # Model:    Qwen/Qwen2.5-Math-7B
 # Task:     DAPO
 # Hardware: 32 x H20 96 GB (4 nodes of 8: 2 train, 2 generate)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (the source measures it as its faster mode; nothing that is trained is offloaded)
+# Tag:      –
 # Model:    Qwen/Qwen2.5-Math-7B
 # Task:     DAPO
 # Hardware: 64 x H20 96 GB (8 nodes of 8: 4 train, 4 generate)

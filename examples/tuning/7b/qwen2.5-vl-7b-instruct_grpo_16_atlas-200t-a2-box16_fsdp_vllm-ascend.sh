@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (the source compares its throughput; nothing that is trained is offloaded)
+# Tag:      –
 # Model:    Qwen/Qwen2.5-VL-7B-Instruct
 # Task:     GRPO
 # Hardware: 16 x Atlas 200T A2 Box16 (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    Qwen/Qwen2.5-VL-7B-Instruct
 # Task:     GRPO
 # Hardware: 8 x L20 48 GB (1 node)

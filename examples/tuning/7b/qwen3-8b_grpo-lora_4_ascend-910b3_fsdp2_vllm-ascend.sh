@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (nothing that is trained is offloaded; the source publishes its throughput)
+# Tag:      –
 # Model:    Qwen/Qwen3-8B
 # Task:     GRPO-LoRA
 # Hardware: 4 x Ascend 910B3 64 GB (1 node)

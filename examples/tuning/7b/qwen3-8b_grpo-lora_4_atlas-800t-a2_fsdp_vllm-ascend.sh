@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (nothing that is trained is offloaded; the source publishes its throughput)
+# Tag:      RECOMMENDED
 # Model:    Qwen/Qwen3-8B
 # Task:     GRPO-LoRA
 # Hardware: 4 NPUs of an Atlas 800T A2 server (1 node)

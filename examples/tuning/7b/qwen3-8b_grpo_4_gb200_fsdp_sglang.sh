@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (nothing that is trained is offloaded; the source publishes its step time)
+# Tag:      –
 # Model:    Qwen/Qwen3-8B
 # Task:     GRPO
 # Hardware: 4 x GB200 (1 node; the source gives 192 GB for each GPU)

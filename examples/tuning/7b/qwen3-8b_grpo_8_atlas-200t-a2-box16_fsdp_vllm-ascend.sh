@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (the source compares its throughput; nothing that is trained is offloaded)
+# Tag:      –
 # Model:    Qwen/Qwen3-8B
 # Task:     GRPO
 # Hardware: 8 x Atlas 200T A2 Box16 (1 node)

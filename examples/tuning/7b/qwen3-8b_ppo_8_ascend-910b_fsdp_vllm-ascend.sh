@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      –
 # Model:    Qwen/Qwen3-8B
 # Task:     PPO
 # Hardware: 8 x Ascend 910B (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    Qwen/Qwen3-8B
 # Task:     PPO
 # Hardware: 8 x Atlas 900 A2 PoDc (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      –
 # Model:    Qwen/Qwen3-8B
 # Task:     ReMax
 # Hardware: 8 x Ascend 910B3 64 GB (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on; it says that one NPU requires offload)
+# Tag:      MIN
 # Model:    Qwen/Qwen3-8B
 # Task:     RLOO
 # Hardware: 1 x Ascend 910C device, 64 GB (1 node; the source names Ascend910_9382)

@@ -23,6 +23,7 @@ from rl_resources.dataset_rules import (
     records,
     scripts,
 )
+from rl_resources.dataset_rules import tags as of_tags
 from rl_resources.errors import UnusableInput
 from rl_resources.page import rules as of_pages
 from rl_resources.rule import Rule, Scope, paragraphs
@@ -38,6 +39,7 @@ from rl_resources.script_rules import (
     running,
     safety,
     shellcheck,
+    tags,
     variables,
 )
 from rl_resources.text import nearest
@@ -69,6 +71,7 @@ FAMILIES: Mapping[str, Family] = {
     "cells": family("cells", "dataset", cells),
     "records": family("records", "dataset", records, evidence),
     "plausibility": family("plausibility", "dataset", plausibility),
+    "tags": family("tags", "dataset", of_tags),
     "scripts": family("scripts", "dataset", scripts),
     "form": family("form", "dataset", form),
     "compatibility": family("compatibility", "dataset", compatibility),
@@ -77,7 +80,7 @@ FAMILIES: Mapping[str, Family] = {
     "arguments": family("arguments", "script", arguments),
     "releases": family("releases", "script", releases),
     "safety": family("safety", "script", safety, privacy),
-    "agreement": family("agreement", "pair", agreement, max_batch),
+    "agreement": family("agreement", "pair", agreement, tags, max_batch),
     "running": family("running", "pair", running),
     "data": family("data", "pair", data),
     "exemptions": family("exemptions", "outcome", exemptions),

@@ -120,13 +120,14 @@ def fmt(arguments: Arguments) -> int:
     return FOUND if left or (arguments.check and changes) else 0
 
 
-REQUIRED = ("model", "task", "gpus", "device", "train", "infer", "tag")
+REQUIRED = ("model", "task", "gpus", "device", "train", "infer")
 """What `new` needs."""
 
 
 @command(
     *(option(f"--{name}", default="", help="required") for name in REQUIRED),
     option("question", nargs="?", choices=["?"], metavar="?", help="list the words of all options"),
+    option("--tag", default="", help="the tag that the script starts from, if any"),
     option("--contributor", default="", metavar="HANDLE", help="your public handle"),
 )
 def new(arguments: Arguments) -> int:
@@ -136,7 +137,7 @@ def new(arguments: Arguments) -> int:
     if arguments.question:
         sys.stdout.write(listed_words(root_of(arguments)))
         return 0
-    texts = {name: getattr(arguments, name).strip() for name in (*REQUIRED, "contributor")}
+    texts = {name: getattr(arguments, name).strip() for name in (*REQUIRED, "tag", "contributor")}
     record = new(root_of(arguments), {name: text for name, text in texts.items() if text})
     sys.stdout.write("".join(f"{change.path}\n" for change in record.changes))
     sys.stderr.write(next_step(record))

@@ -19,6 +19,7 @@ from rl_resources.contribute.changes import (
     with_script,
     write_changes,
 )
+from rl_resources.contribute.earned_tag import earned_tag
 from rl_resources.contribute.facts import (
     Facts,
     Form,
@@ -32,12 +33,13 @@ from rl_resources.contribute.script_facts import name_facts, run_facts
 from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, script_path, typed_dataset
 from rl_resources.errors import Finding, UnusableInput
+from rl_resources.facts.broken import Record
 from rl_resources.facts.words import Fact, read_word
 from rl_resources.files import read_text
 from rl_resources.package import TableSchema, read_package
 from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import ScriptText
-from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, take_snapshot
+from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, Table, take_snapshot
 from rl_resources.tabular import write as as_csv
 from rl_resources.text import shown
 
@@ -131,7 +133,20 @@ class Draft:
 
     @cached_property
     def _proposed(self) -> Row:
-        return {name: self._facts[name].text for name in self.schema.names} | {"script": self.name}
+        cells = {name: self._facts[name].text for name in self.schema.names}
+        cells["script"] = self.name
+        if cells["status"] != UNTESTED and not cells["tag"]:
+            cells["tag"] = self._earned_tag(cells)
+        return cells
+
+    def _earned_tag(self, cells: Row) -> str:
+        """The tag that the record earns; empty where it is not complete."""
+        run, model = self.script.training, self.snapshot.row("models", cells["model"])
+        if run is None or not self.name:
+            return ""
+        text = as_csv([self.schema.names, [cells[name] for name in self.schema.names]])
+        table = Table(self.snapshot.package.resources["tuning"], text.encode())
+        return earned_tag(run, model.get("family", ""), Record(table, 0), self.snapshot)
 
     @cached_property
     def row(self) -> Row:

@@ -78,7 +78,7 @@ def _words(asked: Asked, dataset: Dataset) -> Facts:
     """The dataset's words for what is asked for. Raises `UnusableInput` with all problems."""
     words = {option: read_word(dataset, option, text) for option, text in asked.items()}
     _refuse(
-        [f"--{it} is required: `new '?'` lists its words" for it in OPTIONS if it not in asked]
+        [f"--{it} is required: `new '?'` lists its words" for it in PARTS if it not in asked]
         + [f"--{option}: {word.why_empty}" for option, word in words.items() if word.doubt]
     )
     return words
@@ -101,4 +101,6 @@ def _configuration(words: Asked, dataset: Dataset) -> Configuration:
     rows = {part: dataset.by_key[table][words[part]] for part, table in TABLES.items()}
     cluster = cluster_of(int(words["gpus"]), rows["device"])
     train, infer = (SAME_BACKEND.get(words[part], words[part]) for part in ("train", "infer"))
-    return Configuration(**rows, tag=words["tag"], cluster=cluster, strategy=train, engine=infer)
+    return Configuration(
+        **rows, tag=words.get("tag", ""), cluster=cluster, strategy=train, engine=infer
+    )

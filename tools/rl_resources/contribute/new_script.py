@@ -19,6 +19,7 @@ from math import gcd
 from pathlib import Path
 
 from rl_resources.estimate.configuration import figure
+from rl_resources.facts.tags import NO_TAG, tag_line
 from rl_resources.package import Record, text_of
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
 from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, ROLLOUT, VENDORS
@@ -26,7 +27,7 @@ from rl_resources.script.framework.shipped import Shipped
 from rl_resources.site.templates import environment
 
 GROUP = 5
-SHARE_OF_ENGINE = {"MIN": 0.6, "RECOMMENDED": 0.4}
+SHARE_OF_ENGINE = {"MIN": 0.6, "RECOMMENDED": 0.4, "": 0.6}
 MOST_PER_NODE = 8
 LEAST_UPDATE_PROMPTS = 64
 UPDATES = 4
@@ -101,6 +102,8 @@ class Cluster:
 class Configuration:
     """What a script is asked for: rows of the tables, the tag and the GPUs.
 
+    Without a tag it starts like MIN, which is the likeliest to fit.
+
     `strategy` and `engine` are the framework's words for the backends.
     """
 
@@ -166,6 +169,7 @@ def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
         own=BACKENDS[wanted.strategy],
         parallel=parallel_sizes(wanted),
         release=f"{known.framework} {known.version}",
+        tag_line=tag_line(wanted.tag or NO_TAG),
         rollout_n=GROUP if algorithm.estimator in GROUP_ESTIMATORS else 1,
     )
 
@@ -174,7 +178,7 @@ def parallel_sizes(wanted: Configuration) -> dict[str, str]:
     """The parallel sizes of the training backend, by their keys in its section."""
     found: dict[str, str] = {}
     if wanted.strategy == "megatron":
-        offload = wanted.tag == "MIN"
+        offload = wanted.tag != "RECOMMENDED"
         tensor, pipeline = megatron_sizes(wanted.model, wanted.cluster, offload=offload)
         found["tensor_model_parallel_size"] = str(tensor)
         found["pipeline_model_parallel_size"] = str(pipeline)

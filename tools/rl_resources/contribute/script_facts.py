@@ -12,7 +12,7 @@ from rl_resources.facts.words import Fact, read_word
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import ACTOR, SAME_BACKEND
 from rl_resources.script.name import PARTS
-from rl_resources.script.run import Run, is_on
+from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.script.settings import Setting
 from rl_resources.snapshot import Snapshot
@@ -39,7 +39,6 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
     on_npu = run.setting("trainer.device").text == "npu" or device.get("vendor") == "Huawei"
     return {
         "framework": Fact(FRAMEWORK),
-        "tag": _tag(run),
         "model": _model(run, dataset),
         "task": _task(run, named["task"].text, dataset),
         "gpus": _count(run.gpus),
@@ -75,18 +74,6 @@ def _unknown(setting: Setting) -> Fact:
 
 def _count(setting: Setting) -> Fact:
     return _unknown(setting) if setting.number is None else Fact(str(setting.number))
-
-
-def _tag(run: Run) -> Fact:
-    """`MIN` with every memory optimization on, `RECOMMENDED` without offload of what trains."""
-    flags = {is_on(item) if item.known else None for item in run.memory_savers}
-    offloads = any(setting.flag for setting in run.offloads)
-    if flags == {True} and offloads:
-        return Fact("MIN")
-    if flags and None not in flags and not offloads:
-        return Fact("RECOMMENDED")
-    doubt = "its memory optimizations are those of neither tag"
-    return Fact("", doubt, "State the nearer tag, and its exemption")
 
 
 def _model(run: Run, dataset: Dataset) -> Fact:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from rl_resources.facts.broken import Record, records, runs
-from rl_resources.facts.memory import GB_PER_GIB, minimum_memory_gb
+from rl_resources.facts.broken import records, runs
+from rl_resources.facts.memory import GB_PER_GIB, device_memory, minimum_memory_gb
 from rl_resources.facts.model_names import parameters_in_name
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
@@ -38,23 +38,13 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
         in_name = parameters_in_name(record.text("model_as_published"))
         parameters = number(model.get("parameters_b", "")) or in_name
         gpus = record.number("gpus_maximum") or record.number("gpus")
-        own = gpus * _device_memory(snapshot, record)
+        own = gpus * device_memory(snapshot, record)
         least = minimum_memory_gb(parameters, weights, saved.split("; "))
         if record.text("outcome") == "ran" and 0 < own < least:
             need = f"{parameters:g} billion parameters need at least {least:.0f} GB"
             need += f" with `{weights or 'full'}` as weights"
             fix = "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`."
             yield record.mistake("gpus", f": {own:g} GB together, but {need}", fix)
-
-
-def _device_memory(snapshot: Snapshot, record: Record) -> float:
-    """Nominal GB of one device; of a name with several sizes (`A100`) the largest; 0 if unknown."""
-    if device := snapshot.row("devices", record.text("device")):
-        return number(device["memory_gb"]) or 0
-    word, table = record.text("device_as_published").lower(), snapshot.tables["devices"]
-    names = zip(table.columns["device"], table.columns["memory_gb"], strict=True)
-    family = [number(memory) or 0 for name, memory in names if f"{name}-".startswith(f"{word}-")]
-    return record.number("device_memory_gb") or max(family, default=0)
 
 
 @rule(exemptable=True)
@@ -69,7 +59,7 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     for name in ("peak_memory_gb", "peak_train_memory_gb", "peak_rollout_memory_gb"):
         for record in runs(snapshot, name):
             peak = record.number(name)
-            own = _device_memory(snapshot, record) * GB_PER_GIB if peak else 0
+            own = device_memory(snapshot, record) * GB_PER_GIB if peak else 0
             if 0 < own < peak:
                 wrong = f" GB (decimal), but its device has {own:.1f} GB (decimal)"
                 fix = "Write the peak of one device in decimal GB: GiB times 1.0737."

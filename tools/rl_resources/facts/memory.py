@@ -1,8 +1,12 @@
-"""The minimum memory of a run, by arithmetic alone: below it a statement cannot be right."""
+"""The memory of a device, and the minimum that a run takes by arithmetic alone."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+
+from rl_resources.facts.broken import Record
+from rl_resources.package import number
+from rl_resources.snapshot import Snapshot
 
 GB_PER_GIB = 1.073741824
 """A device sold with 80 GB has 80 GiB; peaks and sums here are decimal GB."""
@@ -40,3 +44,13 @@ def minimum_memory_gb(parameters_b: float, weights: str, saved: Collection[str])
     engine = min((_ENGINE[word] for word in saved & _ENGINE.keys()), default=2.0)
     engine = 0.0 if "disk-offload" in saved else engine
     return parameters_b * max(training, engine)
+
+
+def device_memory(snapshot: Snapshot, record: Record) -> float:
+    """Nominal GB of one device; of a name with several sizes (`A100`) the largest; 0 if unknown."""
+    if device := snapshot.row("devices", record.text("device")):
+        return number(device["memory_gb"]) or 0
+    word, table = record.text("device_as_published").lower(), snapshot.tables["devices"]
+    names = zip(table.columns["device"], table.columns["memory_gb"], strict=True)
+    family = [number(memory) or 0 for name, memory in names if f"{name}-".startswith(f"{word}-")]
+    return record.number("device_memory_gb") or max(family, default=0)

@@ -240,7 +240,7 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
     fields = dataset.package.resources["tuning"].schema.fields
     texts = {name: fact.text for name, fact in facts.items()}
     record = {field.name: field.read(texts.get(field.name, "")) for field in fields}
-    for column in ("tag", "model", "task", "train", "infer"):
+    for column in ("model", "task", "train", "infer"):
         if not text[HEADER_OF[column]]:
             facts[column] = Fact("", f"the row names no {column}", "Write it into the cell.")
     return ReadRow(cells, link, record, {name: it for name, it in facts.items() if it.doubt})

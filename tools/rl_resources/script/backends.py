@@ -110,3 +110,10 @@ def switched_on(key: str) -> list[str]:
         section = key.removesuffix("granularity")
         return [f"{key}=full", f"{section}method=uniform", f"{section}num_layers=1"]
     return [f"{key}={'full' if key.endswith('.activation_checkpoint') else 'True'}"]
+
+
+def switched_off(key: str) -> str:
+    """The override that turns a switch off that costs time."""
+    if key == RECOMPUTATION:
+        return f"{key}=null"
+    return f"{key}={'none' if key.endswith('.activation_checkpoint') else 'False'}"

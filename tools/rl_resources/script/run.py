@@ -296,10 +296,9 @@ class Run(Settings):
         return content is not None and content.default
 
     @property
-    def memory_savers(self) -> list[Setting]:
-        """The settings that save memory at the cost of time, where the backend has them."""
-        words = ("parameter-offload", "optimizer-offload", "activation-checkpointing")
-        return [self.optimizations[word] for word in words] if self._known_backend else []
+    def knows_backend(self) -> bool:
+        """Whether it is known where what trains has its settings."""
+        return self._known_backend is not None
 
     @property
     def uses_reference(self) -> bool | None:
@@ -355,6 +354,9 @@ class Run(Settings):
     def optimizations_on(self) -> tuple[str, ...]:
         """The words of the table `memory_optimizations` that its settings turn on."""
         return tuple(word for word, setting in self.optimizations.items() if is_on(setting))
+
+    enforces_eager = Key(f"{ROLLOUT}.enforce_eager")
+    """Whether the rollout engine runs without graphs."""
 
     gpu_memory_utilization = Key(f"{ROLLOUT}.gpu_memory_utilization")
     """The share of the GPU's memory that the rollout engine uses."""

@@ -8,7 +8,7 @@ known without running it is not reported. `likeness` says whether two names mean
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import inf
 
 from rl_resources.errors import UnusableInput
@@ -32,12 +32,12 @@ from rl_resources.script.algorithm import (
     contradicting_algorithm,
     right_value,
 )
-from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND, switched_on
-from rl_resources.script.run import LACKING, Run, is_off, is_on
+from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND
+from rl_resources.script.run import LACKING, Run, is_on
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules.arguments import BOUNDS
 from rl_resources.script_rules.run_rule import run_rule
-from rl_resources.text import misspelt, quoted
+from rl_resources.text import misspelt
 
 _WHOLE_NODE = 8
 """GPUs of a machine that can have no more, so that a run with more needs more machines."""
@@ -258,58 +258,6 @@ def run_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
         need = f"{parameters:g} billion parameters need {least:.0f} GB at the least"
         wrong = f": {own:g} GB together, but {need}, as {pair.script.path} trains them"
         yield pair.mistake("gpus", wrong, "Take more devices, or offload.")
-
-
-@run_rule("warning")
-def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The script of a MIN row has the memory optimizations on.
-
-    MIN is the least hardware that will do; without them less would do.
-
-    Bad: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`
-    Good: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
-
-    Offload of parameters and optimizer, and gradient checkpointing, which Megatron calls
-    recomputation.
-
-    The reference model is not asked about. FSDP always offloads it: verl/workers/fsdp_workers.py
-    `_build_model_optimizer`, now verl/workers/engine/fsdp/transformer_impl.py. Megatron's follows
-    the actor.
-    """
-    off = [setting for setting in run.memory_savers if is_off(setting)]
-    if run.misses_recomputation:  # it was meant to be on
-        off = [setting for setting in off if setting != run.gradient_checkpointing]
-    if pair.text("tag").upper() == "MIN" and off:
-        right = (word for setting in off for word in switched_on(setting.key))
-        other = f", or write `RECOMMENDED`{pair.script.or_exempt('min-saves-memory')}"
-        yield _against_tag(pair, off, "does not turn on", right, other)
-
-
-@run_rule("warning")
-def recommended_is_fast(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The script of a RECOMMENDED row does not offload what it trains.
-
-    RECOMMENDED is hardware that need not pay for memory with time.
-
-    Bad: a RECOMMENDED row with `actor_rollout_ref.actor.fsdp_config.param_offload=True`
-    Good: a RECOMMENDED row with `actor_rollout_ref.actor.fsdp_config.param_offload=False`
-
-    The reference model may be offloaded: it runs once a step.
-    """
-    on = [setting for setting in run.offloads if setting.flag]
-    if pair.text("tag").upper() == "RECOMMENDED" and on:
-        right = (f"{setting.key}=False" for setting in on)
-        other = f", or write `MIN`{pair.script.or_exempt('recommended-is-fast')}"
-        yield _against_tag(pair, on, "sets", right, other)
-
-
-def _against_tag(
-    pair: Pair, wrong: Sequence[Setting], verb: str, right: Iterable[str], other: str
-) -> Mistake:
-    """The settings that the tag forbids, at the first that the script sets."""
-    place = next((pair.place_of(setting) for setting in wrong if setting.place), pair.place("tag"))
-    message = f"{pair.cell('tag')}, but the script {verb} {quoted(item.key for item in wrong)}"
-    return Mistake(*place, message, f"Set {quoted(right)}{other}.")
 
 
 _HELP = "Check GPUs, device and batch; `rl-resources estimate SCRIPT` shows what would lower it."

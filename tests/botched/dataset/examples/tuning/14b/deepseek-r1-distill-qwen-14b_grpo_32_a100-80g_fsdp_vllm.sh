@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      RECOMMENDED (the source recommends this hardware; nothing that is trained is offloaded)
+# Tag:      RECOMMENDED
 # Model:    deepseek-ai/DeepSeek-R1-Distill-Qwen-14B
 # Task:     GRPO
 # Hardware: 32 x A100 80 GB (4 nodes of 8)

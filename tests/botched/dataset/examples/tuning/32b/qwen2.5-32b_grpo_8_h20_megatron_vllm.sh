@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (every memory optimization of the source is on)
+# Tag:      MIN
 # Model:    Qwen/Qwen2.5-32B
 # Task:     GRPO
 # Hardware: 8 x H20 96 GB (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN (fewest GPUs that the source names; all offload of the source on)
+# Tag:      MIN
 # Model:    Qwen/Qwen3-235B-A22B
 # Task:     GRPO
 # Hardware: 32 x H20 96 GB (4 nodes of 8), and 1.6 TB of host memory in each node

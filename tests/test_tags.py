@@ -1,0 +1,73 @@
+"""Tags: which runs count against MIN, and that the definition and the settings say the same."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from cases import each, read_cases
+from rl_resources.check import findings_in
+from rl_resources.check.registry import chosen_rules
+from rl_resources.facts.tags import NO_TAG, RUN, tag_line
+from rl_resources.package import read_package
+from rl_resources.script.tags import ASKED_OF_MIN, NOT_ASKED_OF_MIN
+from rl_resources.snapshot import take_snapshot
+from sample_tree import apply
+
+ROOT = Path(__file__).parents[1]
+CASES = read_cases("tags")
+REPORT = {
+    **{"scenario": "", "task": "GRPO-LoRA", "weights": "lora", "statement": "stated-run"},
+    **{"gpus": "1", "gpus_per_node": "", "nodes": "", "device": "", "device_memory_gb": "24"},
+    **{"device_as_published": "24 GB", "max_prompt_length": "1024", "max_response_length": "1024"},
+}
+
+
+def names_of_smaller_runs(root: Path, report: dict[str, str], record: dict[str, str]) -> list[str]:
+    """What `not-the-least` names in the sample with a report of a smaller run."""
+    edits = [{"file": "records/reports.csv", "line": 4, "set": REPORT | report}]
+    if record:
+        edits.append({"file": "records/tuning.csv", "line": 3, "set": record})
+    apply(root, edits)
+    found = findings_in(take_snapshot(read_package(root)), chosen_rules(["not-the-least"]))
+    return [re.findall("`([^`]*)` ran", item.message)[0] for item in found]
+
+
+@each(CASES["silent"], "report record")
+def test_a_run_that_is_not_alike_is_no_smaller_one(report, record, root):
+    assert names_of_smaller_runs(root, report or {}, record or {}) == []
+
+
+@each(CASES["reported"], "report record")
+def test_a_smaller_run_is_named(report, record, root):
+    named = names_of_smaller_runs(root, report or {}, record or {})
+    assert named == ["qwen2.5-7b-instruct-grpo-2-h100-855364"]
+
+
+def test_the_definition_names_what_min_asks_for_and_all_else_has_a_reason():
+    table = read_package(ROOT).resources["tuning"].schema
+    definition = table.field("tag").description.partition("`RECOMMENDED`")[0]
+    with (ROOT / "records/memory_optimizations.csv").open(encoding="utf-8") as file:
+        known = [row["memory_optimization"] for row in csv.DictReader(file)]
+    assert sorted([*ASKED_OF_MIN, *NOT_ASKED_OF_MIN]) == sorted(known)
+    assert [word for word in known if f"`{word}`" in definition] == [
+        word for word in known if word in ASKED_OF_MIN
+    ]
+
+
+def test_the_statements_of_runs_are_words_of_their_column():
+    table = read_package(ROOT).resources["tuning"].schema
+    assert set(table.field("statement").words) >= RUN
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("examples/tuning/*/*.sh")), ids=lambda it: it.stem
+)
+def test_a_header_has_the_tag_of_its_row_and_no_second_definition(path):
+    with (ROOT / "records/tuning.csv").open(encoding="utf-8") as file:
+        tags = {row["script"]: row["tag"] for row in csv.DictReader(file)}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line.startswith("# Tag")] == [
+        tag_line(tags[path.name] or NO_TAG)
+    ]

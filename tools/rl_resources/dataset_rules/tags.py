@@ -1,0 +1,147 @@
+"""Tags.
+
+A tag is earned by what the dataset knows.
+
+The tags are defined in `schema/tuning.json`; what they ask of a script is in
+`script_rules/tags.py`. Nothing is said of a record that nobody has run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rl_resources.facts.broken import Record, records, with_cells
+from rl_resources.facts.tags import (
+    COMPARED,
+    NO_TAG,
+    SPEEDS,
+    KnownRun,
+    faster_record,
+    smaller_run,
+    tag_line,
+)
+from rl_resources.rule import Edit, Mistake, rewritten, rule, with_lines
+from rl_resources.snapshot import ScriptFile, Snapshot
+from rl_resources.text import shown
+
+_EMPTY = "Empty the tag: `rl-resources check --fix` does it."
+
+
+@rule("warning")
+def not_the_least(snapshot: Snapshot) -> Iterator[Mistake]:
+    """No record or report ran on less memory in all than a MIN record of the same kind.
+
+    A reader takes MIN for the least that is known to do.
+
+    Bad: MIN on `8` x `h100`, and the same model and weights ran on `8` x `l20`
+    Good: MIN on `8` x `l20` alone
+
+    The same kind is the same model, weights and scenario at no shorter context.
+    """
+    for record, smaller in _not_the_least(snapshot):
+        where = f"{smaller.memory_gb:g} GB together, which is less"
+        wrong = f", but `{shown(smaller.name, 120)}` ran the same model and weights on {where}"
+        yield record.mistake("tag", wrong, _EMPTY)
+
+
+def fix_not_the_least(snapshot: Snapshot) -> Iterator[Edit]:
+    """Without their tag."""
+    found = _not_the_least(snapshot)
+    yield from with_cells((record.table, record.row, "tag", "") for record, _ in found)
+
+
+def _not_the_least(snapshot: Snapshot) -> Iterator[tuple[Record, KnownRun]]:
+    """MIN records, each with the run on the least memory that is of its kind."""
+    for record in records(snapshot, "tuning", *COMPARED, "tag", "status"):
+        smaller = smaller_run(snapshot, record)
+        if _has_tag(record, "MIN") and smaller:
+            yield record, smaller
+
+
+def _has_tag(record: Record, tag: str) -> bool:
+    return record.text("tag") == tag and record.text("status") != "untested"
+
+
+@rule("warning")
+def recommended_without_speed(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A RECOMMENDED record has a speed, or its source recommends it in words.
+
+    Without either nothing says that it is fast.
+
+    Bad: RECOMMENDED with neither `step_seconds` nor `tokens_per_second_per_gpu`
+    Good: RECOMMENDED with `93.5` as `step_seconds`
+    """
+    for record in records(snapshot, "tuning", "tag", "status", "statement", *SPEEDS):
+        told = any(map(record.text, SPEEDS)) or record.text("statement") == "recommendation"
+        if _has_tag(record, "RECOMMENDED") and not told:
+            fix = f"Fill {' or '.join(SPEEDS)} from the source, or empty the tag."
+            yield record.mistake("tag", ", but neither a speed nor a recommendation is known", fix)
+
+
+@rule("warning")
+def recommended_is_slower(snapshot: Snapshot) -> Iterator[Mistake]:
+    """Of two RECOMMENDED records with a speed for one model and device the faster one has the tag.
+
+    A reader takes RECOMMENDED for the fastest that is known.
+
+    Bad: RECOMMENDED for two records of the same model, weights, scenario and device
+    Good: RECOMMENDED for the one with more tokens per second and GPU, or else the shorter step
+    """
+    for record, faster in _slower(snapshot):
+        label = faster.table.label(faster.row)
+        wrong = f", but `{label}` is faster with the same model, weights and device"
+        yield record.mistake("tag", wrong, _EMPTY)
+
+
+def fix_recommended_is_slower(snapshot: Snapshot) -> Iterator[Edit]:
+    """Without their tag."""
+    found = _slower(snapshot)
+    yield from with_cells((record.table, record.row, "tag", "") for record, _ in found)
+
+
+def _slower(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:
+    """RECOMMENDED records, each with a faster one."""
+    names = ("tag", "status", "model", "weights", "scenario", "device", *SPEEDS)
+    found = [it for it in records(snapshot, "tuning", *names) if _has_tag(it, "RECOMMENDED")]
+    for record in found:
+        faster = faster_record(record, found)
+        if faster:
+            yield record, faster
+
+
+_HEADER = re.compile(r"^# Tag:[ \t]+(?P<tag>[^\s(]+).*$", re.MULTILINE)
+
+
+@rule()
+def tag_in_header(snapshot: Snapshot) -> Iterator[Mistake]:
+    """The header of a script names the tag of its row, or no tag.
+
+    A reader of the script alone would take it for what it is not.
+
+    Bad: `# Tag: MIN` above a script whose row has no tag
+    Good: `# Tag: MIN` above a script whose row has that tag
+    """
+    for script, line, text, tag in _wrong_headers(snapshot):
+        column = text.index(":") + 1
+        message = f"the header says `{shown(text)}`, but the tag of the row is `{tag}`"
+        yield Mistake(script.path, line, column, message, f"Write `{tag_line(tag)}`.")
+
+
+def fix_tag_in_header(snapshot: Snapshot) -> Iterator[Edit]:
+    """With the tag of the row."""
+    for script, line, _, tag in _wrong_headers(snapshot):
+        yield rewritten(script.path, with_lines(script.source, {line: tag_line(tag)}))
+
+
+def _wrong_headers(snapshot: Snapshot) -> Iterator[tuple[ScriptFile, int, str, str]]:
+    """Scripts whose header has another tag than the row: the line, its text, the row's tag."""
+    tags: dict[str, str] = {}
+    for record in records(snapshot, "tuning", "tag"):
+        tags.setdefault(record.text("script"), record.text("tag"))  # others: duplicate_key
+    for script in snapshot.scripts:
+        header = _HEADER.search(script.text or "")
+        wanted = tags.get(script.name)
+        if header and wanted is not None and header["tag"] != (wanted or NO_TAG):
+            line = header.string.count("\n", 0, header.start()) + 1
+            yield script, line, header[0].rstrip(), wanted or NO_TAG

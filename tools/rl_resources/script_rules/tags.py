@@ -1,0 +1,76 @@
+"""Tags.
+
+The script does what its row's tag asks of the settings.
+
+The tags are defined in `schema/tuning.json`; what they ask of all records together is in
+`dataset_rules/tags.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from rl_resources.facts.pairs import Pair
+from rl_resources.rule import Mistake
+from rl_resources.script.backends import switched_off, switched_on
+from rl_resources.script.run import Run, is_off
+from rl_resources.script.settings import Setting
+from rl_resources.script.tags import asked_of_min, costs_time, trained_offloads
+from rl_resources.script_rules.run_rule import run_rule
+from rl_resources.text import quoted
+
+_NEEDED = re.compile(r"not fit without ([^.]*)")
+
+
+@run_rule("warning")
+def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
+    """The script of a MIN row has every memory optimization on that applies.
+
+    MIN is the least hardware that is known to do; without them less would do.
+
+    Bad: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`
+    Good: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
+
+    Which ones count is said in `script/tags.py`.
+    """
+    asked = asked_of_min(run, pair.model_facts.get("family", ""))
+    off = {setting.key: setting for setting in asked.values() if is_off(setting)}
+    if run.misses_recomputation:  # it was meant to be on
+        off.pop(run.gradient_checkpointing.key, None)
+    if pair.text("tag").upper() == "MIN" and off:
+        right = [word for key in off for word in switched_on(key)]
+        yield _against_tag(pair, off.values(), "does not turn on", f"Set {quoted(right)}")
+
+
+@run_rule("warning")
+def recommended_costs_time(pair: Pair, run: Run) -> Iterator[Mistake]:
+    """The script of a RECOMMENDED row has nothing on that costs time, or the notes say why.
+
+    RECOMMENDED is hardware that need not pay for memory with time.
+
+    Bad: a RECOMMENDED row with `actor_rollout_ref.rollout.enforce_eager=True`
+    Good: `It does not fit without activation checkpointing, by the estimate.` in the notes of one
+        with `actor_rollout_ref.model.enable_gradient_checkpointing=True`
+
+    A page that is kept by hand has no notes: there only offload of what trains is reported.
+    """
+    found = costs_time(run) if pair.script.ours else trained_offloads(run)
+    on = {name: item for name, item in found.items() if not _is_needed(name, pair.text("notes"))}
+    if pair.text("tag").upper() == "RECOMMENDED" and on:
+        right = quoted(switched_off(setting.key) for setting in on.values())
+        noted = quoted(f"It does not fit without {name}, by the estimate." for name in on)
+        fix = f"Set {right}, write {noted} into the notes if that is so"
+        yield _against_tag(pair, on.values(), "sets", fix)
+
+
+def _is_needed(name: str, notes: str) -> bool:
+    """Whether the notes say that a run does not fit without this."""
+    return any(name in text for text in _NEEDED.findall(notes))
+
+
+def _against_tag(pair: Pair, wrong: Collection[Setting], verb: str, fix: str) -> Mistake:
+    """The settings that the tag forbids, at the first that the script sets."""
+    place = next((pair.place_of(setting) for setting in wrong if setting.place), pair.place("tag"))
+    message = f"{pair.cell('tag')}, but the script {verb} {quoted(item.key for item in wrong)}"
+    return Mistake(*place, message, f"{fix}, or empty the tag.")
