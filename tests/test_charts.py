@@ -18,11 +18,11 @@ HOSTILE = "<script>window.hacked=1</script>\x00\x1b[31m\u202e</text></svg>&\"'{{
 LORA = next(row for row in DATASET.records["tuning"] if row["task"] == "GRPO-LoRA")
 
 
-def test_an_untested_record_takes_the_place_of_none_that_ran():
+def test_a_record_that_is_not_run_takes_the_place_of_none_that_ran():
     small = {**LORA, "script": f"0{LORA['script']}", "device": "t4", "status": "untested"}
     dataset = with_tables(DATASET, tuning=[*DATASET.records["tuning"], small])
     points = minimum_memory(configurations(dataset))
-    (least,) = (p for p in points if p.configuration.evidence_level == "untested")
+    (least,) = (p for p in points if p.configuration.certainty == "not run")
     assert least.value == 16
     assert len(points) == len(minimum_memory(KNOWN)) + 1
 

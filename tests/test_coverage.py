@@ -28,9 +28,9 @@ def _with_reports(dataset: Dataset, *changes: dict[str, Any]) -> Dataset:
 
 def test_every_record_and_report_is_counted_once(dataset):
     found = coverage(dataset)
-    records = sum(cell.records + cell.untested for cell in found.cells)
+    records = sum(cell.records + cell.not_run for cell in found.cells)
     assert records == len(dataset.records["tuning"])
-    placed = sum(cell.reports + cell.out_of_memory for cell in found.cells)
+    placed = sum(cell.reports + cell.claims + cell.out_of_memory for cell in found.cells)
     assert placed + found.unplaced == len(dataset.records["reports"]) - len(recorded(dataset))
 
 
@@ -71,7 +71,7 @@ def test_a_record_that_nobody_has_run_is_still_wanted(dataset):
     untested = [row | {"status": "untested"} for row in dataset.records["tuning"]]
     found = coverage(with_tables(dataset, tuning=untested))
     assert sum(cell.records for cell in found.cells) == 0
-    assert sum(cell.untested for cell in found.cells) == len(untested)
+    assert sum(cell.not_run for cell in found.cells) == len(untested)
     assert [list(sizes).count("7B") for sizes in found.missing.values()] == [1, 1]
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from cases import cases
 from rl_resources import UnusableInput
+from rl_resources.certainty import RUNS
 from rl_resources.cli import main
 from rl_resources.devices import PATTERNS, Devices, written
-from rl_resources.query.configurations import RUNS, configurations, recorded
+from rl_resources.query.configurations import configurations, recorded
 from rl_resources.query.estimate import estimate
 from rl_resources.query.find import ask
 from rl_resources.query.sentences import resource
@@ -36,6 +37,21 @@ def test_the_name_of_a_device_for_people_means_that_device(dataset):
     known = Devices(dataset)
     meant = {key: known.named(known.label(key)) for key in known.known}
     assert meant == {key: [key] for key in known.known}
+
+
+@cases("find", "meant")
+def test_a_published_device_means_what_its_words_and_its_memory_say(
+    dataset, text, stated, keys, vendor, memory, variant
+):
+    found = Devices(dataset).published(text, stated)
+    assert found == (keys, vendor, memory, variant)
+
+
+@cases("find", "lacking")
+def test_a_report_without_a_device_is_found_by_memory_vendor_and_name(dataset, report, tokens, fit):
+    found, _ = ask(dataset, tokens)
+    fits = {row.id: row.fit for row in (*found.answers, *found.unclear)}
+    assert fits.get(report, "") == fit
 
 
 WORDS = tomllib.loads((ROOT / "tests/find/words.toml").read_text("utf-8"))["case"]
@@ -80,7 +96,7 @@ def test_every_record_is_the_answer_to_the_question_about_itself(dataset):
     assert len(rows) == len(dataset.records["tuning"]) + reports
     for row in dataset.records["tuning"]:
         names = ("model", "task", "gpus", "device", "train", "infer", "tag")
-        found, _ = ask(dataset, {name: str(row[name]) for name in names})
+        found, _ = ask(dataset, {name: str(row[name]) for name in names if row[name]})
         scripts = [answer.script.rpartition("/")[2] for answer in found.answers]
         if row["statement"] in RUNS:
             assert scripts[0] == row["script"]
@@ -90,7 +106,9 @@ def test_every_record_is_the_answer_to_the_question_about_itself(dataset):
 
 def test_a_record_of_a_vision_language_model_is_multimodal_and_trains_on_images(dataset):
     found, _ = ask(dataset, {"scenario": "multimodal", "model": "Qwen2.5-VL-7B-Instruct"})
-    rows = [row for row in configurations(dataset) if row.kind == "record" and row.scenario]
+    records = [row for row in configurations(dataset) if row.kind == "record"]
+    rows = [row for row in records if "multimodal" in row.scenario]
+    assert rows
     assert {answer.id for answer in found.answers} >= {
         row.id for row in rows if row.model == "Qwen/Qwen2.5-VL-7B-Instruct"
     }
@@ -113,12 +131,12 @@ def test_without_answers_python_and_text_lead_to_the_nearest(dataset, capsys):
     frame = dataset.find(size="70B", task="PPO", gpus=1, memory=16)
     assert len(frame) == 0
     assert frame["gpus"].dtype == "Int64"
-    assert frame.attrs["nearest"][0]["nearest"] == "smallest-tested"
+    assert frame.attrs["nearest"][0]["nearest"] == "smallest-run"
     asked = ["find", "--size", "70B", "--task", "PPO", "--gpus", "1", "--memory", "16"]
     assert main(asked) == 1
     text = capsys.readouterr().out
     assert "Nothing that is known fits. The nearest" in text
-    assert "The smallest known run needed" in text
+    assert "The smallest known run used" in text
 
 
 def test_the_command_prints_the_script_and_folds_series(dataset):
@@ -128,7 +146,8 @@ def test_the_command_prints_the_script_and_folds_series(dataset):
     assert f"\n   {found.script.script}\n" in text
     found, notes = ask(dataset, {"gpus": "1", "memory": "24"})
     text = as_text(dataset, found, notes)
-    assert text.count("\n   Tested: ") * 2 < [row.fit for row in found.answers].count("tested")
+    shown = len(re.findall(r"\n[0-9]+\. ran on it: ", text))
+    assert 0 < shown * 2 < [row.fit for row in found.answers].count("ran-on-it")
     assert re.search(r"\n   One of \d+ of this source that differ in settings alone\.\n", text)
 
 
@@ -139,7 +158,8 @@ def test_with_model_and_size_open_each_task_has_its_largest_size(dataset):
     assert best.position == max(row.position for row in runs)
     first = as_value(dataset, found, notes)["largest"][0]
     assert (first["size"], first["best"]) == (best.size, best.id)
-    assert f"-  {best.task}: {best.size}, {best.fit}" in as_text(dataset, found, notes)
+    line = f"-  {best.task}: {best.size}, {best.model_label}, {best.certainty} on "
+    assert line in as_text(dataset, found, notes)
     assert ask(dataset, {"gpus": "8", "device": "h100", "size": "7B"})[0].largest == []
 
 

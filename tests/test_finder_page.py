@@ -49,7 +49,7 @@ def test_the_way_from_question_to_record_is_one_by_keyboard_alone(browser, addre
         page.keyboard.press("Enter")
         headline = answered(page, "7B, GRPO on 2 × H800 80 GB: ")
         page.get_by_role("status").filter(has_text=headline).wait_for(state="attached")
-        focus_by_tab(page, ".finder-card:has(.fit--tested) h4 a")
+        focus_by_tab(page, ".finder-card:has(.fit--ran-on-it) h4 a")
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
         page.keyboard.press("Enter")
         page.wait_for_url("**/records/*/")
@@ -135,7 +135,7 @@ def test_an_example_fills_the_form_and_shows_its_first_answer_on_a_phone(browser
     with visited(browser, f"{address}/", 360) as page:
         page.set_viewport_size({"width": 360, "height": 740})
         page.locator(".finder-examples a").nth(number).click()
-        assert answered(page).partition(":")[2] > " 0 tested, 0 should fit"
+        assert answered(page).partition(":")[2] > " 0 ran on it, 0 ran on less"
         assert page.locator("#finder-device").input_value()
         first = page.locator("#finder-found :is(h4, strong)").first
         page.wait_for_function("() => scrollY > 0")

@@ -13,6 +13,7 @@ import pytest
 from lxml import html
 
 from conftest import program
+from rl_resources.certainty import certainty
 from rl_resources.package import Record
 from rl_resources.site.environment import LOCAL, SHOWN, Site
 from sample_tree import ran
@@ -123,7 +124,7 @@ def test_the_examples_of_a_record_give_its_row_and_its_script(codes, folder, cap
     assert _run_python(python)["record"] == printed
     assert printed["id"] == RECORD
     row = DATASET.by_key["tuning"][f"{RECORD}.sh"]
-    shown = [row[name] for name in ("gpus", "device", "max_batch", "status")]
+    shown = [*(row[name] for name in ("gpus", "device", "max_batch")), certainty(row)]
     assert capsys.readouterr().out.split() == list(map(str, shown))
     assert (folder / printed["script"]).read_text(encoding="utf-8").startswith("#!")
 
@@ -194,7 +195,7 @@ def test_a_mkdocs_site_includes_the_table(codes, tmp_path):
 def test_the_python_package_answers_as_printed(codes, capsys):
     (code,) = codes("recipes", "package")
     found = _run_python(code)["found"]
-    assert set(found["fit"]) >= {"tested"}
+    assert set(found["fit"]) >= {"ran-on-it"}
     assert ".sh" in capsys.readouterr().out.splitlines()[-1]
 
 

@@ -9,13 +9,16 @@ import pytest
 from markdown import markdown
 from mkdocs.config import load_config
 
+from rl_resources.certainty import certainty
 from rl_resources.dataset import script_path
 from rl_resources.git import Repository
 from rl_resources.package import Record
+from rl_resources.query.vocabulary import NO_TAG
 from rl_resources.script.script_text import ScriptText
 from rl_resources.site import record_page
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Site
+from rl_resources.site.tuning_table import sure_of
 from sample_tree import with_tables
 from shipped import DATASET
 from website import RECORD, ROOT, visited
@@ -65,8 +68,9 @@ def test_the_page_answers_with_the_row_its_trials_and_its_script(record):
     assert f"MaxBatch {record['max_batch'] or 'not searched'}" in fits
     assert path in words(part(page, '<h2 id="begin">'))
     sure = words(part(page, '<h2 id="sure">', "</section>"))
-    assert str(record["status"]) in sure
-    assert ("is not known" in sure) == (not record["tested_on"])
+    assert certainty(record) in sure
+    assert ("not run here yet" in sure) == (not record["tested_on"])
+    assert ("is not known" in sure) == (not record["framework_version"])
     trials = [row for row in DATASET.records["trials"] if row["script"] == record["script"]]
     rungs = [words(rung) for rung in re.findall(r'<li class="rung[^"]*">(.*?)</li>', page, re.S)]
     assert rungs == [
@@ -75,10 +79,10 @@ def test_the_page_answers_with_the_row_its_trials_and_its_script(record):
     ]
 
 
-def test_a_badge_names_hardware_and_status():
+def test_a_badge_names_hardware_and_certainty():
     badge = json.loads(record_page.badges(DATASET)[f"badges/{RECORD}.json"])
     assert set(badge) == {"schemaVersion", "label", "message"}
-    assert str(LORA["status"]) in badge["message"]
+    assert badge["message"].endswith(f" · {LORA['tag'] or NO_TAG} · {sure_of(LORA)}")
 
 
 def test_each_setting_has_its_value_and_the_line_that_has_it():

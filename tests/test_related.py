@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from cases import read_cases
+from rl_resources.certainty import CLAIMS
 from rl_resources.query.configurations import (
-    RUNS,
-    STATEMENTS,
     Configuration,
     configurations,
     every_configuration,
@@ -26,7 +25,7 @@ def other(id_: str, **changes: object) -> Configuration:
 
 
 def report(id_: str, **changes: object) -> Configuration:
-    return other(id_, kind="report", evidence_level="stated-run", **changes)
+    return other(id_, kind="report", **changes)
 
 
 def found(rows: Sequence[Configuration]) -> list[tuple[str, str]]:
@@ -36,8 +35,7 @@ def found(rows: Sequence[Configuration]) -> list[tuple[str, str]]:
 
 def test_what_is_related_to_a_record():
     rows = [other(name, **changes) for name, changes in CASES["unrelated"].items()]
-    claims = sorted({*STATEMENTS} - RUNS - {""})
-    rows += [report(name, gpus=1)._replace(statement=name) for name in claims]
+    rows += [report(name, gpus=1)._replace(statement=name) for name in CLAIMS]
     near = [HERE._replace(**case["row"]) for case in CASES["related"]]
     assert found([*rows, *near]) == [(case["kind"], case["row"]["id"]) for case in CASES["related"]]
 

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import payloads as corpus
+from rl_resources.certainty import certainty
 from rl_resources.dataset import Dataset
 from rl_resources.site.rst import device_tuning, escape, one_line, size_table
-from rl_resources.site.tuning_table import cells, records_of_size
+from rl_resources.site.tuning_table import cells, records_of_size, script_line
 from sample_tree import ran, with_tables
 
 RECORD = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
@@ -110,8 +111,11 @@ def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(d
     page = built["hostile"]
     shown = [row for row in _html_cells(page) if row and row[0]]
     assert [row[8].removesuffix("\n") for row in shown] == PAYLOADS
+    record = dataset.by_key["tuning"][RECORD]
+    said = script_line(record)
+    sure = f"{certainty(record)}, disputed"
     for number, payload in enumerate(PAYLOADS):
-        assert f"hostile-{number}.sh (disputed): {payload}" in _text(page)
+        assert f"hostile-{number}.sh ({sure}): {said}. {payload}" in _text(page)
     html_cells = "".join(re.findall(r"<td>.*?</td>", page, re.DOTALL))
     assert "SECRET-VERSION" not in html_cells
     assert "root:x:" not in page

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
@@ -18,6 +19,14 @@ PATTERNS: Mapping[str, str] = {
 
 _VENDOR = re.compile(PATTERNS["vendor"], re.ASCII)
 _GIGABYTES = re.compile(PATTERNS["gigabytes"], re.ASCII)
+_VENDORS = {
+    "Intel": re.compile(r"\b(?:intel|gaudi|arc)", re.ASCII),
+    "AMD": re.compile(r"\b(?:amd|instinct|mi[0-9]{2,3})", re.ASCII),
+    "Huawei": re.compile(r"\b(?:huawei|ascend|atlas|910b?c?\b)", re.ASCII),
+    "NVIDIA": re.compile(r"\b(?:nvidia|geforce|tesla|quadro|rtx|[abhlv][0-9]{2,4}y?\b)", re.ASCII),
+}
+"""What says the vendor of a device that the table lacks, in lower case; the first one counts."""
+_NUMBERED = re.compile(r"[a-z]*[0-9][a-z0-9]*", re.ASCII)
 _OR = re.compile(r"\s*(?:/|,|\bor\b|\band\b)\s*")
 _CAPITALS = {"pcie": "PCIe", "superpod": "SuperPoD", "podc": "PoDc", "box16": "Box16"}
 _CAPITALS |= {"ada": "Ada", "ti": "Ti"}
@@ -36,6 +45,19 @@ class Device(NamedTuple):
     memory_gb: float = 0
     label: str = ""
     note: str = ""
+
+
+class Meant(NamedTuple):
+    """What a source's words for a device mean: the devices, and what is known of all of them.
+
+    Without `keys` the table lacks it. A `variant` has the name of a device in the table, but other
+    memory or another form, so it is not that device.
+    """
+
+    keys: Sequence[str]
+    vendor: str
+    memory_gb: float
+    variant: bool = False
 
 
 class Devices:
@@ -75,17 +97,42 @@ class Devices:
         """The name of a device for people, also of one that the table lacks: `A100 80 GB`."""
         return self.known[key].label if key in self.known else device_label(key)
 
-    def published(self, text: str) -> tuple[list[str], Device]:
-        """The devices that a source's words can mean, and what is known of all of them.
+    def published(self, text: str, stated_gb: float = 0) -> Meant:
+        """The devices that a source's words can mean, with the memory that it states, if any.
 
-        The largest memory counts, so that a smaller device is never said to be enough.
+        Else the largest memory counts, so that a smaller device is never said to be enough.
         """
         meant = [self._family(part) for part in _OR.split(text) if part]
         keys = [key for family in meant for key in family]
+        if not stated_gb:
+            return Meant(keys, self._vendor(keys, text), self._most(keys) if all(meant) else 0)
+        is_known = bool(keys)
+        keys = keys or self._named_within(text)
+        vendor = self._vendor(keys, text)
+        if len(meant) > 1:
+            return Meant(keys, vendor, stated_gb, bool(keys) and not is_known)
+        same = [key for key in keys if self.known[key].memory_gb == stated_gb]
+        is_variant = bool(keys) and not (is_known and same)
+        return Meant(same or keys, vendor, stated_gb, is_variant)
+
+    def _vendor(self, keys: Iterable[str], text: str) -> str:
+        """That of all these devices; without any that which the words say."""
         vendors = {self.known[key].vendor for key in keys}
+        if vendors:
+            return vendors.pop() if len(vendors) == 1 else ""
+        lower = text.lower()
+        return next((name for name, pattern in _VENDORS.items() if pattern.search(lower)), "")
+
+    def _most(self, keys: Iterable[str]) -> float:
+        """The largest memory of these devices; 0 where that of one is unknown."""
         sizes = [self.known[key].memory_gb for key in keys]
-        memory = max(sizes) if sizes and all(meant) and all(sizes) else 0
-        return keys, Device(vendors.pop() if len(vendors) == 1 else "", memory)
+        return max(sizes) if sizes and all(sizes) else 0
+
+    def _named_within(self, text: str) -> list[str]:
+        """The devices whose whole name is a word of a text: of `A800 80GB PCIe` the A800."""
+        words = _NUMBERED.findall(_GIGABYTES.sub(" ", text.lower()))
+        found = (self._families.get(word) or self.spellings.get(word, []) for word in words)
+        return list(chain.from_iterable(found))
 
     def _family(self, text: str) -> list[str]:
         """All devices that a source can mean where it does not say which memory."""

@@ -74,7 +74,8 @@ function equip(table) {
   const rows = groups.flatMap((group) => group.rows);
   if (!headers.length || rows.length < 2 || table.closest("[data-plain]")) return;
 
-  const facets = (table.dataset.facets?.split(" ") ?? []).map((name) => facetOf(name, rows));
+  const facets = (table.dataset.facets?.split(" ") ?? []).map((name) => facetOf(name, rows))
+    .filter(({ options }) => options.length > 1);
   const more = element("button", { type: "button", class: "md-button" });
   const filter = element("input", { type: "search", name: "filter" });
   const order = orderOf(headers);

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isclose
 
+from rl_resources.certainty import FIGURES, MEASURED_RUN
 from rl_resources.facts.broken import Record, records, runs
 from rl_resources.rule import Mistake, rule
-from rl_resources.snapshot import Snapshot
+from rl_resources.snapshot import RUNS, Snapshot
 from rl_resources.text import quoted, shown
 
 _SPEEDS = ("step_seconds", "tokens_per_second_per_gpu")
-_FIGURES = (*_SPEEDS, "peak_memory_gb")
-_OF_REPORTS = ("peak_train_memory_gb", "peak_rollout_memory_gb", "speed_as_published")
-_FIGURES_OF = {"tuning": _FIGURES, "reports": (*_FIGURES, *_OF_REPORTS)}
 
 
 @rule(follows=["untested-figure"])
@@ -25,9 +23,11 @@ def measured_figure(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `measured-run` with empty `step_seconds`, `tokens_per_second_per_gpu` and `peak_memory_gb`
     Good: `measured-run` with `360` as `step_seconds`, or `stated-run`
     """
-    for resource, figures in _FIGURES_OF.items():
+    for resource in RUNS:
+        columns = snapshot.tables[resource].schema.names
+        figures = [name for name in FIGURES if name in columns]
         for record in records(snapshot, resource, "statement", *figures):
-            measured = record.text("statement") == "measured-run"
+            measured = record.text("statement") == MEASURED_RUN
             if measured and not any(map(record.text, figures)):
                 fix = f"Fill {quoted(figures, 'or')} from the source, or write `stated-run`."
                 yield record.mistake("statement", ", but the row has no figure", fix)
@@ -116,7 +116,7 @@ def _has_same_basis(record: Record, report: Record) -> bool:
     if report.text("source_url") != cited:
         return False
     statements = {record.text("statement"), report.text("statement")}
-    return statements != {"measured-run", "stated-run"} or any(map(report.text, _FIGURES))
+    return statements != {"measured-run", "stated-run"} or any(map(report.text, FIGURES))
 
 
 def _pairs(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:

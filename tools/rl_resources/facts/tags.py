@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from rl_resources.certainty import RUNS
 from rl_resources.facts.broken import Record, records
 from rl_resources.facts.memory import device_memory
 from rl_resources.package import number
 from rl_resources.snapshot import Snapshot
 
-RUN = frozenset({"measured-run", "stated-run"})
-"""The statements of runs."""
 SPEEDS = ("tokens_per_second_per_gpu", "step_seconds")
 NO_TAG = "\N{EN DASH}"
 """What a script's header has for an empty tag."""
@@ -57,7 +56,7 @@ def known_runs(snapshot: Snapshot) -> tuple[KnownRun, ...]:
     tuning = records(snapshot, "tuning", *COMPARED)
     reports = records(snapshot, "reports", *COMPARED, "outcome", "gpus_maximum")
     ran = [*tuning, *(report for report in reports if report.text("outcome") == "ran")]
-    return tuple(_as_run(snapshot, record) for record in ran if record.text("statement") in RUN)
+    return tuple(_as_run(snapshot, record) for record in ran if record.text("statement") in RUNS)
 
 
 def _as_run(snapshot: Snapshot, record: Record) -> KnownRun:

@@ -41,7 +41,10 @@ FRAMEWORK = "verl"
 _FEWEST_KNOWN = 3
 """Headers that make a table one of runs, and sizes that make models a family."""
 _RESOURCE = re.compile(r"((?:[1-9][0-9]{0,8}\s*[*xX\u00d7]\s*){1,2})(\S.*)")
-_MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(?:\((disputed|untested)\))?")
+_MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(?:\((disputed|not run)\))?")
+_DASHES = ("-", "\u2013", "\u2014")
+"""In place of what a cell does not say."""
+_STATUSES = {"disputed": "disputed", "not run": "untested"}
 _INFER = re.compile(r"(.*?)[\s=v-]*(\d.*)?")
 _MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
 
@@ -266,7 +269,8 @@ def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> dict[str, 
     max_batch, status = _max_batch(text["MaxBatch"])
     infer = _INFER.fullmatch(text["Infer"])
     engine, version = infer.groups("") if infer else (text["Infer"], "")
-    words = {"tag": text["Tag"], "task": text["Task"], "train": text["Train"]}
+    tag = "" if text["Tag"] in _DASHES else text["Tag"]
+    words = {"tag": tag, "task": text["Task"], "train": text["Train"]}
     words |= {"infer": engine, "infer_version": version}
     handle = text["Contributor"]
     return {
@@ -316,9 +320,9 @@ def _resource(text: str, script: str, dataset: Dataset) -> tuple[Fact, Fact]:
 
 def _max_batch(text: str) -> tuple[Fact, Fact]:
     """The number of prompts, empty where it is unknown, and the status that may follow it."""
-    match = _MAX_BATCH.fullmatch("" if text in ("-", "\u2013", "\u2014") else text)
+    match = _MAX_BATCH.fullmatch("" if text in _DASHES else text)
     if match is not None:
-        return Fact(match[1] or ""), Fact(match[2] or "reported")
+        return Fact(match[1] or ""), Fact(_STATUSES.get(match[2], "reported"))
     message = f"`{shown(text)}` is not a number of prompts"
     fix = "Write the number alone, or `\\` where nobody searched for it."
     return Fact("", message, fix), Fact("reported")

@@ -14,27 +14,35 @@ from math import isclose
 from operator import attrgetter
 from typing import Any, NamedTuple, get_type_hints
 
+from rl_resources.certainty import (
+    DISPUTED,
+    GUESS,
+    MEASURED,
+    NOT_RUN,
+    OUT_OF_MEMORY,
+    REPRODUCED,
+    RUNS,
+    certainty,
+    in_words,
+    marks,
+    statement_of,
+)
 from rl_resources.dataset import Dataset, grouped, script_path
-from rl_resources.devices import Device, device_label, devices_of, written
+from rl_resources.devices import Device, Meant, device_label, devices_of, written
 from rl_resources.package import Record, items_of, text_of
 from rl_resources.query.vocabulary import WEIGHTS
-
-UNTESTED, GUESS, UNEXPLAINED = "untested", "guess", "unexplained"
-"""Evidence levels of what nobody says to run: a record without a run, a source's guess, a report
-whose devices have no room for what it may train (see `exemptions`)."""
-NOT_RUN = frozenset({UNTESTED, GUESS, UNEXPLAINED})
-RUNS = frozenset({"measured-run", "stated-run"})
-"""The statements that say that somebody ran it; all others are claims."""
 
 
 class Configuration(NamedTuple):
     """One record or report. An empty text or a 0 is unknown; memory in GB, lengths in tokens.
 
     `device` is empty where the source does not say which one of `possible_devices` it is; then
-    `memory_gb` is the most that it can be. `evidence_level` is the status of a record or the
-    statement of a report. `series` is shared by reports that differ only in settings.
-    `conditions` are the words of what decides memory: see the function of that name.
-    `fit` is how it fits the hardware of the question that it answers: see `find.py`.
+    `memory_gb` is the most that it can be unless the source states it (`memory_stated`). A
+    `variant` has the name of a known device, but other memory or another form. `certainty` is a
+    word of the scale, `marks` are what stands beside it. `no_room` marks a report whose devices
+    have no room for what it may train (see `exemptions`). `series` is shared by reports that differ
+    only in settings. `conditions` are the words of what decides memory: see the function of that
+    name. `fit` is how it fits the hardware of the question that it answers: see `find.py`.
     """
 
     id: str
@@ -58,8 +66,10 @@ class Configuration(NamedTuple):
     device: str
     device_label: str
     possible_devices: tuple[str, ...]
+    variant: bool
     vendor: str
     memory_gb: float
+    memory_stated: bool
     framework: str
     framework_label: str
     train: str
@@ -74,10 +84,14 @@ class Configuration(NamedTuple):
     peak_memory_gb: float
     host_memory_gb: float
     step_seconds: float
+    step_seconds_statistic: str
     tokens_per_second_per_gpu: float
     statement: str
+    certainty: str
+    marks: tuple[str, ...]
+    tested_on: str
+    no_room: bool
     out_of_memory_on: str
-    evidence_level: str
     evidence_kind: str
     requirement_wording: str
     age: str
@@ -100,22 +114,20 @@ class Configuration(NamedTuple):
 
     @property
     def state(self) -> str:
-        """`out-of-memory`, `not-run`, `claim` or `run`."""
+        """`out-of-memory`, `no-answer`, `claim` or `run`."""
         if self.outcome != "ran":
-            return "out-of-memory"
-        if self.evidence_level in NOT_RUN:
-            return "not-run"
+            return OUT_OF_MEMORY
+        if self.certainty == NOT_RUN or self.statement == GUESS or self.no_room:
+            return "no-answer"
         return "run" if self.statement in RUNS else "claim"
 
     @property
     def doubtful(self) -> bool:
-        """Whether it is disputed, or another report contradicts it."""
-        return self.evidence_level == "disputed" or bool(self.contradicts)
+        """Whether it is disputed: by its own note, or by another report."""
+        return DISPUTED in self.marks
 
     def words(self, field: str) -> tuple[str, ...]:
         """The words of a question that this configuration matches; none where it is unknown."""
-        if field == "weights":
-            return ("qlora", "lora") if self.weights == "qlora" else (self.weights,)
         value = getattr(self, field)
         return value if isinstance(value, tuple) else (value,)
 
@@ -166,7 +178,7 @@ def _order(row: Configuration) -> tuple[object, ...]:
         "synthetic" in row.scenario,
         not row.weights,
         bool(row.age),
-        row.evidence_level not in {"reproduced", "measured-run"},
+        row.certainty != MEASURED and REPRODUCED not in row.marks,
         -row.length,
         row.id,
     )
@@ -180,7 +192,6 @@ def _configuration(dataset: Dataset, row: Record) -> Configuration:
             "id": _text(row, "script").removesuffix(".sh"),
             "kind": "record",
             "outcome": "ran",
-            "scenario": ("multimodal",) if _VISION.search(_text(row, "model")) else (),
             "size": dataset.by_key["models"][row["model"]]["size"],
             "script": script_path(dataset, row),
         }
@@ -188,6 +199,7 @@ def _configuration(dataset: Dataset, row: Record) -> Configuration:
         cells |= {"id": row["report"], "kind": "report", "source": _text(row, "source_url")}
     if cells["size"]:
         cells["position"] = dataset.by_key["sizes"][cells["size"]]["position"]
+    cells["tested_on"] = str(cells["tested_on"])
     cells |= _hardware(dataset, row) | _evidence(dataset, row) | _labels(row)
     return Configuration(**cells | {"age": age_of(dataset, row)})
 
@@ -205,32 +217,32 @@ def age_of(dataset: Dataset, row: Record) -> str:
 
 def _hardware(dataset: Dataset, row: Record) -> dict[str, Any]:
     devices, published = devices_of(dataset), _text(row, "device_as_published")
-    stated = row.get("device_memory_gb") or 0
-    if device := _text(row, "device"):
-        possible, known = [device], devices.known.get(device, Device())
-        memory = known.memory_gb or stated
+    stated = float(str(row.get("device_memory_gb") or 0))
+    device = _text(row, "device")
+    if device:
+        known = devices.known.get(device, Device())
+        meant = Meant([device], known.vendor, known.memory_gb or stated)
     else:
-        possible, known = devices.published(published)
-        memory = stated or known.memory_gb
+        meant = devices.published(published, stated)
     name = device or published
     return {
         "device_label": device_label(name) if name in devices.known else written(name),
-        "possible_devices": tuple(possible),
-        "vendor": known.vendor,
-        "memory_gb": memory,
+        "possible_devices": tuple(meant.keys),
+        "variant": meant.variant,
+        "vendor": meant.vendor,
+        "memory_gb": meant.memory_gb,
+        "memory_stated": stated > 0,
     }
 
 
 def _evidence(dataset: Dataset, row: Record) -> dict[str, Any]:
-    statement = _text(row, "statement")
-    level = GUESS if statement == GUESS else _text(row, "status", "statement")
     exemptions = dataset.records["exemptions"]
     no_room = {item["record"] for item in exemptions if item["rule"] == "minimum-memory"}
-    if row.get("report") in no_room:
-        level = UNEXPLAINED
     return {
-        "statement": statement or ("" if level == UNTESTED else "stated-run"),
-        "evidence_level": level,
+        "statement": statement_of(row),
+        "certainty": certainty(row),
+        "marks": marks(row),
+        "no_room": row.get("report") in no_room,
         "conditions": tuple(conditions(dataset, row)),
     }
 
@@ -263,15 +275,21 @@ def _text(row: Record, *columns: str) -> str:
     return next((text_of(row, name) for name in columns if row.get(name) is not None), "")
 
 
-_VISION = re.compile(r"-VL\b")
-"""In the name of a model that reads images, which the script of its record then gives it."""
 _OWNER = re.compile(r"^[\w.-]+/(?=[\w.-]+$)", re.ASCII)
 _EMPTY = {name: kind() for name, kind in get_type_hints(Configuration).items()}
 
 _SAME = attrgetter(
     *("outcome", "tag", "size", "model_label", "task_label", "gpus", "gpus_maximum", "nodes"),
-    *("device_label", "memory_gb", "framework_label", "backends_label", "evidence_level"),
-    *("evidence_kind", "requirement_wording", "age", "weights", "precision"),
+    *("device_label", "memory_gb", "framework_label", "backends_label", "certainty", "marks"),
+    *(
+        "statement",
+        "no_room",
+        "evidence_kind",
+        "requirement_wording",
+        "age",
+        "weights",
+        "precision",
+    ),
     *("memory_optimizations", "scenario", "out_of_memory_on", "batch_unit"),
 )
 
@@ -297,24 +315,11 @@ def _identity(row: Configuration) -> tuple[object, ...]:
     return (repository, blob, path.partition("/")[0], *_SAME(row))
 
 
-STATEMENTS = {
-    "measured-run": "measured run",
-    "stated-run": "run stated without a figure",
-    "stated-minimum": "minimum stated by the source, no run known",
-    "stated-requirement": "required by the source, no run known",
-    "recommendation": "recommended by the source, no run known",
-    "ci-allocation": "allocated by CI, not a minimum",
-    "capability-claim": "listed by the source, no run known",
-    "guess": "guess of the source, no run known",
-    "": "not run yet",
-}
-
-
 def conditions(dataset: Dataset, row: Record) -> Iterator[str]:
-    """Weights, precision, offload, context, micro batch and statement of a record or report.
+    """Weights, precision, offload, context, micro batch and certainty of a record or report.
 
     Each is always there, with "not stated" where the source does not say it. Parameters of a
-    mixture of experts and the scenario are there where they apply.
+    mixture of experts, the scenario and host memory are there where they apply or are known.
     """
     weights = text_of(row, "weights")
     rank = row["lora_rank"] if weights in {"lora", "qlora"} else None
@@ -322,7 +327,7 @@ def conditions(dataset: Dataset, row: Record) -> Iterator[str]:
     model = dataset.by_key["models"].get(row["model"])
     if model and model["active_parameters_b"]:
         yield f"{model['parameters_b']:g}B parameters, {model['active_parameters_b']:g}B active"
-    for word in items_of(row, "scenario") if "scenario" in row else ():
+    for word in items_of(row, "scenario"):
         yield "one update on random tokens" if word == "synthetic" else word
     known, titles = dataset.by_key["memory_optimizations"], defaultdict(list)
     for word in items_of(row, "memory_optimizations"):
@@ -331,12 +336,14 @@ def conditions(dataset: Dataset, row: Record) -> Iterator[str]:
     yield from precision or ["precision not stated"]
     no_offload = "no offload" if "script" in row else "no offload stated"
     yield ", ".join(titles["offload"]) or no_offload
+    if row["host_memory_gb"]:
+        yield f"host memory {row['host_memory_gb']:g} GB"
     yield from titles["recompute"]
     yield _context(row)
     micro_batch, tokens = row["micro_batch_per_gpu"], row["max_tokens_per_gpu"]
     stated = f"{tokens} tokens per GPU" if tokens else "micro batch not stated"
     yield f"micro batch {micro_batch}" if micro_batch else stated
-    yield STATEMENTS[text_of(row, "statement")]
+    yield in_words(row)
 
 
 def _context(row: Record) -> str:

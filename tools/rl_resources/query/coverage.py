@@ -15,9 +15,10 @@ from functools import lru_cache
 from operator import add, attrgetter
 from typing import Any, NamedTuple
 
+from rl_resources.certainty import NOT_RUN
 from rl_resources.dataset import Dataset, grouped
 from rl_resources.package import Record
-from rl_resources.query.configurations import UNTESTED, Configuration, configurations
+from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import ordered
 from rl_resources.query.understand import Query
 
@@ -40,8 +41,8 @@ Place = tuple[str, str, str]
 class Cell(NamedTuple):
     """What is known of one size, task and device. Counts of rows; `projects` counts sources.
 
-    A report that ran out of memory is none of the reports, and a record that nobody has run yet is
-    none of the records.
+    `reports` are those of runs: one that ran out of memory, or that only claims something, is none
+    of them. A record that is not run is none of the records.
     """
 
     size: str
@@ -49,10 +50,12 @@ class Cell(NamedTuple):
     device: str
     records_min: int = 0
     records_recommended: int = 0
+    records_untagged: int = 0
     reports: int = 0
+    claims: int = 0
     out_of_memory: int = 0
     projects: int = 0
-    untested: int = 0
+    not_run: int = 0
 
     def plus(self, other: Cell) -> Cell:
         """The same place with the counts of both."""
@@ -60,8 +63,8 @@ class Cell(NamedTuple):
 
     @property
     def records(self) -> int:
-        """Records of either tag."""
-        return self.records_min + self.records_recommended
+        """Records with either tag or without."""
+        return self.records_min + self.records_recommended + self.records_untagged
 
 
 class Coverage(NamedTuple):
@@ -78,7 +81,7 @@ class Coverage(NamedTuple):
     @property
     def unplaced(self) -> int:
         """Reports that leave size, task or device open."""
-        return sum(cell.reports + cell.out_of_memory for cell in self.partial)
+        return sum(cell.reports + cell.claims + cell.out_of_memory for cell in self.partial)
 
     @property
     def wanted(self) -> list[Cell]:
@@ -110,7 +113,7 @@ def coverage(dataset: Dataset) -> Coverage:
 
 def _cell(place: Place, rows: Sequence[Configuration], reports: Mapping[object, Record]) -> Cell:
     # A source is identified by its repository, or by a thread's URL.
-    ran = [reports[row.id] for row in rows if row.kind == "report" and row.outcome == "ran"]
+    ran = [reports[row.id] for row in rows if _counted_as(row) == "reports"]
     projects = {report["source_repo"] or report["source_url"] for report in ran}
     counts: dict[str, Any] = Counter(map(_counted_as, rows))
     return Cell(*place, **counts, projects=len(projects))
@@ -120,9 +123,11 @@ def _counted_as(row: Configuration) -> str:
     """The field of `Cell` that counts a row."""
     if row.outcome == "out-of-memory":
         return "out_of_memory"
-    if row.evidence_level == UNTESTED:
-        return "untested"
-    return f"records_{row.tag.lower()}" if row.kind == "record" else "reports"
+    if row.certainty == NOT_RUN:
+        return "not_run"
+    if row.kind == "record":
+        return f"records_{row.tag.lower() or 'untagged'}"
+    return "reports" if row.state == "run" else "claims"
 
 
 def headline(rows: Sequence[Configuration], size: str, weights: str) -> Configuration | None:
@@ -148,13 +153,13 @@ class Point(NamedTuple):
 def minimum_memory(known: Iterable[Configuration]) -> list[Point]:
     """The least memory of all devices together, in GB, of each class of configurations that ran.
 
-    An untested record is a class of its own, so it never stands for one that ran.
+    A record that is not run is a class of its own, so it never stands for one that ran.
     """
 
     def kind(row: Configuration) -> tuple[object, ...]:
-        return row.task, row.position, row.kind, row.tag, row.evidence_level == UNTESTED
+        return row.task, row.position, row.kind, row.tag, row.certainty == NOT_RUN
 
-    ran = (row for row in known if row.state == "run" or row.evidence_level == UNTESTED)
+    ran = (row for row in known if row.state == "run" or row.certainty == NOT_RUN)
     complete = (row for row in ran if row.weights and row.task and row.size and row.total_memory_gb)
     points = []
     for _, rows in sorted(grouped(complete, kind).items()):

@@ -3,22 +3,23 @@
 `site/assets/javascripts/finder/find.js` follows the same rules; a test compares both.
 
 1. A configuration *matches* when it has every word that was asked: the model, else the size, and
-   each of `FILTERS`. An empty cell matches no word that was asked. `lora` also matches `qlora`.
+   each of `FILTERS`. An empty cell matches no word that was asked.
 2. Its *fit* is, the first that holds:
    `out-of-memory` where it ran out of memory;
    `too-short` where it ran with less context than asked, or does not say with how much;
    `beyond` where it ran on more GPUs than asked;
-   `unclear` where it fits and nobody has run it (an untested record, a source's estimate), or where
-   the source does not say which of several devices it used and the asked one is among them;
+   `unclear` where it fits and is no answer (a record that is not run, a source's guess), or where
+   the source does not say which of several devices it used and the asked one is among them, or
+   where it used a variant of the asked device;
    `claimed` where it fits and no run is known: a stated minimum, a recommendation, what CI
    allocates, what a source lists;
-   `tested` where it ran on the asked device, or any device of just the asked memory; without
-   hardware in the question everything that ran is tested;
-   `should-fit` where it ran with no more memory each, on the asked device's vendor's software;
+   `ran-on-it` where it ran on the asked device, or any device of just the asked memory; without
+   hardware in the question that is everything that ran;
+   `ran-on-less` where it ran with no more memory each, on the asked device's vendor's software;
    else `beyond`. A device or memory that is unknown is never enough. Of a range of GPUs the lower
    end counts. Memory is compared, never estimated.
-3. Answers are those that are tested, should fit or are claimed: records before reports, tested
-   before should fit before claimed, larger models first, undisputed first, the same hardware first,
+3. Answers are those of the fits `ran-on-it`, `ran-on-less` and `claimed`: records before reports,
+   these fits in their order, larger models first, undisputed first, the same hardware first,
    the same memory first, else in the order of `configurations`. The front page says so in words.
 4. Failures are configurations of the asked size, whatever their model and tag, that ran out of
    memory on the asked device or memory with any number of GPUs, or on no less of both of the same
@@ -42,9 +43,14 @@ from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.understand import Query, Tokens, understand
 from rl_resources.query.vocabulary import FILTERS, vocabulary
 
-TESTED, SHOULD_FIT, CLAIMED = "tested", "should-fit", "claimed"
-UNCLEAR, FAILED, BEYOND, TOO_SHORT = "unclear", "out-of-memory", "beyond", "too-short"
-FITTING = (TESTED, SHOULD_FIT, CLAIMED)
+RAN_ON_IT = "ran-on-it"
+RAN_ON_LESS = "ran-on-less"
+CLAIMED = "claimed"
+UNCLEAR = "unclear"
+FAILED = "out-of-memory"
+BEYOND = "beyond"
+TOO_SHORT = "too-short"
+FITTING = (RAN_ON_IT, RAN_ON_LESS, CLAIMED)
 
 
 class Nearest(NamedTuple):
@@ -95,7 +101,7 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     matching = _matching(rows, query)
     fitting = ordered(_of(matching, *FITTING), query)
     failures = _failures(rows, query)
-    runs = _of(fitting, TESTED, SHOULD_FIT)
+    runs = _of(fitting, RAN_ON_IT, RAN_ON_LESS)
     smallest = min(runs, key=size_of, default=None)
     full = min((row for row in runs if row.weights == "full"), key=size_of, default=None)
     return Found(
@@ -127,16 +133,17 @@ def fit(query: Query, row: Configuration) -> str:
         return BEYOND
     exact = _on_that_device(query, row)
     if exact or (same_vendor(query, row) and 0 < row.memory_gb <= query.memory_gb):
-        fits = {"not-run": UNCLEAR, "claim": CLAIMED, "run": TESTED if exact else SHOULD_FIT}
-        return fits[row.state]
-    may_be = row.state != "not-run" and not set(query.devices).isdisjoint(row.possible_devices)
+        ran = RAN_ON_IT if exact else RAN_ON_LESS
+        return {"no-answer": UNCLEAR, "claim": CLAIMED, "run": ran}[row.state]
+    may_be = row.state != "no-answer" and not set(query.devices).isdisjoint(row.possible_devices)
     return UNCLEAR if may_be else BEYOND
 
 
 def _on_that_device(query: Query, row: Configuration) -> bool:
     """Whether it ran on an asked device, or a device of just the asked memory."""
     if query.devices:
-        return bool(row.possible_devices) and set(row.possible_devices) <= set(query.devices)
+        known = bool(row.possible_devices) and not row.variant
+        return known and set(row.possible_devices) <= set(query.devices)
     return not query.memory_gb or row.memory_gb == query.memory_gb
 
 
@@ -219,18 +226,23 @@ def _failures(rows: Iterable[Configuration], query: Query) -> list[Configuration
 class Alternative(NamedTuple):
     """A wider question: without the fields in `drops`, with LoRA, of a smaller size.
 
-    It is asked where any of the fields was, and with LoRA where the task can be had with it.
+    It is asked where any of the fields was, with LoRA where the task can be had with it, and with
+    `other_base` where LoRA or QLoRA was asked, for the other of them.
     """
 
     kind: str
     drops: tuple[str, ...] = ()
     adapters: bool = False
     smaller: bool = False
+    other_base: bool = False
 
     def of(self, query: Query) -> Query | None:
         """The wider question; `None` where there is nothing to give up."""
         if self.adapters and not query.adapter_task:
             return None
+        if self.other_base:
+            other = OTHER_BASE.get(query.weights)
+            return query._replace(weights=other) if other else None
         asked = {name: word for name in self.drops if (word := getattr(query, name))}
         if self.drops and not asked:
             return None
@@ -243,8 +255,12 @@ class Alternative(NamedTuple):
 _TOGETHER = tuple(name for name, item in FILTERS.items() if not item.other)
 _OTHERS = (name for name in reversed([*FILTERS]) if name not in {"task", *_TOGETHER})
 
+OTHER_BASE = {"lora": "qlora", "qlora": "lora"}
+"""The same adapters on a base of other precision: never the same answer."""
+
 ALTERNATIVES = (
     (
+        Alternative("other-base", other_base=True),
         Alternative("shorter", ("length",)),
         Alternative("other-backends", _TOGETHER),
         *(Alternative(f"other-{name}", (name,)) for name in _OTHERS),
@@ -279,7 +295,7 @@ def _missing(
     """The smallest known run, and that of the size where none of it fits and it is another."""
     if row := _smallest(matching, query):
         message = "beyond" if same_vendor(query, row) else "other-vendor"
-        yield Nearest("smallest-tested", sentences.reason(row, message, own=query.vendor), row)
+        yield Nearest("smallest-run", sentences.reason(row, message, own=query.vendor), row)
     of_size = _matching(rows, query._replace(model="")) if query.model else []
     row = None if _of(of_size, *FITTING) else _smallest(of_size, query)
     if row and row.model != query.model and same_vendor(query, row):

@@ -7,10 +7,21 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from rl_resources.devices import hardware
-from rl_resources.query.configurations import UNEXPLAINED, Configuration
+from rl_resources.certainty import OUT_OF_MEMORY, script_said
+from rl_resources.devices import device_label, hardware
+from rl_resources.query.configurations import Configuration
 from rl_resources.query.understand import Query
-from rl_resources.query.vocabulary import EITHER, FIGURES, FILTERS, WEIGHTS, Vocabulary, say
+from rl_resources.query.vocabulary import (
+    ADAPTERS,
+    EITHER,
+    FIGURES,
+    FILTERS,
+    NO_TAG,
+    STEP_TIMES,
+    WEIGHTS,
+    Vocabulary,
+    say,
+)
 
 _BATCHES = {"per-device": "batch {} per device", "unstated": "batch {} (unit not stated)"}
 _KINDS_OF_MEMORY = {"gpu": "GPU ", "host": "host "}
@@ -22,7 +33,7 @@ def resource(row: Configuration) -> str:
     memory = f"{row.memory_gb:g} GB" if row.memory_gb else ""
     if re.search(rf"\b{row.memory_gb:g} ?GB?\b", row.device_label, re.IGNORECASE):
         memory = ""
-    if memory and not row.device and len(row.possible_devices) > 1:
+    if memory and not row.device and not row.memory_stated and len(row.possible_devices) > 1:
         memory = f"(at most {memory})"
     return hardware(gpus, " ".join(filter(None, (row.device_label, memory))))
 
@@ -47,10 +58,12 @@ def parts(row: Configuration) -> dict[str, str]:
         "model_label": row.model_label,
         "task_label": row.task_label or "task not stated",
         "size": row.size,
-        "weights_label": row.conditions[0],
+        "weights_label": ADAPTERS.get(row.weights, row.conditions[0]),
+        "adapters": ADAPTERS.get(row.weights, "LoRA"),
         "context": context(row),
         "software": software(row),
-        "ran": "a run with a script here" if row.kind == "record" else f"a {row.conditions[-1]}",
+        "certainty": row.certainty,
+        "said": row.certainty.capitalize(),
         "claim": _claim(row),
         "memory_kind": _KINDS_OF_MEMORY.get(row.out_of_memory_on, ""),
     }
@@ -58,14 +71,20 @@ def parts(row: Configuration) -> dict[str, str]:
 
 def _claim(row: Configuration) -> str:
     """What is known where no run is, or where the source leaves the device open."""
-    if row.evidence_level == UNEXPLAINED:
+    if row.no_room:
         return (
             f"Published for {resource(row)}, which has no room for full fine-tuning; the source "
             "does not say what trains or what is offloaded."
         )
+    published = f"{row.certainty.capitalize()} on {resource(row)}"
+    if row.variant:
+        named = EITHER.join(map(device_label, row.possible_devices))
+        return f"{published}, another variant of {named}."
     if row.state == "run":
-        return f"Ran on {resource(row)}; the source does not say which variant."
-    return f"On {resource(row)}: {row.conditions[-1]}."
+        return f"{published}; the source does not say which variant."
+    word, _, kind = row.conditions[-1].partition(": ")
+    on = f"{word.capitalize()} on {resource(row)}"
+    return f"{on}: {kind}." if kind else f"{on}."
 
 
 def reason(row: Configuration, name: str = "", **words: object) -> str:
@@ -75,7 +94,7 @@ def reason(row: Configuration, name: str = "", **words: object) -> str:
 
 def instead(kind: str, row: Configuration) -> str:
     """What fits when something of the question is given up."""
-    return reason(row, "instead", what=reason(row, kind), fits=row.fit.replace("-", " "))
+    return reason(row, "instead", what=reason(row, kind))
 
 
 def asked_hardware(query: Query, known: Vocabulary) -> str:
@@ -94,17 +113,34 @@ def headline(query: Query, known: Vocabulary, fits: Sequence[str]) -> str:
     asked = (query.model.rpartition("/")[2] or query.size, *words, length)
     hardware = asked_hardware(query, known)
     return say(
-        "headline",
+        "headline" if hardware else "headline-open",
         what=", ".join(filter(None, asked)) or "Any model",
-        on=f" on {hardware}" if hardware else "",
-        tested=fits.count("tested"),
-        should_fit=fits.count("should-fit"),
+        hardware=hardware,
+        on_it=fits.count("ran-on-it"),
+        on_less=fits.count("ran-on-less"),
         claimed=fits.count("claimed"),
     )
 
 
+def sure(row: Configuration) -> str:
+    """The word of the scale for a configuration, and the marks beside it."""
+    ran_out = row.state == OUT_OF_MEMORY
+    word = "out of memory" if ran_out else row.certainty
+    return ", ".join((word, *row.marks))
+
+
+def tag(row: Configuration) -> str:
+    """The tag of a configuration, a dash for a record that earns none; a report seldom has one."""
+    return row.tag or NO_TAG * (row.kind == "record")
+
+
+def script(row: Configuration) -> str:
+    """Whether the script of a record ran here; empty for a report, which has none."""
+    return script_said(row.tested_on, row.source) if row.script else ""
+
+
 def summary(row: Configuration) -> str:
-    """Model, task, hardware and conditions."""
+    """Model, task, hardware and the conditions that decide."""
     words = parts(row)
     named = (words[name] for name in ("model_label", "task_label", "hardware"))
     return ", ".join((*named, *row.conditions))
@@ -119,6 +155,13 @@ def figures(row: Configuration) -> Iterator[str]:
         if value := getattr(row, name):
             text = words.format(f"{value:g}")
             yield text.replace("rollouts", "rollout") if value == 1 else text
+    if row.step_seconds:
+        yield step_time(row.step_seconds, row.step_seconds_statistic)
+
+
+def step_time(seconds: float, statistic: str | None) -> str:
+    """The duration of a step, with what it is of several: `mean step 93.5 s`."""
+    return STEP_TIMES.get(statistic or "", "step {} s").format(f"{seconds:g}")
 
 
 def series(rows: Sequence[Configuration]) -> str:
@@ -129,21 +172,26 @@ def series(rows: Sequence[Configuration]) -> str:
 def evidence(row: Configuration) -> str:
     """Why a configuration may be believed: kind, status, evidence, software, age."""
     wording = f"in its words: {row.requirement_wording}" if row.requirement_wording else ""
-    parts_ = (f"{row.kind}, {row.evidence_level}", row.evidence_kind)
+    parts_ = (f"{row.kind}, {sure(row)}", row.evidence_kind)
     spaced = (part.replace("-", " ") for part in parts_)
     return "; ".join(filter(None, (*spaced, wording, software(row), row.age)))
 
 
 def note(row: Configuration) -> str:
     """The note of a configuration, which says what is disputed; empty where there is none."""
-    kind = "Disputed" if row.evidence_level == "disputed" else "Note"
+    kind = "Disputed" if is_disputed(row) else "Note"
     return f"{kind}: {row.notes}" if row.notes else ""
+
+
+def is_disputed(row: Configuration) -> bool:
+    """Whether it is a record whose note says what is disputed."""
+    return row.kind == "record" and row.doubtful
 
 
 def contradicted(other: Configuration) -> str:
     """What another report says against one."""
-    outcome = other.conditions[-1] if other.outcome == "ran" else "out of memory"
-    return f"Contradicted: {other.model_label} {other.task_label} on {resource(other)}: {outcome}"
+    named = f"{other.model_label} {other.task_label} on {resource(other)}"
+    return f"Contradicted: {named}: {other.conditions[-1]}"
 
 
 def start(row: Configuration, root: str = "") -> str:

@@ -19,7 +19,13 @@ WEIGHTS: Mapping[str, str] = {
     "partial": "part of the weights",
 }
 """What may train, each word with its name for people."""
-
+ADAPTERS: Mapping[str, str] = {
+    "lora": WEIGHTS["lora"],
+    "qlora": f"{WEIGHTS['qlora']}, a 4-bit base",
+}
+"""The two that never answer for each other unless the answer says which it is."""
+NO_TAG = "\u2013"
+"""In place of the tag of a record that earns none."""
 
 EITHER = " or "
 """Between keys of which a spelling may mean any."""
@@ -130,31 +136,32 @@ MESSAGES: Mapping[str, str] = {
     "unknown": "{field} `{text}` is not known",
     "two-counts": "device `{text}` has another number of GPUs",
     # The question and its answers in a line.
-    "headline": "{what}{on}: {tested} tested, {should_fit} should fit, {claimed} claimed",
+    "headline": "{what} on {hardware}: {on_it} ran on it, {on_less} ran on less, {claimed} claimed",
+    "headline-open": "{what}: runs known {on_it}, claimed {claimed}",
     "smallest": "Minimum total memory: {summary}",
     "smallest_full": "Minimum total memory for full fine-tuning: {summary}",
     "longest": "The longest context: {context}, {summary}",
     # Why a configuration is an answer, or is not. Words in braces are of `sentences.parts`.
-    "tested": "Tested: {ran}, on {hardware}.",
-    "should-fit": "Should fit, not tested on your hardware: {ran}, on {hardware}: "
-    "no more GPUs and no more memory each than yours.",
+    "ran-on-it": "{said} on {hardware}.",
+    "ran-on-less": "{said} on {hardware}: no more GPUs and no more memory each than yours.",
     "claimed": "{claim}",
     "unclear": "{claim}",
     "out-of-memory": "Ran out of {memory_kind}memory on {hardware}.",
-    "beyond": "The smallest known run needed {hardware}: {model_label}, {task_label}.",
-    "other-vendor": "The smallest known run needed {hardware}: {model_label}, {task_label}. "
-    "Nothing is tested on {own}, and its software differs.",
-    "smallest-of-size": "The smallest known run of the size {size} needed {hardware}: "
+    "beyond": "The smallest known run used {hardware}: {model_label}, {task_label}.",
+    "other-vendor": "The smallest known run used {hardware}: {model_label}, {task_label}. "
+    "No run on {own} is known, and its software differs.",
+    "smallest-of-size": "The smallest known run of the size {size} used {hardware}: "
     "{model_label}, {task_label}.",
     # What would fit instead, and how it fits.
-    "instead": "{what}: {model_label}, {task_label}, {fits} on {hardware}.",
+    "instead": "{what}: {model_label}, {task_label}, {certainty} on {hardware}.",
     "shorter": "With a shorter context ({context})",
     "other-backends": "With other software ({software})",
     "other-model": "Another model of the size {size}",
-    "adapters": "With LoRA",
+    "adapters": "With {adapters}",
+    "other-base": "With {adapters}",
     **{f"other-{name}": item.other for name, item in FILTERS.items() if item.other},
     "smaller-size": "The nearest smaller size, {size}",
-    "smaller-adapters": "The nearest smaller size, {size}, with LoRA",
+    "smaller-adapters": "The nearest smaller size, {size}, with {adapters}",
     "other-settings": "The size {size} in another way ({weights_label}, {software})",
     # Results of one source that differ only in their settings.
     "series": "One of {number} of this source that differ in settings alone.",
@@ -164,11 +171,16 @@ MESSAGES: Mapping[str, str] = {
 
 FIGURES: Mapping[str, str] = {
     "rollout_n": "{} rollouts per prompt",
-    "host_memory_gb": "host memory {} GB",
-    "step_seconds": "step {} s",
     "peak_memory_gb": "peak {} GB",
 }
-"""The figures of a run besides its batch."""
+"""The figures of a run besides its batch and its step time."""
+STEP_TIMES: Mapping[str, str] = {
+    "median": "median step {} s",
+    "mean": "mean step {} s",
+    "single": "single step {} s",
+    "unknown": "step {} s (statistic not stated)",
+}
+"""The step time, by its statistic."""
 
 
 def say(name: str, /, **words: object) -> str:

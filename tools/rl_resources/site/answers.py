@@ -17,7 +17,7 @@ from rl_resources.estimate.formula import inputs_by_name
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, every_configuration
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage
-from rl_resources.query.find import SHOULD_FIT, Found, folded
+from rl_resources.query.find import RAN_ON_LESS, Found, folded
 from rl_resources.query.vocabulary import say, vocabulary
 from rl_resources.site.templates import rendered, terminal
 from rl_resources.text import json_text
@@ -60,7 +60,8 @@ def _flat(row: Configuration) -> dict[str, Any]:
 def _cells(row: Configuration) -> dict[str, Any]:
     known = {name: cell for name, cell in row._asdict().items() if name != "fit"}
     lists = {name: list(cell) for name, cell in known.items() if isinstance(cell, tuple)}
-    return {name: cell or None for name, cell in known.items()} | lists
+    flags = {name: cell for name, cell in known.items() if isinstance(cell, bool)}
+    return {name: cell or None for name, cell in known.items()} | lists | flags
 
 
 def _contradictions(dataset: Dataset, found: Found) -> dict[str, list[Configuration]]:
@@ -86,7 +87,7 @@ def estimate_command(dataset: Dataset, found: Found) -> str:
     model = dataset.by_key["models"].get(query.model)
     asked = model and estimable(model) and query.gpus and query.memory_gb
     several = len(query.devices) > 1 or query.weights == "partial"
-    if not asked or several or (fits and SHOULD_FIT not in fits):
+    if not asked or several or (fits and RAN_ON_LESS not in fits):
         return ""
     words = {
         "model": query.model,
@@ -120,6 +121,7 @@ def as_text(
         limit=limit or None,
         against=_contradictions(dataset, found),
         root=_root(dataset),
+        is_open=not sentences.asked_hardware(found.query, vocabulary(dataset)),
         estimate=estimate_command(dataset, found),
         known=vocabulary(dataset),
         extremes=_EXTREMES,

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
+from rl_resources.certainty import MARKS, SCALE, certainty, marks
 from rl_resources.dataset import Dataset, moves, script_path
 from rl_resources.estimate.configuration import estimable, model_figures
 from rl_resources.estimate.estimate import VERDICTS
@@ -44,6 +45,19 @@ _DERIVED: Mapping[str, Schema] = {
     "size": {**_TEXT, "description": "The section that the model belongs to."},
     "path": {**_TEXT, "description": "Where the script lies in the repository."},
 }
+_SURE: Mapping[str, Schema] = {
+    "certainty": {
+        **_TEXT,
+        "enum": list(SCALE),
+        "description": " ".join(f"`{word}`: {meaning}" for word, meaning in SCALE.items()),
+    },
+    "marks": {
+        "type": ["array", "null"],
+        "items": {**_TEXT, "enum": list(MARKS)},
+        "description": " ".join(f"`{word}`: {meaning}" for word, meaning in MARKS.items()),
+    },
+}
+"""How sure a record or report is; a column of neither table."""
 _CHECKSUM: Mapping[str, Schema] = {
     "bytes": {**_COUNT, "description": "Length of what is served, uncompressed."},
     "sha256": {**_TEXT, "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 of these bytes."},
@@ -94,6 +108,7 @@ def documents(
     """Every document, the index first; `files` is what else is published, by path on the site."""
     tables = {name_of(name): [*rows] for name, rows in dataset.records.items()}
     tables["records"] = _records(dataset, dataset.records["tuning"])
+    tables["reports"] = [{**row, **_sure(row)} for row in dataset.records["reports"]]
     head = _head(dataset, repository)
     listed = [
         *(_table(dataset, name, rows) for name, rows in tables.items()),
@@ -203,9 +218,15 @@ def _records(dataset: Dataset, rows: Iterable[Record]) -> list[Record]:
             "size": models[row["model"]]["size"],
             "path": script_path(dataset, row),
             **row,
+            **_sure(row),
         }
         for row in rows
     ]
+
+
+def _sure(row: Record) -> dict[str, Any]:
+    """How sure a record or report is; without a mark `marks` is null."""
+    return {"certainty": certainty(row), "marks": list(marks(row)) or None}
 
 
 def _lines(item: Any) -> str:
@@ -261,7 +282,8 @@ def schemas(dataset: Dataset) -> dict[str, Schema]:
 
 def _row_schema(name: str, schema: TableSchema) -> Schema:
     columns = {field.name: property_schema(field) for field in schema.fields}
-    return _object(schema.description, **columns, **(_DERIVED if name == "records" else {}))
+    derived = {"records": {**_DERIVED, **_SURE}, "reports": _SURE}
+    return _object(schema.description, **columns, **derived.get(name, {}))
 
 
 def _record_schema(rows: Mapping[str, Schema]) -> Schema:

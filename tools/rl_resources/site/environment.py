@@ -21,16 +21,18 @@ from jinja2 import Environment
 from markupsafe import Markup
 from markupsafe import escape as escape_html
 
+from rl_resources.certainty import FIGURES, MARKS, REWRITTEN, SCALE, TESTED
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of, hardware
 from rl_resources.estimate.configuration import estimable
 from rl_resources.package import Field, Record, TableSchema, text_of
 from rl_resources.page.rows import HEADERS
 from rl_resources.query.configurations import Configuration
-from rl_resources.query.sentences import resource
+from rl_resources.query.sentences import resource, step_time, sure, tag
+from rl_resources.query.vocabulary import NO_TAG
 from rl_resources.site.api import BASE
 from rl_resources.site.templates import OWN, environment
-from rl_resources.site.tuning_table import escape, in_doubt, records_of_size, sizes
+from rl_resources.site.tuning_table import escape, meaning, records_of_size, sizes, sure_of
 from rl_resources.text import is_web_address, printable
 
 TEMPLATES = PurePosixPath("site/templates")
@@ -96,7 +98,14 @@ class Site:
         Raises `jinja2.TemplateError` for a template that cannot be used.
         """
         templates = _environment(self.package.root / TEMPLATES)
-        values = {"site": self, "device": self.devices.label, "to": partial(link, path), **values}
+        tag_field = self.package.resources["tuning"].schema.field("tag")
+        values = {
+            "site": self,
+            "tag_field": tag_field,
+            "device": self.devices.label,
+            "to": partial(link, path),
+            **values,
+        }
         return templates.get_template(f"{template or path}.jinja").render(values)
 
     def pieces(self, table: str, field: Field, record: Record) -> Sequence[Piece]:
@@ -164,11 +173,16 @@ def source_name(report: Record) -> str:
 def _environment(templates: Path) -> Environment:
     found = environment(templates, OWN, autoescape=True)
     filters = (markdown, fenced, coded, breakable, heading, labelled)
-    functions = (anchor, hardware, place, reports_url, resource, slug, source_name)
-    found.tests |= {"web_address": is_web_address, "in_doubt": in_doubt, "estimable": estimable}
+    functions = (
+        *(anchor, hardware, meaning, place, reports_url, resource, slug, source_name),
+        *(step_time, sure, sure_of, tag),
+    )
+    found.tests |= {"web_address": is_web_address, "estimable": estimable}
     found.filters |= {filter_.__name__: filter_ for filter_ in filters} | {"visible": printable}
     found.globals |= {function.__name__: function for function in functions}
-    found.globals |= {"api": BASE, "headers": HEADERS, "shown": SHOWN}
+    found.globals |= {"api": BASE, "headers": HEADERS, "shown": SHOWN, "no_tag": NO_TAG}
+    found.globals |= {"scale": SCALE, "marks": MARKS, "figures": FIGURES}
+    found.globals |= {"tested_word": TESTED, "rewritten": REWRITTEN}
     found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return found
 

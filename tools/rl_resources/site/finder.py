@@ -15,8 +15,15 @@ from rl_resources.dataset import Dataset
 from rl_resources.estimate.configuration import estimable
 from rl_resources.query import sentences, understand
 from rl_resources.query.configurations import Configuration, configurations
-from rl_resources.query.find import ALTERNATIVES, size_of
-from rl_resources.query.vocabulary import FILTERS, MESSAGES, PATTERNS, WEIGHTS, vocabulary
+from rl_resources.query.find import ALTERNATIVES, OTHER_BASE, size_of
+from rl_resources.query.vocabulary import (
+    FILTERS,
+    MESSAGES,
+    NO_TAG,
+    PATTERNS,
+    WEIGHTS,
+    vocabulary,
+)
 from rl_resources.site.environment import place
 from rl_resources.text import is_web_address
 
@@ -42,6 +49,8 @@ def files(dataset: Dataset) -> dict[str, str]:
         "hints": {name: understand.hint(name) for name in understand.FIELDS},
         "messages": MESSAGES,
         "weights": WEIGHTS,
+        "no_tag": NO_TAG,
+        "other_base": OTHER_BASE,
         "filters": list(FILTERS),
         "alternatives": [[item._asdict() for item in group] for group in ALTERNATIVES],
         "estimable": [row["model"] for row in dataset.records["models"] if estimable(row)],
@@ -60,7 +69,8 @@ def columns(rows: Sequence[Configuration]) -> dict[str, list[Any]]:
 
 _SAME = (
     *("id", "kind", "tag", "position", "model", "task", "weights", "gpus", "device", "memory_gb"),
-    *("vendor", "possible_devices", "nodes", "state", "doubtful", "evidence_level", "series"),
+    *("vendor", "possible_devices", "variant", "nodes", "state", "doubtful", "certainty", "marks"),
+    "series",
     *("conditions", "length"),
 )
 
@@ -68,7 +78,7 @@ _SAME = (
 def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, Any]:
     against = (by_id[name] for name in row.contradicts if name in by_id)
     linked = is_web_address(row.source)
-    disputed = [sentences.note(row)] if row.evidence_level == "disputed" and row.notes else []
+    disputed = [sentences.note(row)] if sentences.is_disputed(row) and row.notes else []
     return {
         **{name: getattr(row, name) for name in _SAME},
         **sentences.parts(row),
@@ -79,4 +89,5 @@ def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, 
         "source": row.source if linked else "",
         "doubts": (*disputed, *map(sentences.contradicted, against)),
         "start": sentences.start(row) if row.script else "",
+        "script": sentences.script(row),
     }

@@ -21,7 +21,7 @@ from rl_resources.estimate.configuration import Configuration as Asked
 from rl_resources.estimate.estimate import Estimate, of_script
 from rl_resources.estimate.formula import backends, inputs_by_name
 from rl_resources.git import Repository
-from rl_resources.package import Field, Record
+from rl_resources.package import Record
 from rl_resources.query.compatibility import (
     accepted_by,
     architecture_of,
@@ -30,7 +30,7 @@ from rl_resources.query.compatibility import (
 )
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import size_of
-from rl_resources.query.sentences import resource, start
+from rl_resources.query.sentences import resource, script, start, sure, tag
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, script_text
 from rl_resources.script.settings import Setting, written
@@ -44,7 +44,6 @@ OWN_FIELDS = frozenset({"gpus", "lora_rank", "quantized", "has_engine"})
 """Inputs of the estimate that other fields of its form stand for."""
 _ALIKE = ("kind", "tag", "task", "model", "gpus", "device_label")
 _URL = re.compile(r"(https://[^\s,;]+)")
-_MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>[^`]+?\.)(?= |$)")
 
 
 def badges(dataset: Dataset) -> dict[str, str]:
@@ -54,7 +53,7 @@ def badges(dataset: Dataset) -> dict[str, str]:
             {
                 "schemaVersion": 1,
                 "label": f"{row.model_label} {row.task}",
-                "message": f"{resource(row)} · {row.tag} · {row.evidence_level}",
+                "message": f"{resource(row)} · {tag(row)} · {sure(row)}",
             },
             2,
         )
@@ -90,6 +89,7 @@ def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dic
             run=run,
             path=path,
             start=start(row),
+            script_line=script(row),
             start_downloaded=f"bash {shlex.quote(row.script.rpartition('/')[2])}",
             permalink=script_url.replace("{path}", quote(path)),
         )
@@ -105,7 +105,6 @@ def _facts(dataset: Dataset, row: Configuration, record: Record) -> Mapping[str,
     return {
         "record": record,
         "schema": schema,
-        "meaning": meaning,
         "fields": [field for field in schema.fields if record[field.name] is not None],
         "failures": failures(every, row),
         "related": related(every, row),
@@ -169,12 +168,6 @@ def _nearest(rows: Iterable[Configuration], *alike: str) -> list[Configuration]:
     """Records first, by the memory in all, unknown last; of alike ones the first by id."""
     ranked = sorted(rows, key=lambda row: (row.kind != "record", *size_of(row)))
     return [first for first, *_ in grouped(ranked, attrgetter(*alike or _ALIKE)).values()]
-
-
-def meaning(field: Field, word: str) -> str:
-    """What a word of a column means, as the column's description says: `word`: meaning."""
-    found = {match["word"]: match["meaning"] for match in _MEANING.finditer(field.description)}
-    return found.get(word, "")
 
 
 _APPLIES: Mapping[str, Callable[[Run], bool]] = {

@@ -13,9 +13,19 @@ from urllib.parse import quote
 from rl_resources.dataset import Dataset
 from rl_resources.package import SCRIPTS, Record
 from rl_resources.page.rows import HEADERS
+from rl_resources.query.vocabulary import NO_TAG
 from rl_resources.script.name import FORM
 from rl_resources.site.templates import rendered
-from rl_resources.site.tuning_table import cells, records_of_size, sizes, url
+from rl_resources.site.tuning_table import (
+    cells,
+    legend,
+    meaning,
+    records_of_size,
+    script_line,
+    sizes,
+    sure_of,
+    url,
+)
 
 TITLE = "Hardware That RL Training Needs"
 
@@ -40,6 +50,7 @@ def device_tuning(dataset: Dataset, script_url: str | None) -> str:
     `script_url` is a template for the URLs of scripts (see `tuning_table.url`); without one the
     scripts are named and not linked.
     """
+    tag = dataset.package.resources["tuning"].schema.field("tag")
     return rendered(
         "device_tuning.rst",
         title=TITLE,
@@ -48,6 +59,9 @@ def device_tuning(dataset: Dataset, script_url: str | None) -> str:
         version=escape(dataset.version),
         form=FORM,
         scripts=SCRIPTS,
+        tags={word: escape(meaning(tag, word)) for word in tag.words},
+        no_tag=NO_TAG,
+        legend={word: escape(text) for word, text in legend(dataset.records["tuning"]).items()},
         tables={size: _table(dataset, size, script_url) for size in sizes(dataset)},
     )
 
@@ -72,6 +86,8 @@ def _table(dataset: Dataset, size: str, script_url: str | None) -> str:
         cells=linked,
         escape=escape,
         literal=literal,
+        sure=sure_of,
+        script_line=script_line,
         inline=lambda text: _inline(one_line(text)),
     )
 

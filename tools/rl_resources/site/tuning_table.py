@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import chain
 from urllib.parse import quote
 
+from rl_resources.certainty import (
+    DISPUTED,
+    NOT_RUN,
+    SCALE,
+    certainty,
+    in_words,
+    marks,
+    script_said,
+)
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.devices import devices_of, hardware
-from rl_resources.package import Record, text_of
+from rl_resources.package import Field, Record, text_of
 from rl_resources.page.rows import HEADERS
+from rl_resources.query.vocabulary import NO_TAG
 from rl_resources.site.templates import rendered
 
+_MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>.+?)(?= `[\w-]+`: | Empty | Of these |$)")
+"""A word with its meaning, up to the next one or to what is said of all of them."""
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]()<>#+!|~^$&:@=-]")
 
 
@@ -27,21 +40,41 @@ def records_of_size(dataset: Dataset, size: str) -> Sequence[Record]:
     return [row for row in dataset.records["tuning"] if models[row["model"]]["size"] == size]
 
 
-def in_doubt(record: Record) -> bool:
-    """Whether a reader must know the status before any figure."""
-    return record["status"] in {"disputed", "untested"}
+def meaning(field: Field, word: str) -> str:
+    """What a word of a column means, as the column's description says: `word`: meaning."""
+    found = {match["word"]: match["meaning"] for match in _MEANING.finditer(field.description)}
+    return found.get(word, "")
+
+
+def doubt(record: Record) -> str:
+    """What a reader must know before any figure: that it is disputed, or not run; else empty."""
+    if DISPUTED in marks(record):
+        return DISPUTED
+    word = certainty(record)
+    return NOT_RUN if word == NOT_RUN else ""
+
+
+def sure_of(record: Record) -> str:
+    """The word of the scale for a record, of a claim with its kind, and the marks beside it."""
+    return ", ".join((in_words(record), *marks(record)))
+
+
+def script_line(record: Record) -> str:
+    """Whether the script of a record ran here."""
+    return script_said(record["tested_on"], record["source"])
 
 
 def cells(dataset: Dataset, record: Record) -> dict[str, str]:
     """The nine cells by header, as on verl's page (`vllm0.8.3`); an empty one is unknown."""
     cell = partial(text_of, record)
-    status = f" ({cell('status')})" if in_doubt(record) else ""
+    doubted = doubt(record)
+    doubted = f" ({doubted})" if doubted else ""
     return {
-        "Tag": cell("tag"),
+        "Tag": cell("tag") or NO_TAG,
         "Model": cell("model").partition("/")[2],
         "Task": cell("task"),
         "Resource": hardware(record["gpus"], devices_of(dataset).label(cell("device"))),
-        "MaxBatch": f"{cell('max_batch')}{status}".strip(),
+        "MaxBatch": f"{cell('max_batch')}{doubted}".strip(),
         "Train": cell("train"),
         "Infer": f"{cell('infer')}{cell('infer_version')}".replace(" ", ""),
         "Link": cell("script"),
@@ -69,7 +102,22 @@ def markdown(dataset: Dataset, sections: Sequence[str], script_url: str | None) 
         return list({**escaped, "Link": link}.values())
 
     tables = {size: records_of_size(dataset, size) for size in sections}
-    return rendered("tuning.md", tables=tables, headers=HEADERS, cells=linked, escape=escape)
+    return rendered(
+        "tuning.md",
+        tables=tables,
+        headers=HEADERS,
+        cells=linked,
+        escape=escape,
+        sure=sure_of,
+        script_line=script_line,
+        legend=legend(chain.from_iterable(tables.values())),
+    )
+
+
+def legend(records: Iterable[Record]) -> dict[str, str]:
+    """The words of the scale that records have, with their definitions."""
+    used = {certainty(record) for record in records}
+    return {word: meaning for word, meaning in SCALE.items() if word in used}
 
 
 def escape(text: str) -> str:

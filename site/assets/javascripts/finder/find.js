@@ -9,13 +9,13 @@
 
 import { minBy, say } from "./published.js";
 
-const FITTING = ["tested", "should-fit", "claimed"];
+const FITTING = ["ran-on-it", "ran-on-less", "claimed"];
 
 /** @param {Index} index @param {Query} query */
 export function find(index, query) {
   const matching = match(index, query);
   const answers = ordered(of(matching, ...FITTING), query);
-  const runs = of(answers, "tested", "should-fit");
+  const runs = of(answers, "ran-on-it", "ran-on-less");
   const failures = failuresOf(index, query);
   const smallest = minBy(runs, rank);
   const full = runs.filter(({ row }) => row.weights === "full");
@@ -58,15 +58,15 @@ function fitOf(query, row) {
   if (query.gpus && row.gpus > query.gpus) return "beyond";
   const exact = onThatDevice(query, row);
   if (exact || (sameVendor(query, row) && row.memory_gb > 0 && row.memory_gb <= query.memory_gb)) {
-    return { "not-run": "unclear", claim: "claimed", run: exact ? "tested" : "should-fit" }[row.state];
+    return { "no-answer": "unclear", claim: "claimed", run: exact ? "ran-on-it" : "ran-on-less" }[row.state];
   }
-  const mayBe = row.state !== "not-run" && row.possible_devices.some((key) => query.devices.includes(key));
+  const mayBe = row.state !== "no-answer" && row.possible_devices.some((key) => query.devices.includes(key));
   return mayBe ? "unclear" : "beyond";
 }
 
 /** Whether it ran on an asked device, or a device of just the asked memory. @param {Query} query @param {Row} row */
 function onThatDevice(query, row) {
-  if (query.device) return row.possible_devices.length > 0 && amongAsked(query, row);
+  if (query.device) return row.possible_devices.length > 0 && !row.variant && amongAsked(query, row);
   return !query.memory_gb || row.memory_gb === query.memory_gb;
 }
 
@@ -138,18 +138,22 @@ function smallestOf(matching, query) {
 
 /** The best answer to a wider question: of the largest size, or of the longest context. @param {Index} index @param {Query} query @param {Row} alternative */
 function insteadOf(index, query, alternative) {
-  const wider = widened(query, alternative);
+  const wider = widened(index, query, alternative);
   if (!wider) return [];
   const isMeant = ({ row: { position } }) => !alternative.smaller || (position > 0 && position < query.position);
   const fitting = ordered(of(match(index, wider), ...FITTING).filter(isMeant), wider);
   const best = minBy(fitting, ({ row }) => -(query.length > wider.length ? row.length : row.position));
   if (!best) return [];
   const what = say(index, alternative.kind, best.row);
-  return [{ ...best, reason: say(index, "instead", { ...best.row, what, fits: best.fit.replace("-", " ") }) }];
+  return [{ ...best, reason: say(index, "instead", { ...best.row, what }) }];
 }
 
-/** The wider question; nothing where there is nothing to give up. @param {Query} query @param {Row} alternative */
-function widened(query, { drops, adapters }) {
+/** The wider question; nothing where there is nothing to give up. @param {Index} index @param {Query} query @param {Row} alternative */
+function widened(index, query, { drops, adapters, other_base: isOtherBase }) {
+  if (isOtherBase) {
+    const weights = index.other_base[query.weights];
+    return weights && { ...query, weights };
+  }
   const asked = drops.filter((name) => query[name]);
   if ((adapters && !query.adapter_task) || (drops.length && !asked.length)) return undefined;
   const wider = { ...query, ...Object.fromEntries(asked.map((name) => [name, ""])) };

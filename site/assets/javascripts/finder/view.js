@@ -20,10 +20,9 @@ export function headline(index, { query, answers }) {
   const words = index.filters.map((/** @type {string} */ name) => index.weights[query[name]] ?? query[name]);
   const asked = [query.model.replace(/^.*\//, "") || query.size, ...words, query.length && `${query.length} tokens or more`];
   const hardware = askedHardware(query);
-  return say(index, "headline", {
+  return say(index, hardware ? "headline" : "headline-open", {
     what: asked.filter(Boolean).join(", ") || "Any model",
-    on: hardware && ` on ${hardware}`,
-    tested: count("tested"), should_fit: count("should-fit"), claimed: count("claimed"),
+    hardware, on_it: count("ran-on-it"), on_less: count("ran-on-less"), claimed: count("claimed"),
   });
 }
 
@@ -41,6 +40,7 @@ export function draw(place, index, words, found) {
   const worse = query.size && found.worse ? `${some} on as much or more` : "";
   const warning = failures.length ? `${failures.length} ran out of memory${worse}` : "";
   const isOpen = !askedHardware(query);
+  place.toggleAttribute("data-open", isOpen); // There is no hardware that anything "ran on".
   const wider = element("a", { href: queryOf({ ...words, model: query.size }) }, `All ${query.size} models`);
   place.replaceChildren(filled("finder-answer", {
     headline: title,
@@ -63,8 +63,8 @@ export function draw(place, index, words, found) {
 function listed(index, id, title, items, shown = OTHER) {
   const label = (/** @type {Answer[][]} */ folds) => {
     const others = folds.flat();
-    const tested = others.filter((one) => one.fit === "tested").length;
-    return `${others.length} ${shown ? "more" : "configurations"}${tested ? `, ${tested} tested` : ""}`;
+    const ran = others.filter((one) => one.fit === "ran-on-it").length;
+    return `${others.length} ${shown ? "more" : "configurations"}${ran && title ? `, ${ran} ran on it` : ""}`;
   };
   return items.length > 0 && element("section", { id },
     element("h3", null, title, element("span", { class: "count" }, ` ${items.length}`)),
@@ -75,7 +75,7 @@ function listed(index, id, title, items, shown = OTHER) {
 function extremes(index, { query, answers: [first], smallest, smallestFull, longest }) {
   const shown = { smallest: smallest !== first && smallest, smallest_full: smallestFull, longest: longest !== first && longest };
   return Object.entries(shown).filter(([, answer]) => answer && query.size).map(([name, { row }]) => {
-    const summary = [row.model_label, row.task_label, row.hardware, row.conditions[0]].join(", ");
+    const summary = [row.model_label, row.task_label, row.hardware, ...row.conditions].join(", ");
     const text = say(index, name, { ...row, summary });
     return element("p", { class: "finder-extreme" }, `${text} (`, link(row, `the ${row.kind}`), ").");
   });
@@ -83,8 +83,8 @@ function extremes(index, { query, answers: [first], smallest, smallestFull, long
 
 /** The largest size of each task, where the size is open. @param {Index} index @param {Found} found */
 function largest(index, { largest: tops }) {
-  const line = (/** @type {Answer} */ { row, fit: fits }) => element("div", null,
-    element("strong", null, `${row.task}: ${row.size}`), " ", fit(fits), ", ran on ", link(row, row.hardware),
+  const line = (/** @type {Answer} */ { row }) => element("div", null,
+    element("strong", null, `${row.task}: ${row.size}`), `, ${row.model_label}, `, ...sure(row), " on ", link(row, row.hardware),
     element("span", { class: "said" }, row.conditions.join(", ")));
   return tops.length > 0 && element("section", { id: "finder-largest" },
     element("h3", null, "Largest size known to run, by task"), ...list("finder-list", tops, FIRST, line));
@@ -136,13 +136,13 @@ function card(index, fold, why = "") {
   const settings = (other) => [...other.row.conditions, ...other.row.figures].join("; ");
   return filled("finder-card", {
     title: link(row, `${row.model_label}, ${row.task_label}`),
-    badges: [fit(fits), badge("tag", row.tag.toLowerCase(), row.tag), status(row)],
+    badges: [fit(fits, row), tag(index, row), row.kind, ...sure(row)],
     hardware: row.hardware,
     conditions: row.conditions.join(" · "),
     reason: !isPlain && said,
     figures: row.figures.join(" · "),
     doubts: row.doubts.map((text) => element("p", { class: "finder-doubt" }, text)),
-    start: row.start && [row.nodes > 1 && `Start it ${say(index, "nodes", row)}: `, element("code", null, row.start)],
+    start: row.start && [`${row.script}. `, row.nodes > 1 && `Start it ${say(index, "nodes", row)}: `, element("code", null, row.start)],
     said: isPlain && said,
     evidence: [row.evidence, row.source && element("a", { href: row.source, rel: "nofollow noopener" }, "Source")],
     series: others.length > 0 && [element("summary", null, say(index, "series", { number: fold.length })),
@@ -152,13 +152,20 @@ function card(index, fold, why = "") {
 
 /** A word in the colors of its kind. @param {string} kind @param {string} name @param {string} [text] */
 const badge = (kind, name, text = name.replaceAll("-", " ")) =>
-  name && element("span", { class: `${kind} ${kind}--${name}` }, text);
+  text && element("span", { class: `${kind} ${kind}--${name}` }, text);
 
-/** @param {string} name */
-const fit = (name) => badge("fit", name, name === "beyond" ? "needs more" : undefined);
+/** Nothing that is disputed is loud. @param {string} name @param {Row} row */
+const fit = (name, { doubtful }) => badge("fit", doubtful && name === "ran-on-it" ? "doubtful" : name, name === "beyond" ? "used more" : name.replaceAll("-", " "));
 
-/** @param {Row} row */
-const status = ({ kind, evidence_level: level }) => badge("status", level, `${kind}, ${level.replaceAll("-", " ")}`);
+/** @param {Index} index @param {Row} row */
+const tag = (index, { tag: word, kind, doubtful }) =>
+  badge("tag", doubtful ? "quiet" : word.toLowerCase() || "none", word || (kind === "record" ? index.no_tag : ""));
+
+/** The word of the scale, of a run that ended, and the marks beside it. @param {Row} row */
+const sure = ({ state, certainty, marks }) => [
+  state !== "out-of-memory" && badge("certainty", certainty.replace(" ", "-")),
+  ...marks.map((mark) => badge("mark", mark)),
+].filter(Boolean);
 
 /** A link to the page of a record, or to the row of a report. @param {Row} row @param {string} text */
 const link = ({ folder, id, kind }, text) =>

@@ -1,0 +1,113 @@
+"""How sure a record or report is: one scale of five words, and marks beside the word.
+
+Pages, answers, the API, charts and badges take the words and their definitions from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rl_resources.package import Record
+
+MEASURED = "measured"
+RAN = "ran"
+CLAIMED = "claimed"
+ESTIMATED = "estimated"
+NOT_RUN = "not run"
+
+SCALE: Mapping[str, str] = {
+    MEASURED: "A published run, with a figure of its time, throughput or memory.",
+    RAN: "A published run, without a figure of its time, throughput or memory.",
+    CLAIMED: "Published as a minimum, a requirement, a recommendation, a CI allocation, a listing "
+    "or a guess; no run is known.",
+    ESTIMATED: "Computed by a formula; never an answer of the finder.",
+    NOT_RUN: "A record of which no run is known, and no statement of a source.",
+}
+"""The five words, the surest first, each with its one definition."""
+
+DISPUTED = "disputed"
+REPRODUCED = "reproduced"
+
+MARKS: Mapping[str, str] = {
+    DISPUTED: "Published facts contradict each other.",
+    REPRODUCED: "Somebody else ran it too.",
+}
+"""What may stand beside the word, with its definition."""
+
+TESTED = "Tested"
+NOT_RUN_HERE = "not run here yet"
+REWRITTEN = f"Script rewritten from the source; {NOT_RUN_HERE}"
+"""What every record with a source says until its own script has run, which alone is a test."""
+
+OUT_OF_MEMORY = "out-of-memory"
+UNTESTED = "untested"
+"""The `status` of a record that is not run."""
+GUESS = "guess"
+MEASURED_RUN = "measured-run"
+STATED_RUN = "stated-run"
+RUNS = frozenset({MEASURED_RUN, STATED_RUN})
+"""The statements that say that somebody ran it; all others are claims."""
+
+CLAIMS: Mapping[str, str] = {
+    "stated-minimum": "minimum stated by the source",
+    "stated-requirement": "required by the source",
+    "recommendation": "recommended by the source",
+    "ci-allocation": "allocated by CI, not a minimum",
+    "capability-claim": "listed by the source",
+    GUESS: "guess of the source",
+}
+"""The statements that are claims, in words."""
+
+FIGURES = (
+    "step_seconds",
+    "tokens_per_second_per_gpu",
+    "speed_as_published",
+    "peak_memory_gb",
+    "peak_train_memory_gb",
+    "peak_rollout_memory_gb",
+)
+"""The columns of time, throughput and memory that make a run a measured one."""
+
+
+def certainty(row: Record) -> str:
+    """The word of `SCALE` for a record or report."""
+    if row.get("status") == UNTESTED:
+        return NOT_RUN
+    statement = statement_of(row)
+    if statement not in RUNS:
+        return CLAIMED
+    has_figure = any(row.get(name) for name in FIGURES)
+    if has_figure and statement == MEASURED_RUN:
+        return MEASURED
+    return RAN
+
+
+def statement_of(row: Record) -> str:
+    """The kind of statement of a record or report; empty where it is not run."""
+    if row.get("status") == UNTESTED:
+        return ""
+    return str(row.get("statement") or STATED_RUN)
+
+
+def marks(row: Record) -> tuple[str, ...]:
+    """The words of `MARKS` beside that of a record or report."""
+    if row.get("contradicts"):
+        return (DISPUTED,)
+    status = str(row.get("status"))
+    return (status,) if status in MARKS else ()
+
+
+def in_words(row: Record) -> str:
+    """The word of a record or report, of a claim with its kind; that it ran out of memory."""
+    if row.get("outcome") == OUT_OF_MEMORY:
+        return "ran out of memory"
+    word = certainty(row)
+    claim = CLAIMS.get(statement_of(row))
+    return f"{word}: {claim}" if claim else word
+
+
+def script_said(tested_on: object, source: object) -> str:
+    """Whether the script of a record ran here, by the day when it did and the record's source."""
+    if tested_on:
+        return f"{TESTED}: this script ran on {tested_on}"
+    return REWRITTEN if source else f"Script {NOT_RUN_HERE}"
