@@ -9,7 +9,16 @@ from __future__ import annotations
 from functools import cached_property
 from math import prod
 
-from rl_resources.script.backends import ACTOR, BACKENDS, CHECKPOINTING, MODEL, ROLLOUT, Backend
+from rl_resources.script.backends import (
+    ACTOR,
+    BACKENDS,
+    CHECKPOINTING,
+    ENGINES,
+    MODEL,
+    ROLLOUT,
+    Backend,
+    Engine,
+)
 from rl_resources.script.framework.composition import UNKNOWN
 from rl_resources.script.settings import Key, Setting, Settings
 
@@ -129,6 +138,27 @@ class Run(Settings):
     infer_backend = Key(f"{ROLLOUT}.name")
     """What generates: `vllm`, `sglang`, …"""
 
+    @property
+    def engine(self) -> Engine:
+        """Where what generates has its settings; the usual keys if it is not known."""
+        return ENGINES.get(self.infer_backend.text or "", Engine())
+
+    def _of_engine(self, key: str) -> Setting:
+        """A setting of the engine; it may be anything if the engine has no such key."""
+        if not key:
+            return _OPEN
+        return self.setting(key)
+
+    @property
+    def gpu_memory_utilization(self) -> Setting:
+        """The share of the GPU's memory that the rollout engine uses."""
+        return self._of_engine(self.engine.utilization)
+
+    @property
+    def rollout_sleep(self) -> Setting:
+        """Whether the rollout engine frees its memory while the model trains."""
+        return self._of_engine(self.engine.sleep)
+
     train_batch_size = Key("data.train_batch_size")
     """Prompts of a step."""
 
@@ -153,8 +183,10 @@ class Run(Settings):
     max_response_length = Key("data.max_response_length")
     """Tokens of a response at most."""
 
-    rollout_tensor_parallel_size = Key(f"{ROLLOUT}.tensor_model_parallel_size")
-    """GPUs that share each weight while generating."""
+    @property
+    def rollout_tensor_parallel_size(self) -> Setting:
+        """GPUs that share each weight while generating."""
+        return self._of_engine(self.engine.tensor_parallel)
 
     tensor_parallel_size = Key(f"{ACTOR}.megatron.tensor_model_parallel_size")
     """GPUs that share each weight in Megatron."""
@@ -222,9 +254,9 @@ class Run(Settings):
         """GPUs of one generating engine."""
         if self.setting(f"{ROLLOUT}.disaggregation.enabled").flag:
             return None
-        others = ("pipeline_model_parallel_size", "data_parallel_size")
-        sizes = (self.setting(f"{ROLLOUT}.{name}") for name in others)
-        return _product(self.rollout_tensor_parallel_size, *sizes)
+        engine = self.engine
+        keys = (engine.tensor_parallel, engine.pipeline_parallel, engine.data_parallel)
+        return _product(*(self.setting(key) for key in keys if key))
 
     @property
     def param_offload(self) -> Setting:
@@ -347,7 +379,7 @@ class Run(Settings):
             "dynamic-batch": self.dynamic_batch,
             "fused-logits": self.setting(f"{MODEL}.use_fused_kernels"),
             "chunked-logits": self.setting(f"{ACTOR}.entropy_from_logits_with_chunking"),
-            "rollout-sleep": self.setting(f"{ROLLOUT}.free_cache_engine"),
+            "rollout-sleep": self.rollout_sleep,
             "layered-summon": self.setting(f"{ROLLOUT}.layered_summon"),
         }
 
@@ -355,9 +387,6 @@ class Run(Settings):
     def optimizations_on(self) -> tuple[str, ...]:
         """The words of the table `memory_optimizations` that its settings turn on."""
         return tuple(word for word, setting in self.optimizations.items() if is_on(setting))
-
-    gpu_memory_utilization = Key(f"{ROLLOUT}.gpu_memory_utilization")
-    """The share of the GPU's memory that the rollout engine uses."""
 
     dynamic_batch = Key(f"{ACTOR}.use_dynamic_bsz")
     """Whether micro batches are filled up by tokens."""

@@ -27,7 +27,7 @@ from rl_resources.script.algorithm import (
 from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND, switched_on
 from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting, in_words
-from rl_resources.script_rules.arguments import BOUNDS
+from rl_resources.script_rules.arguments import bounds
 from rl_resources.script_rules.target import Pair, run_rule
 from rl_resources.text import misspelt, quoted
 
@@ -244,7 +244,7 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         micro,
     ):
         wanted, found = number(pair.text(column)), setting.value
-        least, most = BOUNDS.get(setting.key, (1, inf))  # else value_range reports the script
+        least, most = bounds(setting.key, (1, inf))  # else value_range reports the script
         possible = isinstance(found, int | float) and least <= found <= most
         if wanted is not None and possible and wanted != found:
             yield from pair.differs(column, setting, str(found))
