@@ -141,4 +141,6 @@ def switched_on(key: str) -> list[str]:
     if key == RECOMPUTATION:
         section = key.removesuffix("granularity")
         return [f"{key}=full", f"{section}method=uniform", f"{section}num_layers=1"]
-    return [f"{key}={'full' if key.endswith('.activation_checkpoint') else 'True'}"]
+    if key.endswith(".activation_checkpoint"):
+        return [f"{key}=full"]
+    return [f"{key}=True"]

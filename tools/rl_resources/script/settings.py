@@ -19,7 +19,7 @@ from rl_resources.text import shown
 class Setting(NamedTuple):
     """The value of one key.
 
-    `value` is `UNKNOWN` where it is not known. `place` is where the override is written, `origin`
+    `value` is `UNKNOWN` if it is not known. `place` is where the override is written, `origin`
     where its text is defined; both are `None` for a default of the framework.
     """
 
@@ -35,21 +35,21 @@ class Setting(NamedTuple):
 
     @property
     def number(self) -> int | None:
-        """The value where it is known and a whole number."""
+        """The value if it is known and a whole number."""
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             return self.value
         return None
 
     @property
     def text(self) -> str | None:
-        """The value where it is known and text that is not empty."""
+        """The value if it is known and text that is not empty."""
         if isinstance(self.value, str) and self.value:
             return self.value
         return None
 
     @property
     def flag(self) -> bool | None:
-        """The value where it is known and a truth value."""
+        """The value if it is known and a truth value."""
         if isinstance(self.value, bool):
             return self.value
         return None
@@ -106,7 +106,7 @@ class Settings:
         return found
 
     def content(self, key: str) -> Value | None:
-        """What the launch gives to a dotted key; `None` where it sets nothing."""
+        """What the launch gives to a dotted key; `None` if it sets nothing."""
         index = self.index(key)
         if index is None:
             return None
