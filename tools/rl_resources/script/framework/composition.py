@@ -181,9 +181,6 @@ def _is_outside(place: str) -> bool:
     return place.startswith(("/", ".."))
 
 
-# Composing
-
-
 def compose_module(
     source: Source,
     module: str,
