@@ -22,6 +22,7 @@ _SHORT = {"-cp": "config-path", "-cn": "config-name", "-cd": "config-dir", "-m":
 _WITH_VALUE = frozenset(
     {"config-path", "config-name", "config-dir", "package", "cfg", "experimental-rerun"}
 )
+_NO_WORD = Word(Value(), "", Place(0, 1, 1))
 _SWITCHES = frozenset({"multirun", "run", "help", "version", "resolve", "info"})
 
 
@@ -102,8 +103,8 @@ def _deletion(word: Word, text: str) -> Override | None:
 def _written(word: Word) -> Place:
     """Where the key is written: in a variable's value if that is all of the word."""
     first = word.value.parts[0]
-    holds_key = first.text is not None and "=" in first.text
-    if holds_key and first.name:
+    is_variable = first.name != ""
+    if is_variable and "=" in (first.text or ""):
         return first.origin
     return word.place
 
@@ -180,14 +181,11 @@ class Launch:
         """Take an option of Hydra, with its value from the `rest` unless it follows a `=`."""
         option, equals, value = text.partition("=")
         name = _option(option)
-        if name in _WITH_VALUE:
-            flag = Flag(value, word.place)
-            following = None
-            if not equals:
-                following = next(rest, None)
-            if following:
-                flag = Flag(following.text, word.place)
-            self.flags[name] = flag
+        if name in _WITH_VALUE and equals:
+            self.flags[name] = Flag(value, word.place)
+        elif name in _WITH_VALUE:
+            following = next(rest, _NO_WORD)
+            self.flags[name] = Flag(following.text, word.place)
         elif name in _SWITCHES and not equals:
             self.flags[name] = Flag(None, word.place)
         else:

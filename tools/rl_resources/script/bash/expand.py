@@ -148,11 +148,12 @@ class Expander:
         return unknown(self.place(node), self.raw(node), _name_of(node))
 
     def _single_quoted(self, node: Node, mode: Mode) -> Part:
-        start = node["Pos"] + len("'")
-        if node.get("Dollar"):
-            start = node["Pos"] + len("$'")
-        body = self.source.text[start : node["End"] - 1]
-        if mode == "quoted" or (node.get("Dollar") and "\\" in body):
+        opening = "$'" if node.get("Dollar") else "'"
+        start = node["Pos"] + len(opening)
+        end = node["End"] - len("'")
+        body = self.source.text[start:end]
+        has_escapes = opening == "$'" and "\\" in body
+        if mode == "quoted" or has_escapes:
             return self._missing(node)
         return literal(body, self.source.place(start))
 
@@ -205,14 +206,12 @@ class Expander:
     # Parameters
 
     def _parameter(self, node: Node, state: State, mode: Mode) -> Pieces:
-        operation = _operator(node)
         if self.steps <= 0 or node.get("Excl") or node.get("Length"):
             return [self._missing(node)]
-        if _all_of(node) and not operation:
-            return self._all(node, state, mode)
         if _all_of(node):
-            return [self._missing(node)]
+            return self._all(node, state, mode)
         value = self._found(node, state)
+        operation = _operator(node)
         if not operation:
             return self._shown(node, value, mode)
         if operation.removeprefix(":") not in ("-", "+", "="):
@@ -278,7 +277,7 @@ class Expander:
     def _all(self, node: Node, state: State, mode: Mode) -> Pieces:
         """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`."""
         name = _name_of(node)
-        if name not in state.variables:
+        if name not in state.variables or _operator(node):
             return [self._missing(node)]
         between: Part | None = literal(" ", self.place(node))
         if _all_of(node) == "@" or mode == "split":
@@ -305,10 +304,8 @@ class Expander:
         sign = node.get("Op", "")
         if not sign:  # parentheses
             return left
-        if sign in _ARITHMETIC and left is not None and right is not None:
-            if right == 0 and sign in "/%":
-                return None
-            return _ARITHMETIC[sign](left, right)
+        if sign in _ARITHMETIC:
+            return _result(sign, left, right)
         if _ASSIGNS.fullmatch(sign):
             name = NAME.match(self.raw(node["X"]))
             if name:
@@ -331,6 +328,15 @@ class Expander:
         if not _NUMBER.fullmatch(text):
             return None
         return int(text)
+
+
+def _result(sign: str, left: int | None, right: int | None) -> int | None:
+    """What an operator makes of two numbers; `None` if one is not known, or of a division by 0."""
+    if left is None or right is None:
+        return None
+    if right == 0 and sign in ("/", "%"):
+        return None
+    return _ARITHMETIC[sign](left, right)
 
 
 def _name_of(node: Node) -> str:
