@@ -3,7 +3,7 @@
 import re
 import subprocess
 from collections.abc import Callable, Sequence
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from random import Random
 
@@ -35,13 +35,15 @@ def bash(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[list[st
         (programs / name).chmod(0o755)
     (programs / "cat").symlink_to(program("cat"))
     work = tmp_path_factory.mktemp("work")
-    out, script = work.with_name("arguments"), work.with_name("script.sh")
+    out = work.with_name("arguments")
+    answers = work.with_name("arguments.n")
+    script = work.with_name("script.sh")
+    settled = {"PATH": str(programs), "HOME": HOME, "OUT": str(out), "LC_ALL": "C.UTF-8"}
 
     def run(text: str, **environment: str) -> list[list[str]]:
-        for old in (out, out.with_name(out.name + ".n")):
-            old.unlink(missing_ok=True)
+        out.write_bytes(b"")
+        answers.unlink(missing_ok=True)
         script.write_text(text, encoding="utf-8", errors="surrogateescape")
-        settled = {"PATH": str(programs), "HOME": HOME, "OUT": str(out), "LC_ALL": "C.UTF-8"}
         subprocess.run(
             [interpreter, str(script)],
             env=settled | environment,
@@ -49,28 +51,39 @@ def bash(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[list[st
             capture_output=True,
             timeout=60,
         )
-        return _argument_lists(out.read_bytes() if out.exists() else b"")
+        return _argument_lists(out.read_bytes())
 
     return run
 
 
 def _argument_lists(data: bytes) -> list[list[str]]:
-    words = [word.decode("utf-8", "surrogateescape") for word in data.split(b"\0")[:-1]]
+    """What the stub of `python3` wrote for each call: how many arguments, then each of them."""
+    *texts, _ = data.split(b"\0")
+    words = iter([text.decode("utf-8", "surrogateescape") for text in texts])
     found = []
-    while words:
-        count = int(words[0])
-        found.append(words[1 : count + 1])
-        words = words[count + 1 :]
+    for number in words:
+        arguments = islice(words, int(number))
+        found.append(list(arguments))
     return found
 
 
 def _launched(script: Script) -> list[Command]:
-    return [c for c in script.commands if c.name == "python3"]
+    return [command for command in script.commands if command.name == "python3"]
+
+
+def _texts(command: Command) -> list[str | None]:
+    return [word.text for word in command.words[1:]]
 
 
 def _arguments(command: Command) -> list[str]:
     """The words after the first, `?` for those that are not known."""
-    return ["?" if word.text is None else word.text for word in command.words[1:]]
+    return [_known(word) for word in command.words[1:]]
+
+
+def _known(word: Word) -> str:
+    if word.text is None:
+        return "?"
+    return word.text
 
 
 def _home_filled(value: Value) -> str:
@@ -83,11 +96,13 @@ def _home_filled(value: Value) -> str:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_a_shipped_script_gets_the_arguments_that_bash_gives_it(path, bash):
-    script = read(path.read_text())
+    text = path.read_text()
+    script = read(text)
     (command,) = _launched(script)
-    *arguments, rest = command.words[1:]
+    _, *arguments, rest = command.words
     assert rest.raw == '"$@"'
-    assert [[_home_filled(word.value) for word in arguments]] == bash(path.read_text())
+    known = [_home_filled(word.value) for word in arguments]
+    assert [known] == bash(text)
     assert not script.problems
     assert script.complete
 
@@ -97,24 +112,40 @@ set -f
 HOME={HOME} a=x B="p q" c_1=a.b/c N=7 MODEL=Org/Name-7B i=0
 X=(1 "2 3") Y=()
 """
-GRAMMAR, CASES = read_cases("bash_grammar"), read_cases("bash")
+GRAMMAR = read_cases("bash_grammar")
+CASES = read_cases("bash")
+DEEPEST = 9
+"""Beyond this depth the first form of each symbol is taken, which ends."""
 
 
 def launch_script(seed: int, dynamic: bool) -> str:
     """A script in which everything can be known, or also what depends on how it is run."""
-    random, number = Random(seed), count(1)
-    static, more = GRAMMAR["static"], GRAMMAR["dynamic"] if dynamic else {}
-    forms = {name: [*static.get(name, []), *more.get(name, [])] for name in static | more}
+    random = Random(seed)
+    number = count(1)
+    forms = _forms(dynamic)
 
     def written(symbol: str, depth: int) -> str:
-        form = random.choice(forms[symbol][: 1 if depth > 9 else None])
+        possible = forms[symbol]
+        if depth > DEEPEST:
+            possible = possible[:1]
+        form = random.choice(possible)
         return re.sub("<([a-z]+)>", lambda match: written(match[1], depth + 1), form)
 
-    return PROLOGUE + re.sub(r"\bL#", lambda _: f"L{next(number)}", written("script", 0))
+    body = written("script", 0)
+    return PROLOGUE + re.sub(r"\bL#", lambda _: f"L{next(number)}", body)
 
 
-MORE = (pytest.param(start, marks=pytest.mark.nightly) for start in (50, 100, 150))
-SEEDS = pytest.mark.parametrize("start", [0, *MORE])
+def _forms(dynamic: bool) -> dict[str, list[str]]:
+    """The forms of each symbol of the grammar."""
+    forms: dict[str, list[str]] = {name: [*some] for name, some in GRAMMAR["static"].items()}
+    if dynamic:
+        for name, some in GRAMMAR["dynamic"].items():
+            forms.setdefault(name, []).extend(some)
+    return forms
+
+
+NIGHTLY = [pytest.param(start, marks=pytest.mark.nightly) for start in (50, 100, 150)]
+SEEDS = pytest.mark.parametrize("start", [0, *NIGHTLY])
 
 
 @SEEDS
@@ -123,8 +154,7 @@ def test_where_nothing_is_dynamic_every_argument_is_known_and_is_that_of_bash(st
         text = launch_script(seed, dynamic=False)
         script = read(text)
         assert not script.problems, text
-        launched = _launched(script)
-        found = [[word.text for word in command.words[1:]] for command in launched]
+        found = [_texts(command) for command in _launched(script)]
         assert found == bash(text), text
 
 
@@ -132,13 +162,22 @@ def test_where_nothing_is_dynamic_every_argument_is_known_and_is_that_of_bash(st
 def test_what_is_said_to_be_known_is_so_in_every_run(start, bash):
     for seed in range(start, start + 50):
         text = launch_script(seed, dynamic=True)
-        found = _launched(read(text))
-        is_set, environment = seed % 2 == 1, {"SEED": str(seed % 90 + 3)}
-        given = bash(text, **environment | ({"EXTRA": "set"} if is_set else {}))
-        for arguments in given:
-            same = [command for command in found if command.words[1].text == arguments[0]]
-            fitting = any(_admits(item.words[1:], arguments, is_set) for item in same)
-            assert fitting, (arguments, text)
+        commands = _launched(read(text))
+        is_set = seed % 2 == 1
+        environment = {"SEED": str(seed % 90 + 3)}
+        if is_set:
+            environment["EXTRA"] = "set"
+        for arguments in bash(text, **environment):
+            assert _is_known(arguments, commands, is_set), (arguments, text)
+
+
+def _is_known(arguments: Sequence[str], commands: Sequence[Command], is_set: bool) -> bool:
+    """Whether one of the commands that begin so may get these arguments."""
+    for command in commands:
+        _, *words = command.words
+        if words[0].text == arguments[0] and _admits(words, arguments, is_set):
+            return True
+    return False
 
 
 def _admits(words: Sequence[Word], arguments: Sequence[str], is_set: bool) -> bool:
@@ -146,36 +185,54 @@ def _admits(words: Sequence[Word], arguments: Sequence[str], is_set: bool) -> bo
     if not words:
         return not arguments
     first, *rest = words
-    counts = range(len(arguments) + 1)
-    unsure = first.text is None or (is_set and first.value.default)
-    if unsure and any(_admits(rest, arguments[n:], is_set) for n in counts):
-        return True
-    pattern = "".join("(?s:.*)" if p.text is None else re.escape(p.text) for p in first.value.parts)
-    fits = bool(arguments) and re.fullmatch(pattern, arguments[0]) is not None
-    return fits and _admits(rest, arguments[1:], is_set)
+    if first.text is None or (is_set and first.value.default):
+        for taken in range(len(arguments) + 1):
+            if _admits(rest, arguments[taken:], is_set):
+                return True
+    if not arguments or not re.fullmatch(_pattern(first), arguments[0]):
+        return False
+    return _admits(rest, arguments[1:], is_set)
+
+
+def _pattern(word: Word) -> str:
+    """The texts that a word may become."""
+    pattern = ""
+    for part in word.value.parts:
+        if part.text is None:
+            pattern += "(?s:.*)"
+        else:
+            pattern += re.escape(part.text)
+    return pattern
 
 
 # Always ends
 
 
-def test_what_grows_without_end_is_given_up_and_then_nothing_is_known():
-    script = read("X=(1 2)\n" + 'X=("${X[@]}" "${X[@]}")\n' * 60 + "python3 $x")
+def test_what_grows_without_end_is_given_up_and_then_no_command_is_known():
+    doubled = 'X=("${X[@]}" "${X[@]}")\n'
+    script = read("X=(1 2)\n" + doubled * 60 + "python3 $x")
     assert not script.complete
-    assert all(command.words[1].text is None for command in _launched(script))
+    assert not _launched(script)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *("(" * 3000, '"$(' * 3000, "$((" * 3000, "if " * 3000, "a|" * 3000, "<<A " * 3000),
-        *("( " * 300 + "a" + " )" * 300, "echo $((" + "- " * 500 + "1))", "a | " * 200 + "b"),
-        *(
-            "echo " + "{a,b}" * 300,
-            "if a; then " * 300 + "b" + "; fi" * 300,
-            "echo " + "{" * 50_000 + "}" * 50_000,
-            "echo $((9**99999999))",
-        ),
-        *("x=" + "a" * 3000 + "\n" + "echo ${x##*a*a*a*b}\n" * 5, "x=ab\n" + "x=$x$x\n" * 60),
+        "(" * 3000,
+        '"$(' * 3000,
+        "$((" * 3000,
+        "if " * 3000,
+        "a|" * 3000,
+        "<<A " * 3000,
+        "( " * 300 + "a" + " )" * 300,
+        "echo $((" + "- " * 500 + "1))",
+        "a | " * 200 + "b",
+        "echo " + "{a,b}" * 300,
+        "if a; then " * 300 + "b" + "; fi" * 300,
+        "echo " + "{" * 50_000 + "}" * 50_000,
+        "echo $((9**99999999))",
+        "x=" + "a" * 3000 + "\n" + "echo ${x##*a*a*a*b}\n" * 5,
+        "x=ab\n" + "x=$x$x\n" * 60,
     ],
 )
 def test_deep_nesting_and_huge_expansions_are_bounded(text):
@@ -194,8 +251,12 @@ def test_of_a_text_too_long_the_beginning_is_read():
 @each(CASES["places"], "script words")
 def test_a_word_has_the_place_where_it_is_written(script, words):
     (command,) = _launched(read(script))
-    places = [f"{word.place.line}:{word.place.column}" for word in command.words[1:]]
-    assert [*map(" ".join, zip(places, _arguments(command), strict=True))] == words
+    assert [_placed(word) for word in command.words[1:]] == words
+
+
+def _placed(word: Word) -> str:
+    """A word with its line and column."""
+    return f"{word.place.line}:{word.place.column} {_known(word)}"
 
 
 @each(CASES["expansions"], "script words")
@@ -229,7 +290,8 @@ def test_what_bash_refuses_has_its_place(script, line, column):
     done = subprocess.run([program("bash"), "-n"], input=script.encode(), capture_output=True)
     assert done.returncode != 0
     ((place, _),) = read(script).problems
-    assert (place.line, place.column) == (line, column)
+    assert place.line == line
+    assert place.column == column
 
 
 def test_the_commands_above_an_error_are_read():

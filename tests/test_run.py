@@ -4,6 +4,7 @@ import pytest
 
 from cases import each, read_cases
 from rl_resources.script.bash import read
+from rl_resources.script.bash.script import Place
 from rl_resources.script.framework.composition import UNKNOWN, compose_launch
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.launch import launches
@@ -25,8 +26,12 @@ def test_a_value_is_found_where_it_is_used_and_where_it_is_defined():
     setting = run.setting("trainer.nnodes")
     assert setting.value == 4
     assert setting.place and setting.origin
-    assert (setting.place.line, setting.place.column) == (4, 5)
-    assert (setting.origin.line, setting.origin.column) == (1, 3)
+    assert where(setting.place) == "4:5"
+    assert where(setting.origin) == "1:3"
+
+
+def where(place: Place) -> str:
+    return f"{place.line}:{place.column}"
 
 
 @pytest.mark.parametrize("arguments", CASES["unknown"]["arguments"])
@@ -40,10 +45,17 @@ def test_what_is_not_known_is_unknown(arguments):
 
 @each(CASES["facts"], "arguments name expected")
 def test_what_a_run_does_follows_from_its_arguments(arguments, name, expected):
-    found = getattr(run_of(f"NAME=Qwen3-8B\n{TRAIN} trainer.val_only=False {arguments}\n"), name)
-    if isinstance(found, Setting):
-        found = found.text if isinstance(found.value, str) else found.number
-    assert found == expected
+    run = run_of(f"NAME=Qwen3-8B\n{TRAIN} trainer.val_only=False {arguments}\n")
+    assert plain(getattr(run, name)) == expected
+
+
+def plain(fact: object) -> object:
+    """A fact as the cases write it: a setting by its text or number."""
+    if not isinstance(fact, Setting):
+        return fact
+    if isinstance(fact.value, str):
+        return fact.text
+    return fact.number
 
 
 def test_another_programs_settings_are_known_and_its_defaults_are_not():
@@ -52,7 +64,8 @@ def test_another_programs_settings_are_known_and_its_defaults_are_not():
         "actor_rollout_ref.actor.strategy=fsdp2\n"
     )
     assert run.composition.problem
-    assert (run.train_batch_size.number, run.train_backend.text) == (64, "fsdp2")
+    assert run.train_batch_size.number == 64
+    assert run.train_backend.text == "fsdp2"
     assert run.rollout_n.value is UNKNOWN
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from cases import each, read_cases
+from rl_resources.certainty import RUNS
 from rl_resources.check import findings_in
 from rl_resources.check.registry import chosen_rules
-from rl_resources.facts.tags import NO_TAG, RUN, tag_line
+from rl_resources.facts.tags import NO_TAG, tag_line
 from rl_resources.package import read_package
 from rl_resources.script.tags import ASKED_OF_MIN, NOT_ASKED_OF_MIN
 from rl_resources.snapshot import take_snapshot
@@ -58,7 +59,7 @@ def test_the_definition_names_what_min_asks_for_and_all_else_has_a_reason():
 
 def test_the_statements_of_runs_are_words_of_their_column():
     table = read_package(ROOT).resources["tuning"].schema
-    assert set(table.field("statement").words) >= RUN
+    assert set(table.field("statement").words) >= RUNS
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from rl_resources.estimate.configuration import figure
 from rl_resources.facts.tags import NO_TAG, tag_line
 from rl_resources.package import Record, text_of
 from rl_resources.script.algorithm import GROUP_ESTIMATORS
-from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, ROLLOUT, VENDORS
+from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, ROLLOUT, VENDORS, Engine
 from rl_resources.script.framework.shipped import Shipped
 from rl_resources.site.templates import environment
 
@@ -170,6 +170,7 @@ def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
         parallel=parallel_sizes(wanted),
         release=f"{known.framework} {known.version}",
         tag_line=tag_line(wanted.tag or NO_TAG),
+        rollout=ENGINES.get(wanted.engine, Engine()),
         rollout_n=GROUP if algorithm.estimator in GROUP_ESTIMATORS else 1,
     )
 

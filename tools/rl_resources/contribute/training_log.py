@@ -2,7 +2,8 @@
 
 The metrics are those of verl 0.1 to 0.9.1 (verl/trainer/ppo/metric_utils.py and `update_actor` of
 its workers). To add names of metrics, extend the constants below. To add a form of log, write a
-function from a line to metrics and choose it in `_line_metrics`; name it in `_WANTED`.
+function from a line to metrics and choose it in `_line_metrics`; name it in `_WANTED`. How a
+rollout engine names its release stands in `script/backends.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import NamedTuple
 
 from rl_resources.errors import UnusableInput
 from rl_resources.facts.memory import GB_PER_GIB
+from rl_resources.script.backends import ENGINES, named_version
+from rl_resources.script.script_text import FRAMEWORK
 
 NUMBERS = ("step", "global_step", "training/global_step")
 SECONDS = ("timing_s/step", "perf/time_per_step", "timing/step")
@@ -46,12 +49,7 @@ _OUT_OF_MEMORY = re.compile(
     r"|\bNot enough memory\. Please try to increase --mem-fraction-static"
 )
 _VERSION = r"v?(\d+(?:\.\d+)+\w*(?:\.\w+)*)"
-_RELEASE = re.compile(
-    r"(?:Initializing an? (?:V\d )?LLM engine \(|vLLM API server version "
-    rf"|(?<![\w./-])(vllm|sglang|verl) version\s*[:=]?\s*){_VERSION}",
-    re.IGNORECASE,
-)
-"""Without local parts such as `+cu124`; of vLLM where it names no program."""
+"""Without local parts such as `+cu124`."""
 
 
 class Step(NamedTuple):
@@ -73,8 +71,8 @@ class TrainingLog:
     """What a log says of the last run in it.
 
     `out_of_memory` is the line that ended the run for lack of GPU memory, empty where none did.
-    `settings` are some of its printed configuration, `releases` those that vLLM, SGLang and verl
-    printed, by their names in lower case; of both the last ones.
+    `settings` are some of its printed configuration, `releases` those that verl and the rollout
+    engine printed, by verl's names; of both the last ones.
     """
 
     steps: list[Step] = field(default_factory=list)
@@ -119,10 +117,11 @@ def read_log(lines: Iterable[str], label: str) -> TrainingLog:
     Raises `UnusableInput` where they have neither a step nor an out-of-memory.
     """
     log = TrainingLog()
+    patterns = _release_patterns()
     for line in lines:
         metrics = _line_metrics(line)
         if metrics is None:
-            _read_message(log, line)
+            _read_message(log, line, patterns)
         elif step := _step_of(metrics):
             log.add(step)
     if not log.steps and not log.out_of_memory:
@@ -181,11 +180,23 @@ def _positive(value: object) -> float:
     return found if found < math.inf else 0
 
 
-def _read_message(log: TrainingLog, line: str) -> None:
+def _release_patterns() -> Mapping[str, re.Pattern[str]]:
+    """How a log names the release of each program."""
+    programs = {name: engine.releases for name, engine in ENGINES.items() if engine.releases}
+    programs[FRAMEWORK] = (named_version(FRAMEWORK),)
+    return {
+        name: re.compile(rf"(?:{'|'.join(before)}){_VERSION}", re.IGNORECASE)
+        for name, before in programs.items()
+    }
+
+
+def _read_message(log: TrainingLog, line: str, patterns: Mapping[str, re.Pattern[str]]) -> None:
     """Take in a line without metrics: the end of a run, its settings, releases."""
     text = _ANSI.sub("", line)
     if not log.out_of_memory and (found := _OUT_OF_MEMORY.search(text)):
         log.out_of_memory = text[found.start() :].strip()
     log.settings |= {name: int(value) for name, value in _SETTING.findall(text)}
-    releases = _RELEASE.findall(text[:2000])
-    log.releases |= {name.lower() or "vllm": release for name, release in releases}
+    beginning = text[:2000]
+    for name, pattern in patterns.items():
+        for release in pattern.findall(beginning):
+            log.releases[name] = release

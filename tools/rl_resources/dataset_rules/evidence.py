@@ -8,7 +8,7 @@ from math import isclose
 from rl_resources.certainty import FIGURES, MEASURED_RUN
 from rl_resources.facts.broken import Record, records, runs
 from rl_resources.rule import Mistake, rule
-from rl_resources.snapshot import RUNS, Snapshot
+from rl_resources.snapshot import RUNS, Snapshot, Table
 from rl_resources.text import quoted, shown
 
 _SPEEDS = ("step_seconds", "tokens_per_second_per_gpu")
@@ -24,13 +24,17 @@ def measured_figure(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `measured-run` with `360` as `step_seconds`, or `stated-run`
     """
     for resource in RUNS:
-        columns = snapshot.tables[resource].schema.names
-        figures = [name for name in FIGURES if name in columns]
+        figures = _figures(snapshot.tables[resource])
         for record in records(snapshot, resource, "statement", *figures):
             measured = record.text("statement") == MEASURED_RUN
             if measured and not any(map(record.text, figures)):
                 fix = f"Fill {quoted(figures, 'or')} from the source, or write `stated-run`."
                 yield record.mistake("statement", ", but the row has no figure", fix)
+
+
+def _figures(table: Table) -> list[str]:
+    """The columns of a table that make a run a measured one."""
+    return [name for name in FIGURES if name in table.schema.names]
 
 
 @rule(follows=["untested-figure"])
@@ -116,7 +120,10 @@ def _has_same_basis(record: Record, report: Record) -> bool:
     if report.text("source_url") != cited:
         return False
     statements = {record.text("statement"), report.text("statement")}
-    return statements != {"measured-run", "stated-run"} or any(map(report.text, FIGURES))
+    if statements != {"measured-run", "stated-run"}:
+        return True
+    figures = _figures(record.table)
+    return any(map(report.text, figures))
 
 
 def _pairs(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:

@@ -128,6 +128,7 @@ class Configuration:
     """
 
     train: str
+    infer: str = ""
     model: str = ""
     inputs: dict[str, Number] = field(default_factory=dict)
     assumed: list[Assumed] = field(default_factory=list)
@@ -165,7 +166,7 @@ class Configuration:
 
     def _names(self) -> dict[str, str]:
         """The inputs by their names, by the keys of the backend, and by what these end in."""
-        items = inputs_by_name().items()
+        items = inputs_by_name(self.infer).items()
         keys = {key: name for name, item in items if (key := key_of(item, self.train))}
         ends = {key.rpartition(".")[2]: name for key, name in reversed(keys.items())}
         return {**ends, **keys, **{name: name for name in inputs_by_name()}}
@@ -204,7 +205,7 @@ def as_number(value: object) -> Number | None:
 
 def of_run(run: Run, inputs: Configuration) -> None:
     """Take what a script sets, and the defaults of its framework; what is unknown is listed."""
-    for name, setting in _settings(run, inputs.train):
+    for name, setting in _settings(run, inputs):
         value = as_number(setting.value) if setting.known else None
         line = setting.place.line if setting.place else 0
         item = inputs_by_name()[name]
@@ -220,13 +221,13 @@ def of_run(run: Run, inputs: Configuration) -> None:
             inputs.assume(name, value, "default of the framework")
 
 
-def _settings(run: Run, train: str) -> Iterator[tuple[str, Setting]]:
+def _settings(run: Run, inputs: Configuration) -> Iterator[tuple[str, Setting]]:
     """The settings of a run by input; those that do not bear on it are left out."""
     special = _special(run)
     log_probs = run.setting(f"{ROLLOUT}.log_prob_use_dynamic_bsz")
     dynamic = {"max_tokens": run.dynamic_batch, "log_prob_max_tokens": log_probs}
-    for name, item in inputs_by_name().items():
-        key = key_of(item, train)
+    for name, item in inputs_by_name(inputs.infer).items():
+        key = key_of(item, inputs.train)
         if name in special and (key or "key" not in item):
             yield name, special[name]
         elif key and (name not in dynamic or dynamic[name].flag):

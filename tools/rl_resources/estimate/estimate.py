@@ -171,7 +171,7 @@ def of_script(run: Run, gpus: Number, memory_gb: Number, model: Record) -> Estim
     train = str(run.train_backend.text)
     if train not in backends():
         return None
-    inputs = Configuration(train)
+    inputs = Configuration(train, run.infer_backend.text or "")
     inputs.give("gpus", gpus)
     inputs.give("device_gb", memory_gb)
     of_run(run, inputs)
@@ -249,7 +249,8 @@ def _knob(estimate: Estimate, item: Mapping[str, Any]) -> Knob | None:
     """What a row of the table would do here; `None` where it changes nothing or cannot be set."""
     name, configuration = str(item["input"]), estimate.configuration
     before = estimate.values[name]
-    after, setting = _turned(item, before), settings(item).get(configuration.train)
+    after = _turned(item, before)
+    setting = settings(item, configuration.infer).get(configuration.train)
     changed = estimate.with_inputs(**{name: after})
     if after == before or setting is None or changed.values["undivided"]:
         return None

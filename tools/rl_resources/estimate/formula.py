@@ -17,7 +17,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from rl_resources.script.backends import BACKENDS
+from rl_resources.script.backends import BACKENDS, ENGINES, SAME_BACKEND, Engine, engine_of
 
 Number = int | float
 Tree = Number | str | list[Any]
@@ -52,29 +52,39 @@ def backends() -> Mapping[str, Mapping[str, Any]]:
     return own | {name: {**own[like], "like": like} for name, like in same}
 
 
-@cache
-def inputs_by_name() -> Mapping[str, Mapping[str, Any]]:
+def inputs_by_name(infer: str = "") -> Mapping[str, Mapping[str, Any]]:
     """The inputs by name, each with its key in every training backend of verl.
 
-    The key of `any` is that of the others.
+    The key of `any` is that of the others. Those of the rollout engine are the keys of `infer`.
     """
-    return {item["name"]: _with_keys(item) for item in formula()["input"]}
+    return _inputs(engine_of(infer))
 
 
-def _with_keys(item: Mapping[str, Any]) -> Mapping[str, Any]:
+@cache
+def _inputs(engine: Engine) -> Mapping[str, Mapping[str, Any]]:
+    return {item["name"]: _with_keys(item, engine) for item in formula()["input"]}
+
+
+def _with_keys(item: Mapping[str, Any], engine: Engine) -> Mapping[str, Any]:
     keys = item.get("key", {})
+    if not keys:
+        return item
     trains = ("any", *BACKENDS) if "any" in keys else keys
-    found = {train: _key(keys.get(train) or keys["any"], train) for train in trains}
-    return {**item, "key": {train: key for train, key in found.items() if key}} if keys else item
+    found = {train: _key(keys.get(train) or keys["any"], train, engine) for train in trains}
+    return {**item, "key": {train: key for train, key in found.items() if key}}
 
 
-def _key(key: str, train: str) -> str:
-    """A key with what is in braces from a backend, FSDP for `any`; empty where that lacks it."""
+def _key(key: str, train: str, engine: Engine) -> str:
+    """A key with what is in braces from the engine or from a backend, FSDP for `any`.
+
+    Empty if the backend or the engine lacks it.
+    """
     backend = BACKENDS.get(train, BACKENDS["fsdp"])
     known = {name: word for name, word in backend._asdict().items() if word}
     words = {name: word[-1] if isinstance(word, tuple) else word for name, word in known.items()}
     try:
-        return key.format(critic=backend.section.removesuffix("_config"), **words)
+        critic = backend.section.removesuffix("_config")
+        return key.format(critic=critic, engine=engine, **words)
     except KeyError:
         return ""
 
@@ -126,12 +136,12 @@ def _compiled() -> Mapping[str, CodeType]:
     }
 
 
-def settings(knob: Mapping[str, Any]) -> dict[str, str]:
-    """What a knob sets, as each training backend that has it writes it.
+def settings(knob: Mapping[str, Any], infer: str = "") -> dict[str, str]:
+    """What a knob sets, as each training backend that has it writes it with the engine `infer`.
 
     A text that ends in `=` lacks the number. A backend that is not verl's has the input's name.
     """
-    item = inputs_by_name()[knob["input"]]
+    item = inputs_by_name(infer)[knob["input"]]
     able = [train for train in backends() if "key" not in item or key_of(item, train)]
     return {train: _setting(knob, item, train) for train in knob.get("train", able)}
 
@@ -178,13 +188,24 @@ def published() -> dict[str, Any]:
         "moments": found["moment"],
         "knobs": [
             _row(item, "input train from value times least word price")
-            | {"settings": settings(item)}
+            | {"settings": _published_settings(item)}
             for item in found["knob"]
         ],
         "interval": found["interval"],
         "sizes": parallel_sizes(),
         "engine_sizes": ENGINE_SIZES,
     }
+
+
+def _published_settings(knob: Mapping[str, Any]) -> dict[str, str]:
+    """What a knob sets, by training backend, or `TRAIN INFER` if an engine has a key of its own."""
+    usual = settings(knob)
+    own: dict[str, str] = {}
+    for infer in (*ENGINES, *SAME_BACKEND):
+        for train, setting in settings(knob, infer).items():
+            if setting != usual.get(train):
+                own[f"{train} {infer}"] = setting
+    return usual | own
 
 
 def _backend(name: str, row: Mapping[str, Any]) -> dict[str, Any]:

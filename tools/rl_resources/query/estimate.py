@@ -47,7 +47,7 @@ def estimate(
         known = nearest(named, map(str, dataset.by_key["models"])).sentence()
         message = f"`{shown(named)}` is not a known model"
         raise UnusableInput(message, f"{known} {OWN_CONFIG}".strip())
-    inputs = _of_backend(query)
+    inputs = _of_backend(query, run)
     for setting in (*sets, *(f"{name}={asked[name]}" for name in NUMBERS if name in asked)):
         inputs.set(setting)
     _hardware(dataset, query, inputs)
@@ -86,13 +86,15 @@ def _of_script(dataset: Dataset, run: Run, name: ScriptName | None) -> dict[str,
     return {word: str(text) for word, text in found.items() if text}
 
 
-def _of_backend(query: Query) -> Configuration:
-    """The inputs of a training backend.
+def _of_backend(query: Query, run: Run | None) -> Configuration:
+    """The inputs of a training backend, and of the engine of the script or of the question.
 
     Without a word it is FSDP, and on one GPU, where nothing is sharded, the plain model. Raises
     `UnusableInput` for a backend that the formula does not know.
     """
-    inputs = Configuration(query.train or ("transformers" if query.gpus == 1 else "fsdp"))
+    train = query.train or ("transformers" if query.gpus == 1 else "fsdp")
+    infer = run.infer_backend.text if run else query.infer
+    inputs = Configuration(train, infer or "")
     if inputs.train not in backends():
         known = nearest(inputs.train, backends()).sentence()
         raise UnusableInput(f"{inputs.train}: no estimate for this training backend", known)

@@ -32,6 +32,7 @@ LOSSES: Mapping[str, str] = {
 }
 """The `policy_loss.loss_mode` that makes an algorithm out of GRPO."""
 
+_OF_USUAL_LOSS = frozenset({"GRPO", "PPO", "DAPO", "DR-GRPO"})
 KNOWN_ESTIMATORS = frozenset().union(*ESTIMATORS.values())
 
 GROUP_ESTIMATORS = frozenset(
@@ -48,43 +49,71 @@ def algorithm_of(task: str) -> str:
 
 def contradicting_algorithm(run: Run, algorithm: str) -> Setting | None:
     """The setting that makes the run another algorithm than the one named."""
-    wanted, estimator = ESTIMATORS.get(algorithm), run.estimator
-    name = estimator.text or ""
-    if wanted is None or name in wanted:
-        return _other_loss(run, algorithm) if wanted else None
-    return estimator if name in KNOWN_ESTIMATORS else None
+    if algorithm not in ESTIMATORS:
+        return None
+    estimator = run.estimator
+    if estimator.text in ESTIMATORS[algorithm]:
+        return _other_loss(run, algorithm) or _other_style(run, algorithm)
+    if estimator.text in KNOWN_ESTIMATORS:
+        return estimator
+    return None
 
 
 def _other_loss(run: Run, algorithm: str) -> Setting | None:
-    """The loss, or what DAPO sets, that makes another algorithm of the same estimator."""
+    """The loss that makes another algorithm of the same estimator."""
     loss = run.loss_mode
     if algorithm in LOSSES:
-        return loss if loss.text and loss.text != LOSSES[algorithm] else None
-    if algorithm in {"GRPO", "PPO", "DAPO", "DR-GRPO"} and loss.text in LOSSES.values():
-        return loss
-    return _missing_style(run, algorithm)
+        is_other = loss.text not in (None, LOSSES[algorithm])
+    else:
+        is_other = algorithm in _OF_USUAL_LOSS and loss.text in LOSSES.values()
+    if not is_other:
+        return None
+    return loss
 
 
-def _missing_style(run: Run, algorithm: str) -> Setting | None:
-    """What DAPO, Dr. GRPO or GRPO would set otherwise.
+def _other_style(run: Run, algorithm: str) -> Setting | None:
+    """What DAPO, Dr. GRPO or GRPO would set otherwise."""
+    match algorithm:
+        case "DR-GRPO":
+            found = run.normalizes_by_spread
+            is_other = found.flag is True
+        case "DAPO":
+            found = run.filters_groups
+            is_other = found.flag is False and _clips_differ(run) is False
+        case "GRPO":
+            return _dapo_in_grpo(run)
+        case _:
+            return None
+    if not is_other:
+        return None
+    return found
 
-    Two clips that differ or the reward manager alone make no DAPO of what many scripts call GRPO.
+
+def _dapo_in_grpo(run: Run) -> Setting | None:
+    """What makes a DAPO of GRPO.
+
+    Two clips that differ or the reward manager alone make none of what many scripts call GRPO.
     """
-    low, high, filters = run.clip_ratio_low, run.clip_ratio_high, run.filters_groups
-    known, differ = low.known and high.known, low.value != high.value
-    if algorithm == "DR-GRPO":
-        return run.normalizes_by_spread if run.normalizes_by_spread.flag else None
-    if algorithm == "DAPO":
-        return filters if filters.flag is False and known and not differ else None
-    if algorithm == "GRPO" and filters.flag and known and differ:
-        return filters
-    if algorithm == "GRPO" and "dapo" in run.launch.module:
+    if run.filters_groups.flag and _clips_differ(run):
+        return run.filters_groups
+    if "dapo" in run.launch.module:
         return Setting("the program", run.launch.module, run.launch.command.place)
     return None
 
 
+def _clips_differ(run: Run) -> bool | None:
+    """Whether the two clips differ; `None` if one is not known."""
+    low = run.clip_ratio_low
+    high = run.clip_ratio_high
+    if not (low.known and high.known):
+        return None
+    return bool(low.value != high.value)
+
+
 def right_value(run: Run, setting: Setting, algorithm: str) -> str:
-    """What the setting would be for the algorithm; empty where more than one value would do."""
+    """What the setting would be for the algorithm; empty if more than one value would do."""
     if setting == run.estimator and algorithm in ESTIMATORS:
         return min(ESTIMATORS[algorithm])
-    return LOSSES.get(algorithm, "vanilla") if setting == run.loss_mode else ""
+    if setting == run.loss_mode:
+        return LOSSES.get(algorithm, "vanilla")
+    return ""

@@ -1,6 +1,7 @@
 """What the framework calls backends, what each can do, and where it has its settings.
 
-A further training backend is one entry of `BACKENDS`, a further rollout engine one of `ENGINES`.
+A further training backend is one entry of `BACKENDS`, a further rollout engine one of `ENGINES`:
+runs, the estimate, rules, `new` and training logs read their keys here.
 """
 
 from __future__ import annotations
@@ -78,20 +79,46 @@ BACKENDS: Mapping[str, Backend] = {
 
 
 class Engine(NamedTuple):
-    """What a rollout engine can do.
+    """What a rollout engine can do, where it has its settings, and how a log names its release.
 
     With `adapters` it loads those of LoRA (the same page of verl's documentation). `divides` says
     whether its parallel sizes must divide the GPUs, `divides_heads` the model's attention heads.
+
+    `utilization` is the share of the GPU's memory that it takes, `sleep` the switch that frees this
+    memory while the model trains. They and the parallel sizes are dotted keys; an empty key is a
+    setting that it lacks. The defaults are the keys that verl has for every engine.
+
+    `releases` are patterns of what precedes its version in a training log.
     """
 
     adapters: bool = False
     divides: bool = False
     divides_heads: bool = False
+    utilization: str = f"{ROLLOUT}.gpu_memory_utilization"
+    sleep: str = f"{ROLLOUT}.free_cache_engine"
+    tensor_parallel: str = f"{ROLLOUT}.tensor_model_parallel_size"
+    pipeline_parallel: str = f"{ROLLOUT}.pipeline_model_parallel_size"
+    data_parallel: str = f"{ROLLOUT}.data_parallel_size"
+    releases: tuple[str, ...] = ()
+
+
+def named_version(program: str) -> str:
+    """The pattern of `PROGRAM version: ` in a log."""
+    return rf"(?<![\w./-]){program} version\s*[:=]?\s*"
 
 
 ENGINES: Mapping[str, Engine] = {
-    "sglang": Engine(adapters=True, divides=True),
-    "vllm": Engine(adapters=True, divides=True, divides_heads=True),
+    "sglang": Engine(adapters=True, divides=True, releases=(named_version("sglang"),)),
+    "vllm": Engine(
+        adapters=True,
+        divides=True,
+        divides_heads=True,
+        releases=(
+            r"Initializing an? (?:V\d )?LLM engine \(",
+            "vLLM API server version ",
+            named_version("vllm"),
+        ),
+    ),
     **dict.fromkeys(("hf", "trtllm", "vexact", "vllm_omni"), Engine()),
 }
 VENDORS: Mapping[str, str] = {"mindspeed": "Huawei", "vllm-ascend": "Huawei", "trtllm": "NVIDIA"}
@@ -104,16 +131,25 @@ SAME_BACKEND: Mapping[str, str] = {
 """A word of ours alone, with the one that the framework knows it by."""
 
 
+def engine_of(word: str) -> Engine:
+    """The rollout engine of a word of ours or of verl's; for other words one of the usual keys."""
+    return ENGINES.get(SAME_BACKEND.get(word, word), Engine())
+
+
 def switched_on(key: str) -> list[str]:
     """The overrides that turn on a switch that saves memory; Megatron's recomputation is three."""
     if key == RECOMPUTATION:
         section = key.removesuffix("granularity")
         return [f"{key}=full", f"{section}method=uniform", f"{section}num_layers=1"]
-    return [f"{key}={'full' if key.endswith('.activation_checkpoint') else 'True'}"]
+    if key.endswith(".activation_checkpoint"):
+        return [f"{key}=full"]
+    return [f"{key}=True"]
 
 
 def switched_off(key: str) -> str:
     """The override that turns a switch off that costs time."""
     if key == RECOMPUTATION:
         return f"{key}=null"
-    return f"{key}={'none' if key.endswith('.activation_checkpoint') else 'False'}"
+    if key.endswith(".activation_checkpoint"):
+        return f"{key}=none"
+    return f"{key}=False"

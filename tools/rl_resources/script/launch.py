@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from rl_resources.script.bash.script import Command, Place, Script, Value, Word
@@ -21,13 +22,14 @@ _SHORT = {"-cp": "config-path", "-cn": "config-name", "-cd": "config-dir", "-m":
 _WITH_VALUE = frozenset(
     {"config-path", "config-name", "config-dir", "package", "cfg", "experimental-rerun"}
 )
+_NO_WORD = Word(Value(), "", Place(0, 1, 1))
 _SWITCHES = frozenset({"multirun", "run", "help", "version", "resolve", "info"})
 
 
 class Override(NamedTuple):
     """One `key=value` of the command line, written at `place`.
 
-    `content` is what follows the `=`, or `None` where a `~key` has none.
+    `content` is what follows the `=`, or `None` if a `~key` has none.
     """
 
     prefix: str
@@ -37,17 +39,21 @@ class Override(NamedTuple):
 
     @property
     def value(self) -> str | None:
-        """The text that the program gets; `None` where it is unknown or there is none."""
-        return None if self.content is None else self.content.text
+        """The text that the program gets; `None` if it is unknown or there is none."""
+        if self.content is None:
+            return None
+        return self.content.text
 
     @property
     def origin(self) -> Place:
         """Where the value's text is defined: in another line for `key=${NAME}`."""
-        return (self.content.origin if self.content else None) or self.place
+        if self.content is None:
+            return self.place
+        return self.content.origin or self.place
 
 
 class Flag(NamedTuple):
-    """An option of Hydra itself; `text` is `None` for a switch, and where it is not known."""
+    """An option of Hydra itself; `text` is `None` for a switch, and if it is not known."""
 
     text: str | None
     place: Place
@@ -55,45 +61,69 @@ class Flag(NamedTuple):
 
 def _option(word: str) -> str:
     """The long name of an option, without its dashes."""
-    return word[2:] if word.startswith("--") else _SHORT.get(word, "")
+    if word.startswith("--"):
+        return word.removeprefix("--")
+    return _SHORT.get(word, "")
 
 
 def parse_override(script: Script, word: Word) -> Override | None:
-    """The word as an override, or `None` where it is none or its key is not known."""
+    """The word as an override, or `None` if it is none or its key is not known."""
     head = ""
     for index, part in enumerate(word.value.parts):
         if part.text is None:
             return None
-        before, head = head, head + part.text
-        if "=" in part.text:
-            match = _KEY.match(head)
-            at = head.index("=")
-            if match is None or match.end("key") != at:
-                return None
-            content = _rest(script, word.value, index, at + 1 - len(before))
-            return Override(match["prefix"], match["key"], content, _written(word))
-    match = _KEY.fullmatch(head) if head.startswith("~") else None
-    return match and Override(match["prefix"], match["key"], None, _written(word))
+        before = len(head)
+        head += part.text
+        if "=" not in part.text:
+            continue
+        match = _KEY.match(head)
+        equals = head.index("=")
+        if match is None or match.end("key") != equals:
+            return None
+        behind = equals + 1 - before
+        return Override(
+            prefix=match["prefix"],
+            key=match["key"],
+            content=_rest(script, word.value, index, behind),
+            place=_written(word),
+        )
+    return _deletion(word, head)
+
+
+def _deletion(word: Word, text: str) -> Override | None:
+    """The word as `~key`, which needs no value."""
+    if not text.startswith("~"):
+        return None
+    match = _KEY.fullmatch(text)
+    if match is None:
+        return None
+    return Override(prefix="~", key=match["key"], content=None, place=_written(word))
 
 
 def _written(word: Word) -> Place:
-    """Where the key is written: in a variable's value where that is all of the word."""
+    """Where the key is written: in a variable's value if that is all of the word."""
     first = word.value.parts[0]
-    holds_key = first.text is not None and "=" in first.text
-    return first.origin if holds_key and first.name else word.place
+    is_variable = first.name != ""
+    if is_variable and "=" in (first.text or ""):
+        return first.origin
+    return word.place
 
 
 def _rest(script: Script, value: Value, index: int, at: int) -> Value:
     """What follows character `at` of part `index`."""
-    part, tail = value.parts[index], value.parts[index + 1 :]
+    part = value.parts[index]
+    tail = value.parts[index + 1 :]
     text = (part.text or "")[at:]
     if not text and tail:
         return Value(tail)
-    origin, offset = part.origin, part.origin.offset + at
-    if script.text.startswith(text, offset) and script.text[offset - 1] == "=":
-        origin = Place(offset, origin.line, origin.column + at)
-        part = part._replace(place=origin)
-    return Value((part._replace(text=text, origin=origin), *tail))
+    rest = part._replace(text=text)
+    origin = part.origin
+    offset = origin.offset + at
+    # Only of a text that is written as it is the place of a later character is known.
+    if script.text.startswith(f"={text}", offset - 1):
+        place = Place(offset, origin.line, origin.column + at)
+        rest = rest._replace(place=place, origin=place)
+    return Value((rest, *tail))
 
 
 # Programs
@@ -113,7 +143,7 @@ TRAINER = re.compile(r"(?:verl|recipe)\.(?:.*\.)?(?:main|main_\w+|\w+_main|\w+_t
 class Launch:
     """One start of a program that takes overrides, in `command`.
 
-    `module` is dotted also where the script names a file; `unresolved` are words of which not
+    `module` is dotted also if the script names a file; `unresolved` are words of which not
     even a key is known, save the script's own arguments: `passes_arguments` says
     whether they are passed on. `stray` are words that are no overrides:
     cut off by a space, or left by a lost quote.
@@ -128,8 +158,10 @@ class Launch:
     passes_arguments: bool = False
 
     def text_of(self, flag: str) -> str | None:
-        """The text of an option such as `config-name`, where it is given and known."""
-        return self.flags[flag].text if flag in self.flags else None
+        """The text of an option such as `config-name` if it is given and known."""
+        if flag not in self.flags:
+            return None
+        return self.flags[flag].text
 
     def add(self, script: Script, words: Sequence[Word]) -> None:
         """Sort more words into these arguments."""
@@ -139,44 +171,58 @@ class Launch:
             if override is not None:
                 self.overrides.append(override)
             elif word.text is not None:
-                self._add_known(word, rest)
-            elif {"@", "*"}.isdisjoint(part.name for part in word.value.parts):
-                self.unresolved.append(word)
-            else:
+                self._add_known(word, word.text, rest)
+            elif _has_arguments(word):
                 self.passes_arguments = True
+            else:
+                self.unresolved.append(word)
 
-    def _add_known(self, word: Word, rest: Iterator[Word]) -> None:
-        option, equals, text = (word.text or "").partition("=")
+    def _add_known(self, word: Word, text: str, rest: Iterator[Word]) -> None:
+        """Take an option of Hydra, with its value from the `rest` unless it follows a `=`."""
+        option, equals, value = text.partition("=")
         name = _option(option)
-        if name in _WITH_VALUE:
-            following = None if equals else next(rest, None)
-            self.flags[name] = Flag(following.text if following else text, word.place)
+        if name in _WITH_VALUE and equals:
+            self.flags[name] = Flag(value, word.place)
+        elif name in _WITH_VALUE:
+            following = next(rest, _NO_WORD)
+            self.flags[name] = Flag(following.text, word.place)
         elif name in _SWITCHES and not equals:
             self.flags[name] = Flag(None, word.place)
         else:
             self.stray.append(word)
 
 
+def _has_arguments(word: Word) -> bool:
+    """Whether the script's own arguments, `$@` or `$*`, are a part of the word."""
+    return any(part.name in ("@", "*") for part in word.value.parts)
+
+
 def launches(script: Script) -> tuple[Launch, ...]:
     """The programs with overrides that the script starts, or may start; with what they lost."""
     found: list[Launch] = []
     for command in script.commands:
-        first = command.words[0] if command.words else None
-        if found and first and _is_lost(script, first):
+        if found and command.words and _is_lost(script, command.words[0]):
             found[-1].add(script, command.words)
-        found += _launches(script, command)
+        launch = _launch_of(script, command)
+        if launch:
+            found.append(launch)
     return tuple(found)
 
 
-def _launches(script: Script, command: Command) -> Iterator[Launch]:
-    """What a command starts."""
-    words = command.words
-    if found := program(words):
-        launch = Launch(found.module, command)
-        launch.add(script, words[found.at + 1 :])
-        dotted = sum("." in item.key for item in launch.overrides)
-        if TRAINER.fullmatch(found.module) or dotted > 1:
-            yield launch
+def _launch_of(script: Script, command: Command) -> Launch | None:
+    """What a command starts; `None` if that is no program of Python, or one without overrides."""
+    found = program(command.words)
+    if found is None:
+        return None
+    launch = Launch(found.module, command)
+    arguments = command.words[found.at + 1 :]
+    launch.add(script, arguments)
+    if TRAINER.fullmatch(found.module):
+        return launch
+    dotted = [override for override in launch.overrides if "." in override.key]
+    if len(dotted) > 1:
+        return launch
+    return None
 
 
 class Program(NamedTuple):
@@ -187,16 +233,15 @@ class Program(NamedTuple):
 
 
 def program(words: Sequence[Word]) -> Program | None:
-    """What the words of a command start in the end; `None` where it is no program of Python.
+    """What the words of a command start in the end; `None` if it is no program of Python.
 
     A first word that is not known may be one.
     """
-    texts = [word.text or "" for word in words]
-    unnamed = bool(words) and words[0].text is None
-    if not (unnamed or any(map(STARTS.fullmatch, texts))) or texts[0] in _SAYS:
+    if not _may_start_python(words):
         return None
-    for at, text in enumerate(texts[1:], 1):
-        if _MODULE_FOLLOWS.fullmatch(texts[at - 1]) and _MODULE.fullmatch(text):
+    texts = [word.text or "" for word in words]
+    for at, (before, text) in enumerate(pairwise(texts), start=1):
+        if _MODULE_FOLLOWS.fullmatch(before) and _MODULE.fullmatch(text):
             if text not in _STARTED_BY_MODULE:
                 return Program(text, at)
         elif text.endswith(".py") and "=" not in text:
@@ -204,11 +249,21 @@ def program(words: Sequence[Word]) -> Program | None:
     return None
 
 
+def _may_start_python(words: Sequence[Word]) -> bool:
+    if not words or words[0].text in _SAYS:
+        return False
+    if words[0].text is None:
+        return True
+    return any(STARTS.fullmatch(word.text or "") for word in words)
+
+
 def _module_of(path: str) -> str:
     """The dotted name of a module whose file is named."""
     parts = re.findall(r"[^/.][^/]*", path.removesuffix(".py"))
-    known = [index for index, part in enumerate(parts) if part in _PACKAGES]
-    return ".".join(parts[known[-1] if known else -1 :])
+    for index in reversed(range(len(parts))):
+        if parts[index] in _PACKAGES:
+            return ".".join(parts[index:])
+    return "".join(parts[-1:])
 
 
 class Lost(NamedTuple):
@@ -223,18 +278,34 @@ class Lost(NamedTuple):
 
 def lost(script: Script) -> tuple[Lost, ...]:
     """The commands that were meant to be arguments of the command before."""
-    return tuple(
-        Lost(command, max(command.place.line - 1, 1))
-        for command in script.commands
-        if command.words and _is_lost(script, command.words[0])
-    )
+    found = []
+    for command in script.commands:
+        if command.words and _is_lost(script, command.words[0]):
+            above = max(command.place.line - 1, 1)
+            found.append(Lost(command, above))
+    return tuple(found)
 
 
 def _is_lost(script: Script, word: Word) -> bool:
+    """Whether the first word of a command was meant to be an argument of the command before."""
     if word.raw.strip('"') == "$@":
-        above = [item for item in script.commands if item.end.offset <= word.site.offset]
-        between = script.text[above[-1].end.offset : word.site.offset] if above else "none"
-        return _NOTHING.fullmatch(between) is not None and any(_launches(script, above[-1]))
+        return _follows_a_launch(script, word.site.offset)
+    option, _, _ = (word.text or "").partition("=")
+    if _option(option) in _WITH_VALUE:
+        return True
     override = parse_override(script, word)
-    option = _option((word.text or "").partition("=")[0]) in _WITH_VALUE
-    return option or (override is not None and bool("." in override.key or override.prefix))
+    if override is None:
+        return False
+    return "." in override.key or override.prefix != ""
+
+
+def _follows_a_launch(script: Script, offset: int) -> bool:
+    """Whether nothing but a broken line is between a place and the launch above it."""
+    above = [command for command in script.commands if command.end.offset <= offset]
+    if not above:
+        return False
+    last = above[-1]
+    between = script.text[last.end.offset : offset]
+    if not _NOTHING.fullmatch(between):
+        return False
+    return _launch_of(script, last) is not None

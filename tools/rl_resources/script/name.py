@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 FORM = "[model]_[task]_[gpunums]_[device]_[train]_[infer].sh"
 PARTS = ("model", "task", "gpus", "device", "train", "infer")
-_PART = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
-_COUNT = re.compile(r"[1-9][0-9]*")
+_WORD = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+_FORMS = {"gpus": re.compile(r"[1-9][0-9]*")}
+"""Of the parts that are no words."""
 
 
 class ScriptName(NamedTuple):
@@ -22,7 +23,8 @@ class ScriptName(NamedTuple):
     infer: str
 
     def __str__(self) -> str:
-        return "_".join(str(getattr(self, part)) for part in PARTS) + ".sh"
+        stem = "_".join(map(str, self))
+        return f"{stem}.sh"
 
 
 def parse(file_name: str) -> ScriptName:
@@ -39,14 +41,15 @@ def parse(file_name: str) -> ScriptName:
     if len(parts) != len(PARTS):
         raise ValueError(f"has {len(parts)} instead of {len(PARTS)} parts between `_`")
     for word, part in zip(PARTS, parts, strict=True):
-        if not (_COUNT if word == "gpus" else _PART).fullmatch(part):
+        form = _FORMS.get(word, _WORD)
+        if not form.fullmatch(part):
             raise ValueError(f"its {word} part cannot be `{part}`")
     model, task, gpus, device, train, infer = parts
     return ScriptName(model, task, int(gpus), device, train, infer)
 
 
 def parsed(file_name: str) -> ScriptName | None:
-    """The parts of a name; `None` where it has not the form."""
+    """The parts of a name; `None` if it does not have the form."""
     try:
         return parse(file_name)
     except ValueError:
@@ -55,4 +58,6 @@ def parsed(file_name: str) -> ScriptName | None:
 
 def predicate(wrong: str) -> str:
     """What `parse` finds wrong with a name, as words that follow the name in a sentence."""
-    return wrong if wrong.split()[0] in {"has", "does"} else f"is not right: {wrong}"
+    if wrong.startswith(("has ", "does ")):
+        return wrong
+    return f"is not right: {wrong}"

@@ -7,21 +7,25 @@ The keys are those of verl's configuration (`verl/trainer/config`); what each do
 from __future__ import annotations
 
 from functools import cached_property
-from math import prod
 
-from rl_resources.script.backends import ACTOR, BACKENDS, CHECKPOINTING, MODEL, ROLLOUT, Backend
+from rl_resources.script.backends import ACTOR, CHECKPOINTING, MODEL, ROLLOUT
+from rl_resources.script.bash.script import Value
 from rl_resources.script.framework.composition import UNKNOWN
-from rl_resources.script.settings import Key, Setting, Settings
+from rl_resources.script.parallelism import Parallelism
+from rl_resources.script.settings import LACKING as LACKING
+from rl_resources.script.settings import OPEN, Key, Setting
 
 REFERENCE = "actor_rollout_ref.ref"
-LACKING, _OPEN = Setting("", value=False), Setting("", UNKNOWN)
-_BF16 = frozenset({"bf16", "bfloat16"})
 FP8 = f"{ACTOR}.megatron.override_transformer_config.fp8"
-_POOL_KEYS = ("nnodes", "n_gpus_per_node")
+_BF16 = frozenset({"bf16", "bfloat16"})
+_PRECISIONS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+"""The words of the column `precision` for the number formats of PyTorch."""
 
 
-class Run(Settings):
+class Run(Parallelism):
     """One launch by what it does."""
+
+    # Model and algorithm
 
     model_path = Key(f"{MODEL}.path")
     """The model that is trained: a Hugging Face id or a directory."""
@@ -32,9 +36,10 @@ class Run(Settings):
         content = self.content(f"{MODEL}.path")
         if content is None or content.text is not None:
             return self.model_path.text
-        known = ("\0" if part.text is None else part.text for part in content.parts)
-        end = "".join(known).rpartition("\0")[2]
-        return end if end.startswith("/") else None
+        end = _known_end(content)
+        if not end.startswith("/"):
+            return None
+        return end
 
     estimator = Key("algorithm.adv_estimator")
     """How advantages are estimated: `grpo`, `gae`, …"""
@@ -55,79 +60,17 @@ class Run(Settings):
     """Whether GRPO divides by the spread of a group's rewards; Dr. GRPO does not."""
 
     @property
-    def lora_rank(self) -> Setting:
-        """The rank of the adapters, 0 where all weights are trained.
+    def uses_reference(self) -> bool | None:
+        """Whether a reference model is loaded, as `need_reference_policy` decides."""
+        in_reward = self.setting("algorithm.use_kl_in_reward").flag
+        in_loss = self.setting(f"{ACTOR}.use_kl_loss").flag
+        if in_reward or in_loss:
+            return True
+        if in_reward is None or in_loss is None:
+            return None
+        return False
 
-        Megatron reads a key of its own (verl/workers/engine/megatron/transformer_impl.py); an
-        adapter that is loaded may have any rank.
-        """
-        found = self.setting(f"{MODEL}.{'lora.rank' if self.trains_with_megatron else 'lora_rank'}")
-        adapter = self.setting(f"{MODEL}.lora_adapter_path")
-        unsure = adapter.value is not None and not self.composition.problem
-        return Setting(found.key, UNKNOWN) if unsure and not found.number else found
-
-    shares_gpus = Key("actor_rollout_ref.hybrid_engine")
-    """Whether the rollout engine runs on the GPUs that train."""
-
-    gpus_per_node = Key("trainer.n_gpus_per_node")
-    """The GPUs of each machine that trains."""
-
-    @property
-    def nodes(self) -> Setting:
-        """The number of machines; `UNKNOWN` where a second pool of GPUs may be on others."""
-        found = self.setting("trainer.nnodes")
-        return found._replace(value=UNKNOWN) if len(self._pools) > 1 else found
-
-    @property
-    def gpus(self) -> Setting:
-        """All GPUs, under the key that leaves them `UNKNOWN` or else one that a script sets.
-
-        Asynchronous trainers generate on the GPUs of `rollout`; no other pool adds up for sure.
-        """
-        counts = self.gpu_counts
-        unknown = [count for count in counts if count.number is None]
-        nodes, each = counts[:2]
-        given = [*unknown, each if each.place else nodes][0]
-        total: object = UNKNOWN
-        if not unknown and {"trainer", "rollout"}.issuperset(self._pools):
-            numbers = [count.number or 0 for count in counts]
-            total = sum(map(prod, zip(numbers[::2], numbers[1::2], strict=True)))
-        return given._replace(value=total)
-
-    @property
-    def training_gpus(self) -> Setting:
-        """The GPUs that train: all, or those of `trainer` where the engine has others."""
-        if self.shares_gpus.value is not False:
-            return self.gpus
-        nodes, each = self.gpu_counts[:2]
-        total = _product(nodes, each)
-        return each._replace(value=UNKNOWN if total is None else total)
-
-    @property
-    def gpu_counts(self) -> list[Setting]:
-        """The machines and the GPUs of each, pool by pool."""
-        return [self.setting(f"{pool}.{key}") for pool in self._pools for key in _POOL_KEYS]
-
-    @cached_property
-    def _pools(self) -> tuple[str, ...]:
-        """The sections that ask for GPUs: `trainer`, and others that the launch names."""
-        keys = (item.key.rpartition(".") for item in self.launch.overrides)
-        return ("trainer", *sorted({key[0] for key in keys if key[2] in _POOL_KEYS} - {"trainer"}))
-
-    @property
-    def train_backend(self) -> Setting:
-        """What trains: `fsdp`, `fsdp2`, `megatron`, …"""
-        strategy = self.setting(f"{ACTOR}.strategy")
-        engine = self.setting("model_engine")
-        if strategy.text and not strategy.place and engine.place:
-            return engine._replace(value=strategy.value)
-        named = f"{engine.text} {self.launch.text_of('config-name')}"
-        if not strategy.known and "megatron" in named:
-            return Setting(strategy.key, "megatron", engine.place, engine.origin)
-        return strategy
-
-    infer_backend = Key(f"{ROLLOUT}.name")
-    """What generates: `vllm`, `sglang`, …"""
+    # Batch and lengths
 
     train_batch_size = Key("data.train_batch_size")
     """Prompts of a step."""
@@ -145,7 +88,15 @@ class Run(Settings):
     def micro_batch(self) -> Setting:
         """Responses that a rank trains at a time, `UNKNOWN` of the deprecated total of all."""
         total = self.setting(f"{ACTOR}.ppo_micro_batch_size")
-        return total._replace(value=UNKNOWN) if total.place else self.micro_batch_size_per_gpu
+        if total.place:
+            return total._replace(value=UNKNOWN)
+        return self.micro_batch_size_per_gpu
+
+    enforces_eager = Key(f"{ROLLOUT}.enforce_eager")
+    """Whether the rollout engine runs without graphs."""
+
+    dynamic_batch = Key(f"{ACTOR}.use_dynamic_bsz")
+    """Whether micro batches are filled up by tokens."""
 
     max_prompt_length = Key("data.max_prompt_length")
     """Tokens of a prompt at most."""
@@ -153,78 +104,62 @@ class Run(Settings):
     max_response_length = Key("data.max_response_length")
     """Tokens of a response at most."""
 
-    rollout_tensor_parallel_size = Key(f"{ROLLOUT}.tensor_model_parallel_size")
-    """GPUs that share each weight while generating."""
-
-    tensor_parallel_size = Key(f"{ACTOR}.megatron.tensor_model_parallel_size")
-    """GPUs that share each weight in Megatron."""
-
-    pipeline_parallel_size = Key(f"{ACTOR}.megatron.pipeline_model_parallel_size")
-    """Stages of the model in Megatron."""
-
-    context_parallel_size = Key(f"{ACTOR}.megatron.context_parallel_size")
-    """GPUs that share each sequence in Megatron."""
-
-    expert_parallel_size = Key(f"{ACTOR}.megatron.expert_model_parallel_size")
-    """GPUs over which experts are spread in Megatron."""
+    # What trains, and in which number format
 
     @property
-    def expert_tensor_parallel_size(self) -> Setting:
-        """GPUs that share each expert's weight in Megatron: by default as many as share others."""
-        own = self.setting(f"{ACTOR}.megatron.expert_tensor_parallel_size")
-        return self.tensor_parallel_size if own.value is None else own
+    def lora_rank(self) -> Setting:
+        """The rank of the adapters, 0 if all weights are trained.
+
+        Megatron reads a key of its own (verl/workers/engine/megatron/transformer_impl.py); an
+        adapter that is loaded may have any rank.
+        """
+        key = f"{MODEL}.lora_rank"
+        if self.trains_with_megatron:
+            key = f"{MODEL}.lora.rank"
+        rank = self.setting(key)
+        if rank.number or self.composition.problem:
+            return rank
+        adapter = self.setting(f"{MODEL}.lora_adapter_path")
+        if adapter.value is not None:
+            return Setting(key, UNKNOWN)
+        return rank
 
     @property
-    def backend(self) -> Backend:
-        """Where what trains has its settings; FSDP's where it is not known what trains."""
-        return self._known_backend or BACKENDS["fsdp"]
-
-    @cached_property
-    def _known_backend(self) -> Backend | None:
-        """That of its name, or else the only one with settings in the script."""
-        keys = (item.key.removeprefix(f"{ACTOR}.") for item in self.launch.overrides)
-        sections = {key.partition(".")[0] for key in keys}
-        found = {it.section: it for it in reversed([*BACKENDS.values()]) if it.section in sections}
-        only = next(iter(found.values())) if len(found) == 1 else None
-        return BACKENDS.get(self.train_backend.text or "", only)
+    def weights(self) -> str:
+        """What trains: `full` or `lora`; empty if it is not known."""
+        rank = self.lora_rank.number
+        if rank is None:
+            return ""
+        if rank > 0:
+            return "lora"
+        return "full"
 
     @property
-    def sequence_parallel_size(self) -> Setting:
-        """GPUs that share each sequence without Megatron."""
-        every = [self.setting(key) for key in self.backend.sequence_parallel]
-        return [LACKING, *every, *(setting for setting in every if setting.place)][-1]
+    def dtype(self) -> Setting:
+        """The number format that training computes in."""
+        return self._of_backend("dtype")
 
     @property
-    def trains_with_megatron(self) -> bool | None:
-        """Whether Megatron trains; `None` where nothing is known that divides GPUs as FSDP does."""
-        if self.train_backend.text == "megatron":
-            return True
-        own = BACKENDS.get(self.train_backend.text or "")
-        return False if own and own.divides_as_fsdp else None
+    def precision(self) -> str:
+        """`dtype` in the words of the column `precision`; empty if that is not known."""
+        if "fp8-training" in self.optimizations_on:
+            return "fp8"
+        return _PRECISIONS.get(self.dtype.text or "", "")
+
+    def _of_backend(self, name: str) -> Setting:
+        return self.setting(f"{ACTOR}.{self.backend.section}.{name}")
+
+    # Memory
 
     @property
-    def training_model_size(self) -> int | None:
-        """GPUs that work on the same sequences: all others have other data."""
-        if not self.trains_with_megatron:
-            known = self.trains_with_megatron is False
-            return self.sequence_parallel_size.number if known else None
-        tensor, stages = self.tensor_parallel_size, self.pipeline_parallel_size
-        return _product(tensor, stages, self.context_parallel_size)
+    def gpu_memory_utilization(self) -> Setting:
+        """The share of the GPU's memory that the rollout engine uses."""
+        return self.of_engine(self.engine.utilization)
 
     @property
-    def expert_model_size(self) -> int | None:
-        """GPUs of Megatron that hold all experts once."""
-        tensor, stages = self.expert_tensor_parallel_size, self.pipeline_parallel_size
-        return _product(tensor, self.expert_parallel_size, stages)
-
-    @property
-    def rollout_model_size(self) -> int | None:
-        """GPUs of one generating engine."""
-        if self.setting(f"{ROLLOUT}.disaggregation.enabled").flag:
-            return None
-        others = ("pipeline_model_parallel_size", "data_parallel_size")
-        sizes = (self.setting(f"{ROLLOUT}.{name}") for name in others)
-        return _product(self.rollout_tensor_parallel_size, *sizes)
+    def rollout_sleep(self) -> Setting:
+        """Whether the rollout engine frees its memory while the model trains."""
+        return self.of_engine(self.engine.sleep)
 
     @property
     def param_offload(self) -> Setting:
@@ -242,31 +177,12 @@ class Run(Settings):
         return self.setting(f"{REFERENCE}.{self.backend.section}.param_offload")
 
     @property
-    def dtype(self) -> Setting:
-        """The number format that training computes in."""
-        return self._of_backend("dtype")
-
-    @property
-    def precision(self) -> str:
-        """`dtype` in the words of the column `precision`; empty where that is not known."""
-        formats = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-        known = formats.get(self.dtype.text or "", "")
-        return "fp8" if "fp8-training" in self.optimizations_on else known
-
-    def _of_backend(self, name: str) -> Setting:
-        return self.setting(f"{ACTOR}.{self.backend.section}.{name}")
-
-    @property
     def offload_policy(self) -> Setting:
-        """Whether the backend itself offloads all state; `False` where it has no such switch."""
+        """Whether the backend itself offloads all state; `False` if it has no such switch."""
         key = self.backend.offload_policy
-        return self.setting(key) if key else LACKING
-
-    @property
-    def offloads(self) -> list[Setting]:
-        """The settings that move what trains to host memory, where the backend has them."""
-        state = [self.param_offload, self.optimizer_offload, self.offload_policy]
-        return [*state, self.optimizer_on_host] if self._known_backend else []
+        if not key:
+            return LACKING
+        return self.setting(key)
 
     optimizer_on_host = Key(f"{ACTOR}.optim.override_optimizer_config.optimizer_cpu_offload")
     """Whether Megatron-Core keeps a fraction of the optimizer in host memory for good."""
@@ -275,6 +191,18 @@ class Run(Settings):
         f"{ACTOR}.optim.override_optimizer_config.optimizer_offload_fraction"
     )
     """The fraction of the optimizer that `optimizer_on_host` speaks of, 0 to 1."""
+
+    @property
+    def offloads(self) -> list[Setting]:
+        """The settings that move what trains to host memory, if the backend has them."""
+        if self.known_backend is None:
+            return []
+        return [
+            self.param_offload,
+            self.optimizer_offload,
+            self.offload_policy,
+            self.optimizer_on_host,
+        ]
 
     @property
     def gradient_checkpointing(self) -> Setting:
@@ -286,9 +214,14 @@ class Run(Settings):
         """Whether Megatron keeps all activations of a script that asks for checkpointing with the
         key of other backends.
         """
-        open_ = any(map(self.may_change, ("model_engine", f"{ACTOR}.strategy")))
-        asked, megatron = self.setting(CHECKPOINTING), self.trains_with_megatron and not open_
-        return bool(megatron and asked.place and asked.flag) and is_off(self.gradient_checkpointing)
+        if not self.trains_with_megatron:
+            return False
+        if self.may_change("model_engine") or self.may_change(f"{ACTOR}.strategy"):
+            return False
+        asked = self.setting(CHECKPOINTING)
+        if not (asked.place and asked.flag):
+            return False
+        return is_off(self.gradient_checkpointing)
 
     def may_change(self, key: str) -> bool:
         """Whether the script sets a key to a default that the environment may replace."""
@@ -298,71 +231,112 @@ class Run(Settings):
     @property
     def knows_backend(self) -> bool:
         """Whether it is known where what trains has its settings."""
-        return self._known_backend is not None
+        return self.known_backend is not None
+
+    # The words of the table `memory_optimizations`
 
     @property
-    def uses_reference(self) -> bool | None:
-        """Whether a reference model is loaded, as `need_reference_policy` decides."""
-        keys = "algorithm.use_kl_in_reward", f"{ACTOR}.use_kl_loss"
-        flags = [self.setting(key).flag for key in keys]
-        return True if True in flags else None if None in flags else False
-
-    @property
-    def weights(self) -> str:
-        """What trains: `full` or `lora`; empty where it is not known."""
-        rank = self.lora_rank.number
-        return "" if rank is None else "lora" if rank > 0 else "full"
+    def optimizations_on(self) -> tuple[str, ...]:
+        """The words that its settings turn on."""
+        return tuple(word for word, setting in self.optimizations.items() if is_on(setting))
 
     @cached_property
     def optimizations(self) -> dict[str, Setting]:
-        """The settings behind the words of the table `memory_optimizations`, where they say it.
+        """The setting behind each word.
 
-        `LACKING` is a setting that the backend does not have, `_OPEN` one that may be on or off.
+        It is `LACKING` if the backend does not have it, `OPEN` if it may be on or off.
         """
-        megatron, own = bool(self.trains_with_megatron), self.backend.activation_offload
-        all_state = self.offload_policy if self.offload_policy.flag else None
-        on_host = self.optimizer_on_host if self.optimizer_on_host.flag and megatron else None
-        gradients = self._of_backend("grad_offload")  # gone: Megatron's move with the parameters
-        gradients = gradients if gradients.place else self.param_offload
-        dtype = self._of_backend("model_dtype")  # of weights, gradients and moments
-        fp8, quantized = self.setting(FP8), self.setting(f"{ROLLOUT}.quantization")
-        sure = self._known_backend and self.trusts_defaults and not self.composition.problem
-        lacking, full = LACKING if sure else _OPEN, self.weights == "full"
-        reference = full and self.uses_reference is not False  # with LoRA it is the bare actor
-        # Another override may turn on what the backend's own configuration has.
-        other = any("offloading" in item.key for item in self.launch.overrides)
         return {
             "activation-checkpointing": self.gradient_checkpointing,
-            "parameter-offload": all_state or self.param_offload,
-            "gradient-offload": all_state or (gradients if megatron else lacking),
-            "optimizer-offload": on_host or all_state or self.optimizer_offload,
-            "activation-offload": self.setting(own) if own else _OPEN if other else lacking,
-            "reference-offload": self.reference_offload if reference else _OPEN,
-            "bf16-optimizer": dtype if full and dtype.text in _BF16 else _OPEN,
-            # Weights that are FP8 already ask for neither.
-            "fp8-training": fp8 if megatron and fp8.text else _OPEN,
-            "fp8-rollout": quantized if quantized.value == "fp8" else _OPEN,
+            "parameter-offload": self._offload_of_all_state or self.param_offload,
+            "gradient-offload": self._gradient_offload,
+            "optimizer-offload": self._offload_of_optimizer,
+            "activation-offload": self._activation_offload,
+            "reference-offload": self._offload_of_reference,
+            "bf16-optimizer": self._bf16_optimizer,
+            "fp8-training": self._fp8_training,
+            "fp8-rollout": self._fp8_rollout,
             "sequence-packing": self.setting(self.backend.packing),
             "dynamic-batch": self.dynamic_batch,
             "fused-logits": self.setting(f"{MODEL}.use_fused_kernels"),
             "chunked-logits": self.setting(f"{ACTOR}.entropy_from_logits_with_chunking"),
-            "rollout-sleep": self.setting(f"{ROLLOUT}.free_cache_engine"),
+            "rollout-sleep": self.rollout_sleep,
             "layered-summon": self.setting(f"{ROLLOUT}.layered_summon"),
         }
 
     @property
-    def optimizations_on(self) -> tuple[str, ...]:
-        """The words of the table `memory_optimizations` that its settings turn on."""
-        return tuple(word for word, setting in self.optimizations.items() if is_on(setting))
+    def _offload_of_all_state(self) -> Setting | None:
+        """The switch of the backend itself if it is on: then no other decides."""
+        policy = self.offload_policy
+        if policy.flag:
+            return policy
+        return None
 
-    enforces_eager = Key(f"{ROLLOUT}.enforce_eager")
-    """Whether the rollout engine runs without graphs."""
+    @property
+    def _without_key(self) -> Setting:
+        """What holds of a switch that the backend lacks: off, unless the backend is in doubt."""
+        if self.known_backend and self.trusts_defaults and not self.composition.problem:
+            return LACKING
+        return OPEN
 
-    gpu_memory_utilization = Key(f"{ROLLOUT}.gpu_memory_utilization")
-    """The share of the GPU's memory that the rollout engine uses."""
+    @property
+    def _gradient_offload(self) -> Setting:
+        if self._offload_of_all_state:
+            return self._offload_of_all_state
+        if not self.trains_with_megatron:
+            return self._without_key
+        # Newer releases lack this key: Megatron's gradients move with the parameters.
+        own = self._of_backend("grad_offload")
+        if own.place:
+            return own
+        return self.param_offload
 
-    dynamic_batch = Key(f"{ACTOR}.use_dynamic_bsz")
-    """Whether micro batches are filled up by tokens."""
+    @property
+    def _offload_of_optimizer(self) -> Setting:
+        if self.trains_with_megatron and self.optimizer_on_host.flag:
+            return self.optimizer_on_host
+        return self._offload_of_all_state or self.optimizer_offload
+
+    @property
+    def _activation_offload(self) -> Setting:
+        key = self.backend.activation_offload
+        if key:
+            return self.setting(key)
+        # Another override may turn on what the backend's own configuration has.
+        if any("offloading" in override.key for override in self.launch.overrides):
+            return OPEN
+        return self._without_key
+
+    @property
+    def _offload_of_reference(self) -> Setting:
+        # With LoRA the reference is the bare actor.
+        if self.weights != "full" or self.uses_reference is False:
+            return OPEN
+        return self.reference_offload
+
+    @property
+    def _bf16_optimizer(self) -> Setting:
+        # One format for weights, gradients and moments.
+        dtype = self._of_backend("model_dtype")
+        if self.weights == "full" and dtype.text in _BF16:
+            return dtype
+        return OPEN
+
+    @property
+    def _fp8_training(self) -> Setting:
+        # Weights that are FP8 already ask for no such setting: without one nothing is known.
+        fp8 = self.setting(FP8)
+        if self.trains_with_megatron and fp8.text:
+            return fp8
+        return OPEN
+
+    @property
+    def _fp8_rollout(self) -> Setting:
+        # As for training.
+        quantization = self.setting(f"{ROLLOUT}.quantization")
+        if quantization.value == "fp8":
+            return quantization
+        return OPEN
 
 
 def is_on(setting: Setting) -> bool:
@@ -375,6 +349,12 @@ def is_off(setting: Setting) -> bool:
     return setting.known and not is_on(setting)
 
 
-def _product(*settings: Setting) -> int | None:
-    numbers = [setting.number for setting in settings]
-    return None if None in numbers else prod(number or 0 for number in numbers)
+def _known_end(content: Value) -> str:
+    """What follows the last part that is not known."""
+    end = ""
+    for part in content.parts:
+        if part.text is None:
+            end = ""
+        else:
+            end += part.text
+    return end

@@ -52,7 +52,7 @@ class ScriptText:
     @cached_property
     def of_framework(self) -> tuple[Launch, ...]:
         """What it starts of the framework, and not of somebody else."""
-        return tuple(it for it in self.launches if it.module.partition(".")[0] == FRAMEWORK)
+        return tuple(launch for launch in self.launches if _is_of_framework(launch))
 
     @cached_property
     def lost(self) -> tuple[Lost, ...]:
@@ -63,41 +63,55 @@ class ScriptText:
     def composed(self) -> tuple[tuple[Launch, Composition], ...]:
         """Every launch with the configuration that follows from it."""
         known = shipped(FRAMEWORK)
-        return tuple((launch, compose_launch(known, launch)) for launch in self.launches)
+        found = [(launch, compose_launch(known, launch)) for launch in self.launches]
+        return tuple(found)
 
     @cached_property
     def trainings(self) -> tuple[Launch, ...]:
-        """What it starts that trains; other programs with overrides only where none is known."""
-        some = [launch for launch in self.launches if trains(launch)]
-        return tuple([item for item in some if TRAINER.fullmatch(item.module)] or some)
+        """What it starts that trains; other programs with overrides only if none is known."""
+        training = [launch for launch in self.launches if trains(launch)]
+        known = [launch for launch in training if TRAINER.fullmatch(launch.module)]
+        return tuple(known or training)
 
     @cached_property
     def run(self) -> Run | None:
-        """Its first training, or else its first launch; `None` where it starts nothing known."""
-        first = next(iter(self.trainings or self.launches), None)
-        return next((Run(*both) for both in self.composed if both[0] is first), None)
+        """Its first training, otherwise its first launch; `None` if it starts nothing known."""
+        candidates = self.trainings or self.launches
+        if not candidates:
+            return None
+        for launch, composition in self.composed:
+            if launch is candidates[0]:
+                return Run(launch, composition)
+        return None
 
     @cached_property
     def training(self) -> Run | None:
-        """What it does; `None` where it starts no training, or several that differ."""
+        """What it does; `None` if it starts no training, or several that differ."""
         run = self.run
-        if run is None or len({settings_of(launch) for launch in self.trainings}) != 1:
+        different = {settings_of(launch) for launch in self.trainings}
+        if run is None or len(different) != 1:
             return None
-        unsure = run.launch.stray or self.lost or self.script.problems
-        return replace(run, trusts_defaults=False) if unsure else run
+        if run.launch.stray or self.lost or self.script.problems:
+            return replace(run, trusts_defaults=False)
+        return run
 
     def or_exempt(self, rule: str) -> str:
         """The way out for a script that ran as it is; a page that is kept by hand has none."""
-        row = f"{shown(self.path.rpartition('/')[2], 120)},{rule},REASON"
-        way = f"; if it ran as it is, say why with a row `{row}` in records/exemptions.csv"
-        return way if self.ours else ""
+        if not self.ours:
+            return ""
+        name = self.path.rpartition("/")[2]
+        row = f"{shown(name, 120)},{rule},REASON"
+        return f"; if it ran as it is, say why with a row `{row}` in records/exemptions.csv"
 
     def mistake(self, place: Place, message: str, fix: str) -> Mistake:
         """A mistake at a place of the script."""
         return Mistake(self.path, place.line, place.column, message, fix)
 
     def place_in(self, part: Part, at: int) -> Place:
-        """Where character `at` of a part of a value is written; its beginning, if not as it is."""
+        """Where character `at` of a part of a value is written.
+
+        The beginning of the part if that is not written as it is.
+        """
         origin = part.origin
         before = (part.text or "")[: at + 1]
         if "\n" in before or not self.text.startswith(before, origin.offset):
@@ -107,21 +121,29 @@ class ScriptText:
 
 def trains(launch: Launch) -> bool:
     """Whether a launch trains, and does not only generate, convert or evaluate."""
-    validates = any(
-        item.key == "trainer.val_only" and (item.value or "").lower() == "true"
-        for item in launch.overrides
-    )
-    return not (validates or any(word in launch.module for word in _NO_TRAINER))
+    if any(word in launch.module for word in _NO_TRAINER):
+        return False
+    return not any(_only_validates(override) for override in launch.overrides)
+
+
+def _only_validates(override: Override) -> bool:
+    return override.key == "trainer.val_only" and (override.value or "").lower() == "true"
+
+
+def _is_of_framework(launch: Launch) -> bool:
+    return launch.module.partition(".")[0] == FRAMEWORK
 
 
 def value_of(override: Override) -> str:
     """The value of an override, with what is not known of it as it is written."""
-    return override.content.shown if override.content else ""
+    if override.content is None:
+        return ""
+    return override.content.shown
 
 
 def settings_of(launch: Launch) -> tuple[object, ...]:
     """All that a launch asks for, to be compared with another."""
-    overrides = ((item.prefix, item.key, item.value) for item in launch.overrides)
+    overrides = [(item.prefix, item.key, item.value) for item in launch.overrides]
     return (launch.module, launch.text_of("config-name"), *overrides)
 
 

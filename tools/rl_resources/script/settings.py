@@ -19,7 +19,7 @@ from rl_resources.text import shown
 class Setting(NamedTuple):
     """The value of one key.
 
-    `value` is `UNKNOWN` where it is not known. `place` is where the override is written, `origin`
+    `value` is `UNKNOWN` if it is not known. `place` is where the override is written, `origin`
     where its text is defined; both are `None` for a default of the framework.
     """
 
@@ -35,30 +35,45 @@ class Setting(NamedTuple):
 
     @property
     def number(self) -> int | None:
-        """The value where it is known and a whole number."""
-        whole = isinstance(self.value, int) and not isinstance(self.value, bool)
-        return self.value if whole else None
+        """The value if it is known and a whole number."""
+        if isinstance(self.value, int) and not isinstance(self.value, bool):
+            return self.value
+        return None
 
     @property
     def text(self) -> str | None:
-        """The value where it is known and text that is not empty."""
-        return self.value if isinstance(self.value, str) and self.value else None
+        """The value if it is known and text that is not empty."""
+        if isinstance(self.value, str) and self.value:
+            return self.value
+        return None
 
     @property
     def flag(self) -> bool | None:
-        """The value where it is known and a truth value."""
-        return self.value if isinstance(self.value, bool) else None
+        """The value if it is known and a truth value."""
+        if isinstance(self.value, bool):
+            return self.value
+        return None
+
+
+LACKING = Setting("", value=False)
+"""A setting that a backend does not have."""
+OPEN = Setting("", UNKNOWN)
+"""A setting that may be on or off."""
 
 
 def in_words(setting: Setting) -> str:
     """What a run uses for a key, and whether its script sets it."""
-    verb = "is" if setting.place else "is not set, and the framework then takes"
-    return f"`{setting.key}` {verb} `{shown(written(setting.value))}`"
+    value = shown(written(setting.value))
+    if setting.place:
+        return f"`{setting.key}` is `{value}`"
+    return f"`{setting.key}` is not set, and the framework then takes `{value}`"
 
 
 def written(value: Any) -> str:
     """A value as a script writes it."""
-    return "null" if value is None else str(value)
+    if value is None:
+        return "null"
+    return str(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,35 +98,50 @@ class Settings:
 
     def index(self, key: str) -> int | None:
         """The index of the last override of a dotted key, or of one above it."""
-        above = accumulate(key.split("."), "{}.{}".format)
-        return max((self._last[name] for name in above if name in self._last), default=None)
+        found = None
+        for name in accumulate(key.split("."), "{}.{}".format):  # `a`, `a.b`, `a.b.c`
+            index = self._last.get(name)
+            if index is not None and (found is None or index > found):
+                found = index
+        return found
 
     def content(self, key: str) -> Value | None:
-        """What the launch gives to a dotted key; `None` where it sets nothing."""
+        """What the launch gives to a dotted key; `None` if it sets nothing."""
         index = self.index(key)
-        return None if index is None else self.launch.overrides[index].content
+        if index is None:
+            return None
+        return self.launch.overrides[index].content
 
     @cached_property
     def _last(self) -> Mapping[str, int]:
         """The last override of each key."""
-        return {item.key: at for at, item in enumerate(self.launch.overrides)}
+        return {override.key: index for index, override in enumerate(self.launch.overrides)}
 
     def _given(self, key: str, index: int) -> Any:
         override = self.launch.overrides[index]
         if override.prefix == "~" or override.value is None:
             return UNKNOWN
         rejected = [item.kind for item in self.composition.rejected if item.index == index]
-        if not self.composition.problem and not rejected:
+        if not rejected and not self.composition.problem:
             return self._composed(key)
-        if "type" in rejected:
+        if "type" in rejected or override.key != key:
             return UNKNOWN
-        return _read(override) if override.key == key else UNKNOWN
+        return _read(override)
 
     def _default(self, key: str) -> Any:
-        rejected = [it.key for it in self.composition.rejected if it.kind == "unknown-key"]
-        same = any(key.split(".")[-1] == other.split(".")[-1] for other in rejected)
-        meant = same or (rejected and get_close_matches(key, rejected, 1, 0.85))  # slow for none
-        return self._composed(key) if self.knows_defaults and not meant else UNKNOWN
+        if not self.knows_defaults or self._may_be_misspelt(key):
+            return UNKNOWN
+        return self._composed(key)
+
+    def _may_be_misspelt(self, key: str) -> bool:
+        """Whether a key that the framework does not know may have been meant for this one."""
+        unknown = [item.key for item in self.composition.rejected if item.kind == "unknown-key"]
+        if not unknown:
+            return False
+        name = key.rpartition(".")[2]
+        if any(name == other.rpartition(".")[2] for other in unknown):
+            return True
+        return bool(get_close_matches(key, unknown, n=1, cutoff=0.85))
 
     @property
     def knows_defaults(self) -> bool:
@@ -122,8 +152,9 @@ class Settings:
 
     def _composed(self, key: str) -> Any:
         value = self.composition.value(key)
-        takes_any = ".override_" in key  # such a section is complete
-        return None if value is UNKNOWN and takes_any else value
+        if value is UNKNOWN and ".override_" in key:
+            return None  # the composition has all keys that are set in such a section
+        return value
 
 
 class Key:
@@ -138,8 +169,11 @@ class Key:
 
 def _read(override: Override) -> Any:
     """The value of an override that the configuration rejects, as Hydra reads it."""
+    text = str(override.value)
     try:
-        value = parse(str(override.value))
+        value = parse(text)
     except ValueError:
         return UNKNOWN
-    return UNKNOWN if "${" in str(override.value) else value
+    if "${" in text:
+        return UNKNOWN
+    return value

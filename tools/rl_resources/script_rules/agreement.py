@@ -35,7 +35,7 @@ from rl_resources.script.algorithm import (
 from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND
 from rl_resources.script.run import LACKING, Run, is_on
 from rl_resources.script.settings import Setting, in_words
-from rl_resources.script_rules.arguments import BOUNDS
+from rl_resources.script_rules.arguments import bounds
 from rl_resources.script_rules.run_rule import run_rule
 from rl_resources.text import misspelt
 
@@ -203,7 +203,7 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     ):
         wanted, found = number(pair.text(column)), setting.value
         # A value that the framework refuses says nothing of the run.
-        least, most = BOUNDS.get(setting.key, (1, inf))
+        least, most = bounds(setting.key, (1, inf))
         possible = isinstance(found, int | float) and least <= found <= most
         if wanted is not None and possible and wanted != found:
             yield from pair.differs(column, setting, str(found))

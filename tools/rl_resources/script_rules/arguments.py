@@ -13,7 +13,14 @@ from math import inf
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
-from rl_resources.script.backends import ACTOR, CHECKPOINTING, RECOMPUTATION, ROLLOUT, switched_on
+from rl_resources.script.backends import (
+    ACTOR,
+    CHECKPOINTING,
+    ENGINES,
+    RECOMPUTATION,
+    ROLLOUT,
+    switched_on,
+)
 from rl_resources.script.framework.composition import Composition, Rejection
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.framework.syntax import STAND_IN, parse
@@ -180,16 +187,17 @@ def _broken_list(override: Override) -> str:
     return ""
 
 
-BOUNDS: Mapping[str, tuple[float, float]] = {
-    f"{ROLLOUT}.gpu_memory_utilization": (0.01, 1),
+Bounds = tuple[float, float]
+"""The least and the largest value that framework and engine accept."""
+_BOUNDS: Mapping[str, Bounds] = {
     f"{ROLLOUT}.top_p": (0.0001, 1),
     f"{ROLLOUT}.n": (1, inf),
-    f"{ROLLOUT}.tensor_model_parallel_size": (1, inf),
     f"{ACTOR}.optim.lr": (0, inf),
     "trainer.nnodes": (1, inf),
     "trainer.n_gpus_per_node": (1, inf),
 }
-"""The least and the largest value that framework and engine accept."""
+_SHARE = (0.01, 1)
+_COUNT = (1, inf)
 _WORDS: Mapping[str, Collection[str]] = {
     "algorithm.adv_estimator": KNOWN_ESTIMATORS | GROUP_ESTIMATORS,
     f"{ACTOR}.kl_loss_type": ("kl", "k1", "abs", "mse", "k2", "low_var_kl", "k3", "full"),
@@ -198,6 +206,16 @@ _WORDS: Mapping[str, Collection[str]] = {
 """The words of verl/trainer/ppo/core_algos.py and verl/utils/torch_functional.py
 `postprocess_data`, to which other code may add.
 """
+
+
+def bounds(key: str, otherwise: Bounds = (-inf, inf)) -> Bounds:
+    """The bounds of a setting; `otherwise` if none are known."""
+    for engine in ENGINES.values():
+        if key == engine.utilization:
+            return _SHARE
+        if key == engine.tensor_parallel:
+            return _COUNT
+    return _BOUNDS.get(key, otherwise)
 
 
 @rule()
@@ -213,7 +231,8 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
     for launch in target.of_framework:
         for override in launch.overrides:
             word, known = (override.value or "").removesuffix("+"), _WORDS.get(override.key, ())
-            value, (least, most) = number(word), BOUNDS.get(override.key, (-inf, inf))
+            value = number(word)
+            least, most = bounds(override.key)
             name = f"`{override.key}` is `{shown(value_of(override))}`"
             if value is not None and not least <= value <= most:
                 message = f"{name}, which is not between {least:g} and {most:g}"

@@ -17,7 +17,7 @@ from rl_resources.facts.pairs import Pair
 from rl_resources.package import number
 from rl_resources.rule import Mistake
 from rl_resources.script.algorithm import GROUP_ESTIMATORS, algorithm_of
-from rl_resources.script.backends import ACTOR, ENGINES, ROLLOUT, Engine
+from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.script.run import REFERENCE, Run
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules.run_rule import run_rule
@@ -220,7 +220,8 @@ _UNEVEN = re.compile(
 
 def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
     """Each size that cannot be, and why; `figures` of the model are those of `_figures`."""
-    heads, engine = figures.get(_HEADS), ENGINES.get(run.infer_backend.text or "", Engine())
+    heads = figures.get(_HEADS)
+    engine = run.engine
     if engine.divides:
         size, whole = run.rollout_tensor_parallel_size, run.rollout_model_size
         yield from _divides(run, size, whole, heads if engine.divides_heads else None)

@@ -5,7 +5,7 @@
  * @typedef {Record<string, any>} Formula `api/v1/estimate.json`
  * @typedef {Record<string, number>} Values figures by name
  * @typedef {{input: string, value: number, reason: string}} Assumed an input that nobody gave
- * @typedef {{train: string, inputs: Values, assumed: Assumed[]}} Configuration
+ * @typedef {{train: string, infer: string, inputs: Values, assumed: Assumed[]}} Configuration
  */
 
 import { Mistake } from "../form.js";
@@ -119,7 +119,8 @@ export function knobs(formula, before) {
 function knobOf(formula, before, row) {
   const { [row.input]: value } = before.values;
   const after = turned(row, value);
-  const setting = row.settings[before.configuration.train];
+  const { train, infer } = before.configuration;
+  const setting = row.settings[`${train} ${infer}`] ?? row.settings[train];
   if (after === value || !setting) return undefined;
   const { phases, values } = changed(formula, before, { [row.input]: after });
   if (values.undivided) return undefined;

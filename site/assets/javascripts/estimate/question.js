@@ -12,7 +12,7 @@ const WHOLE = ["GPUs", "sequences", "tokens", "responses", "dimensions"];
 const WEIGHTS = { full: { lora_rank: 0 }, lora: {}, qlora: { quantized: 1 } };
 
 /** What is asked, in inputs, and what nobody gave. Throws `Mistake`. @param {Formula} formula @param {Record<string, string>} words by field of the form @returns {Configuration} */
-export function configuration(formula, { model: name, device, weights = "", train = "fsdp", infer, ...settings }) {
+export function configuration(formula, { model: name, device, weights = "", train = "fsdp", infer = "", ...settings }) {
   const model = formula.models.find((row) => row.model === name);
   const backend = formula.backends.find((row) => row.backend === train);
   const memory = settings.device_gb ?? formula.devices[device];
@@ -31,7 +31,7 @@ export function configuration(formula, { model: name, device, weights = "", trai
   const guessed = model.assumed.map((input) => ({ input, value: model.inputs[input], reason: "not known of this model" }));
   const inputs = { ...model.inputs, ...defaults, ...given };
   formula.inputs.forEach((item) => check(item, inputs[item.name]));
-  return { train, assumed: [...assumed, ...guessed], inputs };
+  return { train, infer, assumed: [...assumed, ...guessed], inputs };
 }
 
 /** Throw where a value is out of its range. @param {Record<string, any>} item @param {number} value */

@@ -9,9 +9,9 @@ from __future__ import annotations
 from operator import attrgetter
 
 from rl_resources.script.bash.evaluate import Evaluator
-from rl_resources.script.bash.expand import State
 from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.script import Script, Source
+from rl_resources.script.bash.state import State
 
 LONGEST_SCRIPT = 1 << 17  # three times the longest launch script that we know of
 
@@ -21,22 +21,26 @@ def read(text: str) -> Script:
 
     What bash would refuse is in `problems`; `commands` are then those above it. Of a text beyond
     `LONGEST_SCRIPT` characters only the beginning is read, and `complete` is false. Raises
-    UnusableInput where shfmt is not installed.
+    UnusableInput if shfmt is not installed.
     """
     source = Source(text[:LONGEST_SCRIPT])
-    tree, evaluator, state = parse(source.text), Evaluator(source), State()
+    tree = parse(source.text)
+    evaluator = Evaluator(source)
+    state = State()
     try:
         evaluator.run(tree.statements, state)
         evaluator.run_functions(state)
     except RecursionError:
         evaluator = Evaluator(source)
         evaluator.steps = 0
+    assignments = sorted(evaluator.assignments, key=attrgetter("place"))
+    problems = [(source.place(at), message) for at, message in tree.problems]
     return Script(
         text=text,
         commands=tuple(evaluator.commands),
-        assignments=tuple(sorted(evaluator.assignments, key=attrgetter("place"))),
+        assignments=tuple(assignments),
         functions=evaluator.function_names,
         options=tuple(evaluator.options),
-        problems=tuple((source.place(at), message) for at, message in tree.problems),
+        problems=tuple(problems),
         complete=evaluator.steps > 0 and len(text) <= LONGEST_SCRIPT,
     )

@@ -8,11 +8,10 @@ unknown afterwards.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
-from itertools import chain
 
-from rl_resources.script.bash.expand import NAME, Content, Expander, State, elements_of
+from rl_resources.script.bash.expand import NAME, Expander
 from rl_resources.script.bash.parser import Node
 from rl_resources.script.bash.script import (
     Assignment,
@@ -25,6 +24,7 @@ from rl_resources.script.bash.script import (
     literal,
     lost,
 )
+from rl_resources.script.bash.state import Content, State, elements_of
 
 _MAY_BE_SET = re.compile(r"(?<![$\w{.-])[A-Za-z_]\w*|(?<=\$\{)[A-Za-z_]\w*(?=:?=)")
 """Every word of a text that is not only read may be the name of a variable that it sets."""
@@ -35,6 +35,8 @@ _SETS_ANY = re.compile(
 """What sets a variable whose name another one has: then that of any word."""
 _CHANGES_NAMES = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "printf", "eval"})
 _WORD = re.compile(r"[\w.:-]+")
+_OPTIONS = {"e": "errexit"}
+"""The long names of letters of `set`, as far as somebody asks for them."""
 
 
 class Evaluator(Expander):
@@ -63,7 +65,8 @@ class Evaluator(Expander):
 
     def run_functions(self, state: State) -> None:
         """Note what functions may do, whenever they are called."""
-        for name, times in Counter(item.name for item in self.assignments).items():
+        assigned = Counter(assignment.name for assignment in self.assignments)
+        for name, times in assigned.items():
             if times > 1:
                 state.lose(name, self.source.place(0))
         for node in self.functions:
@@ -75,12 +78,18 @@ class Evaluator(Expander):
             state = state.copy()
         for redirect in node.get("Redirs", ()):
             self.value(redirect["Word"], state)
-        command = node.get("Cmd") or {"Type": "CallExpr", "Pos": node["Pos"], "End": node["Pos"]}
+        command = node.get("Cmd") or _without_words(node)
         match command["Type"]:
             case "CallExpr":
                 self._simple(command, node, state)
             case "DeclClause":
                 self._declaration(command, node, state)
+            case _:
+                self._compound(command, state)
+
+    def _compound(self, command: Node, state: State) -> None:
+        """A command that consists of others."""
+        match command["Type"]:
             case "BinaryCmd":
                 self._chain(command, state)
             case "IfClause":
@@ -100,7 +109,8 @@ class Evaluator(Expander):
     def _chain(self, node: Node, state: State) -> None:
         """A pipeline, or `&&` and `||`."""
         if node["Op"] in ("|", "|&"):
-            outer, self.piped = self.piped, True
+            outer = self.piped
+            self.piped = True
             self._statement(node["X"], state.copy())
             self.piped = outer
             self._statement(node["Y"], state.copy())
@@ -109,30 +119,42 @@ class Evaluator(Expander):
             self._branches([[node["Y"]], []], state)
 
     def _if(self, node: Node, state: State) -> None:
+        """`if`, each `elif`, and `else`, which has no condition."""
         branches: list[Sequence[Node]] = []
-        last: Node | None = node
-        while last:
-            self.run(last.get("Cond", ()), state)
-            branches.append(last["Then"])
-            final, last = "Cond" not in last, last.get("Else")
-        self._branches(branches if final else [*branches, []], state)
+        branch: Node | None = node
+        has_else = False
+        while branch:
+            self.run(branch.get("Cond", ()), state)
+            branches.append(branch["Then"])
+            has_else = "Cond" not in branch
+            branch = branch.get("Else")
+        if not has_else:
+            branches.append([])
+        self._branches(branches, state)
 
     def _case(self, node: Node, state: State) -> None:
         self.value(node["Word"], state)
-        items = node.get("Items", ())
-        branches = [item.get("Stmts", ()) for item in items]
-        patterns = [self.raw(pattern) for item in items for pattern in item["Patterns"]]
-        self._branches(branches if "*" in patterns else [*branches, []], state)
+        branches: list[Sequence[Node]] = []
+        patterns: set[str] = set()
+        for item in node.get("Items", ()):
+            branches.append(item.get("Stmts", ()))
+            patterns.update(self.raw(pattern) for pattern in item["Patterns"])
+        if "*" not in patterns:
+            branches.append([])
+        self._branches(branches, state)
 
     def _branches(self, branches: Sequence[Sequence[Node]], state: State) -> None:
         """Follow the statements of branches, of which one runs."""
-        self.steps -= len(branches) * len(state.variables) // 20
+        copied = len(branches) * len(state.variables)
+        self.steps -= copied // 20
         ends = [state.copy() for _ in branches]
         for statements, end in zip(branches, ends, strict=True):
             self.run(statements, end)
-        for end in ends[1:]:
-            ends[0].meet(end)
-        state.variables, state.ended = ends[0].variables, ends[0].ended
+        first, *others = ends
+        for end in others:
+            first.meet(end)
+        state.variables = first.variables
+        state.ended = first.ended
 
     def _unfollowed(self, node: Node, state: State) -> None:
         self._lose(node, state)
@@ -143,15 +165,16 @@ class Evaluator(Expander):
         text = f"{self.raw(node)}\n{more}"
         if not self.function_names.isdisjoint(_WORD.findall(text)):
             text += "\n".join(map(self.raw, self.functions))
-        pattern = NAME if _SETS_ANY.search(text) else _MAY_BE_SET
+        pattern = _MAY_BE_SET
+        if _SETS_ANY.search(text):
+            pattern = NAME
         for name in pattern.findall(text):
             state.lose(name, self.place(node))
 
     def _inside(self, node: Node, state: State) -> None:
         """Note all statements below a node."""
         for value in node.values():
-            children = value if isinstance(value, list) else [value]
-            nodes = [child for child in children if isinstance(child, dict)]
+            nodes = _nodes(value)
             if nodes and "Cmd" in nodes[0]:
                 self.run(nodes, state.copy())
                 continue
@@ -162,58 +185,90 @@ class Evaluator(Expander):
     # Simple commands
 
     def _simple(self, node: Node, statement: Node, state: State) -> None:
-        words = [word for arg in node.get("Args", ()) for word in self.words(arg, state)]
+        words: list[Word] = []
+        for argument in node.get("Args", ()):
+            words += self.words(argument, state)
+        # What stands before a command is set for this command alone.
         target = state.copy() if words else state
         for item in node.get("Assigns", ()):
             self._assign(item, target, prefix=bool(words))
         self._note_command(node, statement, words)
-        name = words[0].text if words else None
+        if words:
+            self._effect(node, words, state)
+
+    def _effect(self, node: Node, words: Sequence[Word], state: State) -> None:
+        """What a command changes in the shell that runs it."""
+        name = words[0].text
         if name == "exit":
             state.ended = True
         elif name == "set":
             self._set(words[1:])
-        elif name == "printf" and not any(word.raw.startswith("-v") for word in words):
-            pass
+        elif name == "printf" and not _has_option(words, r"-v"):
+            return
         elif name in _CHANGES_NAMES or name in self.function_names:
-            self._lose(node, state, " ".join(word.text or "" for word in words))
+            texts = [word.text or "" for word in words]
+            self._lose(node, state, " ".join(texts))
 
     def _declaration(self, node: Node, statement: Node, state: State) -> None:
         """`export`, `declare`, `local` or `readonly` with its names."""
-        items, command = node.get("Args", ()), node["Variant"]["Value"]
+        items = node.get("Args", ())
+        command = node["Variant"]["Value"]
         words = [self._as_written(item) for item in (node["Variant"], *items)]
         self._note_command(node, statement, words)
-        exported = command == "export" or any(word.raw == "-x" for word in words)
+        exported = command == "export" or _has_option(words, r"-x\Z")
+        changes_values = _has_option(words, r"-\w*[ilnu]")
         for item in items:
-            name = item["Name"]["Value"] if item.get("Name") else ""
-            if not name and re.search(r"[$`]", self.raw(item)):  # `export $(cat .env)`
-                for known in state.variables:
-                    state.lose(known, self.place(item))
-            elif name and not item.get("Naked"):
+            if not item.get("Name"):
+                self._lose_all(item, state)
+                continue
+            name = item["Name"]["Value"]
+            if not item.get("Naked"):
                 self._assign(item, state, exported=exported)
-            elif name and command in ("local", "declare"):
+            elif command in ("local", "declare"):
                 state.variables.setdefault(name, None)
-            if name and any(re.match(r"-\w*[ilnu]", word.raw) for word in words):
+            if changes_values:
                 state.lose(name, self.place(item))
 
+    def _lose_all(self, node: Node, state: State) -> None:
+        """What only a run knows may name any variable: `export $(cat .env)`."""
+        if re.search(r"[$`]", self.raw(node)):
+            for name in state.variables:
+                state.lose(name, self.place(node))
+
     def _as_written(self, node: Node) -> Word:
-        raw, place = self.raw(node), self.place(node)
-        return Word(Value((literal(raw, place),)), raw, place)
+        raw = self.raw(node)
+        place = self.place(node)
+        value = joined([literal(raw, place)])
+        return Word(value, raw, place)
 
     def _note_command(self, node: Node, statement: Node, words: Sequence[Word]) -> None:
-        redirects = statement.get("Redirs", ())
-        start = min(item["Pos"] for item in (node, *redirects))
-        end = max(item["End"] for item in (node, *(item["Word"] for item in redirects)))
-        raw, first, last = self.source.text[start:end], *map(self.source.place, (start, end))
-        self.commands.append(Command(tuple(words), raw, first, last, self.piped))
+        """Note a command with its redirects, which may stand before it."""
+        start = node["Pos"]
+        end = node["End"]
+        for redirect in statement.get("Redirs", ()):
+            start = min(start, redirect["Pos"])
+            end = max(end, redirect["Word"]["End"])
+        command = Command(
+            words=tuple(words),
+            raw=self.source.text[start:end],
+            place=self.source.place(start),
+            end=self.source.place(end),
+            piped=self.piped,
+        )
+        self.commands.append(command)
 
     def _set(self, arguments: Sequence[Word]) -> None:
-        rest = list(arguments)
-        while rest and (flags := rest[0].text) is not None and flags[:1] in ("-", "+"):
-            place = rest.pop(0).place
+        """Note the options of `set -eo pipefail`."""
+        rest = deque(arguments)
+        while rest and (rest[0].text or "").startswith(("-", "+")):
+            word = rest.popleft()
+            flags = word.text or ""
+            is_on = flags.startswith("-")
             for letter in flags[1:]:
-                named = letter == "o" and rest
-                name = (rest.pop(0).text or "") if named else {"e": "errexit"}.get(letter, letter)
-                self.options.append(Option(name, flags[0] == "-", place))
+                name = _OPTIONS.get(letter, letter)
+                if letter == "o" and rest:
+                    name = rest.popleft().text or ""
+                self.options.append(Option(name, is_on, word.place))
 
     # Assignments
 
@@ -221,24 +276,74 @@ class Evaluator(Expander):
         self, node: Node, state: State, *, prefix: bool = False, exported: bool = False
     ) -> None:
         """Make one assignment and note it; with an index or keys of its own it is unknown."""
-        name, place = node["Name"]["Value"], self.place(node)
-        items = (node.get("Array") or {}).get("Elems", ())
-        value = self.value(node["Value"], state) if node.get("Value") else Value()
-        words = (self.words(item["Value"], state) for item in items if item.get("Value"))
-        elements = tuple(chain.from_iterable(words)) if node.get("Array") else None
-        new: Content = value if elements is None else tuple(word.value for word in elements)
+        name = node["Name"]["Value"]
+        place = self.place(node)
+        value = Value()
+        if node.get("Value"):
+            value = self.value(node["Value"], state)
+        new: Content = value
+        elements = self._elements(node, state)
+        if elements is not None:
+            new = tuple(word.value for word in elements)
         outside = lost(place, f"${{{name}}}", name)
-        if node.get("Index") or any(item.get("Index") for item in items):
+        if _has_index(node):
             new = outside
         elif node.get("Append"):
-            new = _appended(state.variables.get(name, outside), new, outside)
+            old = state.variables.get(name, outside)
+            new = _appended(old, new, outside)
         state.variables[name] = new
-        found = Assignment(name, value, self.raw(node), place, prefix, elements, exported)
-        self.assignments.append(found)
+        assignment = Assignment(
+            name=name,
+            value=value,
+            raw=self.raw(node),
+            place=place,
+            prefix=prefix,
+            elements=elements,
+            exported=exported,
+        )
+        self.assignments.append(assignment)
+
+    def _elements(self, node: Node, state: State) -> tuple[Word, ...] | None:
+        """The words of an array in parentheses; `None` of a text."""
+        array = node.get("Array")
+        if not array:
+            return None
+        words: list[Word] = []
+        for item in array.get("Elems", ()):
+            if item.get("Value"):
+                words += self.words(item["Value"], state)
+        return tuple(words)
+
+
+def _without_words(statement: Node) -> Node:
+    """The command of a statement that has only redirects."""
+    start = statement["Pos"]
+    return {"Type": "CallExpr", "Pos": start, "End": start}
+
+
+def _nodes(value: object) -> list[Node]:
+    """The nodes that are one property of another: one, several or none."""
+    children = value if isinstance(value, list) else [value]
+    return [child for child in children if isinstance(child, dict)]
+
+
+def _has_option(words: Sequence[Word], pattern: str) -> bool:
+    return any(re.match(pattern, word.raw) for word in words)
+
+
+def _has_index(assignment: Node) -> bool:
+    """Whether it sets `NAME[…]`, or an array with indexes or keys of its own."""
+    if assignment.get("Index"):
+        return True
+    array = assignment.get("Array") or {}
+    return any(item.get("Index") for item in array.get("Elems", ()))
 
 
 def _appended(old: Content, new: Content, outside: Value) -> Content:
-    """What `+=` makes of a text or an array; unknown for a text that goes to an array."""
-    if isinstance(new, Value):
-        return outside if isinstance(old, tuple) else joined([*(old or Value()).parts, *new.parts])
-    return (*elements_of(old), *(new or ()))
+    """What `+=` makes of a text or an array; unknown of a text that goes to an array."""
+    if not isinstance(new, Value):
+        return (*elements_of(old), *elements_of(new))
+    if isinstance(old, tuple):
+        return outside
+    before = old or Value()
+    return joined([*before.parts, *new.parts])

@@ -9,8 +9,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import takewhile
 from math import fmod
 from typing import Literal
 
@@ -24,76 +22,9 @@ from rl_resources.script.bash.script import (
     joined,
     literal,
     lost,
+    unknown,
 )
-
-Content = Value | tuple[Value, ...] | None
-"""A text, the elements of an array, or nothing. An array with keys of its own is unknown."""
-
-
-@dataclass(slots=True)
-class State:
-    """What is known at one point of a script.
-
-    A name that is not in `variables` is left to the environment; without content it is only
-    declared. `ended` says whether the statements so far leave the script.
-    """
-
-    variables: dict[str, Content] = field(default_factory=dict)
-    ended: bool = False
-
-    def copy(self) -> State:
-        """A state of its own, as a subshell has one."""
-        return State(dict(self.variables))
-
-    def lose(self, name: str, place: Place) -> None:
-        """From here on the value of a variable is not known."""
-        self.variables[name] = lost(place, f"${{{name}}}")
-
-    def meet(self, branch: State) -> None:
-        """Continue with what is known with and without the branch.
-
-        One that leaves the script is a guard and says nothing of what follows.
-        """
-        if self.ended:
-            self.variables, self.ended = branch.variables, branch.ended
-        elif not branch.ended:
-            for name in {*self.variables, *branch.variables}:
-                one, two = self.variables.get(name), branch.variables.get(name)
-                self.variables[name] = _joined(name, one, two)
-
-
-def _joined(name: str, one: Content, two: Content) -> Content:
-    """What is the same in both; of arrays the common beginning, then the keys of `key=value`."""
-    if _same(one, two):
-        return one
-    first = next((value for content in (one, two) for value in elements_of(content)), Value())
-    missing = lost(first.place or Place(0, 1, 1), f"${{{name}}}")
-    if not (isinstance(one, tuple) and isinstance(two, tuple)):
-        return missing
-    same = [pair[0] for pair in takewhile(lambda pair: _same(*pair), zip(one, two, strict=False))]
-    others = {_key(value): value for value in (*one[len(same) :], *two[len(same) :])}
-    if "" in others:
-        return (*same, missing)
-    keys = ([value.parts[0]._replace(text=key), *missing.parts] for key, value in others.items())
-    return (*same, *map(joined, keys))
-
-
-def _key(value: Value) -> str:
-    """The beginning of a `key=value`; empty where it is none."""
-    text = value.parts[0].text if value.parts else None
-    found = re.match(r"[\w.+@][\w.+@/-]*=", text or "")
-    return found[0] if found else ""
-
-
-def _same(one: Content, two: Content) -> bool:
-    texts = [content.text for content in (one, two) if isinstance(content, Value)]
-    return one == two or (len(texts) == 2 and texts[0] == texts[1] is not None)
-
-
-def elements_of(content: Content) -> Sequence[Value]:
-    """The elements of an array; a text is one, nothing has none."""
-    return (content,) if isinstance(content, Value) else content or ()
-
+from rl_resources.script.bash.state import State, elements_of
 
 Mode = Literal["split", "joined", "quoted"]
 """Where a part is: in a word of a command, in one that is not split, or in double quotes."""
@@ -105,6 +36,11 @@ _OTHERWISE = re.compile(r"\bIFS=|\beval\s")
 """What lets bash split words otherwise, or read them again."""
 NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})")
+_ASSIGNS = re.compile(r"\+\+|--|[^=<>!]*=")
+"""The operators that assign to a variable."""
+_ESCAPED_OR_PLAIN = re.compile(r"\\([\s\S]?)|[^\\]+")
+_ESCAPED_IN_QUOTES = '$`"\\\n'
+"""What loses its backslash in double quotes."""
 _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -137,18 +73,27 @@ class Expander:
 
     def words(self, node: Node, state: State) -> list[Word]:
         """The words that one word becomes in a command or a list, each with its place."""
-        raw, place = self.raw(node), self.place(node)
-        braces = any("{" in self.raw(part) for part in node["Parts"] if part["Type"] == "Lit")
-        if braces and re.search(r",|\.\.", raw):
+        raw = self.raw(node)
+        place = self.place(node)
+        if self._has_braces(node) and re.search(r",|\.\.", raw):
             return [Word(lost(place, raw), raw, place)]
         pieces = self._expand(node["Parts"], state, "split", start=True)
         return [Word(value, raw, place) for value in _fields(pieces)]
 
+    def _has_braces(self, word: Node) -> bool:
+        """Whether a word has a brace outside of quotes."""
+        literals = [part for part in word["Parts"] if part["Type"] == "Lit"]
+        return any("{" in self.raw(part) for part in literals)
+
     def value(self, word: Node, state: State) -> Value:
         """A word that is not split, as the right side of an assignment is not."""
         pieces = self._expand(word["Parts"], state, "joined", start=True)
-        place = self.place(word)
-        return joined(item or literal(" ", place) for item in pieces)
+        return self._in_one(pieces, word)
+
+    def _in_one(self, pieces: Pieces, node: Node) -> Value:
+        """All pieces as one value, with a space at the node between words."""
+        space = literal(" ", self.place(node))
+        return joined(piece or space for piece in pieces)
 
     def _expand(
         self, parts: Sequence[Node], state: State, mode: Mode, start: bool = False
@@ -157,51 +102,75 @@ class Expander:
         found: Pieces = []
         for index, node in enumerate(parts):
             if node["Type"] == "Lit":
-                found += self._literal(node, mode, start and not index)
+                at_start = start and index == 0
+                found += self._literal(node, mode, at_start)
             else:
                 found += self._part(node, state, mode)
-        length = sum(len(item.text or "") for item in found if item)
-        self.steps -= 1 + len(found) // 4 + length // 1024
+        self._take_steps(found)
         return found
 
+    def _take_steps(self, pieces: Pieces) -> None:
+        """Use up steps for many pieces, or for long ones."""
+        length = sum(len(piece.text or "") for piece in pieces if piece)
+        self.steps -= 1
+        self.steps -= len(pieces) // 4
+        self.steps -= length // 1024
+
     def _part(self, node: Node, state: State, mode: Mode) -> Pieces:
-        kind, place = node["Type"], self.place(node)
-        if kind == "SglQuoted":
-            return [self._single_quoted(node, mode)]
-        if kind == "DblQuoted":
-            parts = node.get("Parts", ())
-            found = self._expand(parts, state, "quoted")
-            no_word = parts and all(_all_of(part) == "@" for part in parts)
-            empty = not no_word and all(item and item.text == "" for item in found)
-            return [*found, literal("", place)] if empty else found
-        if kind == "ParamExp":
-            return self._parameter(node, state, mode)
-        if kind == "ArithmExp" and (number := self.number(node.get("X"), state)) is not None:
-            return [literal(str(number), place)]
+        match node["Type"]:
+            case "SglQuoted":
+                return [self._single_quoted(node, mode)]
+            case "DblQuoted":
+                return self._double_quoted(node, state)
+            case "ParamExp":
+                return self._parameter(node, state, mode)
+            case "ArithmExp":
+                return [self._arithmetic(node, state)]
         return [self._missing(node)]
+
+    def _double_quoted(self, node: Node, state: State) -> Pieces:
+        parts = node.get("Parts", ())
+        found = self._expand(parts, state, "quoted")
+        if parts and all(_all_of(part) == "@" for part in parts):
+            return found  # `"$@"` without arguments is no word, while `""` is one
+        if all(piece and piece.text == "" for piece in found):
+            found.append(literal("", self.place(node)))
+        return found
+
+    def _arithmetic(self, node: Node, state: State) -> Part:
+        number = self.number(node.get("X"), state)
+        if number is None:
+            return self._missing(node)
+        return literal(str(number), self.place(node))
 
     def _missing(self, node: Node) -> Part:
         """An expansion that is unknown."""
-        name = node["Param"]["Value"] if "Param" in node else ""
-        return lost(self.place(node), self.raw(node), name).parts[0]
+        return unknown(self.place(node), self.raw(node), _name_of(node))
 
     def _single_quoted(self, node: Node, mode: Mode) -> Part:
-        start, dollar = node["Pos"] + 1, bool(node.get("Dollar"))
-        body = self.source.text[start + dollar : node["End"] - 1]
-        if mode == "quoted" or (dollar and "\\" in body):
+        opening = "$'" if node.get("Dollar") else "'"
+        start = node["Pos"] + len(opening)
+        end = node["End"] - len("'")
+        body = self.source.text[start:end]
+        has_escapes = opening == "$'" and "\\" in body
+        if mode == "quoted" or has_escapes:
             return self._missing(node)
-        return literal(body, self.source.place(start + dollar))
+        return literal(body, self.source.place(start))
 
     def _literal(self, node: Node, mode: Mode, start: bool) -> Pieces:
         """A literal without its backslashes, cut at them and at the tilde that is HOME."""
         found: Pieces = []
-        raw, begin = self.raw(node), 0
-        if start and (home := _HOME.match(raw)):
-            begin, place = home.end(), self.place(node)
-            found.append(Part(None, place, place, home[0], "HOME"))
-        for match in re.finditer(r"\\([\s\S]?)|[^\\]+", raw[begin:]):
-            place, escaped = self.source.place(node["Pos"] + begin + match.start()), match[1]
-            if escaped is None or (mode == "quoted" and escaped not in '$`"\\\n'):
+        raw = self.raw(node)
+        offset = node["Pos"]
+        home = _HOME.match(raw) if start else None
+        if home:
+            found.append(unknown(self.place(node), home[0], "HOME"))
+            raw = raw[home.end() :]
+            offset += home.end()
+        for match in _ESCAPED_OR_PLAIN.finditer(raw):
+            place = self.source.place(offset + match.start())
+            escaped = match[1]
+            if escaped is None or (mode == "quoted" and escaped not in _ESCAPED_IN_QUOTES):
                 found += self._cut(literal(match[0], place), mode)
             elif escaped.strip("\n"):  # shfmt ends a literal at a backslash before a line's end
                 found.append(literal(escaped, place))
@@ -209,82 +178,117 @@ class Expander:
 
     def _cut(self, part: Part, mode: Mode) -> Pieces:
         """A part outside of quotes cut at its spaces, each piece with its place."""
-        text, origin = part.text, part.origin
+        text = part.text
         if mode != "split" or text is None:
             return [part]
+        if text == "" and not part.default:
+            return []
         if not re.search(r"[ \t\n]", text):
-            return [part] if text or part.default else []
+            return [part]
         if _OTHERWISE.search(self.source.text):
             return [part._replace(text=None, source=text)]
         found: Pieces = []
         for match in re.finditer(r"[^ \t\n]+|[ \t\n]+", text):
-            at = origin.offset + match.start()
-            here = self.source.text.startswith(match[0], at)
-            place = self.source.place(at) if here else origin
-            piece = part._replace(text=match[0], origin=place)
-            found.append(None if match[0].isspace() else piece)
+            if match[0].isspace():
+                found.append(None)
+            else:
+                place = self._place_in(part, match)
+                found.append(part._replace(text=match[0], origin=place))
         return found
+
+    def _place_in(self, part: Part, match: re.Match[str]) -> Place:
+        """Where a piece of a part is defined; the beginning of the part if it is not as written."""
+        offset = part.origin.offset + match.start()
+        if self.source.text.startswith(match[0], offset):
+            return self.source.place(offset)
+        return part.origin
 
     # Parameters
 
     def _parameter(self, node: Node, state: State, mode: Mode) -> Pieces:
-        operator = _operator(node)
         if self.steps <= 0 or node.get("Excl") or node.get("Length"):
             return [self._missing(node)]
         if _all_of(node):
-            return [self._missing(node)] if operator else self._all(node, state, mode)
+            return self._all(node, state, mode)
         value = self._found(node, state)
-        if operator.lstrip(":") in ("-", "+", "="):
-            found = self._conditional(node, value, state, mode)
-            if "=" in operator:
-                space = literal(" ", self.place(node))
-                state.variables[node["Param"]["Value"]] = joined(item or space for item in found)
-            return found
-        return [self._missing(node)] if operator else self._shown(node, value, mode)
+        operation = _operator(node)
+        if not operation:
+            return self._shown(node, value, mode)
+        if operation.removeprefix(":") not in ("-", "+", "="):
+            return [self._missing(node)]
+        found = self._conditional(node, value, state, mode)
+        if operation.endswith("="):
+            state.variables[_name_of(node)] = self._in_one(found, node)
+        return found
 
     def _shown(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
         """A value where the parameter is; a value of one part moves there."""
-        place, name = self.place(node), node["Param"]["Value"]
-        parts = (value or Value()).parts
+        if value is None:
+            return []
+        name = _name_of(node)
+        parts = [part._replace(name=name) for part in value.parts]
         if len(parts) == 1:
-            parts = (parts[0]._replace(place=place),)
-        return [piece for part in parts for piece in self._cut(part._replace(name=name), mode)]
+            parts = [parts[0]._replace(place=self.place(node))]
+        found: Pieces = []
+        for part in parts:
+            found += self._cut(part, mode)
+        return found
 
     def _found(self, node: Node, state: State) -> Value | None:
         """What the name stands for, `None` for nothing; an element of an array is unknown."""
-        name = node["Param"]["Value"]
-        content = state.variables.get(name)
-        if name not in state.variables or node.get("Index") or isinstance(content, tuple):
-            return Value((self._missing(node),))
-        return content
+        name = _name_of(node)
+        if name in state.variables and not node.get("Index"):
+            content = state.variables[name]
+            if not isinstance(content, tuple):
+                return content
+        return Value((self._missing(node),))
 
     def _conditional(self, node: Node, value: Value | None, state: State, mode: Mode) -> Pieces:
-        """`-` and `+`: what is taken depends on whether the variable is set, or empty."""
-        operator, word = _operator(node), node["Exp"].get("Word")
-        absent = node["Param"]["Value"] not in state.variables
-        present = False if absent else _present(value, empty_counts=":" not in operator)
+        """`-`, `=` and `+`: what is taken depends on whether the variable is set, or empty."""
+        operation = _operator(node)
+        has_default = _name_of(node) not in state.variables
+        present: bool | None = False
+        if not has_default:
+            present = _present(value, empty_counts=":" not in operation)
         if present is None:
             return [self._missing(node)]
-        if present and "+" not in operator:
+        wants_present = "+" in operation
+        if present and not wants_present:
             return self._shown(node, value, mode)
-        taken = word.get("Parts", ()) if word and present == ("+" in operator) else ()
-        pieces = self._expand(taken, state, mode, start=mode != "quoted")
-        empty = literal("", self.place(node))._replace(default=absent)
-        pieces = pieces or self._cut(empty, mode)
-        return [item and item._replace(default=absent or item.default) for item in pieces]
+        taken: Sequence[Node] = ()
+        word = node["Exp"].get("Word")
+        if word and present == wants_present:
+            taken = word.get("Parts", ())
+        starts_word = mode != "quoted"
+        pieces = self._expand(taken, state, mode, starts_word)
+        if not pieces:
+            empty = literal("", self.place(node))
+            pieces = self._cut(empty._replace(default=has_default), mode)
+        if not has_default:
+            return pieces
+        found: Pieces = []
+        for piece in pieces:
+            if piece:
+                found.append(piece._replace(default=True))
+            else:
+                found.append(None)
+        return found
 
     def _all(self, node: Node, state: State, mode: Mode) -> Pieces:
         """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`."""
-        name, place = node["Param"]["Value"], self.place(node)
-        if name not in state.variables:
+        name = _name_of(node)
+        if name not in state.variables or _operator(node):
             return [self._missing(node)]
-        separate = _all_of(node) == "@" or mode == "split"
+        between: Part | None = literal(" ", self.place(node))
+        if _all_of(node) == "@" or mode == "split":
+            between = None
+        empty = literal("", self.place(node))
         found: Pieces = []
         for index, value in enumerate(elements_of(state.variables[name])):
-            if index:
-                found.append(None if separate else literal(" ", place))
-            parts = value.parts or (literal("", place),)
-            found += [piece for part in parts for piece in self._cut(part, mode)]
+            if index > 0:
+                found.append(between)
+            for part in value.parts or (empty,):
+                found += self._cut(part, mode)
         return found
 
     # Arithmetic
@@ -295,55 +299,100 @@ class Expander:
             return None
         if "Parts" in node:
             return self._operand(node, state)
-        left, right = self.number(node["X"], state), self.number(node.get("Y"), state)
+        left = self.number(node["X"], state)
+        right = self.number(node.get("Y"), state)
         sign = node.get("Op", "")
         if not sign:  # parentheses
             return left
-        if sign in _ARITHMETIC and left is not None and right is not None:
-            return _ARITHMETIC[sign](left, right) if right or sign not in "/%" else None
-        if name := re.fullmatch(r"\+\+|--|[^=<>!]*=", sign) and NAME.match(self.raw(node["X"])):
-            state.lose(name[0], self.place(node))
+        if sign in _ARITHMETIC:
+            return _result(sign, left, right)
+        if _ASSIGNS.fullmatch(sign):
+            name = NAME.match(self.raw(node["X"]))
+            if name:
+                state.lose(name[0], self.place(node))
         return None
 
     def _operand(self, word: Node, state: State) -> int | None:
+        """A number as it is written, or that of a variable by its bare name."""
         name = self.raw(word)
-        named = {**word, "Param": {"Value": name}}
-        value = self._found(named, state) if NAME.fullmatch(name) else self.value(word, state)
-        text = "" if value is None else "?" if value.text is None else value.text.strip()
-        return int(text or 0) if _NUMBER.fullmatch(text or "0") else None
+        if NAME.fullmatch(name):
+            named = {**word, "Param": {"Value": name}}
+            value = self._found(named, state)
+        else:
+            value = self.value(word, state)
+        if value is None:
+            return 0
+        if value.text is None:
+            return None
+        text = value.text.strip() or "0"
+        if not _NUMBER.fullmatch(text):
+            return None
+        return int(text)
+
+
+def _result(sign: str, left: int | None, right: int | None) -> int | None:
+    """What an operator makes of two numbers; `None` if one is not known, or of a division by 0."""
+    if left is None or right is None:
+        return None
+    if right == 0 and sign in ("/", "%"):
+        return None
+    return _ARITHMETIC[sign](left, right)
+
+
+def _name_of(node: Node) -> str:
+    """The name of a parameter; empty for what is none."""
+    parameter = node.get("Param") or {}
+    return str(parameter.get("Value", ""))
 
 
 def _all_of(node: Node) -> str:
-    """`@` or `*` where a parameter stands for all elements or arguments, else empty."""
-    name = node.get("Param", {}).get("Value", "")
-    parts: Sequence[Node] = (node.get("Index") or {}).get("Parts") or ()
-    text = str(parts[0].get("Value", "")) if len(parts) == 1 else ""
-    return next((item for item in (name, text) if item in ("@", "*")), "")
+    """`@` or `*` of a parameter that stands for all elements or arguments, otherwise empty."""
+    name = _name_of(node)
+    if name in ("@", "*"):
+        return name
+    index = node.get("Index") or {}
+    parts: Sequence[Node] = index.get("Parts") or ()
+    if len(parts) != 1:
+        return ""
+    text = str(parts[0].get("Value", ""))
+    if text not in ("@", "*"):
+        return ""
+    return text
 
 
 def _operator(node: Node) -> str:
     """What follows the name: `:-`, `%`, `//`, `:` and so on."""
     if node.get("Slice"):
         return ":"
-    return "/" if node.get("Repl") else str((node.get("Exp") or {}).get("Op", ""))
+    if node.get("Repl"):
+        return "/"
+    expansion = node.get("Exp") or {}
+    return str(expansion.get("Op", ""))
 
 
 def _present(value: Value | None, *, empty_counts: bool) -> bool | None:
-    """Whether a variable is set (and not empty); `None` where that is unknown."""
+    """Whether a variable is set (and not empty); `None` if that is unknown."""
     if value is None:
         return False
     if any(part.text for part in value.parts):
         return True
-    return None if value.text is None else empty_counts
+    if value.text is None:
+        return None
+    return empty_counts
 
 
 def _fields(pieces: Pieces) -> Iterator[Value]:
     """The words of pieces; a pattern stays as it is written."""
     current: list[Part] = []
-    for item in [*pieces, None]:
-        if item is not None:
-            current.append(item)
-        elif current:
-            if any(part.text != "" or not part.default for part in current):
-                yield joined(current)
-            current = []
+    for piece in [*pieces, None]:
+        if piece is not None:
+            current.append(piece)
+            continue
+        if not all(_is_empty_default(part) for part in current):
+            yield joined(current)
+        current = []
+
+
+def _is_empty_default(part: Part) -> bool:
+    """Whether a part is the default of a setting that is empty, and then no word."""
+    return part.default and part.text == ""

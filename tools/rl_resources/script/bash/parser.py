@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, lru_cache
-from itertools import accumulate
 from pathlib import Path
 from shutil import which
 from typing import Any, NamedTuple
@@ -39,9 +38,9 @@ _TOO_DEEP = Tree(problems=[(0, "this is nested too deeply")])
 
 
 def parse(text: str) -> Tree:
-    """The tree of a text; where bash would refuse it, of the lines above the error.
+    """The tree of a text; if bash would refuse it, of the lines above the error.
 
-    Raises UnusableInput where shfmt is not installed.
+    Raises UnusableInput if shfmt is not installed.
     """
     return ask(text).result()
 
@@ -57,8 +56,20 @@ def nests_too_deeply(text: str) -> bool:
     lines = re.split(r"(?<![|&\\\s])\s*\n", re.sub(r"(?<!\S)#.*", "", text))
     if max(line.count("&&") + line.count("|") for line in lines) > LONGEST_CHAIN:
         return True
-    depths = accumulate(1 if one in "({" else -1 for one in re.findall(r"[(){}]", text))
-    return max(depths, default=0) > DEEPEST_NESTING
+    return _depth(text) > DEEPEST_NESTING
+
+
+def _depth(text: str) -> int:
+    """The most brackets that are open at once."""
+    deepest = 0
+    depth = 0
+    for bracket in re.findall(r"[(){}]", text):
+        if bracket in "({":
+            depth += 1
+            deepest = max(deepest, depth)
+        else:
+            depth -= 1
+    return deepest
 
 
 def _parsed(text: str) -> Tree:
@@ -77,22 +88,26 @@ def _parsed(text: str) -> Tree:
     except RecursionError:
         return _TOO_DEEP
     without = _without_continued_comments(text, tree.comments)
-    return tree if without == text else _parsed(without)
+    if without != text:
+        return _parsed(without)
+    return tree
 
 
 @cache
 def program(name: str) -> str | None:
-    """The binary of an installed package, or else one on the path; `None` where neither is."""
-    return which(name, path=str(Path(sys.executable).parent)) or which(name)
+    """The binary of an installed package, otherwise one on the path; `None` if there is neither."""
+    beside_python = str(Path(sys.executable).parent)
+    return which(name, path=beside_python) or which(name)
 
 
 def _shfmt() -> str:
-    if found := program("shfmt"):
-        return found
-    raise UnusableInput(
-        "scripts are parsed by shfmt, which is not installed",
-        "Run: pip install 'rl-resources[site]'",
-    )
+    found = program("shfmt")
+    if found is None:
+        raise UnusableInput(
+            "scripts are parsed by shfmt, which is not installed",
+            "Run: pip install 'rl-resources[site]'",
+        )
+    return found
 
 
 def _tree(text: str, output: bytes) -> Tree:
@@ -114,17 +129,26 @@ def _offsets(text: str) -> Sequence[int]:
     """The offset in characters of each byte."""
     if text.isascii():
         return range(len(text) + 1)
-    each = (at for at, one in enumerate(text) for _ in one.encode("utf-8", "replace"))
-    return [*each, len(text)]
+    offsets: list[int] = []
+    for at, character in enumerate(text):
+        width = len(character.encode("utf-8", "replace"))
+        offsets += [at] * width
+    return [*offsets, len(text)]
 
 
 def _broken(text: str, error: str) -> Tree:
+    """What shfmt parses of the lines above its error, and the error."""
     match = _ERROR.search(error)
-    line, column, message = match.groups() if match else ("1", "1", "this cannot be read")
+    if match is None:
+        return Tree(problems=[(0, "this cannot be read")])
+    line, column, message = match.groups()
     lines = text.split("\n")
-    above = "".join(f"{item}\n" for item in lines[: int(line) - 1])
+    above = "".join(f"{one}\n" for one in lines[: int(line) - 1])
     at = min(len(above) + int(column) - 1, len(text))
-    return (_parsed(above) if above.strip() else Tree())._replace(problems=[(at, message)])
+    tree = Tree()
+    if above.strip():
+        tree = _parsed(above)
+    return tree._replace(problems=[(at, message)])
 
 
 def _without_continued_comments(text: str, comments: Sequence[int]) -> str:

@@ -37,7 +37,7 @@ class Source:
 class Part(NamedTuple):
     """A stretch of a value.
 
-    `text` is what bash makes of it, or `None` where that is unknown until the script runs, and may
+    `text` is what bash makes of it, or `None` if that is unknown until the script runs, and may
     be any number of words; `source` is then the expression as written. `place` is its position
     among its neighbors, `origin` where its text is defined: they differ for `${N}`, written in one
     line and got its value in another, and then `name` is the variable. `default` says that it is
@@ -60,14 +60,21 @@ class Value:
 
     @cached_property
     def text(self) -> str | None:
-        """The whole text, or `None` where any part of it is unknown."""
-        texts = [part.text for part in self.parts]
-        return None if None in texts else "".join(text for text in texts if text is not None)
+        """The whole text, or `None` if any part of it is unknown."""
+        text = ""
+        for part in self.parts:
+            if part.text is None:
+                return None
+            text += part.text
+        return text
 
     @cached_property
     def shown(self) -> str:
         """The text with each unknown part as it is written in the script."""
-        return "".join(part.source if part.text is None else part.text for part in self.parts)
+        text = ""
+        for part in self.parts:
+            text += part.source if part.text is None else part.text
+        return text
 
     @property
     def default(self) -> bool:
@@ -77,12 +84,16 @@ class Value:
     @property
     def place(self) -> Place | None:
         """Where it is written; `None` for the empty value."""
-        return self.parts[0].place if self.parts else None
+        if not self.parts:
+            return None
+        return self.parts[0].place
 
     @property
     def origin(self) -> Place | None:
-        """Where its text is defined, if it is one piece; where it is written otherwise."""
-        return self.parts[0].origin if len(self.parts) == 1 else self.place
+        """Where its text is defined if it is one piece, otherwise where it is written."""
+        if len(self.parts) == 1:
+            return self.parts[0].origin
+        return self.place
 
 
 def joined(parts: Iterable[Part]) -> Value:
@@ -95,9 +106,14 @@ def literal(text: str, place: Place) -> Part:
     return Part(text, place, place)
 
 
+def unknown(place: Place, source: str, name: str = "") -> Part:
+    """A part of which nothing is known."""
+    return Part(None, place, place, source, name)
+
+
 def lost(place: Place, source: str, name: str = "") -> Value:
     """A value of which nothing is known."""
-    return Value((Part(None, place, place, source, name),))
+    return Value((unknown(place, source, name),))
 
 
 class Word(NamedTuple):
@@ -113,7 +129,7 @@ class Word(NamedTuple):
 
     @property
     def text(self) -> str | None:
-        """What bash hands to the program, or `None` where that is unknown."""
+        """What bash hands to the program, or `None` if that is unknown."""
         return self.value.text
 
     @property
@@ -148,8 +164,10 @@ class Command(NamedTuple):
 
     @property
     def name(self) -> str | None:
-        """The command's name, `None` where it cannot be known."""
-        return self.words[0].text if self.words else None
+        """The command's name, `None` if it cannot be known."""
+        if not self.words:
+            return None
+        return self.words[0].text
 
 
 class Option(NamedTuple):
@@ -165,7 +183,7 @@ class Script:
     """A script, evaluated as it is shipped: with no argument and none of its settings exported.
 
     `functions` are the names of those that it defines, `problems` the places at which the text
-    stops being a script that bash accepts, and why. `complete` is false where a limit was reached;
+    stops being a script that bash accepts, and why. `complete` is false if a limit was reached;
     from there on every value is unknown.
     """
 

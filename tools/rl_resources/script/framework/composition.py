@@ -23,6 +23,7 @@ from rl_resources.script.framework.syntax import (
     parse,
     resolved,
 )
+from rl_resources.script.framework.value_types import disagreement
 
 if TYPE_CHECKING:
     from rl_resources.script.launch import Launch
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 UNKNOWN: Final = object()
 """A value that is not known without running something."""
 
+_OF_HYDRA = re.compile(r"hydra(?:[./]|$)")
+_REASONS = {"unknown-key": "no such key", "existing-key": "this key without `+`"}
 Kind = Literal[
     "syntax", "group", "unknown-key", "existing-key", "type", "no-module", "no-configuration"
 ]
@@ -69,7 +72,7 @@ class Composition:
         return dict(_leaves(_known(self.config or {}), ""))
 
     def value(self, key: str) -> Any:
-        """What the run uses for `key`: the script's value or else the framework's default.
+        """What the run uses for `key`: the script's value if it sets one, otherwise the default.
 
         Interpolations are resolved; a section gives a dictionary. A mandatory key that nothing
         sets is `None`; what is not known, or not in the configuration, is `UNKNOWN`.
@@ -83,7 +86,9 @@ def _value(config: dict[str, Any], key: str) -> Any:
         value = resolved(config, key)
     except (KeyError, UnclearError, RecursionError):
         return UNKNOWN
-    return None if value == MISSING else value
+    if value == MISSING:
+        return None
+    return value
 
 
 def _known(value: Any) -> Any:
@@ -92,7 +97,9 @@ def _known(value: Any) -> Any:
         return {name: _known(item) for name, item in value.items()}
     if isinstance(value, list):
         return [_known(item) for item in value]
-    return UNKNOWN if isinstance(value, str) and STAND_IN in value else value
+    if isinstance(value, str) and STAND_IN in value:
+        return UNKNOWN
+    return value
 
 
 def _leaves(node: dict[str, Any], above: str) -> Iterator[tuple[str, Any]]:
@@ -107,13 +114,15 @@ def _leaves(node: dict[str, Any], above: str) -> Iterator[tuple[str, Any]]:
 class CannotComposeError(UnusableInput):
     """A launch, or in `compat` a release, cannot be composed; the message says why.
 
-    Where the release has no such module, configuration or choice, `rejection` says which; else
+    If the release has no such module, configuration or choice, `rejection` says which, otherwise
     nothing is known about the launch.
     """
 
     def __init__(self, reason: str, kind: Kind | None = None, name: str = "") -> None:
         super().__init__(reason)
-        self.rejection = Rejection(-1, name, kind, reason) if kind else None
+        self.rejection: Rejection | None = None
+        if kind:
+            self.rejection = Rejection(-1, name, kind, reason)
 
 
 class Entry(NamedTuple):
@@ -149,20 +158,27 @@ class Source(ABC):
         """
         entry = self.modules.get(module)
         if entry is None:
-            packages = {found.folder.partition("/")[0] for found in self.modules.values()}
-            if module.partition(".")[0] in packages:
-                reason = f"{self.framework} {self.version} has no such module to start"
-                raise CannotComposeError(reason, "no-module", module)
-            raise CannotComposeError(f"the framework's package has no `{module}`")
-        above = posixpath.dirname(module.replace(".", "/"))
-        folder = posixpath.normpath(posixpath.join(above, path)) if path else entry.folder
-        outside = any(place.startswith(("/", "..")) for place in (folder, name or ""))
-        if outside or "://" in (path or ""):
+            raise self._no_module(module)
+        folder = entry.folder
+        if path:
+            above = posixpath.dirname(module.replace(".", "/"))
+            folder = posixpath.normpath(posixpath.join(above, path))
+        config_name = name or entry.config_name
+        if _is_outside(folder) or _is_outside(name or "") or "://" in (path or ""):
             raise CannotComposeError(f"`{path or name}` lies outside the framework's package")
-        return Entry(folder, re.sub(r"\.ya?ml$", "", name or entry.config_name))
+        return Entry(folder, re.sub(r"\.ya?ml$", "", config_name))
+
+    def _no_module(self, module: str) -> CannotComposeError:
+        """Why there is nothing to start from; of another package all is open."""
+        packages = {entry.folder.partition("/")[0] for entry in self.modules.values()}
+        if module.partition(".")[0] in packages:
+            reason = f"{self.framework} {self.version} has no such module to start"
+            return CannotComposeError(reason, "no-module", module)
+        return CannotComposeError(f"the framework's package has no `{module}`")
 
 
-# Composing
+def _is_outside(place: str) -> bool:
+    return place.startswith(("/", ".."))
 
 
 def compose_module(
@@ -180,32 +196,42 @@ def compose_module(
         entry = source.entry(module, config_name, config_path)
         return _composed(source, entry, overrides)
     except CannotComposeError as error:
-        rejected = (error.rejection,) if error.rejection else ()
-        problem = "" if rejected else str(error)
-        return Composition(source.framework, source.version, None, rejected, problem)
+        nothing = Composition(source.framework, source.version)
+        if error.rejection:
+            return replace(nothing, rejected=(error.rejection,))
+        return replace(nothing, problem=str(error))
 
 
 def compose_launch(source: Source, launch: Launch) -> Composition:
     """The configuration of one launch; the index of a rejection is that of `launch.overrides`.
 
-    The result has a `problem` where an argument that matters is not known statically.
+    The result has a `problem` if an argument that matters is not known statically.
     """
-    if problem := _hidden(launch):
+    problem = _hidden(launch)
+    if problem:
         return Composition(source.framework, source.version, problem=problem)
     overrides = [Override(item.prefix, item.key, item.value) for item in launch.overrides]
-    given = launch.text_of("config-name"), launch.text_of("config-path")
-    return compose_module(source, launch.module, *given, overrides)
+    name = launch.text_of("config-name")
+    path = launch.text_of("config-path")
+    return compose_module(source, launch.module, name, path, overrides)
 
 
 def _hidden(launch: Launch) -> str:
-    """Why it is not known from what configuration the launch starts; empty where it is."""
+    """Why it is not known from what configuration the launch starts; empty if it is."""
     if "multirun" in launch.flags:
         return "it runs once for each of several values"
-    given = [name for name in launch.flags if name.startswith("config-")]
-    outside = any(name == "config-dir" or launch.text_of(name) is None for name in given)
-    if outside or any(item.key == "hydra.searchpath" for item in launch.overrides):
+    if _may_start_outside(launch):
         return "its configuration is not known, or lies outside the framework's package"
     return ""
+
+
+def _may_start_outside(launch: Launch) -> bool:
+    if "config-dir" in launch.flags:
+        return True
+    if any(override.key == "hydra.searchpath" for override in launch.overrides):
+        return True
+    given = [flag for name, flag in launch.flags.items() if name.startswith("config-")]
+    return any(flag.text is None for flag in given)
 
 
 class _Given(NamedTuple):
@@ -221,9 +247,10 @@ class _Given(NamedTuple):
 
 def _read(index: int, written: Override) -> _Given | Rejection:
     unknown = written.value is None and written.prefix != "~"
-    text = STAND_IN if unknown else written.value
+    value = STAND_IN if unknown else written.value
     try:
-        value = text and parse(text)
+        if value:
+            value = parse(value)
     except ValueError as error:
         return Rejection(index, written.key, "syntax", str(error))
     return _Given(index, written._replace(value=value), unknown)
@@ -231,21 +258,28 @@ def _read(index: int, written: Override) -> _Given | Rejection:
 
 def _composed(source: Source, entry: Entry, overrides: Sequence[Override]) -> Composition:
     """The configuration with every override that it accepts."""
-    read = [_read(at, override) for at, override in enumerate(overrides)]
-    rejected = [item for item in read if isinstance(item, Rejection)]
-    given = [item for item in read if isinstance(item, _Given)]
+    given: list[_Given] = []
+    rejected: list[Rejection] = []
+    for index, override in enumerate(overrides):
+        read = _read(index, override)
+        if isinstance(read, Rejection):
+            rejected.append(read)
+        else:
+            given.append(read)
     base, given = _chosen(source, entry, given, rejected)
-    config, applied = base.config or {}, []
+    config = base.config or {}
     for item in given:
         changed = _changed(item, config)
+        rejection: Rejection | None
         if isinstance(changed, dict):
             config = changed
-            applied.append(item)
+            rejection = _wrong_value(item, base)
         else:
-            what = "no such key" if changed == "unknown-key" else "this key without `+`"
-            rejected.append(item.rejected(changed, f"{base.framework} {base.version} has {what}"))
-    rejected += filter(None, (_wrong_value(item, base) for item in applied))
-    rejected.sort(key=lambda item: item.index)
+            reason = f"{base.framework} {base.version} has {_REASONS[changed]}"
+            rejection = item.rejected(changed, reason)
+        if rejection:
+            rejected.append(rejection)
+    rejected.sort(key=lambda rejection: rejection.index)
     return replace(base, config=config, rejected=tuple(rejected))
 
 
@@ -254,11 +288,13 @@ def _chosen(
 ) -> tuple[Composition, list[_Given]]:
     """The configuration with every choice of a config group that it has, and other overrides."""
     taken: list[Override] = []
-    base, groups, others = source.start(entry, taken), source.groups(entry), []
+    others: list[_Given] = []
+    base = source.start(entry, taken)
+    groups = source.groups(entry)
     for item in given:
         group = re.split("[/@]", item.override.key)[0]
         if group not in groups or isinstance(item.override.value, dict):
-            if not re.match(r"hydra(?:[./]|$)", item.override.key):
+            if not _OF_HYDRA.match(item.override.key):
                 others.append(item)
             continue
         if item.unknown or item.override.prefix == "~":
@@ -280,42 +316,79 @@ def _wrong_value(given: _Given, base: Composition) -> Rejection | None:
     if given.unknown or prefix == "~" or "${" in str(value):
         return None
     default = base.value(key)
-    wrong = None if default is UNKNOWN else disagreement(key, default, value)
-    return given.rejected("type", wrong) if wrong else None
+    if default is UNKNOWN:
+        return None
+    wrong = disagreement(key, default, value)
+    if wrong is None:
+        return None
+    return given.rejected("type", wrong)
 
 
 def _changed(given: _Given, config: dict[str, Any]) -> dict[str, Any] | Kind:
-    """The configuration after one override, or the kind of its rejection.
+    """The configuration after one override, otherwise the kind of its rejection.
 
     As `ConfigLoaderImpl._apply_overrides_to_config` of Hydra, but items of lists are not looked at.
     Only what is above the key is copied: many launches start from one configuration.
     """
     prefix, key, value = given.override
-    now = _value(config, key) if prefix or given.unknown else None
-    absent = now is None or now is UNKNOWN
-    if "@" in key or (prefix == "~" and (absent or value not in (None, now))):
+    if "@" in key:
         return "unknown-key"
-    if prefix == "+" and not absent and not isinstance(value, dict | list):
-        return "existing-key"
-    if given.unknown and isinstance(now, dict):
-        return config  # what it makes of a section is not known
+    now: Any = None
+    if prefix or given.unknown:
+        now = _value(config, key)
+    kind = _wrong_prefix(given.override, now)
+    if kind:
+        return kind
     *above, name = key.split(".")
-    root = node = dict(config)
-    for part in above:
-        child = node.get(part)
-        if isinstance(child, list):
-            return config
-        if not (prefix or isinstance(child, dict)):
-            return "unknown-key"
-        node[part] = dict(child) if isinstance(child, dict) else {}
-        node = node[part]
-    if prefix == "~":
-        node.pop(name, None)
-        return root
-    if not prefix and name not in node:
+    # What an unknown value makes of a section is not known.
+    if _is_in_list(config, above) or (given.unknown and isinstance(now, dict)):
+        return config
+    root = dict(config)
+    section = _copied_section(root, above, adds=prefix != "")
+    if section is None or not (prefix or name in section):
         return "unknown-key"
-    node[name] = _merged(node.get(name), value)
+    if prefix == "~":
+        section.pop(name, None)
+    else:
+        section[name] = _merged(section.get(name), value)
     return root
+
+
+def _is_in_list(config: dict[str, Any], path: Sequence[str]) -> bool:
+    node: Any = config
+    for name in path:
+        node = node.get(name)
+        if not isinstance(node, dict):
+            break
+    return isinstance(node, list)
+
+
+def _copied_section(
+    root: dict[str, Any], path: Sequence[str], *, adds: bool
+) -> dict[str, Any] | None:
+    """The section at a path, copied with all above it; `None` if it is missing, unless `adds`."""
+    section = root
+    for name in path:
+        child = section.get(name)
+        if isinstance(child, dict):
+            section[name] = dict(child)
+        elif adds:
+            section[name] = {}
+        else:
+            return None
+        section = section[name]
+    return section
+
+
+def _wrong_prefix(override: Override, now: Any) -> Kind | None:
+    """Why a key that is `now` so cannot be deleted with `~`, or added with `+`."""
+    absent = now is None or now is UNKNOWN
+    if override.prefix == "~" and (absent or override.value not in (None, now)):
+        return "unknown-key"
+    replaces_value = not absent and not isinstance(override.value, dict | list)
+    if override.prefix == "+" and replaces_value:
+        return "existing-key"
+    return None
 
 
 def _merged(old: Any, new: Any) -> Any:
@@ -323,60 +396,3 @@ def _merged(old: Any, new: Any) -> Any:
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return new
     return old | {name: _merged(old.get(name), item) for name, item in new.items()}
-
-
-# Types: the default is all that a configuration file says about one, so only what cannot be meant
-# is rejected. `null` says "unset" throughout, and is accepted everywhere.
-
-_ALSO: dict[str, type] = {
-    "resume_from_path": str,
-    "reshard_after_forward": int,
-    "rollout_is_threshold": str,
-}
-"""Keys that take a second type: `False` or a path, a truth value or a group size, `0.5_4.0`."""
-
-_FRACTIONS = ("alpha", "horizon", "timeout")
-"""Names whose whole-number default stands for any number."""
-
-
-def disagreement(key: str, default: Any, value: Any) -> str | None:
-    """Why `value` cannot replace `default`, in words that fit after the key and a colon.
-
-    `default` and `value` have no interpolations. `None` where they agree or nothing can be said.
-    """
-    name = key.rpartition(".")[2]
-    unset = default is None or value is None or default == MISSING
-    if unset or isinstance(value, _ALSO.get(name, ())):
-        return None
-    wanted = _wanted(name, default, value)
-    return f"{_shown(value)} where the default is {_shown(default)}: {wanted}" if wanted else None
-
-
-def _wanted(name: str, default: Any, value: Any) -> str | None:
-    """What is wanted in place of `value`; `None` where it will do.
-
-    A default of 0 or 1 is how a coefficient, a probability or a switch is often written. A list may
-    stand for one word, and a name may be a number.
-    """
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    match default:
-        case bool():
-            return None if value in (0, 1) else "true or false is wanted"
-        case int() | float() if not number:
-            return None if isinstance(value, bool) and default in (0, 1) else "a number is wanted"
-        case int() if isinstance(value, float):
-            fraction = default in (0, 1) or name.endswith(_FRACTIONS)
-            return None if fraction else "a whole number is wanted"
-        case dict():
-            return None if isinstance(value, dict) else "a group of settings is wanted"
-        case list():
-            words = isinstance(value, str) and all(isinstance(item, str) for item in default)
-            return None if words or isinstance(value, list) else "a list is wanted"
-        case str():
-            switch = isinstance(value, bool) and default.lower() not in ("true", "false")
-            return "text is wanted" if switch or isinstance(value, dict) else None
-    return None
-
-
-def _shown(value: Any) -> str:
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"

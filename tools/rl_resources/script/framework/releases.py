@@ -53,15 +53,18 @@ class Release(Source):
 
     def groups(self, entry: Entry) -> Sequence[str]:
         """The directories next to the configuration."""
-        return [path.name for path in (self.folder / entry.folder).iterdir() if path.is_dir()]
+        folder = self.folder / entry.folder
+        return [path.name for path in folder.iterdir() if path.is_dir()]
 
     def start(self, entry: Entry, choices: Sequence[Override]) -> Composition:
         """The configuration as Hydra composes it from files; raises as `Source.start` says."""
-        if not (self.folder / entry.folder / f"{entry.config_name}.yaml").is_file():
+        file = self.folder / entry.folder / f"{entry.config_name}.yaml"
+        if not file.is_file():
             reason = f"{self.framework} {self.version} has nothing of this name"
             raise CannotComposeError(reason, "no-configuration", entry.config_name)
         words = tuple(f"{choice.prefix}{choice.key}={choice.value}" for choice in choices)
-        return Composition(self.framework, self.version, _composed(self.folder, entry, words))
+        config = _composed(self.folder, entry, words)
+        return Composition(self.framework, self.version, config)
 
 
 @cache
@@ -69,18 +72,29 @@ def _composed(root: Path, entry: Entry, words: tuple[str, ...]) -> Any:
     """The tree that Hydra composes with these choices."""
     folder = root / entry.folder
     text = (folder / f"{entry.config_name}.yaml").read_text("utf-8")
-    # Hydra would import the framework to find a directory of its package.
-    paths = ",".join(f"file://{name.replace('.', '/')}" for name in _PACKAGE.findall(text))
-    search = [f"hydra.searchpath=[{paths}]"] if paths else []
+    overrides = [*words, *_search_path(text)]
     try:
         # A configuration names others relative to the directory that a run starts in.
         with chdir(root), initialize_config_dir(str(folder.resolve()), version_base=None):
-            return OmegaConf.to_container(compose(entry.config_name, [*words, *search]))
+            config = compose(entry.config_name, overrides)
+            return OmegaConf.to_container(config)
     except (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError) as error:
-        reason = str(error).strip().partition("\n")[0]
+        reason, _, _ = str(error).strip().partition("\n")
         if words:
             raise CannotComposeError(reason, "group", words[-1]) from None
         raise CannotComposeError(f"`{entry.config_name}` fails: {reason}") from None
+
+
+def _search_path(text: str) -> list[str]:
+    """The packages that a configuration searches, as directories.
+
+    Hydra would import the framework to find the directory of one.
+    """
+    folders = [name.replace(".", "/") for name in _PACKAGE.findall(text)]
+    if not folders:
+        return []
+    paths = ",".join(f"file://{folder}" for folder in folders)
+    return [f"hydra.searchpath=[{paths}]"]
 
 
 def releases(framework: str) -> list[str]:
@@ -88,30 +102,39 @@ def releases(framework: str) -> list[str]:
 
     Raises `UnusableInput` without network.
     """
-    listed = _LISTED.search(_pip("index", "versions", framework, *_WHEELS))
+    answer = _pip("index", "versions", framework, *_WHEELS)
+    listed = _LISTED.search(answer)
     if listed is None:
         raise UnusableInput(
             f"pip did not list the releases of {framework}",
             "Name them with --framework-version, or update pip.",
         )
-    return sorted(listed["versions"].split(", "), key=Version)
+    versions = listed["versions"].split(", ")
+    return sorted(versions, key=Version)
 
 
 def configuration(framework: str, version: str) -> Release:
     """The configuration files of one release, from the cache or, the first time, from the registry.
 
-    `RL_RESOURCES_CACHE` names another place for the cache. Raises `UnusableInput` where neither
+    `RL_RESOURCES_CACHE` names another place for the cache. Raises `UnusableInput` if neither
     has it.
     """
     if not re.fullmatch(r"[0-9][0-9A-Za-z.+!_-]*", version):
         raise UnusableInput(f"{version!r} is not a version", "Write it as in 0.9.1.")
-    cache_folder = os.environ.get("RL_RESOURCES_CACHE") or Path.home() / ".cache" / "rl-resources"
-    folder = Path(cache_folder, "frameworks", framework, version)
+    folder = _cache() / "frameworks" / framework / version
     if not (folder / _INDEX).is_file():
         _fetch(f"{framework}=={version}", folder)
-    index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+    text = (folder / _INDEX).read_text(encoding="utf-8")
+    index = json.loads(text)
     modules = {name: Entry(**entry) for name, entry in index["modules"].items()}
     return Release(framework, version, modules, folder)
+
+
+def _cache() -> Path:
+    named = os.environ.get("RL_RESOURCES_CACHE")
+    if named:
+        return Path(named)
+    return Path.home() / ".cache" / "rl-resources"
 
 
 def _fetch(wanted: str, folder: Path) -> None:
@@ -128,28 +151,42 @@ def unpack(archive: zipfile.ZipFile, folder: Path) -> None:
     Raises `UnusableInput` for a wheel without a configuration.
     """
     names = archive.namelist()
-    modules = {
-        name.removesuffix(".py").replace("/", "."): entry
-        for name in names
-        if name.endswith(".py") and (entry := entry_of(name, archive.read(name).decode("utf-8")))
-    }
+    modules = _modules(archive)
     folders = tuple(f"{entry.folder}/" for entry in modules.values())
-    files = [name for name in names if name.startswith(folders) and name.endswith(".yaml")]
+    configurations = [name for name in names if name.endswith(".yaml")]
+    files = [name for name in configurations if name.startswith(folders)]
     if not files:
         raise UnusableInput(f"{archive.filename}: holds no configuration that Hydra would read")
     archive.extractall(folder, files)
-    index = {"modules": {name: entry._asdict() for name, entry in modules.items()}}
-    (folder / _INDEX).write_text(json.dumps(index, indent=1), encoding="utf-8")
+    entries = {name: entry._asdict() for name, entry in modules.items()}
+    text = json.dumps({"modules": entries}, indent=1)
+    (folder / _INDEX).write_text(text, encoding="utf-8")
+
+
+def _modules(archive: zipfile.ZipFile) -> dict[str, Entry]:
+    """The modules of a wheel that start from a configuration."""
+    modules: dict[str, Entry] = {}
+    for path in archive.namelist():
+        if not path.endswith(".py"):
+            continue
+        entry = entry_of(path, archive.read(path).decode("utf-8"))
+        if entry:
+            name = path.removesuffix(".py").replace("/", ".")
+            modules[name] = entry
+    return modules
 
 
 def entry_of(path: str, text: str) -> Entry | None:
     """Where the configuration of a module lies, as its `@hydra.main(…)` says."""
     main = _MAIN.search(text)
-    given = dict(_GIVEN.findall(main["given"] if main else ""))
-    if len(given) < 2:
+    if main is None:
         return None
-    folder = posixpath.normpath(posixpath.join(posixpath.dirname(path), given["config_path"]))
-    return Entry(folder, given["config_name"].removesuffix(".yaml"))
+    given = dict(_GIVEN.findall(main["given"]))
+    if given.keys() != {"config_path", "config_name"}:
+        return None
+    folder = posixpath.join(posixpath.dirname(path), given["config_path"])
+    config_name = given["config_name"].removesuffix(".yaml")
+    return Entry(posixpath.normpath(folder), config_name)
 
 
 def _pip(*arguments: str) -> str:
@@ -158,7 +195,8 @@ def _pip(*arguments: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode == 0:
         return done.stdout
-    reason = done.stderr.strip().rpartition("\n")[2].removeprefix("ERROR: ")
+    last_line = done.stderr.strip().rpartition("\n")[2]
+    reason = last_line.removeprefix("ERROR: ")
     raise UnusableInput(
         f"pip cannot get it: {reason}",
         "Check the network and pip's settings, or name fetched releases with --framework-version.",

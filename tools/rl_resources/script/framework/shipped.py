@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,7 +59,8 @@ class Shipped(Source):
 
     def start(self, entry: Entry, choices: Sequence[Override]) -> Composition:
         """One of the shipped configurations; raises as `Source.start` says."""
-        if entry.folder != self.modules[MODULE].folder or entry.config_name not in self.names:
+        usual = self.modules[MODULE]
+        if entry.folder != usual.folder or entry.config_name not in self.names:
             raise CannotComposeError(f"the defaults of `{entry.config_name}` are not shipped")
         choice = self.names[entry.config_name]
         for override in choices:
@@ -88,21 +88,30 @@ def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
 @lru_cache(maxsize=4)
 def shipped(framework: str) -> Shipped:
     """The shipped defaults of `framework`."""
-    return read_shipped((_FOLDER / f"{framework}.json").read_text(encoding="utf-8"))
+    path = _FOLDER / f"{framework}.json"
+    return read_shipped(path.read_text(encoding="utf-8"))
 
 
 def read_shipped(text: str) -> Shipped:
     """The value of a defaults file's text."""
     raw = json.loads(text)
-    whole: Mapping[str, Any] = {}
-    choices = {}
-    for choice, change in raw["choices"].items():
-        gone = set(change["unset"])
-        values = {key: whole[key] for key in whole if key not in gone} | change["set"]
-        whole = whole or values
-        choices[choice] = Composition(raw["framework"], raw["version"], _nested(values))
     modules = {name: Entry(**entry) for name, entry in raw["modules"].items()}
-    return Shipped(**raw | {"modules": modules, "choices": choices})
+    choices: dict[str, Composition] = {}
+    first: Mapping[str, Any] | None = None
+    for choice, change in raw["choices"].items():
+        values = _changed(first or {}, change)
+        if first is None:
+            first = values
+        choices[choice] = Composition(raw["framework"], raw["version"], _nested(values))
+    document = {**raw, "modules": modules, "choices": choices}
+    return Shipped(**document)
+
+
+def _changed(first: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the first choice with what another one changes, as `_difference` says it."""
+    unset = set(change["unset"])
+    kept = {key: value for key, value in first.items() if key not in unset}
+    return {**kept, **change["set"]}
 
 
 def describe(release: Release) -> str:
@@ -111,35 +120,45 @@ def describe(release: Release) -> str:
     Raises `CannotComposeError`.
     """
     entry = release.modules[MODULE]
-    names = {
-        name: str(release.start(entry._replace(config_name=name), ()).values[GROUP])
-        for name in NAMES
-    }
-    own = names[entry.config_name]
-    every = sorted(path.stem for path in (release.folder / entry.folder / GROUP).glob("*.yaml"))
-    values = {
-        choice: release.start(entry, [Override("", GROUP, choice)]).values
-        for choice in sorted(every, key=lambda choice: choice != own)
-    }
+    names: dict[str, str] = {}
+    for name in NAMES:
+        start = release.start(entry._replace(config_name=name), ())
+        names[name] = str(start.values[GROUP])
     document = {
         "framework": release.framework,
         "version": release.version,
         "names": names,
         "all_groups": sorted(release.groups(entry)),
         "modules": {name: entry._asdict() for name, entry in release.modules.items()},
-        "choices": {
-            choice: _difference(values[own] if choice != own else {}, config)
-            for choice, config in values.items()
-        },
+        "choices": _differences(release, names[entry.config_name]),
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
+def _differences(release: Release, usual: str) -> dict[str, object]:
+    """The usual choice of the backend whole, then what each of the others changes in it."""
+    first = _values_of(release, usual)
+    found: dict[str, object] = {usual: _difference({}, first)}
+    folder = release.folder / release.modules[MODULE].folder / GROUP
+    for choice in sorted(file.stem for file in folder.glob("*.yaml")):
+        if choice != usual:
+            found[choice] = _difference(first, _values_of(release, choice))
+    return found
+
+
+def _values_of(release: Release, choice: str) -> Mapping[str, Any]:
+    override = Override("", GROUP, choice)
+    composition = release.start(release.modules[MODULE], [override])
+    return composition.values
+
+
 def _difference(first: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, object]:
     """What a choice changes in the first one."""
-    known = {key: json.dumps(value) for key, value in first.items()}
-    changed = {key: value for key, value in values.items() if known.get(key) != json.dumps(value)}
-    return {"unset": sorted(set(first) - set(values)), "set": changed}
+    # As JSON `1`, `1.0` and `true` differ.
+    before = {key: json.dumps(value) for key, value in first.items()}
+    changed = {key: value for key, value in values.items() if before.get(key) != json.dumps(value)}
+    unset = set(first) - set(values)
+    return {"unset": sorted(unset), "set": changed}
 
 
 # Which releases of a framework knew a key of its configuration
@@ -158,8 +177,11 @@ class History(NamedTuple):
 
     def last_with(self, key: str) -> str | None:
         """The last release of which a configuration had a key or section that is gone."""
-        gone = chain.from_iterable(keys.items() for keys in self.gone.values())
-        found = {last for known, last in gone if f"{known}.".startswith(f"{key}.")}
+        found = set()
+        for keys in self.gone.values():
+            for known, last in keys.items():
+                if f"{known}.".startswith(f"{key}."):
+                    found.add(last)
         return max(found, key=self.releases.index, default=None)
 
 
@@ -167,31 +189,37 @@ class History(NamedTuple):
 def history(framework: str) -> History:
     """The history of a framework whose defaults are shipped."""
     path = _FOLDER / "history" / f"{framework}.json"
-    return History(**json.loads(path.read_text(encoding="utf-8")))
+    document = json.loads(path.read_text(encoding="utf-8"))
+    return History(**document)
 
 
 def write_history(releases: Sequence[Source]) -> str:
     """The file's text from all releases of one framework, oldest first."""
-    had = {
-        name: {
-            release.version: set(compose_module(release, MODULE, name, None, ()).values)
-            for release in releases
-        }
-        for name in NAMES
-    }
+    modules = {release.version: set(release.modules) for release in releases}
     document = {
-        "releases": [release.version for release in releases],
-        "modules": _gone({release.version: set(release.modules) for release in releases}),
-        "gone": {name: _gone(keys) for name, keys in had.items()},
+        "releases": list(modules),
+        "modules": _gone(modules),
+        "gone": {name: _gone(_keys(releases, name)) for name in NAMES},
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
+def _keys(releases: Sequence[Source], name: str) -> dict[str, set[str]]:
+    """The keys of a configuration in each release."""
+    found: dict[str, set[str]] = {}
+    for release in releases:
+        composition = compose_module(release, MODULE, name, None, ())
+        found[release.version] = set(composition.values)
+    return found
+
+
 def _gone(had: Mapping[str, set[str]]) -> dict[str, str]:
-    """What the last release lacks, with the last one that had it."""
-    newest = [*had][-1]
-    found = {item: release for release, items in had.items() for item in items}
-    return {item: found[item] for item in sorted(found) if found[item] != newest}
+    """What the newest release lacks, with the last one that had it."""
+    last: dict[str, str] = {}
+    for release, items in had.items():
+        last |= dict.fromkeys(items, release)
+    *_, newest = had
+    return {item: last[item] for item in sorted(last) if last[item] != newest}
 
 
 MOST_CHARACTERS = 200
@@ -210,7 +238,8 @@ class Rejected(NamedTuple):
 
 def as_word(key: str) -> str:
     """A key as the table has it: what a list of words cannot have becomes `_`."""
-    return re.sub(r"[\s;]", "_", key)[:MOST_CHARACTERS] or "_"
+    word = re.sub(r"[\s;]", "_", key)
+    return word[:MOST_CHARACTERS] or "_"
 
 
 def read_rejected(cell: str) -> list[Rejected]:
@@ -218,5 +247,9 @@ def read_rejected(cell: str) -> list[Rejected]:
 
     Raises `ValueError` for a cell of another form.
     """
-    items = (item.split(" ") for item in cell.split("; ") if item)
-    return [Rejected(int(line), key, kind) for line, key, kind in items]
+    found = []
+    for item in cell.split("; "):
+        if item:
+            line, key, kind = item.split(" ")
+            found.append(Rejected(int(line), key, kind))
+    return found

@@ -35,7 +35,7 @@ def _grammar() -> OverridesParser:
 
 @lru_cache(maxsize=20_000)
 def parse(text: str) -> Any:
-    """The value of an override as Hydra reads it; raises `ValueError` where it does not."""
+    """The value of an override as Hydra reads it; raises `ValueError` if it does not."""
     from hydra.errors import HydraException
 
     try:
@@ -49,11 +49,14 @@ def parse(text: str) -> Any:
 
 def _reason(text: str, error: str) -> str:
     """Why Hydra does not read an override, from the words of its parser."""
-    if found := re.search("token recognition error at: '(.)", error):
-        return f"has `{found[1]}`, which must be in quotes, or is a wrong character"
+    character = re.search("token recognition error at: '(.)", error)
+    if character:
+        return f"has `{character[1]}`, which must be in quotes, or is a wrong character"
     if re.search(r",\s*\Z", text):
         return "ends with a comma"
-    return f"is not Hydra's syntax: {error.partition(' expecting')[0].partition(chr(10))[0]}"
+    said, _, _ = error.partition(" expecting")
+    first_line, _, _ = said.partition("\n")
+    return f"is not Hydra's syntax: {first_line}"
 
 
 # References: `${a.b}`, `${.b}` from the section that it is in, `${oc.select:a.b,default}`.
@@ -75,7 +78,8 @@ def resolved(tree: dict[str, Any], key: str) -> Any:
     circle.
     """
     node: Any = tree
-    for name in key.split(".") if key else ():
+    names = key.split(".") if key else []
+    for name in names:
         if isinstance(node, list | str):
             raise UnclearError(key)
         if not isinstance(node, dict) or name not in node:
@@ -92,7 +96,8 @@ def _whole(tree: dict[str, Any], node: Any, key: str) -> Any:
         return [_whole(tree, item, f"{key}.{index}") for index, item in enumerate(node)]
     if not isinstance(node, str) or "${" not in node:
         return node
-    if match := _REFERENCE.fullmatch(node):
+    match = _REFERENCE.fullmatch(node)
+    if match:
         return _referenced(tree, match, key)
     text = _REFERENCE.sub(lambda match: str(_referenced(tree, match, key)), node)
     if "${" in text:
@@ -102,8 +107,7 @@ def _whole(tree: dict[str, Any], node: Any, key: str) -> Any:
 
 def _referenced(tree: dict[str, Any], match: re.Match[str], key: str) -> Any:
     """What one reference in the node at a key stands for."""
-    above = key.split(".")[: -len(match["dots"])] if match["dots"] else []
-    wanted, default = ".".join([*above, match["name"]]), match["default"]
+    wanted = _wanted(match, key)
     try:
         value = resolved(tree, wanted)
     except KeyError as error:
@@ -114,5 +118,16 @@ def _referenced(tree: dict[str, Any], match: re.Match[str], key: str) -> Any:
         return value
     if not match["select"]:
         raise UnclearError(match[0])
-    plain = default is None or "${" in default
-    return _whole(tree, default, key) if plain else parse(default)
+    default = match["default"]
+    if default is None or "${" in default:
+        return _whole(tree, default, key)
+    return parse(default)
+
+
+def _wanted(match: re.Match[str], key: str) -> str:
+    """The key that a reference in the node at `key` names; each dot before it is a level up."""
+    levels = len(match["dots"])
+    if levels == 0:
+        return match["name"]
+    above = key.split(".")[:-levels]
+    return ".".join([*above, match["name"]])

@@ -1,0 +1,187 @@
+"""A rollout engine with keys of its own is one entry of `ENGINES`, and all else reads it there."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from cases import findings_in, read_cases
+from conftest import answers_in_node
+from rl_resources.check.registry import all_rules
+from rl_resources.contribute.new_script import Configuration, cluster_of, script_text
+from rl_resources.contribute.training_log import read_log
+from rl_resources.estimate.estimate import Estimate, knobs
+from rl_resources.facts.pairs import Pair, Said
+from rl_resources.git import Repository
+from rl_resources.query.estimate import estimate
+from rl_resources.script.backends import ENGINES, ROLLOUT, Engine, named_version
+from rl_resources.script.framework.shipped import shipped
+from rl_resources.script.run import Run
+from rl_resources.script.script_text import ScriptText
+from rl_resources.site import api
+from shipped import DATASET
+
+SOUND = read_cases("agreement")["sound"]
+OWN = f"{ROLLOUT}.engine_kwargs.swift"
+SWIFT = Engine(
+    divides=True,
+    utilization=f"{OWN}.memory_fraction",
+    sleep=f"{OWN}.sleeps",
+    tensor_parallel=f"{OWN}.shards",
+    releases=(named_version("swift"),),
+)
+MODEL = "Qwen/Qwen2.5-7B-Instruct"
+QUESTION = {"model": MODEL, "gpus": "8", "device": "h100", "infer": "vllm"}
+
+
+@pytest.fixture(autouse=True)
+def swift(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENGINES, "swift", SWIFT)
+
+
+def script_with(**own: object) -> ScriptText:
+    """The sound script of `agreement.toml` with this engine and these of its settings."""
+    settings = SOUND["settings"] | {f"{ROLLOUT}.name": "swift"}
+    lines = [f"{key}={value}" for key, value in settings.items()]
+    lines += [f"+{OWN}.{name}={value}" for name, value in own.items()]
+    return ScriptText("a.sh", " \\\n    ".join(["python3 -m verl.trainer.main_ppo", *lines]))
+
+
+def run_with(**own: object) -> Run:
+    run = script_with(**own).training
+    assert run is not None
+    return run
+
+
+def messages(rule: str, target: object) -> list[str]:
+    return [finding.message for finding in findings_in(target, all_rules()[rule])]
+
+
+def pair_with(cells: Mapping[str, str], **own: object) -> Pair:
+    """A row with these cells and the script with these settings of the engine."""
+    said = {name: Said(cell, 2, 1) for name, cell in cells.items()}
+    return Pair("tuning.csv", "a.sh", said, script_with(**own), (), (MODEL,), {}, {})
+
+
+def test_a_run_has_its_settings():
+    run = run_with(memory_fraction=0.7, sleeps=False, shards=3)
+    assert run.gpu_memory_utilization.value == 0.7
+    assert run.rollout_sleep.flag is False
+    assert "rollout-sleep" not in run.optimizations_on
+    assert run.rollout_tensor_parallel_size.number == 3
+    assert run.rollout_model_size == 3
+
+
+def test_a_setting_that_the_engine_lacks_is_not_known(monkeypatch):
+    monkeypatch.setitem(ENGINES, "swift", Engine(utilization="", pipeline_parallel=""))
+    run = run_with()
+    assert not run.gpu_memory_utilization.known
+    assert run.rollout_model_size == run.rollout_tensor_parallel_size.number
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    script = tmp_path / "qwen2.5-7b-instruct_grpo_8_h100_fsdp_swift.sh"
+    script.write_text(script_with(memory_fraction=0.7, sleeps=False, shards=2).text)
+    return str(script)
+
+
+def test_the_estimate_of_a_script_reads_them(path):
+    found = estimate(DATASET, {}, script=path)
+    assert found.values["gpu_memory_utilization"] == 0.7
+    assert found.values["engine_sleeps"] == 0
+    assert found.values["engine_tensor_parallel"] == 2
+
+
+def test_an_estimate_says_what_it_assumes_where_the_script_does_not_set_them(tmp_path):
+    script = tmp_path / "qwen2.5-7b-instruct_grpo_8_h100_fsdp_swift.sh"
+    script.write_text(script_with().text)
+    found = estimate(DATASET, {}, script=str(script))
+    (assumed,) = [
+        item for item in found.configuration.assumed if item.input == "gpu_memory_utilization"
+    ]
+    assert assumed.value == 0.5
+    assert assumed.reason == f"{SWIFT.utilization} is not known without running the script"
+
+
+def test_what_would_lower_a_peak_is_named_by_its_key(path):
+    found = estimate(DATASET, {}, script=path)
+    assert f"{SWIFT.utilization}=0.525" in settings_of(found)
+
+
+def settings_of(found: Estimate) -> set[str]:
+    return {knob.setting for knob in knobs(found)}
+
+
+def test_a_setting_of_the_question_may_be_its_key(path):
+    found = estimate(DATASET, {}, [f"{SWIFT.utilization}=0.3"], path)
+    assert found.values["gpu_memory_utilization"] == 0.3
+
+
+def test_the_page_names_it_by_its_key_too(tmp_path):
+    documents = api.documents(DATASET, Repository(None, None, None), {})
+    published = {item.path: item.text for item in documents if item.path == "estimate.json"}
+    (answer,) = answers_in_node("estimate", published, [{**QUESTION, "infer": "swift"}], tmp_path)
+    written = {knob[0] for knob in answer["knobs"]}
+    assert f"{SWIFT.utilization}=0.375" in written
+    (usual,) = answers_in_node("estimate", published, [QUESTION], tmp_path)
+    assert f"{Engine().utilization}=0.375" in {knob[0] for knob in usual["knobs"]}
+
+
+def test_rules_on_scripts_read_them():
+    script = script_with(memory_fraction=60, shards=0)
+    assert messages("value-range", script) == [
+        f"`{SWIFT.utilization}` is `60`, which is not between 0.01 and 1",
+        f"`{SWIFT.tensor_parallel}` is `0`, which is not between 1 and inf",
+    ]
+
+
+def test_rules_on_a_row_with_its_script_read_them():
+    pair = pair_with({"gpu_memory_utilization": "0.5"}, memory_fraction=0.7)
+    (message,) = messages("lengths-agree", pair)
+    assert f"`{SWIFT.utilization}`" in message
+    pair = pair_with({"memory_optimizations": "rollout-sleep"}, sleeps=False)
+    assert any(f"`{SWIFT.sleep}`" in text for text in messages("optimizations-agree", pair))
+
+
+def test_rules_on_what_the_framework_refuses_read_them():
+    (message,) = messages("parallel-sizes", pair_with({}, shards=3))
+    assert message.startswith(f"`{SWIFT.tensor_parallel}` is `3`: ")
+
+
+def new_script() -> str:
+    """What `new` writes for this engine."""
+    rows = DATASET.by_key
+    device = rows["devices"]["h100"]
+    wanted = Configuration(
+        model=rows["models"][MODEL],
+        task=rows["tasks"]["GRPO"],
+        device=device,
+        train=rows["backends"]["fsdp"],
+        infer=rows["backends"]["vllm"],
+        tag="MIN",
+        cluster=cluster_of(8, device),
+        strategy="fsdp",
+        engine="swift",
+    )
+    return script_text(wanted, shipped("verl"), "name")
+
+
+def test_new_writes_them():
+    text = new_script()
+    assert f'    {SWIFT.utilization}="${{GPU_MEMORY_UTILIZATION}}"\n' in text
+    assert f'    {SWIFT.tensor_parallel}="${{ROLLOUT_TENSOR_PARALLEL_SIZE}}"\n' in text
+    assert Engine().utilization not in text
+    assert Engine().tensor_parallel not in text
+
+
+def test_new_writes_no_setting_that_the_engine_lacks(monkeypatch):
+    monkeypatch.setitem(ENGINES, "swift", Engine(utilization="", tensor_parallel=""))
+    text = new_script()
+    assert "GPU_MEMORY_UTILIZATION=" not in text
+    assert "ROLLOUT_TENSOR_PARALLEL_SIZE=" not in text
+
+
+def test_a_training_log_names_its_release():
+    log = read_log(["step:1 - timing_s/step:9", "INFO swift version: 1.2.0"], "run.log")
+    assert log.releases == {"swift": "1.2.0"}

@@ -1,0 +1,247 @@
+"""The GPUs of a run, what trains and generates on them, and how it shares its work among them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import prod
+from typing import NamedTuple
+
+from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, ROLLOUT, Backend, Engine
+from rl_resources.script.framework.composition import UNKNOWN
+from rl_resources.script.settings import LACKING, OPEN, Key, Setting, Settings
+
+_TRAINER = "trainer"
+_POOL_KEYS = ("nnodes", "n_gpus_per_node")
+_POOLS_THAT_ADD_UP = frozenset({_TRAINER, "rollout"})
+"""Asynchronous trainers generate on the GPUs of `rollout`; no other pool adds up for sure."""
+
+
+class Pool(NamedTuple):
+    """GPUs that one section of the configuration asks for."""
+
+    nodes: Setting
+    gpus_per_node: Setting
+
+    @property
+    def gpus(self) -> int | None:
+        """All GPUs of the pool; `None` if they are not known."""
+        return _product(self.nodes, self.gpus_per_node)
+
+
+class Parallelism(Settings):
+    """The settings of one launch that say where it runs, and on how many GPUs each part."""
+
+    # GPUs
+
+    shares_gpus = Key("actor_rollout_ref.hybrid_engine")
+    """Whether the rollout engine runs on the GPUs that train."""
+
+    gpus_per_node = Key("trainer.n_gpus_per_node")
+    """The GPUs of each machine that trains."""
+
+    @property
+    def nodes(self) -> Setting:
+        """The number of machines; `UNKNOWN` if a second pool of GPUs may be on others."""
+        nodes = self.training_pool.nodes
+        if len(self.pools) > 1:
+            return nodes._replace(value=UNKNOWN)
+        return nodes
+
+    @property
+    def gpus(self) -> Setting:
+        """All GPUs, with the key that decides them.
+
+        That is a key whose value is not known, if there is one, otherwise one that the script sets.
+        """
+        for count in self.gpu_counts:
+            if count.number is None:
+                return count._replace(value=UNKNOWN)
+        decisive, per_node = self.training_pool
+        if per_node.place:
+            decisive = per_node
+        if not _POOLS_THAT_ADD_UP.issuperset(self.pools):
+            return decisive._replace(value=UNKNOWN)
+        total = sum(pool.gpus or 0 for pool in self.pools.values())
+        return decisive._replace(value=total)
+
+    @property
+    def training_gpus(self) -> Setting:
+        """The GPUs that train: all, or those of `trainer` if the engine has others."""
+        if self.shares_gpus.value is not False:
+            return self.gpus
+        pool = self.training_pool
+        if pool.gpus is None:
+            return pool.gpus_per_node._replace(value=UNKNOWN)
+        return pool.gpus_per_node._replace(value=pool.gpus)
+
+    @property
+    def gpu_counts(self) -> list[Setting]:
+        """The machines and the GPUs of each, pool by pool."""
+        counts: list[Setting] = []
+        for pool in self.pools.values():
+            counts.extend(pool)
+        return counts
+
+    @property
+    def training_pool(self) -> Pool:
+        """The GPUs that train, and generate unless the engine has its own."""
+        return self.pools[_TRAINER]
+
+    @cached_property
+    def pools(self) -> dict[str, Pool]:
+        """The sections that ask for GPUs: `trainer` first, then others that the launch names."""
+        others = set()
+        for override in self.launch.overrides:
+            section, _, name = override.key.rpartition(".")
+            if name in _POOL_KEYS:
+                others.add(section)
+        sections = [_TRAINER, *sorted(others - {_TRAINER})]
+        return {section: self._pool(section) for section in sections}
+
+    def _pool(self, section: str) -> Pool:
+        nodes = self.setting(f"{section}.nnodes")
+        per_node = self.setting(f"{section}.n_gpus_per_node")
+        return Pool(nodes, per_node)
+
+    # What trains
+
+    @property
+    def train_backend(self) -> Setting:
+        """What trains: `fsdp`, `fsdp2`, `megatron`, …"""
+        strategy = self.setting(f"{ACTOR}.strategy")
+        engine = self.setting("model_engine")
+        # The script chooses a group of settings, and the strategy is one of them.
+        if strategy.text and engine.place and not strategy.place:
+            return engine._replace(value=strategy.value)
+        named = f"{engine.text} {self.launch.text_of('config-name')}"
+        if not strategy.known and "megatron" in named:
+            return Setting(strategy.key, "megatron", engine.place, engine.origin)
+        return strategy
+
+    @property
+    def backend(self) -> Backend:
+        """Where what trains has its settings; FSDP's if it is not known what trains."""
+        return self.known_backend or BACKENDS["fsdp"]
+
+    @cached_property
+    def known_backend(self) -> Backend | None:
+        """The backend of that name, otherwise the only one with settings in the script."""
+        named = BACKENDS.get(self.train_backend.text or "")
+        return named or self._only_backend_with_settings()
+
+    def _only_backend_with_settings(self) -> Backend | None:
+        sections = set()
+        for override in self.launch.overrides:
+            name = override.key.removeprefix(f"{ACTOR}.")
+            sections.add(name.partition(".")[0])
+        found: dict[str, Backend] = {}
+        for backend in BACKENDS.values():
+            if backend.section in sections:
+                found.setdefault(backend.section, backend)  # FSDP 2 shares the section of FSDP
+        if len(found) != 1:
+            return None
+        return next(iter(found.values()))
+
+    @property
+    def trains_with_megatron(self) -> bool | None:
+        """Whether Megatron trains; `None` if nothing is known that divides GPUs as FSDP does."""
+        name = self.train_backend.text or ""
+        if name == "megatron":
+            return True
+        backend = BACKENDS.get(name)
+        if backend and backend.divides_as_fsdp:
+            return False
+        return None
+
+    # What generates
+
+    infer_backend = Key(f"{ROLLOUT}.name")
+    """What generates: `vllm`, `sglang`, …"""
+
+    @property
+    def engine(self) -> Engine:
+        """Where what generates has its settings; the usual keys if it is not known."""
+        return ENGINES.get(self.infer_backend.text or "", Engine())
+
+    def of_engine(self, key: str) -> Setting:
+        """A setting of the engine; it may be anything if the engine has no such key."""
+        if not key:
+            return OPEN
+        return self.setting(key)
+
+    @property
+    def rollout_tensor_parallel_size(self) -> Setting:
+        """GPUs that share each weight while generating."""
+        return self.of_engine(self.engine.tensor_parallel)
+
+    @property
+    def rollout_model_size(self) -> int | None:
+        """GPUs of one generating engine."""
+        if self.setting(f"{ROLLOUT}.disaggregation.enabled").flag:
+            return None
+        engine = self.engine
+        keys = (engine.tensor_parallel, engine.pipeline_parallel, engine.data_parallel)
+        sizes = [self.setting(key) for key in keys if key]
+        return _product(*sizes)
+
+    # How it shares the work of training
+
+    tensor_parallel_size = Key(f"{ACTOR}.megatron.tensor_model_parallel_size")
+    """GPUs that share each weight in Megatron."""
+
+    pipeline_parallel_size = Key(f"{ACTOR}.megatron.pipeline_model_parallel_size")
+    """Stages of the model in Megatron."""
+
+    context_parallel_size = Key(f"{ACTOR}.megatron.context_parallel_size")
+    """GPUs that share each sequence in Megatron."""
+
+    expert_parallel_size = Key(f"{ACTOR}.megatron.expert_model_parallel_size")
+    """GPUs over which experts are spread in Megatron."""
+
+    @property
+    def expert_tensor_parallel_size(self) -> Setting:
+        """GPUs that share each expert's weight in Megatron: by default as many as share others."""
+        own = self.setting(f"{ACTOR}.megatron.expert_tensor_parallel_size")
+        if own.value is None:
+            return self.tensor_parallel_size
+        return own
+
+    @property
+    def sequence_parallel_size(self) -> Setting:
+        """GPUs that share each sequence without Megatron: by the last key that the script sets."""
+        found = LACKING
+        for key in self.backend.sequence_parallel:
+            setting = self.setting(key)
+            if setting.place or not found.place:
+                found = setting
+        return found
+
+    @property
+    def training_model_size(self) -> int | None:
+        """GPUs that work on the same sequences: all others have other data."""
+        if self.trains_with_megatron is None:
+            return None
+        if not self.trains_with_megatron:
+            return self.sequence_parallel_size.number
+        return _product(
+            self.tensor_parallel_size, self.pipeline_parallel_size, self.context_parallel_size
+        )
+
+    @property
+    def expert_model_size(self) -> int | None:
+        """GPUs of Megatron that hold all experts once."""
+        return _product(
+            self.expert_tensor_parallel_size,
+            self.expert_parallel_size,
+            self.pipeline_parallel_size,
+        )
+
+
+def _product(*settings: Setting) -> int | None:
+    """The product of their numbers; `None` if one is not known."""
+    numbers = []
+    for setting in settings:
+        if setting.number is None:
+            return None
+        numbers.append(setting.number)
+    return prod(numbers)
