@@ -72,8 +72,15 @@ class Rule:
     def findings(self, target: object) -> Iterator[Finding]:
         """Everything that breaks the rule in one target of its scope."""
         for mistake in self.mistakes(target):
-            texts = printable(mistake.message), printable(mistake.help)
-            yield Finding(self.name, self.severity, *mistake[:3], *texts)
+            yield Finding(
+                self.name,
+                self.severity,
+                mistake.path,
+                mistake.line,
+                mistake.column,
+                printable(mistake.message),
+                printable(mistake.help),
+            )
 
 
 def rule(severity: Severity = "error", *, exemptable: bool = False) -> Callable[[Check], Rule]:
@@ -81,16 +88,11 @@ def rule(severity: Severity = "error", *, exemptable: bool = False) -> Callable[
 
     def made(check: Check) -> Rule:
         name = str(check.__name__).replace("_", "-")
-        return Rule(name, severity, *_documentation(check.__doc__ or ""), check, exemptable)
+        summary, reason, examples, *_ = paragraphs(check.__doc__ or "")
+        bad, good = examples.removeprefix("Bad: ").split(" Good: ")
+        return Rule(name, severity, summary, reason, bad, good, check, exemptable)
 
     return made
-
-
-def _documentation(text: str) -> tuple[str, str, str, str]:
-    """Summary, reason, bad and good example of a docstring."""
-    summary, reason, examples, *_ = paragraphs(text)
-    bad, good = examples.removeprefix("Bad: ").split(" Good: ")
-    return summary, reason, bad, good
 
 
 def paragraphs(docstring: str) -> list[str]:
@@ -108,6 +110,9 @@ def with_lines(text: str, lines: Lines) -> str:
     kept: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         new = lines.get(number, line)
-        if new is not None:
-            kept.append(f"{new}\r" if line.endswith("\r") and new != line else new)
+        if new is None:
+            continue
+        if line.endswith("\r") and new != line:
+            new += "\r"
+        kept.append(new)
     return "\n".join(kept)
