@@ -79,7 +79,8 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
     for table in reading.tables:
         missing = rows.missing_columns(table)
         if missing and table.rows:
-            message = f"the table has no column {', '.join(missing)}, so none of its rows is read"
+            names = ", ".join(missing)
+            message = f"the table has no column {names}, so none of its rows is read"
             fix = f"Give it the columns {', '.join(HEADERS)}."
             yield reading.mistake(table.header, message, fix)
 
@@ -115,10 +116,12 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
     Bad: `0.5B` over `~~~`
     Good: `0.5B` over `~~~~`
     """
-    for heading in reading.page.headings:
+    page = reading.page
+    for heading in page.headings:
         if not heading.made:
-            message = f"`{shown(heading.title)}` is not a heading: its underline is too short"
-            yield Mistake(reading.page.path, heading.line, 1, message, _longer(heading))
+            title = shown(heading.title)
+            message = f"`{title}` is not a heading: its underline is too short"
+            yield Mistake(page.path, heading.line, 1, message, _longer(heading))
 
 
 def _longer(heading: Heading) -> str:
@@ -137,10 +140,12 @@ def page_short_underline(reading: Reading) -> Iterator[Mistake]:
     Bad: `Tuning guide` over `========`
     Good: `Tuning guide` over `============`
     """
-    for heading in reading.page.headings:
+    page = reading.page
+    for heading in page.headings:
         if heading.made and len(heading.underline) < width(heading.title):
-            message = f"the underline of `{shown(heading.title)}` is too short"
-            yield Mistake(reading.page.path, heading.line + 1, 1, message, _longer(heading))
+            title = shown(heading.title)
+            message = f"the underline of `{title}` is too short"
+            yield Mistake(page.path, heading.line + 1, 1, message, _longer(heading))
 
 
 @rule()
@@ -166,7 +171,9 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
             limit = _FAR
             right = shown(sections[best])
         if _ratio(size, heading.billions) > limit:
-            message = f"{shown(row.text('Model'))} stands under the size {shown(heading.title)}"
+            model = shown(row.text("Model"))
+            title = shown(heading.title)
+            message = f"{model} stands under the size {title}"
             fix = f"Move the row under {right}, or fix its model."
             yield reading.mistake(row.cells["Model"], message, fix)
 
@@ -267,13 +274,15 @@ def page_tag_without_row(reading: Reading) -> Iterator[Mistake]:
             texts.update(cell.text.upper() for cell in row.cells)
     if not texts or "RECOMMENDED" in texts:
         return
+    page = reading.page
     first = min(table.header.line for table in reading.tables)
-    for number, line in enumerate(reading.page.lines[: first - 1], 1):
+    above = page.lines[: first - 1]
+    for number, line in enumerate(above, 1):
         match = _RECOMMENDED.search(line)
         if match:
             message = "the page defines RECOMMENDED, and no row has that tag"
             fix = "Add a row that has it, or say that there is none yet."
-            yield Mistake(reading.page.path, number, match.start() + 1, message, fix)
+            yield Mistake(page.path, number, match.start() + 1, message, fix)
             return
 
 
@@ -309,7 +318,8 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
         if rows.link_as_text(cell) or _NO_SPACE.search(line, cell.column - 1):
             name = shown(row.link.script, 120)
             message = "the link is not a link in reStructuredText"
-            yield reading.mistake(cell, message, f"Write `` `{name} <https://…/{name}>`_ ``.")
+            fix = f"Write `` `{name} <https://…/{name}>`_ ``."
+            yield reading.mistake(cell, message, fix)
 
 
 @rule()
@@ -331,8 +341,9 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
         if link.folder:
             message += f" in {link.folder}/"
         known = [link.file] if link.file else names
-        fix = nearest(link.script, known).sentence()
-        yield reading.mistake(row.cells["Link"], message, fix or "Link a script that exists.")
+        near = nearest(link.script, known)
+        fix = near.sentence() or "Link a script that exists."
+        yield reading.mistake(row.cells["Link"], message, fix)
 
 
 @rule()
@@ -347,7 +358,9 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
     for row in reading.rows:
         label = row.link.label
         target = row.link.target
-        if label and target and label != target and not row.link.missing:
+        if row.link.missing or not label or not target:
+            continue
+        if label != target:
             message = f"the link is called {shown(label, 120)} and leads to {shown(target, 120)}"
             fix = "Fix whichever of the two names is wrong."
             yield reading.mistake(row.cells["Link"], message, fix)
@@ -364,7 +377,8 @@ def page_same_script(reading: Reading) -> Iterator[Mistake]:
     """
     first: dict[str, ReadRow] = {}
     for row in reading.rows:
-        before = first.setdefault(row.link.read or row.link.script, row)
+        script = row.link.read or row.link.script
+        before = first.setdefault(script, row)
         if before is not row and not row.link.ambiguous:
             name = shown(row.link.script, 120)
             line = before.cells["Link"].line
@@ -381,7 +395,8 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
     Bad: `qwen2_32B_grpo_8_h20_megatron_vllm.sh`
     Good: `qwen2-32b_grpo_8_h20_megatron_vllm.sh`
     """
-    if not any(FORM.removesuffix(".sh") in line for line in reading.page.lines):
+    form = FORM.removesuffix(".sh")
+    if not any(form in line for line in reading.page.lines):
         return
     fix = f"The page asks for {FORM}, in lower case, with `-` inside a part."
     for row in reading.rows:
@@ -391,7 +406,8 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
         try:
             parse(name)
         except ValueError as error:
-            message = f"the script name `{shown(name, 120)}` {predicate(str(error))}"
+            why = predicate(str(error))
+            message = f"the script name `{shown(name, 120)}` {why}"
             yield reading.mistake(row.cells["Link"], message, fix)
 
 
@@ -414,8 +430,9 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
             said = text_of(row.record, part).lower()
             named = str(getattr(parsed(script), part))
             if said and not _agrees(reading, part, said, named):
+                cell = row.cells[HEADER_OF[part]]
                 fix = f"Fix the row, or the name {shown(script, 120)}."
-                yield reading.mistake(row.cells[HEADER_OF[part]], _differ(said, named), fix)
+                yield reading.mistake(cell, _differ(said, named), fix)
 
 
 def _differ(said: str, named: str) -> str:
@@ -479,4 +496,5 @@ def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
         name = PurePosixPath(path).name
         header = reading.tables[0].header
         message = f"no row links the script {shown(path, 200)}"
-        yield reading.mistake(header, message, f"Add a row that links {shown(name, 120)}.")
+        fix = f"Add a row that links {shown(name, 120)}."
+        yield reading.mistake(header, message, fix)
