@@ -109,9 +109,10 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     exact = _file_of(script, folder, scripts or ())
     file = exact or _file_nearly_of(script, scripts or ())
     missing = scripts is not None and exact is None
-    if file is None and any(map(_COMMIT.fullmatch, path.parts)):
+    of_commit = any(map(_COMMIT.fullmatch, path.parts))
+    if of_commit and file is None:
         missing = False  # that commit may have it
-    ambiguous = _plain(label or script) != _plain(script)
+    ambiguous = label is not None and _plain(label) != _plain(script)
     return Link(script, label, target, folder, file, missing, ambiguous)
 
 
@@ -194,7 +195,8 @@ class Reading:
         for row in self.rows:
             for column in row.doubts.keys() & columns:
                 fact = row.doubts[column]
-                yield self.mistake(row.cells[HEADER_OF[column]], fact.doubt, fact.help)
+                cell = row.cells[HEADER_OF[column]]
+                yield self.mistake(cell, fact.doubt, fact.help)
 
     def mistake(self, place: Row | Cell, message: str, fix: str) -> Mistake:
         """A mistake at a place of this page."""
@@ -248,19 +250,27 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
 
 def _is_of_runs(table: Table) -> bool:
     """Whether enough headers are known, or a row of a run stands where the header is missing."""
-    known = len(_columns(table))
-    return known >= _FEWEST_KNOWN or len(table.header.cells) == len(HEADERS)
+    known = _columns(table)
+    if len(known) >= _FEWEST_KNOWN:
+        return True
+    return len(table.header.cells) == len(HEADERS)
 
 
 def _columns(table: Table) -> dict[str, int]:
     """Place of every known header in any case; the first of equal ones."""
     words = [cell.text.strip().lower() for cell in table.header.cells]
-    return {name: words.index(name.lower()) for name in HEADERS if name.lower() in words}
+    columns: dict[str, int] = {}
+    for name in HEADERS:
+        word = name.lower()
+        if word in words:
+            columns[name] = words.index(word)
+    return columns
 
 
 def missing_columns(table: Table) -> list[str]:
     """The columns that a table lacks: then none of its rows is read."""
-    return [name for name in HEADERS if name not in _columns(table)]
+    columns = _columns(table)
+    return [name for name in HEADERS if name not in columns]
 
 
 def cells_by_header(table: Table) -> Iterator[Mapping[str, Cell]]:
