@@ -86,8 +86,10 @@ def row_of(script: ScriptText, release: Source) -> Record:
         # Hydra stops at arguments that are no overrides.
         rejected.extend(Rejected(it.place.line, it.value.shown, "syntax") for it in launch.stray)
         for item in composed.rejected:
-            own = launch.overrides[item.index] if item.index >= 0 else launch.command
-            rejected.append(Rejected(own.place.line, item.key, item.kind))
+            place = launch.command.place
+            if item.index >= 0:
+                place = launch.overrides[item.index].place
+            rejected.append(Rejected(place.line, item.key, item.kind))
     if rejected:
         accepted = False
     return {

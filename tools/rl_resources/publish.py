@@ -73,11 +73,12 @@ def _llms_txt(site: Site, files: Files, by_hand: Path) -> str:
     for page in by_hand.glob("*.md"):
         texts[page.name] = page.read_text("utf-8")
     front_matter = {}
-    for path in sorted(texts):
-        if "/" not in path and path.endswith(".md"):
-            url = path.replace("index.md", "").replace(".md", "/")
-            _, head, *_ = str(texts[path]).split("---\n")
-            front_matter[url] = yaml.safe_load(head)
+    for path, text in sorted(texts.items()):
+        if "/" in path or not path.endswith(".md"):
+            continue
+        url = path.replace("index.md", "").replace(".md", "/")
+        _, head, *_ = str(text).split("---\n")
+        front_matter[url] = yaml.safe_load(head)
     return site.page("index.md", "llms.txt", pages=front_matter)
 
 
