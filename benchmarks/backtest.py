@@ -18,16 +18,21 @@ import polars as pl
 from rl_resources import load
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate.configuration import Configuration
+from rl_resources.estimate.configuration import Configuration, figure
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.query.estimate import estimate
 
 HERE = Path(__file__).parent
 Row = Mapping[str, str]
 TRAIN = {
-    **{"single": "transformers", "ddp": "transformers", "megatron": "megatron"},
-    **{f"zero{stage}": "deepspeed" for stage in (1, 2, 3)},
-    **{name: name for name in ("fsdp", "fsdp2")},
+    "single": "transformers",
+    "ddp": "transformers",
+    "zero1": "deepspeed",
+    "zero2": "deepspeed",
+    "zero3": "deepspeed",
+    "fsdp": "fsdp",
+    "fsdp2": "fsdp2",
+    "megatron": "megatron",
 }
 OWN_LOSS = {"prime-rl", "torchtitan"}
 OLD_BITSANDBYTES = {"litgpt", "fsdp_qlora", "peft"}
@@ -114,11 +119,14 @@ def _model(dataset: Dataset, row: Row) -> Mapping[str, object]:
     model = dataset.by_key["models"].get(row["model"])
     if model is None:
         raise UnusableInput("model not known")
-    if row["project"] == "litgpt" and model["tie_word_embeddings"]:  # it never ties them
-        head = float(str(model["vocab_size"])) * float(str(model["hidden_size"])) / 1e9
-        known = model["parameters_b"] and float(str(model["parameters_b"])) + head
-        return {**model, "tie_word_embeddings": False, "parameters_b": known}
-    return model
+    if row["project"] != "litgpt" or not model["tie_word_embeddings"]:
+        return model
+    # litgpt never ties them, so the output head is there once more.
+    untied = {**model, "tie_word_embeddings": False}
+    if model["parameters_b"]:
+        head = figure(model, "vocab_size") * figure(model, "hidden_size")
+        untied["parameters_b"] = figure(model, "parameters_b") + head / 1e9
+    return untied
 
 
 def _inputs(row: Row) -> Configuration:
@@ -168,13 +176,18 @@ def _quantization(row: Row) -> dict[str, float]:
 
     GPTQ and AWQ have a scale in 16 bits and a zero in 4 bits for 128 weights.
     """
-    found = {"frozen_input_bytes": 2.0} if row["project"] in OLD_BITSANDBYTES else {}
+    found: dict[str, float] = {}
+    if row["project"] in OLD_BITSANDBYTES:
+        found["frozen_input_bytes"] = 2
     if row["project"] == "litgpt":
         found["quantized_head"] = 1
     if row["quantization"] in {"gptq", "awq"}:
-        return found | {"quantized_bytes": 0.52}
-    doubly = row["project"] == "fsdp_qlora" or re.search("(?<!no )double quant", row["notes"])
-    return found | {"quantized_bytes": 0.516 if doubly else 0.5625}
+        found["quantized_bytes"] = 0.52
+    elif row["project"] == "fsdp_qlora" or re.search("(?<!no )double quant", row["notes"]):
+        found["quantized_bytes"] = 0.516
+    else:
+        found["quantized_bytes"] = 0.5625
+    return found
 
 
 def _checkpointing(row: Row) -> float:
@@ -182,8 +195,11 @@ def _checkpointing(row: Row) -> float:
 
     The others' selective form keeps every second matrix product: about a third of a layer.
     """
-    selective = 0.65 if row["strategy"] != "megatron" else 0
-    return {"full": 1, "selective": selective}.get(row["checkpointing"], 0)
+    if row["checkpointing"] == "full":
+        return 1
+    if row["checkpointing"] == "selective" and row["strategy"] != "megatron":
+        return 0.65
+    return 0
 
 
 def _state(row: Row) -> dict[str, float]:
@@ -244,42 +260,48 @@ def reports(dataset: Dataset, skipped: list[str]) -> Iterator[Case]:
 def _words(row: Mapping[str, object]) -> dict[str, str]:
     names = ("model", "gpus", "device", "task", "weights", "train", "infer")
     words = {name: str(row[name] or "") for name in names}
-    if own := re.match(r"(\d+) GPUs? (?:actor|train|each)", str(row["parallelism"] or "")):
-        words |= {"gpus": own[1], "infer": ""}
-    words["infer"] = "" if words["infer"] in {"hf", "deepspeed-hybrid-engine"} else words["infer"]
+    own = re.match(r"(\d+) GPUs? (?:actor|train|each)", str(row["parallelism"] or ""))
+    if own:
+        words["gpus"] = own[1]
+        words["infer"] = ""
+    if words["infer"] in {"hf", "deepspeed-hybrid-engine"}:
+        words["infer"] = ""
     return words
 
 
 def _settings(row: Mapping[str, object]) -> list[str]:
     saved = str(row["memory_optimizations"] or "")
-    total, answer = row["max_total_length"], row["max_response_length"]
-    prompt = row["max_prompt_length"] or 0
-    none = 0 if row["train"] == "megatron" else None  # the others do so by default
-    lengths = (prompt, answer) if answer else (0, total)
-    release = f"{row['framework']} {row['framework_version']}"
-    found = {
-        "prompt_length": lengths[0],
-        "response_length": lengths[1],
+    notes = str(row["notes"])
+    found: dict[str, object] = {
+        "prompt_length": 0,
+        "response_length": row["max_total_length"],
         "micro_batch": row["micro_batch_per_gpu"],
         "max_tokens": row["max_tokens_per_gpu"],
         "lora_rank": row["lora_rank"],
         "gpu_memory_utilization": row["gpu_memory_utilization"],
-        "checkpointing": 1 if "activation-checkpointing" in saved else none,
         "parameter_offload": int("parameter-offload" in saved),
         "optimizer_offload": int("optimizer-offload" in saved),
-        "optimizer_on_host": int(bool(STEPS_ON_HOST.search(str(row["notes"])))),
-        # verl 0.3 computes the entropy of each micro batch, also where its coefficient is 0
-        "entropy_bytes": 2 if release.startswith("verl 0.3") else 0,
-        "fused_logits": int("fused-logits" in saved),
-        "parameter_bytes": 4 if "Weights are loaded in FP32" in str(row["notes"]) else None,
+        "optimizer_on_host": int(bool(STEPS_ON_HOST.search(notes))),
+        "fused_logits": int("fused-logits" in saved or "chunked-logits" in saved),
         # TRL's engine stays awake unless it is asked to sleep
         "engine_sleeps": int("rollout-sleep" in saved or row["framework"] != "trl"),
     }
-    found |= _parallel(str(row["parallelism"] or ""))
+    if row["max_response_length"]:
+        found["prompt_length"] = row["max_prompt_length"] or 0
+        found["response_length"] = row["max_response_length"]
+    if "activation-checkpointing" in saved:
+        found["checkpointing"] = 1
+    elif row["train"] == "megatron":  # the others do so by default
+        found["checkpointing"] = 0
+    release = f"{row['framework']} {row['framework_version']}"
+    if release.startswith("verl 0.3"):
+        # It computes the entropy of each micro batch, also where its coefficient is 0.
+        found["entropy_bytes"] = 2
+    if "Weights are loaded in FP32" in notes:
+        found["parameter_bytes"] = 4
     if "sequence-packing" in saved:
         found["removes_padding"] = 1
-    if "chunked-logits" in saved:
-        found["fused_logits"] = 1
+    found |= _parallel(str(row["parallelism"] or ""))
     return [f"{name}={value}" for name, value in found.items() if value is not None]
 
 
@@ -288,23 +310,32 @@ def _parallel(text: str) -> dict[str, object]:
     training, _, engine = text.partition("gen")
     names = {"TP": "tensor", "PP": "pipeline", "EP": "expert", "CP": "context", "SP": "context"}
     sizes = {name: int(size) for name, size in re.findall(r"\b([TPESC]P)=(\d+)", training)}
-    found: dict[str, object] = {
-        f"{names[name]}_parallel": size for name, size in sizes.items() if size > 1 or name == "TP"
-    }
-    within = re.search(r"ETP=(\d+)", training)
-    if within or sizes:
-        default = sizes.get("TP", 1) if sizes.get("EP", 1) == 1 else 1
-        found["expert_tensor_parallel"] = int(within[1]) if within else default
-    if rollout := re.search(r"TP=(\d+)", engine):
-        found["engine_tensor_parallel"] = int(rollout[1])
+    found: dict[str, object] = {}
+    for name, size in sizes.items():
+        if size > 1 or name == "TP":
+            found[f"{names[name]}_parallel"] = size
+    of_experts = re.search(r"ETP=(\d+)", training)
+    if of_experts:
+        found["expert_tensor_parallel"] = int(of_experts[1])
+    elif sizes.get("EP", 1) > 1:
+        found["expert_tensor_parallel"] = 1
+    elif sizes:
+        found["expert_tensor_parallel"] = sizes.get("TP", 1)
+    of_engine = re.search(r"TP=(\d+)", engine)
+    if of_engine:
+        found["engine_tensor_parallel"] = int(of_engine[1])
     return found
 
 
 def _of_report(row: Mapping[str, object], found: Estimate) -> Case:
     peak = row["peak_train_memory_gb"] or row["peak_memory_gb"]
-    measured_gb = float(str(peak)) if peak and row["statement"] == "measured-run" else None
-    whole = max(moment.peak_gb for moment in found.phases.values())
-    factor = whole / found.peak_gb if not row["peak_train_memory_gb"] else 1
+    measured_gb = None
+    if peak and row["statement"] == "measured-run":
+        measured_gb = float(str(peak))
+    factor = 1.0
+    if not row["peak_train_memory_gb"]:  # the peak of all phases, also of the rollout
+        whole = max(moment.peak_gb for moment in found.phases.values())
+        factor = whole / found.peak_gb
     return Case(
         str(row["report"]),
         "report",
@@ -348,9 +379,10 @@ def trials(dataset: Dataset) -> Iterator[Case]:
 
 def pytorch(dataset: Dataset, skipped: list[str]) -> Iterator[Case]:
     """The steps that PyTorch accounted for on fake tensors: what it would allocate."""
-    path = HERE / "memory_oracle.csv"
+    if not (HERE / "memory_oracle.csv").exists():
+        return
     slugs = {str(row["slug"]): row for row in dataset.records["models"]}
-    for row in _rows(path.name) if path.exists() else ():
+    for row in _rows("memory_oracle.csv"):
         model = slugs.get(row["model"])
         if model is None:
             skipped.append(f"{row['id']}: model not known")
@@ -404,8 +436,9 @@ def left_out(cases: list[Case]) -> list[Case]:
     found = []
     for case in cases:
         low, high = factors(cases, case.known, without=case.project)
-        bounds = {"low_gb": case.usual_gb * low, "high_gb": case.estimated_gb * high}
-        found.append(case._replace(**{name: round(gb, 3) for name, gb in bounds.items()}))
+        low_gb = round(case.usual_gb * low, 3)
+        high_gb = round(case.estimated_gb * high, 3)
+        found.append(case._replace(low_gb=low_gb, high_gb=high_gb))
     return found
 
 
@@ -431,17 +464,21 @@ def factors(cases: list[Case], known: bool, without: str = "") -> tuple[float, f
 
 def _quantile(ratios: list[float], weights: list[float]) -> float:
     """What 95 % stay below, the case that is still to come among them with an average weight."""
-    passed, ordered = 0.0, sorted(zip(ratios, weights, strict=True))
-    for ratio, weight in ordered:
+    if not ratios:
+        return 1.0
+    wanted = 0.95 * sum(weights) * (1 + 1 / len(ratios))
+    passed = 0.0
+    for ratio, weight in sorted(zip(ratios, weights, strict=True)):
         passed += weight
-        if passed >= 0.95 * sum(weights) * (1 + 1 / len(ratios)):
+        if passed >= wanted:
             return ratio
-    return ordered[-1][0] if ordered else 1.0
+    return max(ratios)
 
 
 def main() -> None:
     """Write the cases, print the errors."""
-    dataset, skipped = load(HERE.parent), list[str]()
+    dataset = load(HERE.parent)
+    skipped: list[str] = []
     cases = [*measured(dataset, skipped), *reports(dataset, skipped)]
     cases += [*trials(dataset), *pytorch(dataset, skipped)]
     cases = left_out(cases)
@@ -467,7 +504,8 @@ def main() -> None:
 
 
 def _cells(case: Case) -> list[object]:
-    return ["true" if cell is True else "false" if cell is False else cell for cell in case]
+    names = {True: "true", False: "false"}
+    return [names[cell] if isinstance(cell, bool) else cell for cell in case]
 
 
 def errors(cases: pl.DataFrame) -> pl.DataFrame:

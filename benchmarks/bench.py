@@ -59,21 +59,34 @@ FRAME = "{{ frame | script_sources }}"
 
 def seconds(command: Sequence[str | Path], folder: Path = ROOT) -> float:
     """Wall-clock seconds of one process. Exit 1 (findings) is no failure."""
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": ""}
     start = time.perf_counter()
     done = subprocess.run(
-        [*map(str, command)], cwd=folder, capture_output=True, check=False,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": ""},
-    )  # fmt: skip
+        list(map(str, command)), cwd=folder, env=environment, capture_output=True, check=False
+    )
+    taken = time.perf_counter() - start
     if b"Traceback" in done.stderr or done.returncode not in {0, 1}:
         sys.exit(done.stderr.decode())
-    return time.perf_counter() - start
+    return taken
 
 
-def compare(title: str, limit: str, ours: Sequence[str | Path], peer: Sequence[str | Path],
-            *, rounds: int = ROUNDS, folder: Path = ROOT) -> None:  # fmt: skip
+def compare(
+    title: str,
+    limit: str,
+    ours: Sequence[str | Path],
+    peer: Sequence[str | Path],
+    *,
+    rounds: int = ROUNDS,
+    folder: Path = ROOT,
+) -> None:
     """Print the medians of both and their ratio."""
-    pairs = [(seconds(ours, folder), seconds(peer, folder)) for _ in range(rounds)]
-    mine, other = (median(column) for column in zip(*pairs, strict=True))
+    of_ours: list[float] = []
+    of_peer: list[float] = []
+    for _ in range(rounds):
+        of_ours.append(seconds(ours, folder))
+        of_peer.append(seconds(peer, folder))
+    mine = median(of_ours)
+    other = median(of_peer)
     print(f"{title:<46} {mine:7.2f} s / {other:7.2f} s = {mine / other:5.2f}  (limit {limit})")
 
 
@@ -83,12 +96,13 @@ def python(code: str) -> list[str]:
 
 def write_rows(path: Path, count: int) -> None:
     """Write `count` rows of `tuning`, each the first shipped one under a script name of its own."""
-    lines = (ROOT / "records" / "tuning.csv").read_text(encoding="utf-8").split("\n")
-    names, first = lines[0].split(","), lines[1]
-    script = first.split(",")[names.index("script")]
+    text = (ROOT / "records" / "tuning.csv").read_text(encoding="utf-8")
+    header, first, *_ = text.split("\n")
+    column = header.split(",").index("script")
+    script = first.split(",")[column]
     model, task, _, *rest = script.split("_")
     with path.open("w", encoding="utf-8") as file:
-        file.write(lines[0] + "\n")
+        file.write(f"{header}\n")
         for number in range(1, count + 1):
             own = "_".join([model, task, str(number), *rest])
             file.write(first.replace(script, own, 1) + "\n")
@@ -99,16 +113,23 @@ def write_peer(folder: Path) -> None:
     shutil.copytree(ROOT / "site/pages", folder / "docs")
     shutil.copytree(ROOT / "site/assets", folder / "assets")
     frame = folder / "assets/main.html"
-    frame.write_text(frame.read_text(encoding="utf-8").replace(FRAME, ""))
+    text = frame.read_text(encoding="utf-8")
+    frame.write_text(text.replace(FRAME, ""))
     for name, content in publish.render(ROOT).items():
         if isinstance(content, str) and name.endswith(".md"):
-            (folder / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / "docs" / name).write_text(content, encoding="utf-8")
+            page = folder / "docs" / name
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(content, encoding="utf-8")
     settings = {
-        "INHERIT": str(ROOT / "mkdocs.yml"), "docs_dir": "docs", "site_dir": "site",
-        "hooks": [], "watch": [], "strict": False, "theme": {"custom_dir": "assets"},
+        "INHERIT": str(ROOT / "mkdocs.yml"),
+        "docs_dir": "docs",
+        "site_dir": "site",
+        "hooks": [],
+        "watch": [],
+        "strict": False,
+        "theme": {"custom_dir": "assets"},
         "validation": {"links": {"not_found": "ignore", "anchors": "ignore"}},
-    }  # fmt: skip
+    }
     (folder / "mkdocs.yml").write_text(json.dumps(settings), encoding="utf-8")
 
 
@@ -126,9 +147,9 @@ def bench_rows(folder: Path) -> None:
     schema = read_package(ROOT).resources["tuning"].schema
     kinds = {"integer": "pl.Int64", "number": "pl.Float64", "date": "pl.Date"}
     types = ", ".join(f"{f.name!r}: {kinds.get(f.type, 'pl.String')}" for f in schema.fields)
-    many, some = folder / "many.csv", folder / "some.csv"
+    many = folder / "many.csv"
     write_rows(many, MILLION)
-    write_rows(some, SAMPLE)
+    write_rows(folder / "some.csv", SAMPLE)
     ours = [*OURS, "check", many, "--resource", "tuning"]
     read = f"import polars as pl; pl.read_csv({str(many)!r}, schema={{{types}}})"
     compare("10^6 rows: check / polars reads", "3", ours, python(read), rounds=3)
@@ -147,28 +168,33 @@ def bench_build(folder: Path) -> None:
 
 def bench_preview(folder: Path) -> None:
     """Print how long an edited note takes to show under `make serve`, as a reader would see it."""
-    root, port = folder / "checkout", "8765"
+    root = folder / "checkout"
+    address = "localhost:8765"
     subprocess.run(["git", "clone", "--quiet", ROOT, root], check=True)
     table = root / "records" / "tuning.csv"
     rows = list(csv.reader(table.read_text(encoding="utf-8").splitlines()))
-    names, first = rows[0], rows[1]
-    note, page = names.index("notes"), first[names.index("script")].removesuffix(".sh")
+    names = rows[0]
+    first = rows[1]
+    note = names.index("notes")
+    page = first[names.index("script")].removesuffix(".sh")
     server = subprocess.Popen(
-        [BIN / "mkdocs", "serve", "--quiet", "--dev-addr", f"localhost:{port}"],
-        cwd=root, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-    )  # fmt: skip
+        [BIN / "mkdocs", "serve", "--quiet", "--dev-addr", address],
+        cwd=root,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
 
     def wait(text: str) -> float:
-        start, shown = time.perf_counter(), ""
+        start = time.perf_counter()
+        shown = ""
         while text not in shown and server.poll() is None:
             time.sleep(0.05)
-            with suppress(OSError), urlopen(f"http://localhost:{port}/records/{page}/") as reply:
+            with suppress(OSError), urlopen(f"http://{address}/records/{page}/") as reply:
                 shown = reply.read().decode("utf-8")
         return time.perf_counter() - start
 
     try:
         wait(page)
-        times = []
+        times: list[float] = []
         for number in range(ROUNDS):
             time.sleep(1)
             first[note] = f"Edit {number} of the bench."
@@ -182,15 +208,24 @@ def bench_preview(folder: Path) -> None:
 
 def bench_estimate(folder: Path) -> None:
     """Print what the page takes for an estimate with its knobs and limits, in Node."""
-    site, modules = folder / "build" / "site", folder / "modules"
+    site = folder / "build" / "site"
+    modules = folder / "modules"
     shutil.copytree(site / "javascripts", modules)
     (modules / "package.json").write_text('{"type": "module"}', encoding="utf-8")
-    question = {"model": "Qwen/Qwen3-30B-A3B", "gpus": "64", "device": "h100", "infer": "vllm"}
+    question = {
+        "model": "Qwen/Qwen3-30B-A3B",
+        "gpus": "64",
+        "device": "h100",
+        "train": "megatron",
+        "infer": "vllm",
+    }
     done = subprocess.run(
         ["node", ROOT / "tests/finder/estimate.mjs", modules, site / "api" / "v1"],
-        input=json.dumps([{**question, "train": "megatron"}] * 100),
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        input=json.dumps([question] * 100),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     print(f"{'estimate on the page, in Node':<46} {done.stderr.strip()}  (limit 50 ms)")
 
 

@@ -95,8 +95,13 @@ def script_sources(frame: str) -> str:
     """
     if _session.serving:
         return "'unsafe-inline'"
-    digests = (hashlib.sha256(script.encode()) for script in _INLINE_SCRIPT.findall(frame))
-    return " ".join(f"'sha256-{base64.b64encode(one.digest()).decode()}'" for one in digests)
+    return " ".join(map(_source, _INLINE_SCRIPT.findall(frame)))
+
+
+def _source(script: str) -> str:
+    """A script as a Content Security Policy names it: by its checksum."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
@@ -105,17 +110,21 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     Of a page that the search excludes, such as a record's, every block. Their texts are escaped.
     Code blocks may hold anything, so what follows the first one stays.
     """
-    blocks = _BLOCK if page.meta.get("search", {}).get("exclude") else _TABLE
-    tables = _session.tables[page.file.src_uri] = []
+    path = page.file.src_uri
+    tables: list[str] = []
+    _session.tables[path] = tables
 
     def cut(table: re.Match[str]) -> str:
+        hole = f'<div data-table="{len(tables)}"></div>'
         tables.append(table[0])
-        return f'<div data-table="{len(tables) - 1}"></div>'
+        return hole
 
+    search = page.meta.get("search", {})
+    blocks = _BLOCK if search.get("exclude") else _TABLE
     code = _CODE.search(markdown)
     end = code.start() if code else len(markdown)
     text = blocks.sub(cut, markdown[:end]) + markdown[end:]
-    known, converted = _session.pages.get(page.file.src_uri, ("", {}))
+    known, converted = _session.pages.get(path, ("", {}))
     if _session.serving and text == known:
         vars(page)["render"] = lambda *_: vars(page).update(converted)
     return text

@@ -42,51 +42,76 @@ def copy(tmp_path: Path) -> Path:
 
 @pytest.mark.nightly
 def test_two_builds_are_byte_for_byte_equal(built, out):
-    first, second = files(built), files(build(ROOT, out))  # replaces the older site
+    first = files(built)
+    second = files(build(ROOT, out))  # replaces the older site
     assert first.keys() == second.keys()
-    assert [name for name in first if first[name] != second[name]] == []
+    for name, content in first.items():
+        assert second[name] == content, name
 
 
-def test_pages_lead_home_to_the_index_and_to_the_feed(built):
-    page = (built / "404.html").read_text(encoding="utf-8")
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_missing_page_leads_home_and_to_the_index(built):
+    page = text_of(built / "404.html")
     assert re.findall(r'<a href="([^"]+)">overview</a>', page) == ["/"]
     assert re.findall(r'<a href="([^"]+index\.json)"', page) == ["/api/v1/index.json"]
+
+
+def test_a_page_leads_to_the_feed(built):
     feed = r'<link rel="alternate feed" type="application/atom\+xml" title="[^"]+" href="([^"]+)">'
-    named = re.findall(feed, (built / "sizes/7b/index.html").read_text(encoding="utf-8"))
-    assert [urljoin("/sizes/7b/", target) for target in named] == ["/feeds/all.xml"]
+    (target,) = re.findall(feed, text_of(built / "sizes/7b/index.html"))
+    assert urljoin("/sizes/7b/", target) == "/feeds/all.xml"
 
 
-def test_the_index_and_each_record_lead_programs_to_the_files_meant(built):
+def test_the_index_leads_programs_to_the_files_meant(built):
     folder = built / "api/v1"
-    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    index = json.loads(text_of(folder / "index.json"))
     for item in [*index["documents"], *index["downloads"]]:
         content = (folder / item["path"]).read_bytes()
-        found = (len(content), hashlib.sha256(content).hexdigest())
-        assert (item["bytes"], item["sha256"]) == found, item["path"]
-    for path in (folder / "records").iterdir():
-        document = json.loads(path.read_text(encoding="utf-8"))
-        page, script = (path.parent / unquote(link) for link in document["links"].values())
+        assert item["bytes"] == len(content), item["path"]
+        assert item["sha256"] == hashlib.sha256(content).hexdigest(), item["path"]
+
+
+def test_each_record_leads_programs_to_its_page_and_script(built):
+    for path in (built / "api/v1/records").iterdir():
+        document = json.loads(text_of(path))
+        links = document["links"].values()
+        page, script = [path.parent / unquote(link) for link in links]
         assert document["record"]["script"] == script.name
         assert script.read_bytes().startswith(b"#!")
         assert (page / "index.html").is_file()
 
 
-def test_every_link_of_the_index_for_assistants_leads_to_a_file(built):
-    targets = re.findall(r"\]\(([^)\s]+)\)", (built / "llms.txt").read_text(encoding="utf-8"))
-    menu = re.findall(
-        r"^  - \w+: (\w+)\.md$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE
-    )
-    assert {f"{page}/".replace("index/", "./") for page in menu} < {*targets}
-    places = [built / unquote(target) for target in targets]
-    found = [place / "index.html" if place.is_dir() else place for place in places]
-    assert [str(file) for file in found if not file.is_file()] == []
-    assert {file.suffix for file in found} == {".json", ".csv", ".html"}
+@pytest.fixture(scope="module")
+def targets(built: Path) -> list[str]:
+    """The links of the index for assistants."""
+    return re.findall(r"\]\(([^)\s]+)\)", text_of(built / "llms.txt"))
+
+
+def test_the_index_for_assistants_has_every_page_of_the_menu(targets):
+    menu = re.findall(r"^  - \w+: (\w+)\.md$", text_of(ROOT / "mkdocs.yml"), re.MULTILINE)
+    pages = {f"{page}/" for page in menu if page != "index"}
+    assert len(pages) > 3
+    assert {"./", *pages} < set(targets)
+
+
+def test_every_link_of_the_index_for_assistants_leads_to_a_file(built, targets):
+    suffixes = set()
+    for target in targets:
+        file = built / unquote(target)
+        if file.is_dir():
+            file /= "index.html"
+        assert file.is_file(), target
+        suffixes.add(file.suffix)
+    assert suffixes == {".json", ".csv", ".html"}
 
 
 def test_no_file_names_a_path_of_this_machine(built):
-    paths = (str(ROOT).encode(), str(built.parent).encode())
-    written = files(built).items()
-    assert [name for name, data in written if any(path in data for path in paths)] == []
+    for name, content in files(built).items():
+        assert str(ROOT).encode() not in content, name
+        assert str(built.parent).encode() not in content, name
 
 
 @pytest.mark.nightly
@@ -94,11 +119,13 @@ def test_a_folder_without_git_names_every_page_once_in_the_sitemap(copy, out, mo
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     monkeypatch.setenv("SITE_URL", "https://example.org/")
     site = build(copy, out)
-    sitemap = (site / "sitemap.xml").read_text(encoding="utf-8")
-    pages = [path.read_text(encoding="utf-8") for path in site.rglob("index.html")]
-    own = [re.findall('<link rel="canonical" href="(.*)">', page) for page in pages]
-    assert sorted([url] for url in re.findall("<loc>(.*)</loc>", sitemap)) == sorted(own)
-    assert ["https://example.org/sizes/7b/"] in own
+    named = re.findall("<loc>(.*)</loc>", text_of(site / "sitemap.xml"))
+    urls: list[str] = []
+    for path in site.rglob("index.html"):
+        (url,) = re.findall('<link rel="canonical" href="(.*)">', text_of(path))
+        urls.append(url)
+    assert sorted(named) == sorted(urls)
+    assert "https://example.org/sizes/7b/" in urls
 
 
 # What stops it

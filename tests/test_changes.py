@@ -13,6 +13,7 @@ from sample_tree import files
 DEVICES = "records/devices.csv"
 DEVICE = {"device": "h900", "name": "H900", "vendor": "NVIDIA", "memory_gb": "80"}
 GONE = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+NEW = "examples/tuning/new/deep/new.sh"
 
 
 def snapshot(root: Path) -> Snapshot:
@@ -23,7 +24,7 @@ def changes(root: Path) -> tuple[Change, ...]:
     """A new file in new folders, a table with a new row, a file that goes."""
     before = snapshot(root)
     (row,) = changes_between(before, with_rows(before, {"devices": [DEVICE]}))
-    new = Change("examples/tuning/new/deep/new.sh", None, b"#!/bin/sh\n", executable=True)
+    new = Change(NEW, None, b"#!/bin/sh\n", executable=True)
     return new, row, Change(GONE, (root / GONE).read_bytes(), None)
 
 
@@ -36,25 +37,32 @@ def test_a_table_that_cannot_be_read_gets_no_row(root):
 def test_changes_create_replace_and_remove(root):
     proposed = changes(root)
     write_changes(root, proposed)
-    for change in proposed:
-        path = root / change.path
-        assert (path.read_bytes() if path.exists() else None) == change.becomes
-    assert (root / proposed[0].path).stat().st_mode & 0o111
-    assert not [name for name in files(root) if "/." in name]
+    new, row, _ = proposed
+    assert (root / new.path).read_bytes() == new.becomes
+    assert (root / row.path).read_bytes() == row.becomes
+    assert not (root / GONE).exists()
+    assert (root / new.path).stat().st_mode & 0o111
+    hidden = [name for name in files(root) if "/." in name]
+    assert hidden == []
 
 
-def test_what_cannot_be_written_is_reported_and_nothing_changes(root):
-    proposed = changes(root)
-    target = root / proposed[0].path
+def test_a_file_of_somebody_else_is_reported_and_nothing_changes(root):
+    target = root / NEW
     target.parent.mkdir(parents=True)
     target.write_text("mine")
+    proposed = changes(root)
     before = files(root)
-    for wrong, said in (
-        (proposed, "exists already"),
-        ([Change("../out.sh", None, b"")], "outside"),
-        ([Change(f"{DEVICES}/x", None, b"")], "cannot be written: "),
-    ):
-        with pytest.raises(UnusableInput, match=said):
-            write_changes(root, wrong)
+    with pytest.raises(UnusableInput, match="exists already"):
+        write_changes(root, proposed)
+    assert files(root) == before
+
+
+@pytest.mark.parametrize(
+    ("path", "message"), [("../out.sh", "outside"), (f"{DEVICES}/x", "cannot be written: ")]
+)
+def test_a_path_that_cannot_be_written_is_reported(root, path, message):
+    before = files(root)
+    with pytest.raises(UnusableInput, match=message):
+        write_changes(root, [Change(path, None, b"")])
     assert files(root) == before
     assert not (root.parent / "out.sh").exists()

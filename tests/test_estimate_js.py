@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Iterator, Mapping
+from itertools import cycle, islice
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from conftest import answers_in_node
 from rl_resources import UnusableInput
 from rl_resources.dataset import Dataset
 from rl_resources.estimate.configuration import WHOLE, estimable
-from rl_resources.estimate.estimate import knobs, limits
+from rl_resources.estimate.estimate import Moment, knobs, limits
 from rl_resources.estimate.formula import formula, inputs_by_name
 from rl_resources.git import Repository
 from rl_resources.query.estimate import NUMBERS, WORDS, estimate
@@ -25,24 +26,28 @@ def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
     models = [str(row["model"]) for row in dataset.records["models"] if estimable(row)]
     devices = [str(row["device"]) for row in dataset.records["devices"] if row["memory_gb"]]
     backends = [*formula()["train"], *formula()["same_train"]]
-    for place in range(number):
-        words = {"model": models[place % len(models)], "device": chance.choice(devices)}
+    for place, model in enumerate(islice(cycle(models), number)):
+        words = {"model": model, "device": chance.choice(devices)}
         words["gpus"] = str(2 ** chance.randrange(9))
         words["train"] = chance.choice(backends)
-        words |= {"weights": chance.choice(["full", "lora", "qlora"])} if place % 3 else {}
+        if place % 3:
+            words["weights"] = chance.choice(["full", "lora", "qlora"])
         contradicts = chance.random() < 0.1
-        words |= {"infer": "vllm"} if chance.random() < 0.6 else {}
+        if chance.random() < 0.6:
+            words["infer"] = "vllm"
         drawn = {name: _drawn(name, chance) for name in inputs_by_name() if name not in words}
-        kept = [name for name in drawn if chance.random() < 0.3 and name != "device_gb"]
+        left_out = {"device_gb"}
         if "weights" in words and not contradicts:
-            kept = [name for name in kept if name != "lora_rank"]
-        yield words | {name: drawn[name] for name in kept}
+            left_out.add("lora_rank")
+        given = [name for name in drawn if chance.random() < 0.3 and name not in left_out]
+        yield words | {name: drawn[name] for name in given}
 
 
 def _drawn(name: str, chance: random.Random) -> str:
     """A value of an input: mostly small, sometimes from the whole range, rarely out of it."""
     item = inputs_by_name()[name]
-    low, high = item["minimum"], item["maximum"]
+    low = item["minimum"]
+    high = item["maximum"]
     if item.get("unit") == "0 or 1":
         return str(chance.randrange(2))
     if name.endswith("_parallel"):
@@ -52,12 +57,13 @@ def _drawn(name: str, chance: random.Random) -> str:
     if chance.random() < 0.01:
         return str(high + 1)
     value = low + (high - low) * chance.random() ** 12
-    is_count = item.get("unit") in WHOLE and chance.random() < 0.99
-    return str(round(value)) if is_count else f"{value:.6g}"
+    if item.get("unit") in WHOLE and chance.random() < 0.99:
+        return str(round(value))
+    return f"{value:.6g}"
 
 
 def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
-    asked = {name: text for name, text in words.items() if name in (*WORDS, *NUMBERS)}
+    asked = {name: text for name, text in words.items() if name in {*WORDS, *NUMBERS}}
     sets = [f"{name}={text}" for name, text in words.items() if name not in asked]
     try:
         found = estimate(dataset, asked, sets)
@@ -66,15 +72,7 @@ def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
     low, high = found.interval_gb
     return {
         "values": dict(found.values),
-        "phases": {
-            phase: {
-                "phase": phase,
-                "name": one.name,
-                "components": dict(one.components),
-                "peak": one.peak_gb,
-            }
-            for phase, one in found.phases.items()
-        },
+        "phases": {phase: as_on_the_page(moment) for phase, moment in found.phases.items()},
         "low": low,
         "high": high,
         "verdict": found.verdict,
@@ -85,14 +83,24 @@ def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def as_on_the_page(moment: Moment) -> dict[str, Any]:
+    return {
+        "phase": moment.phase,
+        "name": moment.name,
+        "components": dict(moment.components),
+        "peak": moment.peak_gb,
+    }
+
+
 def same(one: Any, other: Any) -> bool:
     """Whether both are equal, figures within 1e-9 of their size."""
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, int | float):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+    match one:
+        case dict():
+            return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+        case list():
+            return len(one) == len(other) and all(map(same, one, other))
+        case int() | float():
+            return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
     return bool(one == other)
 
 
@@ -102,14 +110,15 @@ def test_the_page_estimates_as_python_does(tmp_path, number):
     published = {item.path: item.text for item in documents if item.path == "estimate.json"}
     asked = list(questions(DATASET, number))
     answers = answers_in_node("estimate", published, asked, tmp_path)
-    verdicts = []
+    verdicts: list[str] = []
     for words, answer in zip(asked, answers, strict=True):
         expected = of_python(DATASET, words)
         assert ("unusable" in answer) == ("unusable" in expected), (words, answer, expected)
-        if "unusable" not in answer:
-            answer["assumed"].sort()
-            for name, value in expected.items():
-                assert same(value, answer[name]), (words, name, value, answer[name])
-            verdicts.append(answer["verdict"])
+        if "unusable" in answer:
+            continue
+        answer["assumed"].sort()
+        for name, value in expected.items():
+            assert same(value, answer[name]), (words, name, value, answer[name])
+        verdicts.append(answer["verdict"])
     assert set(verdicts) == {"fits", "tight", "unlikely", "cannot fit"}
     assert len(verdicts) > number / 2

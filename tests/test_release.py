@@ -29,12 +29,16 @@ def test_a_version_says_its_month_and_its_place_in_it(current, released, today, 
 
 def test_a_section_counts_the_rows_of_all_tables():
     case = read_cases("release")["section"]
-    old, new = (
-        {name: Table(("script",), tuple(rows)) for name, rows in case[state].items()}
-        for state in ("old", "new")
-    )
-    assert data_section(diff(old, new)) == case["text"]
+    differences = diff(state(case["old"]), state(case["new"]))
+    assert data_section(differences) == case["text"]
+
+
+def test_a_section_without_a_difference_says_so():
     assert data_section([]) == "### Data\n\nNo record differs.\n"
+
+
+def state(tables: dict[str, list[dict[str, str]]]) -> dict[str, Table]:
+    return {name: Table(("script",), tuple(rows)) for name, rows in tables.items()}
 
 
 def test_the_notes_of_a_release_are_its_section_of_the_changelog():
@@ -51,9 +55,11 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("release") / "checkout"
     names = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
     for name in names:
-        if (ROOT / name).is_file():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, root / name)
+        if not (ROOT / name).is_file():
+            continue
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, path)
     git(root, "init", "-q", "-b", "main")
     git(root, "config", "user.name", "x")
     git(root, "config", "user.email", "x")
@@ -63,12 +69,14 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @cases("release", "changelog")
 def test_a_release_has_one_section_of_the_changelog(checkout, before, after):
-    place = checkout / "CHANGELOG.md"
-    own, version = place.read_text(encoding="utf-8"), read_package(checkout).version
-    place.write_text(before.replace("VERSION", version), encoding="utf-8")
-    text = release_files(checkout, DAY)[1]["CHANGELOG.md"]
-    place.write_text(own, encoding="utf-8")
-    found = re.sub(r"- tuning: .*?(?=\n\n)", "RECORDS", text, flags=re.DOTALL)
+    path = checkout / "CHANGELOG.md"
+    own = path.read_text(encoding="utf-8")
+    version = read_package(checkout).version
+    path.write_text(before.replace("VERSION", version), encoding="utf-8")
+    _, files = release_files(checkout, DAY)
+    path.write_text(own, encoding="utf-8")
+    changelog = files["CHANGELOG.md"]
+    found = re.sub(r"- tuning: .*?(?=\n\n)", "RECORDS", changelog, flags=re.DOTALL)
     assert found == after.replace("VERSION", version)
 
 
@@ -84,7 +92,8 @@ def test_changes_that_are_not_committed_are_refused(checkout, monkeypatch):
 def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checkout):
     git(checkout, "tag", f"v{read_package(checkout).version}")
     trials = checkout / "records" / "trials.csv"
-    trials.write_text("\n".join(trials.read_text(encoding="utf-8").split("\n")[:-2]) + "\n")
+    *others, _ = trials.read_text(encoding="utf-8").splitlines(keepends=True)
+    trials.write_text("".join(others))
     git(checkout, "commit", "-qam", "One trial less")
     said = release.release(checkout, DAY)
     assert git(checkout, "status", "--porcelain") == ""
@@ -95,13 +104,20 @@ def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checko
     changelog = (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
     assert "## 2027.1.0 (2027-01-09)\n\n### Data\n\n- trials: 1 removed\n" in changelog
     assert "git tag --annotate v2027.1.0" in said
-    names = ["rl-resources-site-2027.1.0.tar.gz", "rl_resources-2027.1.0-py3-none-any.whl"]
-    names += ["rl_resources-2027.1.0.tar.gz", "rl-resources-data-2027.1.0.zip"]
-    written = {path.name for path in (checkout / "dist").iterdir()}
-    assert written == {*names, "SHA256SUMS", "NOTES.md"}
+    dist = checkout / "dist"
+    site = "rl-resources-site-2027.1.0.tar.gz"
+    artifacts = {
+        site,
+        "rl-resources-data-2027.1.0.zip",
+        "rl_resources-2027.1.0-py3-none-any.whl",
+        "rl_resources-2027.1.0.tar.gz",
+    }
+    written = {path.name for path in dist.iterdir()}
+    assert written == {*artifacts, "SHA256SUMS", "NOTES.md"}
     check = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
-    done = subprocess.run(check, cwd=checkout / "dist", capture_output=True, text=True, check=True)
-    assert done.stdout.count(": OK\n") == len(names)
-    assert (checkout / "dist" / "NOTES.md").read_text(encoding="utf-8").startswith("### Data\n")
-    with tarfile.open(checkout / "dist" / names[0]) as archive:
+    done = subprocess.run(check, cwd=dist, capture_output=True, text=True, check=True)
+    assert done.stdout.count(": OK\n") == len(artifacts)
+    section = (dist / "NOTES.md").read_text(encoding="utf-8")
+    assert section.startswith("### Data\n")
+    with tarfile.open(dist / site) as archive:
         assert "site/index.html" in archive.getnames()

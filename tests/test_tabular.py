@@ -6,7 +6,7 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rl_resources.tabular import Text, quote, read, write
+from rl_resources.tabular import Row, Text, quote, read, write
 
 # What makes CSV hard, beside ordinary text.
 SIGNS = st.sampled_from([*'",\r\t ;=<>|', '""', "\u2028", "\x85", "\ufeff", "é", "😀"])
@@ -24,17 +24,30 @@ def tables(draw: st.DrawFn) -> list[list[str]]:
     return [header, *draw(st.lists(row, max_size=5))]
 
 
+def records(text: Text) -> list[Row]:
+    """The header, if there is one, and the rows."""
+    if text.header is None:
+        return list(text.rows)
+    return [text.header, *text.rows]
+
+
 def cells(text: Text) -> list[list[str]]:
-    rows = [text.header, *text.rows] if text.header else text.rows
-    return [list(row.cells) for row in rows if row]
+    return [list(row.cells) for row in records(text)]
+
+
+def places(text: Text) -> list[tuple[str, int, int]]:
+    """Kind, line and column of each defect."""
+    return [(defect.kind, defect.line, defect.column) for defect in text.defects]
 
 
 @given(tables())
 def test_what_is_written_is_read_here_and_by_others(table):
     written = write(table)
     text = read(written)
-    assert (cells(text), text.defects) == (table, ())
-    assert list(csv.reader(io.StringIO(written, newline=""), strict=True)) == table
+    assert cells(text) == table
+    assert text.defects == ()
+    file = io.StringIO(written, newline="")
+    assert list(csv.reader(file, strict=True)) == table
 
 
 @given(tables())
@@ -42,12 +55,17 @@ def test_a_cell_stands_where_its_place_says(table):
     written = write(table)
     lines = written.split("\n")
     text = read(written)
-    for row in filter(None, (text.header, *text.rows)):
+    for row in records(text):
+        line = lines[row.line - 1]
         for index, cell in enumerate(row.cells):
-            line, column = row.place(index)
-            assert lines[line - 1].startswith(quote(cell), column - 1)
-            before = lines[line - 1][: column - 1]
-            assert before.endswith(",") if index else (line, before) == (row.line, "")
+            number, column = row.place(index)
+            assert number == row.line
+            assert line.startswith(quote(cell), column - 1)
+            before = line[: column - 1]
+            if index == 0:
+                assert before == ""
+            else:
+                assert before.endswith(",")
 
 
 @given(st.lists(st.tuples(WORD, WORD), min_size=1, max_size=6), st.data())
@@ -56,22 +74,25 @@ def test_an_unclosed_quote_swallows_no_row(rows, data):
     lines = [f"{one},{other}" for one, other in rows]
     lines[broken] = '"' + lines[broken]
     text = read("\n".join(["a,b", *lines]))
-    assert [(defect.kind, defect.line, defect.column) for defect in text.defects] == [
-        ("unclosed-quote", broken + 2, 1)
-    ]
-    assert [row.cells for row in text.rows] == rows[:broken] + rows[broken + 1 :]
+    line = broken + 2  # below the header, counted from 1
+    assert places(text) == [("unclosed-quote", line, 1)]
+    del rows[broken]
+    assert [row.cells for row in text.rows] == rows
 
 
 def test_two_quotes_that_nobody_closed_do_not_close_each_other():
     text = read('a,b,c\n"1,2,3\n4,5,6\n7,8,9"\n')
-    assert [(defect.kind, defect.line) for defect in text.defects] == [
-        ("unclosed-quote", 2),
-        ("stray-quote", 4),
-    ]
+    unclosed, stray = text.defects
+    assert unclosed.kind == "unclosed-quote"
+    assert unclosed.line == 2
+    assert stray.kind == "stray-quote"
+    assert stray.line == 4
     assert [row.cells for row in text.rows] == [("4", "5", "6")]
 
 
 def test_a_cell_with_line_breaks_is_one_defect():
     text = read('a,b,c\n1,"2\n\n3 4",5\n6,7,8\n')
-    assert [(defect.kind, defect.line) for defect in text.defects] == [("unclosed-quote", 2)]
+    (unclosed,) = text.defects
+    assert unclosed.kind == "unclosed-quote"
+    assert unclosed.line == 2
     assert [row.cells for row in text.rows] == [("6", "7", "8")]

@@ -38,47 +38,65 @@ def compat(
     the cache.
     """
     dataset = read_dataset(read_package(root))
-    of_framework = (it for it in dataset.records["tuning"] if it["framework"] == FRAMEWORK)
-    every = (_script(root, dataset, record) for record in of_framework)
-    scripts = [script for script in every if script.launches]
+    scripts = _scripts(root, dataset)
     rows: list[Record] = []
     composed: list[Release] = []
-    for version in releases(FRAMEWORK) if versions is None else sorted({*versions}):
+    for version in releases(FRAMEWORK) if versions is None else sorted(set(versions)):
         progress(f"{FRAMEWORK} {version}: {len(scripts)} scripts")
-        composed.append(configuration(FRAMEWORK, version))
-        rows += [row_of(script, composed[-1]) for script in scripts]
-    if versions is not None:
+        release = configuration(FRAMEWORK, version)
+        composed.append(release)
+        rows.extend(row_of(script, release) for script in scripts)
+    files: dict[str, str] = {}
+    if versions is None:
+        files = _derived(root, composed)
+    else:
         names = {script.path for script in scripts}
         old = (row for row in dataset.records[RESOURCE] if row["script"] in names)
-        rows += [row for row in old if row["framework_version"] not in versions]
-    rows.sort(key=lambda row: tuple(str(row[name]) for name in _KEY))
-    files = _derived(root, composed) if versions is None else {}
-    return files | {dataset.package.resources[RESOURCE].path: csv_text(dataset, RESOURCE, rows)}
+        rows.extend(row for row in old if row["framework_version"] not in versions)
+    rows.sort(key=_key)
+    path = dataset.package.resources[RESOURCE].path
+    return {**files, path: csv_text(dataset, RESOURCE, rows)}
 
 
-def _script(root: Path, dataset: Dataset, record: Record) -> ScriptText:
-    """A record's script under its file name."""
-    text = (root / script_path(dataset, record)).read_text(encoding="utf-8")
-    return ScriptText(str(record["script"]), text)
+def _key(row: Record) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in _KEY)
+
+
+def _scripts(root: Path, dataset: Dataset) -> list[ScriptText]:
+    """The scripts that start the framework, each under its file name."""
+    scripts: list[ScriptText] = []
+    for record in dataset.records["tuning"]:
+        if record["framework"] != FRAMEWORK:
+            continue
+        path = root / script_path(dataset, record)
+        script = ScriptText(str(record["script"]), path.read_text(encoding="utf-8"))
+        if script.launches:
+            scripts.append(script)
+    return scripts
 
 
 def row_of(script: ScriptText, release: Source) -> Record:
     """The row of one script and one release."""
+    accepted: bool | None = True
     rejected: list[Rejected] = []
-    known = True
     for launch in script.launches:
         composed = compose_launch(release, launch)
-        known &= not composed.problem and not launch.unresolved
+        if composed.problem or launch.unresolved:
+            accepted = None  # nobody knows
         # Hydra stops at arguments that are no overrides.
-        rejected += [Rejected(item.place.line, item.value.shown, "syntax") for item in launch.stray]
+        rejected.extend(Rejected(it.place.line, it.value.shown, "syntax") for it in launch.stray)
         for item in composed.rejected:
-            own = launch.overrides[item.index] if item.index >= 0 else launch.command
-            rejected.append(Rejected(own.place.line, item.key, item.kind))
+            place = launch.command.place
+            if item.index >= 0:
+                place = launch.overrides[item.index].place
+            rejected.append(Rejected(place.line, item.key, item.kind))
+    if rejected:
+        accepted = False
     return {
         "script": script.path,
         "framework": release.framework,
         "framework_version": release.version,
-        "accepted": False if rejected else True if known else None,
+        "accepted": accepted,
         "rejected": tuple(map(str, rejected)) or None,
     }
 
@@ -87,6 +105,9 @@ def _derived(root: Path, composed: Sequence[Release]) -> dict[str, str]:
     """The history of all releases and the defaults of the newest, in a checkout."""
     if not (root / DEFAULTS).is_dir():
         return {}
-    name = f"{composed[-1].framework}.json"
-    history, defaults = write_history(composed), describe(composed[-1])
-    return {f"{HISTORY}/{name}": history, f"{DEFAULTS}/{name}": defaults}
+    newest = composed[-1]
+    name = f"{newest.framework}.json"
+    return {
+        f"{HISTORY}/{name}": write_history(composed),
+        f"{DEFAULTS}/{name}": describe(newest),
+    }

@@ -19,9 +19,15 @@ def read_file(path: Path, most: int) -> bytes:
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "Not an ordinary file", str(path))
     if path.stat().st_size > most:
-        size = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
-        raise OSError(errno.EFBIG, f"More than {size}", str(path))
+        raise OSError(errno.EFBIG, f"More than {_size(most)}", str(path))
     return path.read_bytes()
+
+
+def _size(bytes_: int) -> str:
+    mebibytes = bytes_ >> 20
+    if mebibytes:
+        return f"{mebibytes} MiB"
+    return f"{bytes_ >> 10} KiB"
 
 
 def read_text(path: Path, most: int, help_: str) -> str:
@@ -31,19 +37,26 @@ def read_text(path: Path, most: int, help_: str) -> str:
         data = read_file(path, most)
     except OSError as error:
         raise UnusableInput(f"{label}: cannot be read: {error.strerror}", help_) from error
-    if (at := undecodable(data)) is not None:
-        raise UnusableInput(f"{label}: is not text in UTF-8 (byte {at})", help_)
+    offset = undecodable(data)
+    if offset is not None:
+        raise UnusableInput(f"{label}: is not text in UTF-8 (byte {offset})", help_)
     return data.decode()
 
 
 def undecodable(data: bytes) -> int | None:
     """Offset of the first byte that is not UTF-8 text; a NUL byte is not."""
-    nul = data.find(b"\x00")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        return error.start if nul < 0 else min(nul, error.start)
-    return nul if nul >= 0 else None
+        valid = error.start
+    else:
+        valid = len(data)
+    nul = data.find(b"\x00", 0, valid)
+    if nul >= 0:
+        return nul
+    if valid < len(data):
+        return valid
+    return None
 
 
 def write_file(path: Path, text: str | bytes) -> None:
@@ -58,12 +71,16 @@ def write_file(path: Path, text: str | bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():
             path.write_bytes(data)
-            return
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as place:
-            new = Path(place, path.name)
-            new.write_bytes(data)
-            if path.exists():
-                shutil.copymode(path, new)
-            new.replace(path)
+        else:
+            _replace(path, data)
     except OSError as error:
         raise UnusableInput(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as place:
+        new = Path(place, path.name)
+        new.write_bytes(data)
+        if path.exists():
+            shutil.copymode(path, new)
+        new.replace(path)

@@ -23,8 +23,13 @@ from rl_resources.site.answers import as_value
 
 _COLUMN_TYPES = {"string": "string", "list": "object", **PANDAS}
 _PANDAS_TYPES: Mapping[type, str] = {str: "string", int: "Int64", float: "Float64"}
-_ANSWER_TYPES: Mapping[str, str] = {"fit": "string", "reason": "string"} | {
-    name: _PANDAS_TYPES.get(kind, "object") for name, kind in get_type_hints(Configuration).items()
+_ANSWER_TYPES: Mapping[str, str] = {
+    "fit": "string",
+    "reason": "string",
+    **{
+        name: _PANDAS_TYPES.get(kind, "object")
+        for name, kind in get_type_hints(Configuration).items()
+    },
 }
 
 
@@ -32,9 +37,9 @@ class Dataset(dataset.Dataset):
     """All tables of one root, each a DataFrame by its name.
 
     `tuning` has configurations with a script, one a row, `reports` those published elsewhere,
-    `trials` the batch sizes tried while a record's limit was searched; `models`, `devices`,
-    `tasks`, `backends`, `frameworks`, `sizes` and the others of the data dictionary what they refer
-    to.
+    `trials` the batch sizes tried while a record's limit was searched. `models`, `devices`,
+    `tasks`, `backends`, `frameworks`, `sizes` and the others of the data dictionary have what those
+    refer to.
     """
 
     def __getattr__(self, name: str) -> pd.DataFrame:
@@ -55,7 +60,8 @@ class Dataset(dataset.Dataset):
         device="h100", micro_batch=4`; `settings` are `KEY=VALUE`, `script` is the path of a script,
         which is read and never run. Raises `UnusableInput`.
         """
-        return estimate(self, _words(asked, (*WORDS, *NUMBERS)), settings, script)
+        words = _words(asked, WORDS + NUMBERS)
+        return estimate(self, words, settings, script)
 
     def script(self, name: str) -> Path:
         """Where the script of a record lies; `name` is its key in `tuning`.
@@ -75,7 +81,8 @@ class Dataset(dataset.Dataset):
 
         Raises `UnusableInput` with the nearest known words.
         """
-        value = as_value(self, *ask(self, _words(asked, FIELDS)))
+        words = _words(asked, FIELDS)
+        value = as_value(self, *ask(self, words))
         rows = value.pop("answers")
         frame = _frame(rows, _ANSWER_TYPES)
         frame.attrs.update(value)
@@ -87,14 +94,17 @@ def load(root: str | Path | None = None) -> Dataset:
 
     Raises `UnreadableDataset` where there is none, `InvalidDataset` where a cell cannot be read.
     """
-    plain = read_dataset(read_package(Path(root) if root is not None else installed_root()))
+    folder = installed_root() if root is None else Path(root)
+    plain = read_dataset(read_package(folder))
     return Dataset(plain.package, plain.records)
 
 
 def _words(asked: Mapping[str, object], known: Collection[str]) -> dict[str, str]:
     """The options of a question as text, without those that are `None`."""
-    if unknown := asked.keys() - {*known}:
-        raise UnusableInput(f"{', '.join(sorted(unknown))}: not an option of this question")
+    unknown = asked.keys() - set(known)
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        raise UnusableInput(f"{names}: not an option of this question")
     return {name: str(word) for name, word in asked.items() if word is not None}
 
 

@@ -25,8 +25,16 @@ from rl_resources.query.vocabulary import vocabulary
 COMMAND = "make generate"
 FORM = ".github/ISSUE_TEMPLATE/record.yml"
 ASKED = (
-    *("tag", "gpus", "device", "model", "task", "train", "infer"),
-    *("infer_version", "framework_version", "evidence"),
+    "tag",
+    "gpus",
+    "device",
+    "model",
+    "task",
+    "train",
+    "infer",
+    "infer_version",
+    "framework_version",
+    "evidence",
 )
 """The columns that the form asks for; script, log and the issue's author state the others."""
 REQUIRED = frozenset({"gpus", "device"})
@@ -46,58 +54,75 @@ def generated(root: Path) -> dict[str, str]:
 
 
 def _with_part(path: Path, part: str) -> str:
-    text = path.read_text(encoding="utf-8")
-    return _PART.sub(lambda marks: f"{marks[1]}\n{part}\n{marks[2]}", text)
+    def written(markers: re.Match[str]) -> str:
+        return f"{markers[1]}\n{part}\n{markers[2]}"
+
+    return _PART.sub(written, path.read_text(encoding="utf-8"))
 
 
 def stale(root: Path) -> dict[str, str]:
     """The files that are not what they should be, with the text that they should have."""
-    found = generated(root).items()
-    return {path: text for path, text in found if (root / path).read_text("utf-8") != text}
+    wanted = generated(root).items()
+    return {path: text for path, text in wanted if (root / path).read_text("utf-8") != text}
 
 
 def checklist(base: str = "") -> str:
     """One line a family of rules, as Markdown. With `base` each links to its rules on that page."""
-    return "".join(
-        f"- {f'[{family.title}]({base}#family-{name})' if base else f'**{family.title}**'}: "
-        f"{family.summary}\n"
-        for name, family in FAMILIES.items()
-        if family.scope != "page"
-    )
+    lines: list[str] = []
+    for name, family in FAMILIES.items():
+        if family.scope == "page":
+            continue
+        title = f"**{family.title}**"
+        if base:
+            title = f"[{family.title}]({base}#family-{name})"
+        lines.append(f"- {title}: {family.summary}\n")
+    return "".join(lines)
 
 
 def questions(dataset: Dataset) -> str:
-    """Those of the form for people who do not use git, as YAML; its words are the tables'."""
+    """The questions of the form for people who do not use git, as YAML.
+
+    The words to choose from are those of the tables.
+    """
     words = vocabulary(dataset)
-    choices = {name: words.known(name) for name in ("task", "train", "infer")}
-    choices["device"] = [device.label for device in words.devices.known.values()]
     schema = dataset.package.resources["tuning"].schema
-    asked = [_question(schema.field(name), choices.get(name)) for name in ASKED]
+    choices = {name: list(schema.field(name).words) for name in ASKED}
+    for name in ("task", "train", "infer"):
+        choices[name] = list(words.known(name))
+    choices["device"] = [device.label for device in words.devices.known.values()]
+    asked = [_question(schema.field(name), choices[name]) for name in ASKED]
     return yaml.safe_dump(asked, sort_keys=False, allow_unicode=True, width=96)
 
 
-def _question(field: Field, choices: Sequence[str] | None) -> dict[str, Any]:
-    """One column; what is required, but seldom asked for, is what the script sets."""
-    words = choices or list(field.words)
+def _question(field: Field, choices: Sequence[str]) -> dict[str, Any]:
+    """The question for one column."""
     required = field.name in REQUIRED
-    of_script = " Empty where the script sets it." if field.required and not required else ""
-    attributes: dict[str, Any] = {
-        "label": field.title,
-        "description": field.description + of_script,
-        **({"options": words} if words else {"placeholder": field.example}),
+    description = field.description
+    if field.required and not required:
+        description += " Empty where the script sets it."
+    attributes: dict[str, Any] = {"label": field.title, "description": description}
+    if choices:
+        attributes["options"] = choices
+    else:
+        attributes["placeholder"] = field.example
+    return {
+        "type": "dropdown" if choices else "input",
+        "id": field.name,
+        "attributes": attributes,
+        "validations": {"required": required},
     }
-    question = {"type": "dropdown" if words else "input", "id": field.name}
-    return {**question, "attributes": attributes, "validations": {"required": required}}
 
 
 def main(root: Path, *, check: bool) -> int:
     """Write what is stale, or with `check` only list it and return 1."""
     found = stale(root)
     for path, wanted in found.items():
-        if not check:
+        if check:
+            print(f"{path}: stale, run `{COMMAND}`")  # noqa: T201
+        else:
             write_file(root / path, wanted)
-        print(f"{path}: {f'stale, run `{COMMAND}`' if check else 'written'}")  # noqa: T201
-    return 1 if check and found else 0
+            print(f"{path}: written")  # noqa: T201
+    return int(check and bool(found))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,9 @@ class Repository(NamedTuple):
 
     def script_url(self) -> str | None:
         """The URL template of a script at this revision."""
-        return f"{self.url}/blob/{self.commit}/{{path}}" if self.url and self.commit else None
+        if self.url is None or self.commit is None:
+            return None
+        return f"{self.url}/blob/{self.commit}/{{path}}"
 
 
 def read_repository(root: Path) -> Repository:
@@ -46,17 +48,21 @@ def read_repository(root: Path) -> Repository:
     remote = os.environ.get("REPOSITORY_URL", "")
     if not git_text(root, "ls-files", "--", DESCRIPTOR):
         return Repository(None, None, repository_url(remote))
-    commit, _, time = git_text(root, "log", "-1", "--format=%H %ct").partition(" ")
-    if git_text(root, "status", "--porcelain", "--untracked-files=no"):
-        commit = ""  # what is published would differ from that revision
     remote = remote or git_text(root, "remote", "get-url", "origin")
-    return Repository(commit or None, int(time) if time else None, repository_url(remote))
+    url = repository_url(remote)
+    commit, _, time = git_text(root, "log", "-1", "--format=%H %ct").partition(" ")
+    if not commit:
+        return Repository(None, None, url)
+    # What is published from changed files would differ from the revision.
+    if git_text(root, "status", "--porcelain", "--untracked-files=no"):
+        return Repository(None, int(time), url)
+    return Repository(commit, int(time), url)
 
 
 def released_versions(root: Path) -> list[str]:
     """Versions that have a tag `v…`, newest first."""
-    tags = git_text(root, "tag", "--list", "v[0-9]*", "--sort=-version:refname").split()
-    return [tag.removeprefix("v") for tag in tags]
+    tags = git_text(root, "tag", "--list", "v[0-9]*", "--sort=-version:refname")
+    return [tag.removeprefix("v") for tag in tags.split()]
 
 
 def line_times(root: Path, path: str) -> dict[int, int]:
@@ -67,8 +73,9 @@ def line_times(root: Path, path: str) -> dict[int, int]:
     """
     if git_text(root, "rev-parse", "--is-shallow-repository") != "false":
         return {}
-    blamed = _BLAMED.finditer(git_text(root, "blame", "--line-porcelain", "--", path))
-    return {int(one["line"]): int(one["time"]) for one in blamed if one["commit"].strip("0")}
+    blame = git_text(root, "blame", "--line-porcelain", "--", path)
+    lines = _BLAMED.finditer(blame)
+    return {int(line["line"]): int(line["time"]) for line in lines if line["commit"].strip("0")}
 
 
 def file_at(root: Path, revision: str, path: str) -> bytes | None:
@@ -78,15 +85,20 @@ def file_at(root: Path, revision: str, path: str) -> bytes | None:
 
 def git_text(root: Path, *arguments: str) -> str:
     """What a git command prints, without surrounding whitespace; empty where it fails."""
-    return (_git(root, *arguments) or b"").decode("utf-8", "replace").strip()
+    printed = _git(root, *arguments)
+    if printed is None:
+        return ""
+    return printed.decode("utf-8", "replace").strip()
 
 
 def _git(root: Path, *arguments: str) -> bytes | None:
+    """What a git command prints; `None` where it fails."""
+    command = ["git", "-C", str(root), *arguments]
     try:
-        command = ["git", "-C", str(root), *arguments]
-        return subprocess.run(command, capture_output=True, check=True).stdout
+        done = subprocess.run(command, capture_output=True, check=True)
     except (OSError, ValueError, subprocess.CalledProcessError):
         return None
+    return done.stdout
 
 
 def utc(seconds: int) -> str:
@@ -101,11 +113,16 @@ def permalink(repo: str, commit: str, path: str, lines: str) -> str:
     """
     if not path:
         return f"https://github.com/{repo}/commit/{commit}"
-    first = lines.partition("+")[0].replace("-", "-L")
-    return f"https://github.com/{repo}/blob/{commit}/{path}" + (f"#L{first}" if first else "")
+    url = f"https://github.com/{repo}/blob/{commit}/{path}"
+    first, _, _ = lines.partition("+")
+    if not first:
+        return url
+    return f"{url}#L{first.replace('-', '-L')}"
 
 
 def repository_url(remote: str) -> str | None:
     """The https URL of a git remote, without credentials; `None` for anything not on the web."""
     match = _REMOTE.fullmatch(remote)
-    return f"https://{match['host']}/{match['path']}" if match else None
+    if match is None:
+        return None
+    return f"https://{match['host']}/{match['path']}"

@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 import yaml
 
 from rl_resources.check.registry import FAMILIES
-from rl_resources.dataset import read_dataset, script_path
+from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidOutput
 from rl_resources.git import Repository, line_times, read_repository, utc
-from rl_resources.package import read_package
+from rl_resources.package import Record, read_package
 from rl_resources.site import api, finder, pages, record_page, rst
 from rl_resources.site.downloads import BASE, downloads
 from rl_resources.site.environment import Site
@@ -33,11 +33,11 @@ def render(root: Path, repository: Repository | None = None) -> Files:
     Raises `InvalidDataset`, `UnreadableDataset`, and `InvalidOutput` where a path leads out of the
     site's directory: the rules may not have been asked.
     """
-    dataset, repository = read_dataset(read_package(root)), repository or read_repository(root)
+    dataset = read_dataset(read_package(root))
+    repository = repository or read_repository(root)
     site = Site(dataset, repository.url, site_url())
-    paths = {str(row["script"]): script_path(dataset, row) for row in dataset.records["tuning"]}
-    scripts = {name: (root / path).read_bytes().decode() for name, path in paths.items()}
-    downloaded = [*downloads(site)]
+    scripts = _scripts(root, dataset)
+    downloaded = list(downloads(site))
     tuning = dataset.package.resources["tuning"]
     files: Files = {
         **pages.pages(site, downloaded),
@@ -50,40 +50,57 @@ def render(root: Path, repository: Repository | None = None) -> Files:
         **{f"{BASE}/{item.name}": item.content for item in downloaded},
         FEED: feed(site, line_times(root, tuning.path)),
     }
-    if outside := [path for path in files if ".." in PurePosixPath(path).parts]:
-        raise InvalidOutput(f"{outside[0]}: leads out of the directory of the site")
-    # Where assistants find the data, by the form of https://llmstxt.org.
-    by_hand = {path.name: path.read_text("utf-8") for path in (root / "site/pages").glob("*.md")}
-    files["llms.txt"] = site.page("index.md", "llms.txt", pages=_front_matter({**files, **by_hand}))
+    for path in files:
+        if ".." in PurePosixPath(path).parts:
+            raise InvalidOutput(f"{path}: leads out of the directory of the site")
+    files["llms.txt"] = _llms_txt(site, files, root / "site/pages")
     documents = api.documents(dataset, repository, files)
     return files | api.files(dataset, site.site_url, documents)
 
 
-def _front_matter(texts: Mapping[str, str | bytes]) -> Mapping[str, Mapping[str, str]]:
-    """Title and description of each page of the menu, by its path on the site."""
-    return {
-        path.replace("index.md", "").replace(".md", "/"): yaml.safe_load(
-            str(text).split("---\n")[1]
-        )
-        for path, text in sorted(texts.items())
-        if "/" not in path and path.endswith(".md")
-    }
+def _scripts(root: Path, dataset: Dataset) -> dict[str, str]:
+    """The text of each record's script by its file name, with its ends of lines."""
+    texts: dict[str, str] = {}
+    for row in dataset.records["tuning"]:
+        path = root / script_path(dataset, row)
+        texts[str(row["script"])] = path.read_bytes().decode()
+    return texts
+
+
+def _llms_txt(site: Site, files: Files, by_hand: Path) -> str:
+    """Where assistants find the data, by the form of https://llmstxt.org."""
+    texts = dict(files)
+    for page in by_hand.glob("*.md"):
+        texts[page.name] = page.read_text("utf-8")
+    front_matter = {}
+    for path, text in sorted(texts.items()):
+        if "/" in path or not path.endswith(".md"):
+            continue
+        url = path.replace("index.md", "").replace(".md", "/")
+        _, head, *_ = str(text).split("---\n")
+        front_matter[url] = yaml.safe_load(head)
+    return site.page("index.md", "llms.txt", pages=front_matter)
 
 
 def feed(site: Site, times: Mapping[int, int]) -> str:
     """The Atom feed of all records (RFC 4287), the latest change first.
 
     `times` says when each line of their table was last written, in seconds since 1970, by line from
-    1; where it does not, that was the day of the release. An entry keeps its id.
+    1. A record of any other line changed on the day of the release. An entry keeps its id.
     """
     released = f"{site.dataset.package.created}T00:00:00Z"
-    entries = [
-        (utc(times[line]) if line in times else released, row)
-        for line, row in enumerate(site.dataset.records["tuning"], start=2)
-    ]
+    entries: list[tuple[str, Record]] = []
+    for line, row in enumerate(site.dataset.records["tuning"], start=2):
+        changed = utc(times[line]) if line in times else released
+        entries.append((changed, row))
     entries.sort(key=itemgetter(0), reverse=True)
-    values = {"entries": entries, "released": released, "record_id": api.record_id}
-    return site.page(FEED, FEED, **values, urn=lambda name: uuid.uuid5(_NAMESPACE, name).urn)
+    return site.page(
+        FEED, FEED, entries=entries, released=released, record_id=api.record_id, urn=_urn
+    )
+
+
+def _urn(name: str) -> str:
+    return uuid.uuid5(_NAMESPACE, name).urn
 
 
 def site_url() -> str | None:
@@ -92,4 +109,6 @@ def site_url() -> str | None:
     `None` where that is no URL. MkDocs reads the same variable.
     """
     url = os.environ.get("SITE_URL", "")
-    return f"{url.rstrip('/')}/" if url.startswith(("https://", "http://")) else None
+    if not url.startswith(("https://", "http://")):
+        return None
+    return f"{url.rstrip('/')}/"

@@ -37,7 +37,7 @@ def next_version(current: str, released: Sequence[str], today: date) -> str:
     if current not in released:
         return current
     year, month, count = map(int, current.split("."))
-    if (year, month) >= (today.year, today.month):
+    if date(year, month, 1) >= today.replace(day=1):
         return f"{year}.{month}.{count + 1}"
     return f"{today.year}.{today.month}.0"
 
@@ -47,45 +47,62 @@ def release_files(root: Path, today: date) -> tuple[str, dict[str, str]]:
 
     In the changelog the section `Unreleased` becomes that of the version.
     """
-    package, released = read_package(root), released_versions(root)
-    version = next_version(package.version, released, today)
+    released = released_versions(root)
+    version = next_version(read_package(root).version, released, today)
+    day = today.isoformat()
     old = read_state(root, f"v{released[0]}") if released else {}
-    text = (root / CHANGELOG).read_text(encoding="utf-8")
-    # A version without a tag is released again: its list of data is written again.
-    before = rf"^## {re.escape(version)} .*\n\n### Data\n\n(?: *- .*\n)+\n?"
-    text = re.sub(before, "" if UNRELEASED in text else f"{UNRELEASED}\n", text, flags=re.MULTILINE)
-    if UNRELEASED not in text:
-        text = text.replace("\n", f"\n\n{UNRELEASED}", 1)
-    section = (
-        f"## {version} ({today.isoformat()})\n\n{data_section(diff(old, read_directory(root)))}"
-    )
-    descriptor = (root / DESCRIPTOR).read_text(encoding="utf-8")
+    changes = data_section(diff(old, read_directory(root)))
+    changelog = _with_unreleased(_read(root, CHANGELOG), version)
+    section = f"## {version} ({day})\n\n{changes}"
+    descriptor = _read(root, DESCRIPTOR)
     descriptor = re.sub(r'(?<="version": ")[^"]*', version, descriptor, count=1)
-    descriptor = re.sub(r'(?<="created": ")[0-9-]*', today.isoformat(), descriptor, count=1)
-    citation = (root / CITATION).read_text(encoding="utf-8")
+    descriptor = re.sub(r'(?<="created": ")[0-9-]*', day, descriptor, count=1)
+    citation = _read(root, CITATION)
     citation = re.sub(r"(?m)^version: .*", f"version: {version}", citation)
-    citation = re.sub(r"(?m)^date-released: .*", f"date-released: '{today}'", citation)
+    citation = re.sub(r"(?m)^date-released: .*", f"date-released: '{day}'", citation)
     return version, {
         DESCRIPTOR: descriptor,
         CITATION: citation,
-        CHANGELOG: text.replace(UNRELEASED, section, 1),
+        CHANGELOG: changelog.replace(UNRELEASED, section, 1),
     }
+
+
+def _read(root: Path, name: str) -> str:
+    return (root / name).read_text(encoding="utf-8")
+
+
+def _with_unreleased(changelog: str, version: str) -> str:
+    """The changelog with a section `Unreleased`, and none with the data of this version.
+
+    A version without a tag is released again: its list of data is written again, at its place.
+    """
+    new = "" if UNRELEASED in changelog else f"{UNRELEASED}\n"
+    before = rf"^## {re.escape(version)} .*\n\n### Data\n\n(?: *- .*\n)+\n?"
+    changelog = re.sub(before, new, changelog, flags=re.MULTILINE)
+    if UNRELEASED in changelog:
+        return changelog
+    return changelog.replace("\n", f"\n\n{UNRELEASED}", 1)
 
 
 def data_section(diffs: Sequence[TableDiff]) -> str:
     """What a release changes in the data: a line for each table; `diff` names the records."""
     lines = [f"- {item.name}: {counts(item)}" for item in diffs]
-    return "\n".join(["### Data", "", *(lines or [SAME]), ""])
+    if not lines:
+        lines = [SAME]
+    return "\n".join(["### Data", "", *lines, ""])
 
 
 def refuse_unfit(root: Path) -> None:
     """Raise where the checkout has changes, findings or stale files."""
-    if changes := git_text(root, "status", "--porcelain"):
+    changes = git_text(root, "status", "--porcelain")
+    if changes:
         raise UnusableInput(f"the checkout has changes:\n{changes}", "Commit or remove them.")
-    if findings := check_root(root):
+    findings = check_root(root)
+    if findings:
         raise InvalidDataset(findings)
-    if files := stale(root):
-        raise UnusableInput(f"stale: {', '.join(files)}", "Run `make generate` and commit.")
+    files = ", ".join(stale(root))
+    if files:
+        raise UnusableInput(f"stale: {files}", "Run `make generate` and commit.")
 
 
 def write_artifacts(root: Path, version: str) -> list[Path]:
@@ -94,16 +111,23 @@ def write_artifacts(root: Path, version: str) -> list[Path]:
     Their checksums are in `SHA256SUMS`, the section of the changelog in `NOTES.md`.
     """
     folder = root / "dist"
-    site, name = build(root, root / "build"), str(folder / "rl-resources-{}-") + version
-    shutil.make_archive(name.format("site"), "gztar", site.parent, site.name)
-    shutil.make_archive(name.format("data"), "zip", site, "downloads")
+    site = build(root, root / "build")
+    shutil.make_archive(f"{folder}/rl-resources-site-{version}", "gztar", site.parent, site.name)
+    shutil.make_archive(f"{folder}/rl-resources-data-{version}", "zip", site, "downloads")
     hatchling = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel"]
     subprocess.run([*hatchling, "-d", str(folder)], cwd=root, check=True)
     found = sorted(path for path in folder.iterdir() if version in path.name)
-    sums = [f"{sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in found]
-    write_file(folder / "SHA256SUMS", "".join(sums))
-    write_file(folder / "NOTES.md", notes((root / CHANGELOG).read_text(encoding="utf-8"), version))
+    sums = "".join(map(_checksum, found))
+    write_file(folder / "SHA256SUMS", sums)
+    section = notes(_read(root, CHANGELOG), version)
+    write_file(folder / "NOTES.md", section)
     return found
+
+
+def _checksum(path: Path) -> str:
+    """The line of `SHA256SUMS` of a file."""
+    digest = sha256(path.read_bytes())
+    return f"{digest.hexdigest()}  {path.name}\n"
 
 
 def notes(changelog: str, version: str) -> str:
@@ -112,9 +136,10 @@ def notes(changelog: str, version: str) -> str:
     Raises `UnusableInput` where it has none.
     """
     pattern = rf"(?ms)^## {re.escape(version)} .*?\n(.*?)(?=^## |\Z)"
-    if match := re.search(pattern, changelog):
-        return match[1].strip() + "\n"
-    raise UnusableInput(f"{CHANGELOG}: has no section {version}", "Run `make release` first.")
+    match = re.search(pattern, changelog)
+    if match is None:
+        raise UnusableInput(f"{CHANGELOG}: has no section {version}", "Run `make release` first.")
+    return match[1].strip() + "\n"
 
 
 def release(root: Path, today: date) -> str:
@@ -123,8 +148,8 @@ def release(root: Path, today: date) -> str:
     version, files = release_files(root, today)
     for path, text in files.items():
         write_file(root / path, text)
-    commit = ["commit", "--quiet", "--all", "--message", f"Release {version}"]
-    subprocess.run(["git", "-C", str(root), *commit], check=True)
+    commit = ["git", "commit", "--quiet", "--all", "--message", f"Release {version}"]
+    subprocess.run(commit, cwd=root, check=True)
     artifacts = write_artifacts(root, version)
     listed = "".join(f"  {path.relative_to(root)}\n" for path in artifacts)
     return (
@@ -140,15 +165,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     only = "write the artifacts of the version as it is, with checksums and notes, to dist"
     parser.add_argument("--artifacts", action="store_true", help=only)
     parsed = parser.parse_args(arguments)
-    root, today = find_root(Path.cwd()), datetime.now(UTC).date()
+    root = find_root(Path.cwd())
     try:
         if parsed.artifacts:
-            written = write_artifacts(root, read_package(root).version)
+            version = read_package(root).version
+            written = write_artifacts(root, version)
             text = "".join(f"{path.relative_to(root)}\n" for path in written)
         else:
+            today = datetime.now(UTC).date()
             text = release(root, today)
     except RlResourcesError as error:
-        sys.exit(f"error: {error}\n  help: {error.help or '`make check` shows the findings.'}")
+        fix = error.help or "`make check` shows the findings."
+        sys.exit(f"error: {error}\n  help: {fix}")
     sys.stdout.write(text)
 
 

@@ -105,17 +105,11 @@ def rule(
 
     def made(check: Check) -> Rule:
         name = str(check.__name__).replace("_", "-")
-        summary, reason, bad, good = _documentation(check.__doc__ or "")
+        summary, reason, examples, *_ = paragraphs(check.__doc__ or "")
+        bad, good = examples.removeprefix("Bad: ").split(" Good: ")
         return Rule(name, severity, summary, reason, bad, good, check, exemptable, tuple(follows))
 
     return made
-
-
-def _documentation(text: str) -> tuple[str, str, str, str]:
-    """Summary, reason, bad and good example of a docstring."""
-    summary, reason, examples, *_ = paragraphs(text)
-    bad, good = examples.removeprefix("Bad: ").split(" Good: ")
-    return summary, reason, bad, good
 
 
 def paragraphs(docstring: str) -> list[str]:
@@ -133,6 +127,9 @@ def with_lines(text: str, lines: Lines) -> str:
     kept: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         new = lines.get(number, line)
-        if new is not None:
-            kept.append(f"{new}\r" if line.endswith("\r") and new != line else new)
+        if new is None:
+            continue
+        if line.endswith("\r") and new != line:
+            new += "\r"
+        kept.append(new)
     return "\n".join(kept)

@@ -8,7 +8,7 @@ becomes a defect.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from mmap import mmap
 from typing import Literal, NamedTuple
@@ -34,8 +34,9 @@ class Row(NamedTuple):
 
     def place(self, index: int) -> tuple[int, int]:
         """Line and column, from 1, of cell `index`; past the end: where the next would begin."""
-        begins = [match.start(1) + 1 for match in _CELLS.finditer(self.text)]
-        return self.line, [*begins, len(self.text) + 2][index]
+        columns = [match.start(1) + 1 for match in _CELLS.finditer(self.text)]
+        columns.append(len(self.text) + 2)
+        return self.line, columns[index]
 
 
 class Defect(NamedTuple):
@@ -70,12 +71,18 @@ class LineEnd(NamedTuple):
 
 def wrong_end(data: bytes | mmap) -> LineEnd | None:
     """The first line's end that is not LF alone, in a file in UTF-8."""
-    found = re.search(rb"\r\n", data) if data.find(b"\r") >= 0 else None
-    if found is None and data[-1:] in {b"", b"\n"}:
+    crlf = data.find(b"\r\n")
+    if crlf >= 0:
+        return _end_after(data[:crlf], "CR LF")
+    if data[-1:] in {b"", b"\n"}:
         return None
-    before = data[: found.start()] if found else data[:]
-    column = len(before.rpartition(b"\n")[2].decode("utf-8").removeprefix("\ufeff")) + 1
-    return LineEnd(before.count(b"\n") + 1, column, "CR LF" if found else "")
+    return _end_after(data[:], "")
+
+
+def _end_after(before: bytes, found: str) -> LineEnd:
+    _, _, line = before.rpartition(b"\n")
+    text = line.decode("utf-8").removeprefix("\ufeff")
+    return LineEnd(before.count(b"\n") + 1, len(text) + 1, found)
 
 
 @lru_cache(maxsize=32)
@@ -85,17 +92,31 @@ def read(text: str) -> Text:
     The first record that is not empty is the header.
     There is no header where that record cannot be read.
     """
-    spans = conflicts(text)
-    lost = {line for first, last in spans for line in range(first, last + 1)}
-    lines = enumerate(text.removesuffix("\n").split("\n") if text else [], 1)
-    items: list[Row | Defect] = [Defect("merge-conflict", first) for first, _ in spans]
-    items += records((number, line) for number, line in lines if number not in lost)
+    lines = dict(enumerate(text.removesuffix("\n").split("\n"), 1)) if text else {}
+    items: list[Row | Defect] = []
+    for first, last in conflicts(text):
+        items.append(Defect("merge-conflict", first))
+        for number in range(first, last + 1):
+            lines.pop(number, None)
+    items.extend(records(lines.items()))
     items.sort(key=lambda item: item.line)
-    rows = [item for item in items if isinstance(item, Row)]
+    header = _header(items)
+    rows = tuple(item for item in items if isinstance(item, Row) and item is not header)
     defects = tuple(item for item in items if isinstance(item, Defect))
-    first = next((item for item in items if isinstance(item, Defect) or not item.empty), None)
-    header = first if isinstance(first, Row) else rows[0] if rows and first is None else None
-    return Text(header, tuple(row for row in rows if row is not header), defects)
+    return Text(header, rows, defects)
+
+
+def _header(items: Sequence[Row | Defect]) -> Row | None:
+    """The first record that is not empty, or the first line where all are empty."""
+    for item in items:
+        if isinstance(item, Defect):
+            return None
+        if not item.empty:
+            return item
+    for item in items:
+        if isinstance(item, Row):
+            return item
+    return None
 
 
 def mappings(text: str) -> list[dict[str, str]]:
@@ -120,65 +141,85 @@ def mappings(text: str) -> list[dict[str, str]]:
 def records(lines: Iterable[tuple[int, str]], width: int = 0) -> Iterator[Row | Defect]:
     """Each line, by its number, as a record or a defect.
 
-    `width` is the number of cells in the header; without it that of the first record. The lines
-    below an unclosed quote, to one with a quote, are of the same cell, which has line breaks; one
-    with the commas of a record is not.
+    `width` is the number of cells in the header; without it that of the first record. A cell whose
+    quote is not closed goes on in the lines below: it ends with the next quote, or before a line
+    that has the commas of a record.
     """
-    broken: Defect | None = None
-    following = 0
+    unclosed: Defect | None = None
+    following = 0  # the line that would go on with the unclosed cell
     for number, line in lines:
-        if broken and number == following and line.count(",") < width - 1:
-            broken = broken._replace(text=f"{broken.text} {line.strip()}")
+        if unclosed and number == following and line.count(",") < width - 1:
+            unclosed = unclosed._replace(text=f"{unclosed.text} {line.strip()}")
             following = 0 if '"' in line else number + 1
             continue
-        if broken:
-            yield broken
+        if unclosed:
+            yield unclosed
+            unclosed = None
         item = _record(number, line.removesuffix("\r"))
-        broken = item if isinstance(item, Defect) and item.kind == "unclosed-quote" else None
-        following = number + 1
-        if not broken:
-            yield item
-        if isinstance(item, Row):
-            width = width or (0 if item.empty else len(item.cells))
-    if broken:
-        yield broken
+        if isinstance(item, Defect) and item.kind == "unclosed-quote":
+            unclosed = item
+            following = number + 1
+            continue
+        yield item
+        if width == 0 and isinstance(item, Row) and not item.empty:
+            width = len(item.cells)
+    if unclosed:
+        yield unclosed
 
 
 def _record(number: int, line: str) -> Row | Defect:
     if '"' not in line:
         return Row(number, tuple(line.split(",")), line)
-    match = _RECORD.match(line)
-    end = match.end() if match else 0
-    before = line[:end]
-    if end == len(line):
-        return Row(number, tuple(map(_unquoted, _CELLS.findall(line))), line)
-    if before[-1:] in {"", ","}:
-        return Defect("unclosed-quote", number, end + 1, line[end:], line)
+    if _RECORD.fullmatch(line):
+        cells = map(_unquoted, _CELLS.findall(line))
+        return Row(number, tuple(cells), line)
+    before = _readable(line)
+    column = len(before) + 1
+    if before == "" or before.endswith(","):
+        cell = line.removeprefix(before)
+        return Defect("unclosed-quote", number, column, cell, line)
     *_, last = _CELLS.finditer(before)
-    return Defect("stray-quote", number, end + 1, line[last.start(1) :], line)
+    cell = line[last.start(1) :]
+    return Defect("stray-quote", number, column, cell, line)
+
+
+def _readable(line: str) -> str:
+    """A line up to the quote with which it stops being CSV."""
+    match = _RECORD.match(line)
+    if match is None:
+        return ""
+    return match[0]
 
 
 def _unquoted(cell: str) -> str:
-    return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
+    if not cell.startswith('"'):
+        return cell
+    return cell[1:-1].replace('""', '"')
 
 
 def conflicts(text: str) -> list[tuple[int, int]]:
     """First and last line of every merge conflict; of a marker that is left, its line twice."""
     found: list[tuple[int, int]] = []
-    begin = 0
+    begin = 0  # the line of the marker that is open
     for number, line in enumerate(text.split("\n"), 1):
-        if _MARKER.fullmatch(line):
-            if line.startswith(">"):
-                found.append((begin or number, number))
-            begin = 0 if line.startswith(">") else number
-    return [*found, (begin, begin)] if begin else found
+        if not _MARKER.fullmatch(line):
+            continue
+        if line.startswith("<"):
+            begin = number
+            continue
+        found.append((begin or number, number))
+        begin = 0
+    if begin:
+        found.append((begin, begin))
+    return found
 
 
 def quote(cell: str) -> str:
     """The cell in canonical form: in quotes only where it must be."""
-    if _NEEDS_QUOTES.search(cell):
-        return '"' + cell.replace('"', '""') + '"'
-    return cell
+    if not _NEEDS_QUOTES.search(cell):
+        return cell
+    doubled = cell.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def line_of(cells: Iterable[str]) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
-from itertools import takewhile
 from typing import NamedTuple
 
 MOST_LISTED = 15
@@ -28,60 +27,97 @@ class Nearest(NamedTuple):
         if self.words:
             return f"Did you mean {quoted(self.words, 'or')}?"
         if 0 < len(self.known) <= MOST_LISTED:
-            return f"Known are {', '.join(f'`{shown(word, 200)}`' for word in self.known)}."
+            known = ", ".join(map(_in_backticks, self.known))
+            return f"Known are {known}."
         return ""
 
 
 def nearest(word: str, known: Iterable[str]) -> Nearest:
-    """The `known` that begin with `word` and have one part more (`a100-40g` for `a100`), else up to
-    three that look like it; upper and lower case regardless. None is its opposite with `un`.
+    """The known words that begin with `word` and have one more part (`a100-40g` for `a100`).
+
+    If there is none, up to three that look like it. Case is ignored. The opposite of a word, the
+    one with `un` before it, is never suggested.
     """
-    return _nearest(word[:MOST_COMPARED].lower(), tuple(known))
+    wanted = word[:MOST_COMPARED].lower()
+    return _nearest(wanted, tuple(known))
 
 
 @lru_cache(maxsize=4096)
 def _nearest(wanted: str, known: tuple[str, ...]) -> Nearest:
     """Cached, because a word that is wrong in one row is often wrong in many."""
     by_lower = {candidate.lower(): candidate for candidate in known}
-    longer = [one for one in by_lower if one.rpartition("-")[0] == wanted]
-    close = difflib.get_close_matches(wanted, by_lower, n=3, cutoff=0.6)
-    other = [one for one in close if one != f"un{wanted}"]
-    best = [wanted] if wanted in by_lower else longer or other
+    best = _best(wanted, by_lower)
     return Nearest(tuple(by_lower[candidate] for candidate in best), known)
 
 
-def misspelt(word: str, known: Collection[str]) -> bool:
-    """Whether an unknown word is a known one with a character swapped, missing or added.
+def _best(wanted: str, known: Collection[str]) -> Sequence[str]:
+    """The words of `_nearest`, all in lower case."""
+    if wanted in known:
+        return [wanted]
+    longer = [one for one in known if one.rpartition("-")[0] == wanted]
+    if longer:
+        return longer
+    close = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
+    opposite = f"un{wanted}"
+    return [one for one in close if one != opposite]
 
-    With another character it may be a name of its own: `gspo` and `gdpo`. Digits are no slip.
+
+def misspelt(word: str, known: Collection[str]) -> bool:
+    """Whether an unknown word is a known one with two characters swapped, one missing or one added.
+
+    A word in which another character stands may be a name of its own: `gspo` and `gdpo`. Digits
+    are no slip.
     """
-    return word not in known and any(_is_slip(one, word) for one in known)
+    if word in known:
+        return False
+    return any(_is_slip(one, word) for one in known)
 
 
 def _is_slip(first: str, second: str) -> bool:
     start = _alike(first, second)
-    end = _alike(first[start:][::-1], second[start:][::-1])
-    one, other = first[start : len(first) - end], second[start : len(second) - end]
-    if not start or any(character.isdigit() for character in one + other):
+    if start == 0:
         return False
-    return len(one + other) == 1 or (len(one) == 2 and one == other[::-1])
+    one = first[start:]
+    other = second[start:]
+    end = _alike(one[::-1], other[::-1])
+    one = one[: len(one) - end]
+    other = other[: len(other) - end]
+    different = one + other
+    if any(map(str.isdigit, different)):
+        return False
+    if len(different) == 1:
+        return True
+    return len(one) == 2 and one == other[::-1]
 
 
 def _alike(first: str, second: str) -> int:
-    """With how many characters both begin."""
-    pairs = zip(first, second, strict=False)
-    return len([*takewhile(lambda pair: pair[0] == pair[1], pairs)])
+    """With how many equal characters both begin."""
+    count = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
 
 
 def shown(value: str, most: int = 60) -> str:
     """A cell's text inside a message: printable, on one line, no longer than `most`."""
-    return printable(value if len(value) <= most else value[:most] + "…")
+    if len(value) > most:
+        value = value[:most] + "…"
+    return printable(value)
+
+
+def _in_backticks(word: str) -> str:
+    return f"`{shown(word, 200)}`"
 
 
 def quoted(words: Iterable[str], joined: str = "and") -> str:
     """Words in backticks, as a list in a sentence."""
-    *others, last = (f"`{shown(word, 200)}`" for word in words)
-    return f"{', '.join(others)} {joined} {last}" if others else last
+    *others, last = map(_in_backticks, words)
+    if not others:
+        return last
+    before = ", ".join(others)
+    return f"{before} {joined} {last}"
 
 
 def printable(text: str) -> str:
@@ -90,8 +126,15 @@ def printable(text: str) -> str:
     GitHub's runner obeys what follows `##[` anywhere in a line of a log.
     """
     if not text.isprintable():
-        text = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
+        text = "".join(map(_escaped, text))
     return text.replace("##[", "#\\u0023[")
+
+
+def _escaped(character: str) -> str:
+    if character.isprintable():
+        return character
+    in_quotes = json.dumps(character)
+    return in_quotes[1:-1]
 
 
 def unobeyed(line: str) -> str:
@@ -101,8 +144,8 @@ def unobeyed(line: str) -> str:
 
 def json_text(value: object, indent: int) -> str:
     """JSON in lines of printable characters, so that a terminal or a runner's log shows it all."""
-    lines = json.dumps(value, indent=indent, ensure_ascii=False, default=str).split("\n")
-    return "".join(f"{printable(line)}\n" for line in lines)
+    text = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
+    return "".join(f"{printable(line)}\n" for line in text.split("\n"))
 
 
 def is_web_address(text: str) -> bool:

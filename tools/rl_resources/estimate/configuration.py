@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -42,11 +42,18 @@ _TEXT_CONFIGS = ("thinker_config", "text_config", "llm_config", "language_config
 _LARGEST_CONFIG = 2**20
 _POSSIBLE = range(10**8)
 WHOLE = frozenset({"GPUs", "sequences", "tokens", "responses", "dimensions"})
-_WORDS: Mapping[str, Number] = {
-    **{"null": 0, "none": 0, "true": 1, "false": 0, "full": 1, "selective": 0},
-    **{"adam": 0, "adamw": 0, "adamw8bit": 2},
-    **{"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "fp8": 1},
+_SWITCHES = {"null": 0, "none": 0, "true": 1, "false": 0, "full": 1, "selective": 0}
+_OPTIMIZERS = {"adam": 0, "adamw": 0, "adamw8bit": 2}
+_PRECISIONS = {
+    "fp32": 4,
+    "float32": 4,
+    "bf16": 2,
+    "bfloat16": 2,
+    "fp16": 2,
+    "float16": 2,
+    "fp8": 1,
 }
+_WORDS: Mapping[str, Number] = {**_SWITCHES, **_OPTIMIZERS, **_PRECISIONS}
 
 
 class Assumed(NamedTuple):
@@ -62,23 +69,29 @@ def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
 
     Raises `UnusableInput` with the figures without which there is no estimate.
     """
-    if lacking := _lacking(model):
-        raise UnusableInput(f"{model['model']}: no {' and '.join(lacking)} known", OWN_CONFIG)
+    lacking = " and ".join(_lacking(model))
+    if lacking:
+        raise UnusableInput(f"{model['model']}: no {lacking} known", OWN_CONFIG)
     names = ("parameters_b", "kv_cache_width", "mlp_matrices", *_CONFIG_JSON)
     figures = {name: figure(model, name) for name in names}
-    guesses = []
+    guesses: list[Assumed] = []
     if not figures["kv_heads"]:
-        figures["kv_heads"] = figures["attention_heads"]
-        guesses.append(Assumed("kv_heads", figures["kv_heads"], "not known of this model"))
-    if model.get("tie_word_embeddings") is None:
+        heads = figures["attention_heads"]
+        figures["kv_heads"] = heads
+        guesses.append(Assumed("kv_heads", heads, "not known of this model"))
+    tied = model.get("tie_word_embeddings")
+    figures["tie_word_embeddings"] = int(bool(tied))
+    if tied is None:
         guesses.append(Assumed("tie_word_embeddings", 0, "not known of this model"))
-    return {**figures, "tie_word_embeddings": int(bool(model.get("tie_word_embeddings")))}, guesses
+    return figures, guesses
 
 
 def figure(model: Record, name: str) -> Number:
     """A number of a row; 0 where it is not known."""
     value = model.get(name)
-    return value if isinstance(value, int | float) else 0
+    if isinstance(value, int | float):
+        return value
+    return 0
 
 
 def estimable(model: Record) -> bool:
@@ -88,8 +101,10 @@ def estimable(model: Record) -> bool:
 
 def _lacking(model: Record) -> list[str]:
     """The figures that an estimate needs and that are not known."""
-    width = "experts_per_token" if figure(model, "experts") else "intermediate_size"
-    return [name for name in (*_REQUIRED, width) if not figure(model, name)]
+    required = [*_REQUIRED, "intermediate_size"]
+    if figure(model, "experts"):
+        required = [*_REQUIRED, "experts_per_token"]
+    return [name for name in required if not figure(model, name)]
 
 
 def read_config(path: Path) -> Record:
@@ -105,26 +120,31 @@ def read_config(path: Path) -> Record:
         raise UnusableInput(f"{path}: is not the configuration of a model", OWN_CONFIG)
     for name in _TEXT_CONFIGS:
         inner = found.get(name)
-        found = {**found, **inner} if isinstance(inner, dict) else found
-    widths = [_figure(found, (key,)) or 0 for key in _COMPRESSED_KV]
-    return {
-        "model": str(path),
-        "kv_cache_width": sum(widths) if all(widths) else None,
-        **{name: _figure(found, keys) for name, keys in _CONFIG_JSON.items()},
-    }
+        if isinstance(inner, dict):
+            found = {**found, **inner}
+    row: dict[str, Any] = {"model": str(path), "kv_cache_width": None}
+    widths = [_figure(found, [key]) or 0 for key in _COMPRESSED_KV]
+    if all(widths):
+        row["kv_cache_width"] = sum(widths)
+    for name, keys in _CONFIG_JSON.items():
+        row[name] = _figure(found, keys)
+    return row
 
 
-def _figure(found: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
-    """The first of `keys` with a possible value: a whole number, or whether something is so."""
-    values = (found.get(key) for key in keys)
-    return next((value for value in values if isinstance(value, int) and value in _POSSIBLE), None)
+def _figure(found: Mapping[str, Any], keys: Sequence[str]) -> int | None:
+    """The first possible value under these keys: a whole number, or true or false."""
+    for key in keys:
+        value = found.get(key)
+        if isinstance(value, int) and value in _POSSIBLE:
+            return value
+    return None
 
 
 @dataclass
 class Configuration:
-    """The inputs of one question; of what is given twice, the first stays.
+    """The inputs of one question. If one is given twice, the first value stays.
 
-    `lines` are the lines of the script where an input stands.
+    `lines` has the line of the script where an input stands.
     """
 
     train: str
@@ -138,7 +158,9 @@ class Configuration:
         """Take a value that somebody gave. Raises `UnusableInput` where it is out of range."""
         item = inputs_by_name()[name]
         possible = item["minimum"] <= value <= item["maximum"]
-        if not possible or (item.get("unit") in WHOLE and value != int(value)):
+        if possible and item.get("unit") in WHOLE:
+            possible = value == int(value)
+        if not possible:
             raise UnusableInput(f"{name}: {value:g} is not possible", _range(name))
         self.inputs.setdefault(name, value)
         if line:
@@ -165,21 +187,35 @@ class Configuration:
         self.give(name, found)
 
     def _names(self) -> dict[str, str]:
-        """The inputs by their names, by the keys of the backend, and by what these end in."""
-        items = inputs_by_name(self.infer).items()
-        keys = {key: name for name, item in items if (key := key_of(item, self.train))}
-        ends = {key.rpartition(".")[2]: name for key, name in reversed(keys.items())}
-        return {**ends, **keys, **{name: name for name in inputs_by_name()}}
+        """Each input by its key in the backend, by the end of that key, and by its own name.
+
+        If two keys end in the same word, that is the first of them.
+        """
+        keys: dict[str, str] = {}
+        for name, item in inputs_by_name(self.infer).items():
+            key = key_of(item, self.train)
+            if key:
+                keys[key] = name
+        names: dict[str, str] = {}
+        for key, name in reversed(keys.items()):
+            _, _, end = key.rpartition(".")
+            names[end] = name
+        names.update(keys)
+        names.update((name, name) for name in inputs_by_name())
+        return names
 
     def finished(self, model: Record) -> Self:
         """This, with figures of the model and a default for what nobody gave, all of it listed."""
         figures, guesses = model_figures(model)
         own = backends()[self.train]
         for name, item in inputs_by_name().items():
-            reason = f"what {self.train} does by default" if name in own else "not given"
-            self.assume(name, own.get(name, item.get("default")), reason)
-        self.model, self.inputs = str(model["model"]), {**figures, **self.inputs}
-        self.assumed += guesses
+            if name in own:
+                self.assume(name, own[name], f"what {self.train} does by default")
+            else:
+                self.assume(name, item.get("default"), "not given")
+        self.model = str(model["model"])
+        self.inputs = {**figures, **self.inputs}
+        self.assumed.extend(guesses)
         if evaluate(self.inputs)["undivided"]:
             raise UnusableInput(
                 f"{self.inputs['gpus']:g} GPUs are not divided by the parallel sizes",
@@ -191,15 +227,19 @@ class Configuration:
 def _range(name: str) -> str:
     """What an input may be."""
     item = inputs_by_name()[name]
-    unit = f"{item['unit']} " if item.get("unit") in WHOLE else ""
-    return f"{name}: {unit}{item['title']}, from {item['minimum']} to {item['maximum']}."
+    meaning = item["title"]
+    if item.get("unit") in WHOLE:
+        meaning = f"{item['unit']} {meaning}"
+    return f"{name}: {meaning}, from {item['minimum']} to {item['maximum']}."
 
 
 def as_number(value: object) -> Number | None:
     """A setting as a number, also flags and names of precisions; `None` where it is none."""
     if isinstance(value, int | float):
         return value
-    text = "null" if value is None else str(value).strip().lower()
+    if value is None:
+        return 0
+    text = str(value).strip().lower()
     return _WORDS.get(text, number(text))
 
 
@@ -210,8 +250,9 @@ def of_run(run: Run, inputs: Configuration) -> None:
         line = setting.place.line if setting.place else 0
         item = inputs_by_name()[name]
         if value is None:
-            where = f" (line {line})" if line else ""
-            reason = f"{setting.key} is {NOT_KNOWN}{where}"
+            reason = f"{setting.key} is {NOT_KNOWN}"
+            if line:
+                reason += f" (line {line})"
             inputs.assume(name, item.get("default"), reason)
         elif line and setting.value is not None:
             inputs.give(name, value, line)
@@ -222,13 +263,17 @@ def of_run(run: Run, inputs: Configuration) -> None:
 
 
 def _settings(run: Run, inputs: Configuration) -> Iterator[tuple[str, Setting]]:
-    """The settings of a run by input; those that do not bear on it are left out."""
+    """The settings of a run by input, without those that have no effect on it."""
     special = _special(run)
-    log_probs = run.setting(f"{ROLLOUT}.log_prob_use_dynamic_bsz")
-    dynamic = {"max_tokens": run.dynamic_batch, "log_prob_max_tokens": log_probs}
+    dynamic = {
+        "max_tokens": run.dynamic_batch,
+        "log_prob_max_tokens": run.setting(f"{ROLLOUT}.log_prob_use_dynamic_bsz"),
+    }
     for name, item in inputs_by_name(inputs.infer).items():
         key = key_of(item, inputs.train)
-        if name in special and (key or "key" not in item):
+        if "key" in item and not key:
+            continue
+        if name in special:
             yield name, special[name]
         elif key and (name not in dynamic or dynamic[name].flag):
             yield name, run.setting(key)
@@ -236,27 +281,40 @@ def _settings(run: Run, inputs: Configuration) -> Iterator[tuple[str, Setting]]:
 
 def _special(run: Run) -> dict[str, Setting]:
     """The inputs that are not a key of their own."""
-    reference, share = run.uses_reference, run.optimizer_fraction_on_host
-    kl = run.setting(f"{ACTOR}.use_kl_loss")
-    entropy = run.setting(f"{ACTOR}.entropy_coeff")
     found = {
         "gpus": run.training_gpus,
         "lora_rank": run.lora_rank,
         "micro_batch": run.micro_batch,
         "has_engine": run.shares_gpus,
-        "has_critic": _changed(run.estimator, lambda name: name == "gae"),
-        "entropy_bytes": _changed(entropy, lambda number: 2 if number else 0),
+        "has_critic": _changed(run.estimator, _is_gae),
+        "entropy_bytes": _changed(run.setting(f"{ACTOR}.entropy_coeff"), _bytes_of_entropy),
     }
+    reference = run.uses_reference
     if reference is not None:
-        found["has_reference"] = kl._replace(value=reference and run.weights == "full")
-    if run.trains_with_megatron:
-        found["expert_tensor_parallel"] = run.expert_tensor_parallel_size
-        on = run.optimizer_on_host.flag
-        found["optimizer_on_host"] = share if on else run.optimizer_on_host
-    else:
+        # LoRA needs no second model: the base without adapters is the reference.
+        kl_loss = run.setting(f"{ACTOR}.use_kl_loss")
+        found["has_reference"] = kl_loss._replace(value=reference and run.weights == "full")
+    if not run.trains_with_megatron:
         found["context_parallel"] = run.sequence_parallel_size
+        return found
+    found["expert_tensor_parallel"] = run.expert_tensor_parallel_size
+    found["optimizer_on_host"] = run.optimizer_on_host
+    if run.optimizer_on_host.flag:
+        found["optimizer_on_host"] = run.optimizer_fraction_on_host
     return found
 
 
-def _changed(setting: Setting, change: Callable[[Any], Number]) -> Setting:
-    return setting._replace(value=change(setting.value)) if setting.known else setting
+def _changed(setting: Setting, change: Callable[[object], Number]) -> Setting:
+    if not setting.known:
+        return setting
+    return setting._replace(value=change(setting.value))
+
+
+def _is_gae(estimator: object) -> Number:
+    return estimator == "gae"
+
+
+def _bytes_of_entropy(coefficient: object) -> Number:
+    if coefficient:
+        return 2
+    return 0

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 GB = 1e9
 _SMALLEST_GB = 0.05
-_MOST_GPUS = 4096
+_GPU_COUNTS = [2**power for power in range(13)]
 _MOST = 2**20
 _LENGTH_STEP = 256
 ROLLOUT = "rollout"
@@ -70,19 +70,26 @@ class Estimate:
         """The largest moment of each phase; no rollout where no engine shares the GPUs."""
         found: dict[str, Moment] = {}
         for item in formula()["moment"]:
-            phase, name, terms = item["phase"], item["name"], item["components"]
-            held = {title: self.values[term] / GB for title, term in terms.items()}
-            moment = Moment(phase, name, {title: size for title, size in held.items() if size})
-            largest = phase not in found or moment.peak_gb > found[phase].peak_gb
-            if largest and (phase != ROLLOUT or self.values["has_engine"]):
+            phase = item["phase"]
+            if phase == ROLLOUT and not self.values["has_engine"]:
+                continue
+            moment = self._moment(item)
+            if phase not in found or moment.peak_gb > found[phase].peak_gb:
                 found[phase] = moment
         return found
+
+    def _moment(self, item: Mapping[str, Any]) -> Moment:
+        held: dict[str, float] = {}
+        for title, term in item["components"].items():
+            if self.values[term]:
+                held[title] = self.values[term] / GB
+        return Moment(item["phase"], item["name"], held)
 
     @property
     def training(self) -> Moment:
         """The largest moment of the phases that train."""
-        found = (moment for phase, moment in self.phases.items() if phase != ROLLOUT)
-        return max(found, key=lambda moment: moment.peak_gb)
+        moments = [moment for moment in self.phases.values() if moment.phase != ROLLOUT]
+        return max(moments, key=lambda moment: moment.peak_gb)
 
     @property
     def peak_gb(self) -> float:
@@ -97,13 +104,16 @@ class Estimate:
     @cached_property
     def usual_gb(self) -> float:
         """The peak, with sequences of usual lengths where only the longest is known."""
-        usual = {} if self.tokens_known else {"fill": self.values["mean_fill"]}
-        return self.with_inputs(**usual).peak_gb
+        if self.tokens_known:
+            return self.peak_gb
+        usual = self.with_inputs(fill=self.values["mean_fill"])
+        return usual.peak_gb
 
     @property
     def interval_gb(self) -> tuple[float, float]:
         """Where the measured peak lies in nine of ten cases."""
-        low, high = formula()["interval"]["tokens" if self.tokens_known else "longest"]
+        known = "tokens" if self.tokens_known else "longest"
+        low, high = formula()["interval"][known]
         return self.usual_gb * low, self.peak_gb * high
 
     @property
@@ -127,7 +137,9 @@ class Estimate:
             return "cannot fit"
         if low > self.device_gb:
             return "unlikely"
-        return "fits" if high <= self.device_gb and self.rollout_fits else "tight"
+        if high > self.device_gb or not self.rollout_fits:
+            return "tight"
+        return "fits"
 
     @property
     def reason(self) -> str:
@@ -149,6 +161,9 @@ class Estimate:
     def as_dict(self) -> dict[str, Any]:
         """The estimate as JSON holds it, without its knobs."""
         low, high = self.interval_gb
+        kv_cache_tokens = None
+        if ROLLOUT in self.phases:
+            kv_cache_tokens = int(self.values["kv_tokens"])
         return {
             "peak_gb": round(self.peak_gb, 2),
             "interval_gb": [round(low, 2), round(high, 2)],
@@ -157,7 +172,7 @@ class Estimate:
             "phases": {phase: _as_dict(moment) for phase, moment in self.phases.items()},
             "components": _as_dict(self.training)["components"],
             "host_memory_gb": round(self.host_memory_gb, 2),
-            "kv_cache_tokens": int(self.values["kv_tokens"]) if ROLLOUT in self.phases else None,
+            "kv_cache_tokens": kv_cache_tokens,
             "inputs": dict(self.configuration.inputs),
             "assumed": [item._asdict() for item in self.configuration.assumed],
         }
@@ -179,36 +194,53 @@ def of_script(run: Run, gpus: Number, memory_gb: Number, model: Record) -> Estim
 
 
 def sized(found: Estimate) -> Estimate:
-    """The estimate at the smallest parallel sizes that fit, else the best, where none is given."""
+    """The estimate at the smallest parallel sizes that fit, or the best where none does.
+
+    Sizes that somebody gave stay.
+    """
     if backends()[found.configuration.train].get("splits"):
-        layers, experts = found.values["layers"], max(1, found.values["experts"])
-        possible = [
-            sizes
-            for sizes in parallel_sizes()
-            if sizes["pipeline_parallel"] <= layers and sizes["expert_parallel"] <= experts
-        ]
-        found = _chosen(found, possible, lambda one: max(0, one.interval_gb[1] - one.device_gb))
+        found = _chosen(found, _possible_sizes(found), _lacking_memory)
     if ROLLOUT in found.phases:
         found = _chosen(found, ENGINE_SIZES, _lacking_engine)
     return found
 
 
+def _possible_sizes(found: Estimate) -> list[Mapping[str, Number]]:
+    """No more stages than layers, and experts spread over no more GPUs than there are experts."""
+    layers = found.values["layers"]
+    experts = max(1, found.values["experts"])
+    deep_enough = (one for one in parallel_sizes() if one["pipeline_parallel"] <= layers)
+    return [one for one in deep_enough if one["expert_parallel"] <= experts]
+
+
+def _lacking_memory(found: Estimate) -> Number:
+    _, high = found.interval_gb
+    return max(0, high - found.device_gb)
+
+
 def _lacking_engine(found: Estimate) -> Number:
-    return 0 if found.rollout_fits else 1 / found.values["engine_tensor_parallel"]
+    if found.rollout_fits:
+        return 0
+    return 1 / found.values["engine_tensor_parallel"]
 
 
 def _chosen(
     found: Estimate, sizes: Sequence[Mapping[str, Number]], lack: Callable[[Estimate], Number]
 ) -> Estimate:
-    """The estimate at the first sizes that lack nothing, else the least, listed as chosen."""
-    assumed, names = found.configuration.assumed, sizes[0].keys()
+    """The estimate at the sizes that lack the least, the first of equal ones, listed as assumed.
+
+    Where one of the sizes is given, the estimate stays as it is.
+    """
+    assumed = found.configuration.assumed
+    names = sizes[0].keys()
     if not names <= {item.input for item in assumed}:
         return found
-    tried = (found.with_inputs(**one) for one in sizes)
-    best = min((one for one in tried if not one.values["undivided"]), key=lack)
-    chosen = [Assumed(name, best.values[name], "smallest that fit, else best") for name in names]
+    tried = [found.with_inputs(**one) for one in sizes]
+    possible = [one for one in tried if not one.values["undivided"]]
+    best = min(possible, key=lack)
     others = [item for item in assumed if item.input not in names]
-    return Estimate(replace(best.configuration, assumed=[*others, *chosen]))
+    chosen = [Assumed(name, best.values[name], "smallest that fit, else best") for name in names]
+    return Estimate(replace(best.configuration, assumed=others + chosen))
 
 
 def _as_dict(moment: Moment) -> dict[str, Any]:
@@ -239,37 +271,52 @@ class Knob(NamedTuple):
 
 def knobs(estimate: Estimate) -> list[Knob]:
     """The settings that would lower a peak, first that of training, or an engine without room."""
-    found = (_knob(estimate, item) for item in formula()["knob"])
-    tightest = estimate.training.phase if estimate.rollout_fits else ROLLOUT
-    worth = [knob for knob in found if knob and knob.saves_gb >= _SMALLEST_GB]
-    return sorted(worth, key=lambda knob: (-knob.saves.get(tightest, 0), -knob.saves_gb))
+    tightest = ROLLOUT
+    if estimate.rollout_fits:
+        tightest = estimate.training.phase
+    found = filter(None, [_knob(estimate, item) for item in formula()["knob"]])
+    return sorted(found, key=lambda knob: (-knob.saves.get(tightest, 0), -knob.saves_gb))
 
 
 def _knob(estimate: Estimate, item: Mapping[str, Any]) -> Knob | None:
-    """What a row of the table would do here; `None` where it changes nothing or cannot be set."""
-    name, configuration = str(item["input"]), estimate.configuration
+    """What a row of the table would do here; `None` where it saves nothing or cannot be set."""
+    name = str(item["input"])
+    configuration = estimate.configuration
     before = estimate.values[name]
     after = _turned(item, before)
     setting = settings(item, configuration.infer).get(configuration.train)
-    changed = estimate.with_inputs(**{name: after})
-    if after == before or setting is None or changed.values["undivided"]:
+    if after == before or setting is None:
         return None
-    saves = {
-        phase: saved
-        for phase, moment in estimate.phases.items()
-        if abs(saved := moment.peak_gb - changed.phases[phase].peak_gb) >= _SMALLEST_GB
-    }
-    written = f"{setting}{after:.10g}" if setting.endswith("=") else setting
-    line = configuration.lines.get(name, 0)
-    return Knob(written, saves, str(item["price"]), line) if saves else None
+    changed = estimate.with_inputs(**{name: after})
+    if changed.values["undivided"]:
+        return None
+    saves: dict[str, float] = {}
+    for phase, moment in estimate.phases.items():
+        saved = moment.peak_gb - changed.phases[phase].peak_gb
+        if abs(saved) >= _SMALLEST_GB:
+            saves[phase] = saved
+    if setting.endswith("="):
+        setting += f"{after:.10g}"
+    knob = Knob(setting, saves, str(item["price"]), configuration.lines.get(name, 0))
+    if not saves or knob.saves_gb < _SMALLEST_GB:
+        return None
+    return knob
 
 
 def _turned(item: Mapping[str, Any], before: Number) -> Number:
+    """The value to which a knob sets its input; the value before where it cannot be turned."""
+    after: Number
     if "from" in item:
-        return item["value"] if before == item["from"] else before
+        if before != item["from"]:
+            return before
+        after = item["value"]
+        return after
     after = before * item["times"]
-    after = after if after < 1 else int(after)
-    return after if after >= item.get("least", 0) else before
+    if after >= 1:
+        after = int(after)
+    if after < item.get("least", 0):
+        return before
+    return after
 
 
 def limits(estimate: Estimate) -> dict[str, int | None]:
@@ -283,17 +330,19 @@ def limits(estimate: Estimate) -> dict[str, int | None]:
         changed = estimate.with_inputs(**{name: value})
         return changed.verdict == "fits" and not changed.values["undivided"]
 
-    filled = estimate.values["max_tokens"] > 0
-    batch, step = ("max_tokens", _LENGTH_STEP) if filled else ("micro_batch", 1)
-    counts = (2**power for power in range(_MOST_GPUS.bit_length()))
+    def largest(name: str, step: int) -> int | None:
+        """The largest multiple of `step` that fits, if all smaller ones do."""
+        sizes = range(step, 2 * _MOST, step)
+        fitting = bisect_left(sizes, True, key=lambda size: not fits(name, size))
+        return step * fitting or None
+
+    batch = "micro_batch"
+    step = 1
+    if estimate.values["max_tokens"] > 0:
+        batch = "max_tokens"
+        step = _LENGTH_STEP
     return {
-        "gpus": next((count for count in counts if fits("gpus", count)), None),
-        batch: _largest(lambda size: fits(batch, size), step),
-        "response_length": _largest(lambda size: fits("response_length", size), _LENGTH_STEP),
+        "gpus": next((count for count in _GPU_COUNTS if fits("gpus", count)), None),
+        batch: largest(batch, step),
+        "response_length": largest("response_length", _LENGTH_STEP),
     }
-
-
-def _largest(fits: Callable[[int], bool], step: int) -> int | None:
-    """The largest multiple of `step` that fits, where all smaller ones do."""
-    sizes = range(step, 2 * _MOST, step)
-    return step * bisect_left(sizes, True, key=lambda size: not fits(size)) or None

@@ -22,6 +22,10 @@ from rl_resources.script.backends import BACKENDS, ENGINES, SAME_BACKEND, Engine
 Number = int | float
 Tree = Number | str | list[Any]
 
+_INPUT = ("name", "unit", "title", "default", "minimum", "maximum", "key")
+_TERM = ("name", "unit", "title", "formula")
+_KNOB = ("input", "train", "from", "value", "times", "least", "word", "price")
+"""The keys of the file that are published."""
 _FLAG = "0 or 1"
 ENGINE_SIZES: Sequence[Mapping[str, Number]] = [
     {"engine_tensor_parallel": size} for size in (1, 2, 4, 8, 16, 32)
@@ -41,15 +45,19 @@ _FUNCTIONS: Mapping[str, Any] = {"min": min, "max": max, "sqrt": math.sqrt}
 @cache
 def formula() -> Mapping[str, Any]:
     """The file: `constants`, `train`, `input`, `term`, `moment`, `knob`."""
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    path = Path(__file__).with_suffix(".toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 @cache
 def backends() -> Mapping[str, Mapping[str, Any]]:
     """What each training backend does by default; `like` names the one whose defaults it has."""
-    own = {name: {"like": None, **row} for name, row in formula()["train"].items()}
-    same = formula()["same_train"].items()
-    return own | {name: {**own[like], "like": like} for name, like in same}
+    found: dict[str, Mapping[str, Any]] = {}
+    for name, row in formula()["train"].items():
+        found[name] = {"like": None, **row}
+    for name, like in formula()["same_train"].items():
+        found[name] = {**found[like], "like": like}
+    return found
 
 
 def inputs_by_name(infer: str = "") -> Mapping[str, Mapping[str, Any]]:
@@ -66,12 +74,16 @@ def _inputs(engine: Engine) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _with_keys(item: Mapping[str, Any], engine: Engine) -> Mapping[str, Any]:
-    keys = item.get("key", {})
-    if not keys:
+    if "key" not in item:
         return item
-    trains = ("any", *BACKENDS) if "any" in keys else keys
-    found = {train: _key(keys.get(train) or keys["any"], train, engine) for train in trains}
-    return {**item, "key": {train: key for train, key in found.items() if key}}
+    written = item["key"]
+    trains = ("any", *BACKENDS) if "any" in written else written
+    keys: dict[str, str] = {}
+    for train in trains:
+        key = _key(written.get(train) or written["any"], train, engine)
+        if key:
+            keys[train] = key
+    return {**item, "key": keys}
 
 
 def _key(key: str, train: str, engine: Engine) -> str:
@@ -80,18 +92,24 @@ def _key(key: str, train: str, engine: Engine) -> str:
     Empty if the backend or the engine lacks it.
     """
     backend = BACKENDS.get(train, BACKENDS["fsdp"])
-    known = {name: word for name, word in backend._asdict().items() if word}
-    words = {name: word[-1] if isinstance(word, tuple) else word for name, word in known.items()}
+    words = {"critic": backend.section.removesuffix("_config")}
+    for name, word in backend._asdict().items():
+        if isinstance(word, tuple) and word:
+            words[name] = word[-1]
+        elif word:
+            words[name] = word
     try:
-        critic = backend.section.removesuffix("_config")
-        return key.format(critic=critic, engine=engine, **words)
+        return key.format(engine=engine, **words)
     except KeyError:
         return ""
 
 
 def key_of(item: Mapping[str, Any], train: str) -> str:
     """The key of an input for a training backend; empty where it has none."""
-    return str(item.get("key", {}).get(train if train in BACKENDS else "any", ""))
+    if train not in BACKENDS:
+        train = "any"
+    keys: Mapping[str, str] = item.get("key", {})
+    return keys.get(train, "")
 
 
 def parse(text: str) -> Tree:
@@ -131,9 +149,11 @@ def evaluate(inputs: Mapping[str, Number]) -> dict[str, Number]:
 @cache
 def _compiled() -> Mapping[str, CodeType]:
     """Each term as Python reads it, which is many times faster than to walk its tree."""
-    return {
-        item["name"]: compile(item["formula"], item["name"], "eval") for item in formula()["term"]
-    }
+    found: dict[str, CodeType] = {}
+    for item in formula()["term"]:
+        name = item["name"]
+        found[name] = compile(item["formula"], name, "eval")
+    return found
 
 
 def settings(knob: Mapping[str, Any], infer: str = "") -> dict[str, str]:
@@ -147,28 +167,40 @@ def settings(knob: Mapping[str, Any], infer: str = "") -> dict[str, str]:
 
 
 def _setting(knob: Mapping[str, Any], item: Mapping[str, Any], train: str) -> str:
-    key = key_of(item, train) if train in BACKENDS else ""
+    key = ""
+    if train in BACKENDS:
+        key = key_of(item, train)
     if key and "word" in knob:
         return f"{key}={knob['word']}"
-    value = "" if "times" in knob else f"{knob['value']:g}"
+    return f"{key or item['name']}={_value(knob, item, key)}"
+
+
+def _value(knob: Mapping[str, Any], item: Mapping[str, Any], key: str) -> str:
+    """The value that a knob sets; empty where it depends on the value before."""
     if item.get("unit") == _FLAG:
-        value = "full" if key and "recompute" in key else str(bool(knob["value"]))
-    return f"{key or item['name']}={value}"
+        return "full" if "recompute" in key else str(bool(knob["value"]))
+    if "times" in knob:
+        return ""
+    return f"{knob['value']:g}"
 
 
 @cache
 def parallel_sizes() -> list[dict[str, Number]]:
     """Sizes of model parallelism to choose from, the smallest first."""
-    every = product((1, 2, 4, 8, 16), (1, 2, 4, 8), (1, 2, 4, 8, 16, 32, 64))
-    return [
-        {
+    pipelines = (1, 2, 4, 8, 16)
+    tensors = (1, 2, 4, 8)
+    experts = (1, 2, 4, 8, 16, 32, 64)
+    every = product(pipelines, tensors, experts)
+    found: list[dict[str, Number]] = []
+    for pipeline, tensor, expert in sorted(every, key=math.prod):
+        sizes: dict[str, Number] = {
             "tensor_parallel": tensor,
             "pipeline_parallel": pipeline,
             "expert_parallel": expert,
             "expert_tensor_parallel": tensor if expert == 1 else 1,
         }
-        for pipeline, tensor, expert in sorted(every, key=math.prod)
-    ]
+        found.append(sizes)
+    return found
 
 
 def published() -> dict[str, Any]:
@@ -177,24 +209,18 @@ def published() -> dict[str, Any]:
     return {
         "constants": found["constants"],
         "backends": [_backend(name, row) for name, row in backends().items()],
-        "inputs": [
-            _row(item, "name unit title default minimum maximum key")
-            for item in inputs_by_name().values()
-        ],
-        "terms": [
-            {**_row(it, "name unit title formula"), "tree": parse(it["formula"]), **_cited(it)}
-            for it in found["term"]
-        ],
+        "inputs": [_row(item, _INPUT) for item in inputs_by_name().values()],
+        "terms": [_term(item) for item in found["term"]],
         "moments": found["moment"],
-        "knobs": [
-            _row(item, "input train from value times least word price")
-            | {"settings": _published_settings(item)}
-            for item in found["knob"]
-        ],
+        "knobs": [_published_knob(item) for item in found["knob"]],
         "interval": found["interval"],
         "sizes": parallel_sizes(),
         "engine_sizes": ENGINE_SIZES,
     }
+
+
+def _published_knob(knob: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_row(knob, _KNOB), "settings": _published_settings(knob)}
 
 
 def _published_settings(knob: Mapping[str, Any]) -> dict[str, str]:
@@ -208,14 +234,19 @@ def _published_settings(knob: Mapping[str, Any]) -> dict[str, str]:
     return usual | own
 
 
+def _term(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_row(item, _TERM), "tree": parse(item["formula"]), **_cited(item)}
+
+
 def _backend(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
     defaults = {key: value for key, value in row.items() if key not in {"source", "like"}}
     return {"backend": name, "like": row["like"], "defaults": defaults, **_cited(row)}
 
 
-def _row(item: Mapping[str, Any], names: str) -> dict[str, Any]:
-    return {name: item.get(name) for name in names.split()}
+def _row(item: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: item.get(name) for name in names}
 
 
 def _cited(item: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {"sources": [formula()["sources"][name] for name in item.get("source", ())]}
+    urls = formula()["sources"]
+    return {"sources": [urls[name] for name in item.get("source", ())]}

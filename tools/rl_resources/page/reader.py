@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import NamedTuple
 
 from rl_resources.rule import Mistake
@@ -69,7 +69,12 @@ class Heading:
     def billions(self) -> float | None:
         """The model size that it is, in billions of parameters."""
         match = _SIZE.fullmatch(self.title)
-        return float(match[1]) / (1 if match[2] in "bB" else 1000) if match else None
+        if match is None:
+            return None
+        size = float(match[1])
+        if match[2] in "mM":
+            size /= 1000
+        return size
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +97,30 @@ class Page:
 
     def heading_above(self, cell: Cell) -> Heading | None:
         """The heading that a reader sees above a cell, also one that docutils takes for text."""
-        above = [heading for heading in self.headings if heading.line < cell.line]
-        return above[-1] if above else None
+        for heading in reversed(self.headings):
+            if heading.line < cell.line:
+                return heading
+        return None
+
+
+_Line = tuple[int, str]
+"""A line with its number, from 1."""
 
 
 class _Item(NamedTuple):
-    """An item of a list: where its bullet stands, and its numbered lines without the bullet."""
+    """An item of a list: where its bullet stands, and its lines without the bullet."""
 
     line: int
     column: int
-    lines: list[tuple[int, str]]
+    lines: list[_Line]
 
 
 class _UnreadableError(Exception):
     """A list table that breaks off: at which line, and why."""
+
+    def __init__(self, line: int, why: str) -> None:
+        super().__init__(why)
+        self.line = line
 
 
 def read_page(text: str, path: str) -> Page:
@@ -113,18 +128,21 @@ def read_page(text: str, path: str) -> Page:
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").expandtabs().split("\n")
     tables: list[Table] = []
     mistakes: list[Mistake] = []
-    for at in (at for at, line in enumerate(lines) if line.startswith(".. list-table::")):
+    for number, line in enumerate(lines, 1):
+        if not line.startswith(".. list-table::"):
+            continue
         try:
-            tables.append(_table(lines, at))
+            tables.append(_table(lines, number))
         except _UnreadableError as error:
-            line, why = error.args
-            mistakes.append(Mistake(path, line, 1, f"a table cannot be read: {why}", _TABLE_HELP))
+            message = f"a table cannot be read: {error}"
+            mistakes.append(Mistake(path, error.line, 1, message, _TABLE_HELP))
     return Page(path, tuple(lines), tuple(_headings(lines)), tuple(tables), tuple(mistakes))
 
 
 def width(text: str) -> int:
     """The columns of a text: docutils counts two for a wide character."""
-    return len(text) + sum(unicodedata.east_asian_width(one) in {"W", "F"} for one in text)
+    wide = [one for one in text if unicodedata.east_asian_width(one) in {"W", "F"}]
+    return len(text) + len(wide)
 
 
 def _headings(lines: Sequence[str]) -> Iterator[Heading]:
@@ -135,45 +153,62 @@ def _headings(lines: Sequence[str]) -> Iterator[Heading]:
     """
     before = ""
     for number, (title, underline) in enumerate(pairwise(map(str.rstrip, lines)), 1):
-        starts = not before or _UNDERLINE.fullmatch(before)
-        drawn = _UNDERLINE.fullmatch(underline) and not _UNDERLINE.fullmatch(title)
-        if starts and drawn and _TITLE.match(title):
+        begins = not before or _UNDERLINE.fullmatch(before)
+        before = title
+        if begins and _is_title(title) and _UNDERLINE.fullmatch(underline):
             made = len(underline) >= min(4, width(title))
             heading = Heading(title, number, underline, made)
             if made or heading.billions:
                 yield heading
-        before = title
+
+
+def _is_title(line: str) -> bool:
+    return _TITLE.match(line) is not None and not _UNDERLINE.fullmatch(line)
 
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _table(lines: Sequence[str], at: int) -> Table:
-    """The table whose directive is `lines[at]`."""
-    inside = takewhile(lambda line: not line.strip() or _indent(line), lines[at + 1 :])
-    body = [*enumerate(inside, at + 2)]
-    options = [*takewhile(lambda item: _OPTION.match(item[1]), body)]
-    content = body[len(options) :]
-    if options and content and content[0][1].strip():
-        raise _UnreadableError(content[0][0], "a blank line or an option is expected here")
+def _table(lines: Sequence[str], directive: int) -> Table:
+    """The table whose directive is in line `directive`, counted from 1."""
+    content = _content(lines, directive)
     rows = [_row(item) for item in _items(content)]
     if not rows:
-        raise _UnreadableError(at + 1, "it has no rows")
-    said = (row for row in rows[1:] if any(cell.text for cell in row.cells))
-    return Table(rows[0], tuple(said))
+        raise _UnreadableError(directive, "it has no rows")
+    header, *others = rows
+    filled = [row for row in others if any(cell.text for cell in row.cells)]
+    return Table(header, tuple(filled))
 
 
-def _items(block: Iterable[tuple[int, str]]) -> Iterator[_Item]:
+def _content(lines: Sequence[str], directive: int) -> list[_Line]:
+    """The lines of a directive below its options: to the next one that is not indented."""
+    content: list[_Line] = []
+    options = False
+    for number, line in enumerate(lines[directive:], directive + 1):
+        if line.strip() and not _indent(line):
+            break
+        if not content and _OPTION.match(line):
+            options = True
+            continue
+        if not content and options and line.strip():
+            raise _UnreadableError(number, "a blank line or an option is expected here")
+        content.append((number, line))
+    return content
+
+
+def _items(block: Iterable[_Line]) -> Iterator[_Item]:
     """The items of a list of bullets. Raises `_UnreadableError` at a line that is in none."""
     item: _Item | None = None
     for number, line in block:
-        bullet, indent = _BULLET.match(line), _indent(line) + 1
-        if bullet and (item is None or indent == item.column):
+        bullet = _BULLET.match(line)
+        column = _indent(line) + 1
+        if bullet and (item is None or column == item.column):
             if item:
                 yield item
-            item = _Item(number, indent, [(number, " " * bullet.end() + line[bullet.end() :])])
-        elif item and indent > item.column:
+            rest = _without(bullet[0], line)
+            item = _Item(number, column, [(number, rest)])
+        elif item and column > item.column:
             item.lines.append((number, line))
         elif line.strip():
             raise _UnreadableError(number, "this line is in no row or cell")
@@ -181,25 +216,42 @@ def _items(block: Iterable[tuple[int, str]]) -> Iterator[_Item]:
         yield item
 
 
+def _without(bullet: str, line: str) -> str:
+    """The line with spaces in place of its bullet, so that all else keeps its column."""
+    return line.removeprefix(bullet).rjust(len(line))
+
+
 def _row(item: _Item) -> Row:
-    return Row(tuple(map(_cell, _items(item.lines))), item.line, item.column)
+    cells = map(_cell, _items(item.lines))
+    return Row(tuple(cells), item.line, item.column)
 
 
 def _cell(item: _Item) -> Cell:
-    source = " ".join(line.strip() for _, line in item.lines).strip()
-    line = item.lines[0][1]
-    column = _indent(line) if line.strip() else len(line)
-    return Cell(*_inline(source), item.line, column + 1)
+    source = " ".join(line.strip() for _, line in item.lines)
+    text, target = _inline(source.strip())
+    _, first = item.lines[0]
+    column = _indent(first) if first.strip() else len(first)
+    return Cell(text, target, item.line, column + 1)
 
 
 def _inline(source: str) -> tuple[str, str | None]:
     """The text that a reader sees without footnotes, and where its first link leads."""
     source = _FOOTNOTE.sub("", source)
-    if name := _REFERENCE.fullmatch(source):
+    name = _REFERENCE.fullmatch(source)
+    if name:
         return name[1], None
-    link = _LINK.search(source)
-    text = _LINK.sub(lambda match: match["text"] or match["target"] or match["bare"], source)
+    text = _LINK.sub(_label, source)
     marked = _MARKED.fullmatch(text)
-    text = _ESCAPE.sub(r"\1", marked[2] if marked else text)
-    target = "".join((link["target"] or link["bare"]).split()) if link else None
-    return text.strip(), target
+    if marked:
+        text = marked[2]
+    text = _ESCAPE.sub(r"\1", text).strip()
+    link = _LINK.search(source)
+    if link is None:
+        return text, None
+    target = link["target"] or link["bare"]
+    return text, "".join(target.split())
+
+
+def _label(link: re.Match[str]) -> str:
+    """What a reader sees of a link: its text or, where it has none, its URL."""
+    return link["text"] or link["target"] or link["bare"]

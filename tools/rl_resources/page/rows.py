@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import chain
 from math import prod
 from pathlib import PurePosixPath
 from urllib.parse import unquote
@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
 from rl_resources.facts.words import Fact, known_words, read_word
-from rl_resources.package import Record, text_of
+from rl_resources.package import Record, Value, text_of
 from rl_resources.page.reader import Cell, Page, Row, Table
 from rl_resources.rule import Mistake
 from rl_resources.script.name import PARTS, parsed
@@ -63,13 +63,15 @@ _AS_TEXT = re.compile(
 class Link:
     """What a Link cell leads to.
 
-    `label` and `target` are the names that its label and its URL say, `folder` is the size in its
-    URL. `script` is the file name that it means, `file` the path of that script under the directory
-    of scripts, or of the one whose name differs only in case or in `_` for `-`. They are `None`
-    where there is none, or where the scripts are unknown. `missing` says that there is no such
-    script; of a URL with a commit, which may hold others, only where one is nearly so. It is
+    `label` and `target` are the script names in its label and in its URL, `folder` is the size in
+    its URL. `script` is the file name that it means, `file` the path of that script under the
+    directory of scripts, or of the only one whose name differs just in case or in `_` for `-`. Each
+    is `None` where there is none, or where the scripts are unknown.
+
+    `missing` says that there is no such script. A URL with a commit may lead to a script that the
+    directory lacks, so there it is said only where a script has nearly that name. The link is
     `ambiguous` where label and URL name two scripts, and the row has the six facts of neither.
-    Names that differ in case, or in `_` for `-`, are one.
+    Names that differ just in case, or in `_` for `-`, are one.
     """
 
     script: str
@@ -83,7 +85,9 @@ class Link:
     @property
     def read(self) -> str | None:
         """The file to check the row against."""
-        return None if self.ambiguous else self.file
+        if self.ambiguous:
+            return None
+        return self.file
 
 
 def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
@@ -91,41 +95,69 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
 
     `scripts` are paths below the directory of scripts. Of two names that of the URL is meant.
     """
-    text, url = link_as_text(cell) or (cell.text.strip(), cell.target or "")
-    address = PurePosixPath(unquote(_NO_PATH.sub("", url)))
-    label, target = _script_name(PurePosixPath(text)), _script_name(address)
-    label = f"{label.removesuffix('.sh')}.sh" if label else None
+    written = link_as_text(cell)
+    text, url = written or (cell.text.strip(), cell.target or "")
+    path = PurePosixPath(unquote(_NO_PATH.sub("", url)))
+    label = _script_name(PurePosixPath(text))
+    if label is not None:
+        label = f"{label.removesuffix('.sh')}.sh"
+    target = _script_name(path)
     script = target or label
     if script is None:
         return None
-    folder = address.parent.name.lower() if target else ""
-    size = folder if _SIZE_FOLDER.fullmatch(folder) else None
-    known = list(map(PurePosixPath, scripts or ()))
-    exact = (path for path in known if path.name == script and _may_lie_in(path, size))
-    file = next(exact, None)
-    like = [path for path in known if _plain(path.name) == _plain(script)]
-    found = file or (like[0] if len(like) == 1 else None)
-    may_be_another = any(map(_COMMIT.fullmatch, address.parts)) and not found
-    missing = scripts is not None and file is None and not may_be_another
-    ambiguous = _plain(label or script) != _plain(script)
-    return Link(script, label, target, size, str(found) if found else None, missing, ambiguous)
+    folder = None
+    if target is not None:
+        folder = _size_folder(path)
+    exact = _file_of(script, folder, scripts or ())
+    file = exact or _file_nearly_of(script, scripts or ())
+    missing = scripts is not None and exact is None
+    of_commit = any(map(_COMMIT.fullmatch, path.parts))
+    if of_commit and file is None:
+        missing = False  # that commit may have it
+    ambiguous = label is not None and _plain(label) != _plain(script)
+    return Link(script, label, target, folder, file, missing, ambiguous)
 
 
 def link_as_text(cell: Cell) -> tuple[str, str] | None:
     """Label and URL where the markup of a link is wrong, so that a reader sees it as text."""
     match = _AS_TEXT.search(cell.text)
-    return (match[1], match[2]) if match else None
+    if match is None:
+        return None
+    return match[1], match[2]
 
 
 def _script_name(path: PurePosixPath) -> str | None:
     """The last part of a path where it names a script, also without the `.sh` at its end."""
-    return path.name if path.suffix == ".sh" or parsed(f"{path.name}.sh") else None
+    if path.suffix == ".sh" or parsed(f"{path.name}.sh"):
+        return path.name
+    return None
 
 
-def _may_lie_in(path: PurePosixPath, size: str | None) -> bool:
-    """Whether a script lies in the directory of a size, or in none of a size at all."""
+def _size_folder(path: PurePosixPath) -> str | None:
+    """The directory of a size that a path lies in."""
     folder = path.parent.name.lower()
-    return size in (None, folder) or not _SIZE_FOLDER.fullmatch(folder)
+    if _SIZE_FOLDER.fullmatch(folder):
+        return folder
+    return None
+
+
+def _file_of(script: str, folder: str | None, scripts: Sequence[str]) -> str | None:
+    """The path of a script by its file name: in the directory of its size, or in no such one."""
+    for path in map(PurePosixPath, scripts):
+        own = _size_folder(path)
+        fits = folder is None or own is None or own == folder
+        if fits and path.name == script:
+            return str(path)
+    return None
+
+
+def _file_nearly_of(script: str, scripts: Sequence[str]) -> str | None:
+    """The path of the only script whose name differs just in case, or in `_` for `-`."""
+    name = _plain(script)
+    like = [path for path in map(PurePosixPath, scripts) if _plain(path.name) == name]
+    if len(like) != 1:
+        return None
+    return str(like[0])
 
 
 def _plain(name: str) -> str:
@@ -165,7 +197,8 @@ class Reading:
         for row in self.rows:
             for column in row.doubts.keys() & columns:
                 fact = row.doubts[column]
-                yield self.mistake(row.cells[HEADER_OF[column]], fact.doubt, fact.help)
+                cell = row.cells[HEADER_OF[column]]
+                yield self.mistake(cell, fact.doubt, fact.help)
 
     def mistake(self, place: Row | Cell, message: str, fix: str) -> Mistake:
         """A mistake at a place of this page."""
@@ -173,26 +206,31 @@ class Reading:
 
     def subjects(self) -> list[str]:
         """The scripts that rows link, or whose names have the form; all where there are none."""
-        known = self.scripts or ()
+        known = list(self.scripts or ())
         linked = {row.link.file for row in self.rows}
         found = [path for path in known if path in linked or self.has_form(path)]
-        return found or list(known)
+        return found or known
 
     def orphans(self) -> list[str]:
         """Scripts of the form that no row links.
 
         None where something cannot be read or leads to no script: it may mean any of them.
         """
+        rows = sum(len(table.rows) for table in self.tables)
+        unread = self.page.mistakes or rows > len(self.rows)
         links = [row.link.read for row in self.rows]
-        unread = self.page.mistakes or sum(len(table.rows) for table in self.tables) > len(links)
         if unread or not links or None in links:
             return []
-        return [path for path in self.scripts or () if path not in links and self.has_form(path)]
+        other = [path for path in self.scripts or () if path not in links]
+        return list(filter(self.has_form, other))
 
     def has_form(self, path: str) -> bool:
         """Whether a file's name is that of a run: any name may have six parts."""
-        parts, words = parsed(PurePosixPath(path).name), partial(known_words, self.dataset)
-        return bool(parts and (parts.train in words("train") or parts.infer in words("infer")))
+        parts = parsed(PurePosixPath(path).name)
+        if parts is None:
+            return False
+        trains = parts.train in known_words(self.dataset, "train")
+        return trains or parts.infer in known_words(self.dataset, "infer")
 
 
 def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Reading:
@@ -202,78 +240,97 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     checked. A word that the dataset does not know leaves its column empty. A row that names no
     script, or has another number of cells than the header, becomes no record.
     """
-    tables = tuple(table for table in page.tables if _is_of_runs(table))
-    rows = [
-        _confirmed(_row(cells, link, dataset), dataset, scripts or ())
-        for table in tables
-        for cells in cells_by_header(table)
-        if (link := link_of(cells["Link"], scripts))
-    ]
+    tables = tuple(filter(_is_of_runs, page.tables))
+    rows: list[ReadRow] = []
+    for cells in chain.from_iterable(map(cells_by_header, tables)):
+        link = link_of(cells["Link"], scripts)
+        if link:
+            row = _row(cells, link, dataset)
+            rows.append(_confirmed(row, dataset, scripts or ()))
     return Reading(page, dataset, scripts, tables, tuple(rows))
 
 
 def _is_of_runs(table: Table) -> bool:
     """Whether enough headers are known, or a row of a run stands where the header is missing."""
-    known = len(_columns(table))
-    return known >= _FEWEST_KNOWN or len(table.header.cells) == len(HEADERS)
+    known = _columns(table)
+    if len(known) >= _FEWEST_KNOWN:
+        return True
+    return len(table.header.cells) == len(HEADERS)
 
 
 def _columns(table: Table) -> dict[str, int]:
     """Place of every known header in any case; the first of equal ones."""
     words = [cell.text.strip().lower() for cell in table.header.cells]
-    return {name: words.index(name.lower()) for name in HEADERS if name.lower() in words}
+    columns: dict[str, int] = {}
+    for name in HEADERS:
+        word = name.lower()
+        if word in words:
+            columns[name] = words.index(word)
+    return columns
 
 
 def missing_columns(table: Table) -> list[str]:
     """The columns that a table lacks: then none of its rows is read."""
-    return [name for name in HEADERS if name not in _columns(table)]
+    columns = _columns(table)
+    return [name for name in HEADERS if name not in columns]
 
 
 def cells_by_header(table: Table) -> Iterator[Mapping[str, Cell]]:
     """The cells of each row that can be read."""
-    columns = {} if missing_columns(table) else _columns(table)
-    for row in table.rows if columns else ():
+    if missing_columns(table):
+        return
+    columns = _columns(table)
+    for row in table.rows:
         if len(row.cells) == len(table.header.cells):
-            yield {name: row.cells[at] for name, at in columns.items()}
+            yield {name: row.cells[index] for name, index in columns.items()}
 
 
 def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
     text = {name: cell.text.strip() for name, cell in cells.items()}
     facts = _facts(text, link.script, dataset)
-    fields = dataset.package.resources["tuning"].schema.fields
-    texts = {name: fact.text for name, fact in facts.items()}
-    record = {field.name: field.read(texts.get(field.name, "")) for field in fields}
+    record: dict[str, Value] = {}
+    for field in dataset.package.resources["tuning"].schema.fields:
+        fact = facts.get(field.name, Fact())
+        record[field.name] = field.read(fact.text)
     for column in ("model", "task", "train", "infer"):
         if not text[HEADER_OF[column]]:
             facts[column] = Fact("", f"the row names no {column}", "Write it into the cell.")
-    return ReadRow(cells, link, record, {name: it for name, it in facts.items() if it.doubt})
+    doubts = {name: fact for name, fact in facts.items() if fact.doubt}
+    return ReadRow(cells, link, record, doubts)
 
 
 def _confirmed(row: ReadRow, dataset: Dataset, scripts: Sequence[str]) -> ReadRow:
     """The row with the one of two scripts that its link names and that has its six facts."""
-    names = {row.link.label, row.link.target} if row.link.ambiguous else ()
-    for path in (path for path in scripts if PurePosixPath(path).name in names):
+    if not row.link.ambiguous:
+        return row
+    for path in scripts:
         name = PurePosixPath(path).name
+        if name not in {row.link.label, row.link.target}:
+            continue
         link = replace(row.link, script=name, file=path, ambiguous=False)
-        found, parts = _row(row.cells, link, dataset), parsed(name)
-        said = [text_of(found.record, part).lower() for part in PARTS[1:]]
-        of_model = parts and read_word(dataset, "model", parts.model).text == found.record["model"]
-        if parts and of_model and said == [*map(str, parts[1:])]:
+        found = _row(row.cells, link, dataset)
+        if _has_facts_of(found.record, name, dataset):
             return found
     return row
+
+
+def _has_facts_of(record: Record, script: str, dataset: Dataset) -> bool:
+    """Whether a record has all six facts in the name of a script."""
+    parts = parsed(script)
+    if parts is None:
+        return False
+    if record["model"] != read_word(dataset, "model", parts.model).text:
+        return False
+    said = [text_of(record, part).lower() for part in PARTS[1:]]
+    named = [str(part) for part in parts[1:]]
+    return said == named
 
 
 def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> dict[str, Fact]:
     """Columns that the row's text decides; the script's name settles only which device is meant."""
     gpus, device = _resource(text["Resource"], script, dataset)
     max_batch, status = _max_batch(text["MaxBatch"])
-    infer = _INFER.fullmatch(text["Infer"])
-    engine, version = infer.groups("") if infer else (text["Infer"], "")
-    tag = "" if text["Tag"] in _DASHES else text["Tag"]
-    words = {"tag": tag, "task": text["Task"], "train": text["Train"]}
-    words |= {"infer": engine, "infer_version": version}
-    handle = text["Contributor"]
-    return {
+    facts = {
         "script": Fact(script),
         "framework": Fact(FRAMEWORK),
         "status": status,
@@ -281,10 +338,24 @@ def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> dict[str, 
         "gpus": gpus,
         "device": device,
         "max_batch": max_batch,
-        # an e-mail address is reported where it stands, and never repeated
-        "contributor": Fact() if "@" in handle[1:] else read_word(dataset, "contributor", handle),
-        **{column: read_word(dataset, column, word) for column, word in words.items()},
     }
+    words = {
+        "tag": "" if text["Tag"] in _DASHES else text["Tag"],
+        "task": text["Task"],
+        "train": text["Train"],
+        "infer": text["Infer"],
+        "infer_version": "",
+    }
+    infer = _INFER.fullmatch(text["Infer"])
+    if infer:
+        words["infer"] = infer[1]
+        words["infer_version"] = infer[2] or ""
+    # An e-mail address is reported where it stands, and never repeated.
+    if "@" not in text["Contributor"][1:]:
+        words["contributor"] = text["Contributor"]
+    for column, word in words.items():
+        facts[column] = read_word(dataset, column, word)
+    return facts
 
 
 def _model(text: str, dataset: Dataset) -> Fact:
@@ -293,17 +364,32 @@ def _model(text: str, dataset: Dataset) -> Fact:
     What the dataset does not list may exist all the same, unless its size lies between two of those
     of a family of which at least three are listed.
     """
-    known, match = read_word(dataset, "model", text), _MODEL_SIZE.match(text.lower())
-    family, size = (match[1], float(match[2])) if match else ("", 0.0)
-    models = (model.rpartition("/")[2].lower() for model in known_words(dataset, "model"))
-    names = filter(None, map(_MODEL_SIZE.match, models))
-    listed = {float(name[2]): f"{name[2]}B" for name in names if name[1] == family}
-    between = len(listed) >= _FEWEST_KNOWN and min(listed) < size < max(listed)
-    if known.text or not between or size in listed:
+    known = read_word(dataset, "model", text)
+    match = _MODEL_SIZE.match(text.lower())
+    if known.text or match is None:
         return Fact(known.text)
-    sizes = ", ".join(listed[size] for size in sorted(listed))
-    message = f"there is no model `{shown(text)}`: {family.rstrip('-')} comes in {sizes}"
+    family = match[1]
+    size = float(match[2])
+    listed = _listed_sizes(family, dataset)
+    if size in listed or len(listed) < _FEWEST_KNOWN:
+        return Fact()
+    if not min(listed) < size < max(listed):
+        return Fact()
+    sizes = ", ".join(listed[known_size] for known_size in sorted(listed))
+    name = family.rstrip("-")
+    message = f"there is no model `{shown(text)}`: {name} comes in {sizes}"
     return Fact("", message, "Write the model that its script trains.")
+
+
+def _listed_sizes(family: str, dataset: Dataset) -> dict[float, str]:
+    """The sizes of a family of models in the dataset, each as a number and as it is written."""
+    sizes: dict[float, str] = {}
+    for model in known_words(dataset, "model"):
+        _, _, name = model.lower().rpartition("/")
+        match = _MODEL_SIZE.match(name)
+        if match and match[1] == family:
+            sizes[float(match[2])] = f"{match[2]}B"
+    return sizes
 
 
 def _resource(text: str, script: str, dataset: Dataset) -> tuple[Fact, Fact]:
@@ -312,17 +398,22 @@ def _resource(text: str, script: str, dataset: Dataset) -> tuple[Fact, Fact]:
     if match is None:
         message = f"`{shown(text)}` is not a number of GPUs, `×` and a device"
         return Fact("", message, "Write for example `8 × H100 80 GB`."), Fact()
-    gpus, name = prod(map(int, re.findall(r"\d+", match[1]))), parsed(script)
-    confirmed = name is not None and name.device in devices_of(dataset).named(match[2])
-    device = name.device if name and confirmed else match[2]
+    factors = re.findall(r"\d+", match[1])
+    gpus = prod(map(int, factors))
+    device = match[2]
+    name = parsed(script)
+    if name and name.device in devices_of(dataset).named(device):
+        device = name.device
     return Fact(str(gpus)), read_word(dataset, "device", device)
 
 
 def _max_batch(text: str) -> tuple[Fact, Fact]:
     """The number of prompts, empty where it is unknown, and the status that may follow it."""
-    match = _MAX_BATCH.fullmatch("" if text in _DASHES else text)
-    if match is not None:
-        return Fact(match[1] or ""), Fact(_STATUSES.get(match[2], "reported"))
-    message = f"`{shown(text)}` is not a number of prompts"
-    fix = "Write the number alone, or `\\` where nobody searched for it."
-    return Fact("", message, fix), Fact("reported")
+    if text in _DASHES:
+        text = ""
+    match = _MAX_BATCH.fullmatch(text)
+    if match is None:
+        message = f"`{shown(text)}` is not a number of prompts"
+        fix = "Write the number alone, or `\\` where nobody searched for it."
+        return Fact("", message, fix), Fact("reported")
+    return Fact(match[1] or ""), Fact(_STATUSES.get(match[2], "reported"))

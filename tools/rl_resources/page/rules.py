@@ -17,15 +17,23 @@ from rl_resources.devices import devices_of
 from rl_resources.facts.model_names import parameters_in_name
 from rl_resources.package import text_of
 from rl_resources.page import rows
-from rl_resources.page.reader import Row, width
+from rl_resources.page.reader import Heading, Row, width
 from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
 from rl_resources.script_rules.privacy import mail_addresses
 from rl_resources.text import nearest, shown
 
-_NEAR, _FAR, _BEYOND = 1.25, 1.6, 3.0
-"""Ratios of sizes that are rounded to one another, that are not, and that no section has in one."""
+_NEAR = 1.25
+"""Ratio of two sizes of which one is the other, rounded."""
+_FAR = 1.6
+"""Ratio of two sizes that are not the same."""
+_BEYOND = 3.0
+"""Ratio of two sizes that no section has together."""
+_SIZE = re.compile(r"[\d.]+b")
+_SEPARATORS = re.compile(r"[^a-z0-9#]")
+_NO_SPACE = re.compile(r"`[^`<]*[^\s`<]<[^`<>]+>`_")
+"""A link whose text and URL are not separated."""
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
 
@@ -40,11 +48,13 @@ def page_table(reading: Reading) -> Iterator[Mistake]:
     """
     broken = [*reading.page.mistakes, *_no_markup(reading)]
     yield from broken
-    if not broken and not any(table.rows for table in reading.tables):
-        headers = (table.header for table in reading.tables or reading.page.tables)
-        message = "the page has no `list-table` with a row of a run"
-        fix = f"Its header is {', '.join(HEADERS)}; each row is a run and links its script."
-        yield reading.mistake(next(headers, Row((), 1, 1)), message, fix)
+    if broken or any(table.rows for table in reading.tables):
+        return
+    tables = reading.tables or reading.page.tables
+    place = tables[0].header if tables else Row((), 1, 1)
+    message = "the page has no `list-table` with a row of a run"
+    fix = f"Its header is {', '.join(HEADERS)}; each row is a run and links its script."
+    yield reading.mistake(place, message, fix)
 
 
 def _no_markup(reading: Reading) -> Iterator[Mistake]:
@@ -69,7 +79,8 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
     for table in reading.tables:
         missing = rows.missing_columns(table)
         if missing and table.rows:
-            message = f"the table has no column {', '.join(missing)}, so none of its rows is read"
+            names = ", ".join(missing)
+            message = f"the table has no column {names}, so none of its rows is read"
             fix = f"Give it the columns {', '.join(HEADERS)}."
             yield reading.mistake(table.header, message, fix)
 
@@ -84,14 +95,15 @@ def page_row_length(reading: Reading) -> Iterator[Mistake]:
     Good: nine cells, `\` where nothing is known
     """
     for table in reading.tables:
+        if rows.missing_columns(table):
+            continue
         header = table.header.cells
-        for row in table.rows if not rows.missing_columns(table) else ():
+        names = ", ".join(shown(cell.text) for cell in header)
+        fix = f"Give it one cell for each of {names}; write `\\` where nothing is known."
+        for row in table.rows:
             if len(row.cells) != len(header):
                 counts = f"{len(row.cells)} cells and the header {len(header)}"
-                message = f"the row has {counts}; it is not read"
-                names = ", ".join(shown(cell.text) for cell in header)
-                fix = f"Give it one cell for each of {names}; write `\\` where nothing is known."
-                yield reading.mistake(row, message, fix)
+                yield reading.mistake(row, f"the row has {counts}; it is not read", fix)
 
 
 @rule()
@@ -104,11 +116,19 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
     Bad: `0.5B` over `~~~`
     Good: `0.5B` over `~~~~`
     """
-    for heading in reading.page.headings:
+    page = reading.page
+    for heading in page.headings:
         if not heading.made:
-            message = f"`{shown(heading.title)}` is not a heading: its underline is too short"
-            fix = f"Write `{shown(heading.underline[0] * width(heading.title), 400)}` below it."
-            yield Mistake(reading.page.path, heading.line, 1, message, fix)
+            title = shown(heading.title)
+            message = f"`{title}` is not a heading: its underline is too short"
+            yield Mistake(page.path, heading.line, 1, message, _longer(heading))
+
+
+def _longer(heading: Heading) -> str:
+    """How to fix an underline that is too short."""
+    character = heading.underline[0]
+    underline = character * width(heading.title)
+    return f"Write `{shown(underline, 400)}` below it."
 
 
 @rule("warning")
@@ -120,11 +140,12 @@ def page_short_underline(reading: Reading) -> Iterator[Mistake]:
     Bad: `Tuning guide` over `========`
     Good: `Tuning guide` over `============`
     """
-    for heading in reading.page.headings:
+    page = reading.page
+    for heading in page.headings:
         if heading.made and len(heading.underline) < width(heading.title):
-            message = f"the underline of `{shown(heading.title)}` is too short"
-            fix = f"Write `{shown(heading.underline[0] * width(heading.title), 400)}` below it."
-            yield Mistake(reading.page.path, heading.line + 1, 1, message, fix)
+            title = shown(heading.title)
+            message = f"the underline of `{title}` is too short"
+            yield Mistake(page.path, heading.line + 1, 1, message, _longer(heading))
 
 
 @rule()
@@ -137,22 +158,37 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
     Good: Qwen2.5-7B-Instruct under `7B`
     """
     sections = {heading.billions: heading.title for heading in reading.page.headings}
-    sizes = [*filter(None, sections)]
+    sizes = list(filter(None, sections))
     for row in reading.rows:
-        model = reading.dataset.by_key["models"].get(row.record["model"])
-        size = model["parameters_b"] if model else parameters_in_name(row.text("Model"))
+        size = _size_of_model(reading, row)
         heading = reading.page.heading_above(row.cells["Model"])
-        if "model" in row.doubts or not isinstance(size, float):
+        if not size or heading is None or not heading.billions:
             continue
-        if heading is None or not heading.billions:
-            continue
+        limit = _BEYOND
+        right = "a heading of its size"
         best = min(sizes, key=partial(_ratio, size))
-        fits = _ratio(size, best) <= _NEAR
-        if _ratio(size, heading.billions) > (_FAR if fits else _BEYOND):
-            message = f"{shown(row.text('Model'))} stands under the size {shown(heading.title)}"
-            right = shown(sections[best]) if fits else "a heading of its size"
+        if _ratio(size, best) <= _NEAR:
+            limit = _FAR
+            right = shown(sections[best])
+        if _ratio(size, heading.billions) > limit:
+            model = shown(row.text("Model"))
+            title = shown(heading.title)
+            message = f"{model} stands under the size {title}"
             fix = f"Move the row under {right}, or fix its model."
             yield reading.mistake(row.cells["Model"], message, fix)
+
+
+def _size_of_model(reading: Reading, row: ReadRow) -> float:
+    """The billions of parameters of a row's model, 0 if they are not known."""
+    if "model" in row.doubts:
+        return 0
+    model = reading.dataset.by_key["models"].get(row.record["model"])
+    if model is None:
+        return parameters_in_name(row.text("Model"))
+    size = model["parameters_b"]
+    if isinstance(size, float):
+        return size
+    return 0
 
 
 def _ratio(one: float, other: float) -> float:
@@ -232,16 +268,21 @@ def page_tag_without_row(reading: Reading) -> Iterator[Mistake]:
     Bad: a definition of RECOMMENDED, and rows of MIN alone
     Good: one row of RECOMMENDED at least
     """
-    first = min((table.header.line for table in reading.tables), default=0)
-    cells = (cell for table in reading.tables for row in table.rows for cell in row.cells)
-    tags = {cell.text.upper() for cell in cells}
-    if not tags or "RECOMMENDED" in tags:
+    texts: set[str] = set()
+    for table in reading.tables:
+        for row in table.rows:
+            texts.update(cell.text.upper() for cell in row.cells)
+    if not texts or "RECOMMENDED" in texts:
         return
-    for number, line in enumerate(reading.page.lines[: first - 1], 1):
-        if match := _RECOMMENDED.search(line):
+    page = reading.page
+    first = min(table.header.line for table in reading.tables)
+    above = page.lines[: first - 1]
+    for number, line in enumerate(above, 1):
+        match = _RECOMMENDED.search(line)
+        if match:
             message = "the page defines RECOMMENDED, and no row has that tag"
             fix = "Add a row that has it, or say that there is none yet."
-            yield Mistake(reading.page.path, number, match.start() + 1, message, fix)
+            yield Mistake(page.path, number, match.start() + 1, message, fix)
             return
 
 
@@ -254,11 +295,12 @@ def page_no_script(reading: Reading) -> Iterator[Mistake]:
     Bad: see above
     Good: a link to the script
     """
-    for cells in (cells for table in reading.tables for cells in rows.cells_by_header(table)):
-        if not rows.link_of(cells["Link"], reading.scripts):
-            message = "the row names no script, so it cannot become a record"
-            fix = "Link its script, which lies in examples/tuning/<size>/."
-            yield reading.mistake(cells["Link"], message, fix)
+    message = "the row names no script, so it cannot become a record"
+    fix = "Link its script, which lies in examples/tuning/<size>/."
+    for table in reading.tables:
+        for cells in rows.cells_by_header(table):
+            if not rows.link_of(cells["Link"], reading.scripts):
+                yield reading.mistake(cells["Link"], message, fix)
 
 
 @rule()
@@ -272,11 +314,12 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
     """
     for row in reading.rows:
         cell = row.cells["Link"]
-        source = reading.page.lines[cell.line - 1][cell.column - 1 :]
-        if rows.link_as_text(cell) or re.search(r"`[^`<]*[^\s`<]<[^`<>]+>`_", source):
+        line = reading.page.lines[cell.line - 1]
+        if rows.link_as_text(cell) or _NO_SPACE.search(line, cell.column - 1):
             name = shown(row.link.script, 120)
             message = "the link is not a link in reStructuredText"
-            yield reading.mistake(cell, message, f"Write `` `{name} <https://…/{name}>`_ ``.")
+            fix = f"Write `` `{name} <https://…/{name}>`_ ``."
+            yield reading.mistake(cell, message, fix)
 
 
 @rule()
@@ -289,14 +332,18 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
     Good: a link to the script as it is called
     """
-    known = sorted(PurePosixPath(path).name for path in reading.scripts or ())
+    names = sorted(PurePosixPath(path).name for path in reading.scripts or ())
     for row in reading.rows:
-        if row.link.missing:
-            folder = f" in {row.link.folder}/" if row.link.folder else ""
-            near = [row.link.file] if row.link.file else known
-            fix = nearest(row.link.script, near).sentence() or "Link a script that exists."
-            message = f"there is no {shown(row.link.script, 120)}{folder}"
-            yield reading.mistake(row.cells["Link"], message, fix)
+        link = row.link
+        if not link.missing:
+            continue
+        message = f"there is no {shown(link.script, 120)}"
+        if link.folder:
+            message += f" in {link.folder}/"
+        known = [link.file] if link.file else names
+        near = nearest(link.script, known)
+        fix = near.sentence() or "Link a script that exists."
+        yield reading.mistake(row.cells["Link"], message, fix)
 
 
 @rule()
@@ -309,8 +356,11 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
     Good: a link called `b.sh` that leads to `b.sh`
     """
     for row in reading.rows:
-        label, target = row.link.label, row.link.target
-        if label and target and label != target and not row.link.missing:
+        label = row.link.label
+        target = row.link.target
+        if row.link.missing or not label or not target:
+            continue
+        if label != target:
             message = f"the link is called {shown(label, 120)} and leads to {shown(target, 120)}"
             fix = "Fix whichever of the two names is wrong."
             yield reading.mistake(row.cells["Link"], message, fix)
@@ -327,9 +377,11 @@ def page_same_script(reading: Reading) -> Iterator[Mistake]:
     """
     first: dict[str, ReadRow] = {}
     for row in reading.rows:
-        before = first.setdefault(row.link.read or row.link.script, row)
+        script = row.link.read or row.link.script
+        before = first.setdefault(script, row)
         if before is not row and not row.link.ambiguous:
-            name, line = shown(row.link.script, 120), before.cells["Link"].line
+            name = shown(row.link.script, 120)
+            line = before.cells["Link"].line
             message = f"the row links {name}, as the row of line {line} does"
             yield reading.mistake(row.cells["Link"], message, "Link a script of its own.")
 
@@ -343,17 +395,20 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
     Bad: `qwen2_32B_grpo_8_h20_megatron_vllm.sh`
     Good: `qwen2-32b_grpo_8_h20_megatron_vllm.sh`
     """
-    if not any(FORM.removesuffix(".sh") in line for line in reading.page.lines):
+    form = FORM.removesuffix(".sh")
+    if not any(form in line for line in reading.page.lines):
         return
+    fix = f"The page asks for {FORM}, in lower case, with `-` inside a part."
     for row in reading.rows:
+        if row.link.missing:
+            continue
         name = row.link.script
         try:
             parse(name)
         except ValueError as error:
-            if not row.link.missing:
-                message = f"the script name `{shown(name, 120)}` {predicate(str(error))}"
-                fix = f"The page asks for {FORM}, in lower case, with `-` inside a part."
-                yield reading.mistake(row.cells["Link"], message, fix)
+            why = predicate(str(error))
+            message = f"the script name `{shown(name, 120)}` {why}"
+            yield reading.mistake(row.cells["Link"], message, fix)
 
 
 @rule()
@@ -368,14 +423,20 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
     The model has a rule of its own, and a cell with another mistake says nothing.
     """
     for row in reading.rows:
-        known = reading.has_form(row.link.script) and not row.link.ambiguous
-        for part in PARTS[1:] if known else ():
+        script = row.link.script
+        if row.link.ambiguous or not reading.has_form(script):
+            continue
+        for part in PARTS[1:]:
             said = text_of(row.record, part).lower()
-            named = str(getattr(parsed(row.link.script), part))
+            named = str(getattr(parsed(script), part))
             if said and not _agrees(reading, part, said, named):
-                message = f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
-                fix = f"Fix the row, or the name {shown(row.link.script, 120)}."
-                yield reading.mistake(row.cells[HEADER_OF[part]], message, fix)
+                cell = row.cells[HEADER_OF[part]]
+                fix = f"Fix the row, or the name {shown(script, 120)}."
+                yield reading.mistake(cell, _differ(said, named), fix)
+
+
+def _differ(said: str, named: str) -> str:
+    return f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
 
 
 @rule("warning")
@@ -387,31 +448,39 @@ def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
     Bad: Qwen2.5-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
     Good: Qwen2-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
     """
+    fix = "Name the script after the model that it trains, or fix the row."
     for row in reading.rows:
-        name, said = parsed(row.link.script), row.text("Model").rpartition("/")[2].lower()
-        known = reading.has_form(row.link.script) and "model" not in row.doubts
-        read = row.link.read or reading.scripts is None
-        if name and known and read and not _is_same_model(reading, row, said, name.model):
-            message = f"the row says `{shown(said)}`, the name of its script `{shown(name.model)}`"
-            fix = "Name the script after the model that it trains, or fix the row."
-            yield reading.mistake(row.cells["Model"], message, fix)
+        if "model" in row.doubts or not reading.has_form(row.link.script):
+            continue
+        if row.link.read is None and reading.scripts is not None:
+            continue
+        name = parsed(row.link.script)
+        _, _, said = row.text("Model").lower().rpartition("/")
+        if name and not _is_same_model(reading, row, said, name.model):
+            yield reading.mistake(row.cells["Model"], _differ(said, name.model), fix)
 
 
 def _is_same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
     """Whether one of two names says more than the other; a name may say the section's size."""
-    heading, size = reading.page.heading_above(row.cells["Model"]), parameters_in_name(named)
+    heading = reading.page.heading_above(row.cells["Model"])
+    size = parameters_in_name(named)
     if size and heading and heading.billions == size:
-        said, named = (re.sub(r"[\d.]+b", "#", name) for name in (said, named))
-    one, other = (re.sub(r"[^a-z0-9#]", "", name) for name in (said, named))
+        said = _SIZE.sub("#", said)
+        named = _SIZE.sub("#", named)
+    one = _SEPARATORS.sub("", said)
+    other = _SEPARATORS.sub("", named)
     return one.startswith(other) or other.startswith(one)
 
 
 def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
     """Whether a row and the part of a name mean the same, also where one of them says more."""
+    if said == named:
+        return True
     if part == "device" and said in devices_of(reading.dataset).named(named):
         return True
-    longer = said.startswith(f"{named}-") or named.startswith(f"{said}-")
-    return said == named or (longer and part in {"device", "train", "infer"})
+    if part not in {"device", "train", "infer"}:
+        return False
+    return said.startswith(f"{named}-") or named.startswith(f"{said}-")
 
 
 @rule("warning")
@@ -425,6 +494,7 @@ def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
     """
     for path in reading.orphans():
         name = PurePosixPath(path).name
+        header = reading.tables[0].header
         message = f"no row links the script {shown(path, 200)}"
-        row = reading.tables[0].header
-        yield reading.mistake(row, message, f"Add a row that links {shown(name, 120)}.")
+        fix = f"Add a row that links {shown(name, 120)}."
+        yield reading.mistake(header, message, fix)

@@ -64,32 +64,40 @@ def _parts(path: Path) -> Iterator[tuple[int, bytes]]:
             file.seek(start + BLOCK_BYTES)
             length = BLOCK_BYTES + len(file.readline())
             file.seek(start)
-            if not (data := file.read(length)):
+            data = file.read(length)
+            if not data:
                 return
             yield line, data
-            line, start = line + data.count(b"\n"), start + length
+            line += data.count(b"\n")
+            start += length
 
 
 def _validated(validator: Validator, first: int, data: bytes) -> Block:
+    schema = validator.schema
+    width = len(schema.names)
     lines = _texts(data)
-    width = len(validator.schema.names)
     is_record = _are_records(lines, width)
-    places = is_record.arg_true()
-    whole = "\n".join(lines.gather(places)).encode() if len(places) < len(lines) else data
-    frame = _split(validator.schema, whole)
-    broken = places.gather([failure.row for failure in validator.failures(frame)])
+    records = is_record.arg_true()
+    if len(records) < len(lines):
+        data = "\n".join(lines.gather(records)).encode()
+    frame = _split(schema, data)
+    rows = [failure.row for failure in validator.failures(frame)]
+    broken = records.gather(rows)
+    # What is no record, and each record with a broken cell.
     wanted = (~is_record).scatter(broken, True).arg_true()
-    items = tabular.records(zip(wanted + first, lines.gather(wanted), strict=True), width)
-    keys = _keys(validator.schema, frame, places + first)
-    return Block([*items], keys)
+    numbered = zip(wanted + first, lines.gather(wanted), strict=True)
+    items = list(tabular.records(numbered, width))
+    return Block(items, _keys(schema, frame, records + first))
 
 
 def _are_records(lines: pl.Series, width: int) -> pl.Series:
-    """Whether each line is a record: by its commas, where nothing in it is special."""
-    by_commas = lines.str.count_matches(",", literal=True) == width - 1
-    places = lines.str.contains_any(['"', "\r"]).arg_true()
-    record = rf"^{_CELL}(?:,{_CELL}){{{width - 1}}}$"
-    found = by_commas.scatter(places, lines.gather(places).str.contains(record))
+    """Whether each line is a record: by its commas, unless it has a special character."""
+    commas = width - 1
+    by_commas = lines.str.count_matches(",", literal=True) == commas
+    special = lines.str.contains_any(['"', "\r"]).arg_true()
+    record = rf"^{_CELL}(?:,{_CELL}){{{commas}}}$"
+    by_pattern = lines.gather(special).str.contains(record)
+    found = by_commas.scatter(special, by_pattern)
     return found & ~lines.str.starts_with("\ufeff")
 
 
@@ -115,22 +123,24 @@ def _split(schema: TableSchema, data: bytes) -> pl.DataFrame:
 
 def _keys(schema: TableSchema, frame: pl.DataFrame, lines: pl.Series) -> pl.DataFrame:
     """A hash of each value that must not occur twice; null where a part of it is empty."""
-    hashes = (
-        pl.when(pl.all_horizontal(pl.col(key) != ""))
-        .then(pl.struct(key).hash())
-        .alias(" ".join(key))
-        for key in schema.unique_keys
-    )
-    return frame.select(lines.cast(pl.UInt32).alias(LINE), *hashes)
+    numbers = lines.cast(pl.UInt32)
+    return frame.select(numbers.alias(LINE), *map(_hash, schema.unique_keys))
+
+
+def _hash(key: Sequence[str]) -> pl.Expr:
+    filled = pl.all_horizontal(pl.col(key) != "")
+    value = pl.struct(key)
+    return pl.when(filled).then(value.hash()).alias(" ".join(key))
 
 
 def duplicates(keys: pl.DataFrame) -> list[tuple[int, int]]:
     """Lines with a key that an earlier line has, as far as hashes show: (copy, first), by line."""
-    found = set()
+    found: set[tuple[int, int]] = set()
+    line = pl.col(LINE)
+    first = line.min().over("key")
     for key in keys.drop(LINE).iter_columns():
-        first = pl.col(LINE).min().over("key")
         rows = pl.DataFrame({"key": key, LINE: keys[LINE]}).drop_nulls()
         twice = rows.filter(pl.col("key").is_duplicated()).with_columns(first=first)
-        copies = twice.filter(pl.col(LINE) != pl.col("first"))
-        found |= {*copies.select(LINE, "first").iter_rows()}
+        copies = twice.filter(line != pl.col("first"))
+        found.update(copies.select(LINE, "first").iter_rows())
     return sorted(found)

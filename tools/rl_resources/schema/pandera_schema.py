@@ -74,10 +74,13 @@ def _checks(check: Any, field: Field, words: Collection[str] | None) -> Iterator
         error = VOCABULARY if field.item_words else "pattern"
         yield check.str_matches(whole(field.pattern), error=error)
     for name, value in field.constraints.items():
-        if name in _CHECKS:
-            method, argument = _CHECKS[name]
-            limit = datetime.fromisoformat(value) if field.type == "date" else value
-            yield getattr(check, method)(**{argument: limit}, error=name)
+        if name not in _CHECKS:
+            continue
+        method, argument = _CHECKS[name]
+        limit = value
+        if field.type == "date":
+            limit = datetime.fromisoformat(value)
+        yield getattr(check, method)(**{argument: limit}, error=name)
     if words is not None:
         yield check.isin(list(words), error=VOCABULARY)
 

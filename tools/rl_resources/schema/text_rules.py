@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from rl_resources.package import TEXTS, Field
 
@@ -96,26 +97,43 @@ SUSPECT = rf"[^ -~]|@.*(?i:\.|dot)|{_AT}|^[ =+@-]| $|; *[\"']*[=+@-]|<[a-zA-Z/!?
 def text_mistake(field: Field, cell: str) -> str | None:
     """The first mistake in a cell, one of `BEFORE` and `AFTER`; `None` where there is none."""
     strange = strange_characters(cell)
-    if any(is_hidden(character) for character in strange):
+    if any(map(is_hidden, strange)):
         return "hidden"
-    if _MAIL.search(_DOT.sub(".", re.sub(_AT, "@", cell))):
+    if _has_mail_address(cell):
         return "email"
     if cell != cell.strip():
         return "space"
-    if field.type not in TEXTS:
-        return "character" if any(map(str.isspace, strange)) else None
+    if field.type in TEXTS:
+        return _mistake_of_free_text(cell, strange)
+    # What no number or date may contain is a matter of its type; a strange space is not seen.
+    if any(map(str.isspace, strange)):
+        return "character"
+    return None
+
+
+def _mistake_of_free_text(cell: str, strange: Sequence[str]) -> str | None:
     if strange:
         return "character"
     if markup(cell):
         return "markup"
-    return "formula" if formula(cell) else None
+    if formula(cell):
+        return "formula"
+    return None
+
+
+def _has_mail_address(cell: str) -> bool:
+    plain = re.sub(_AT, "@", cell)
+    plain = _DOT.sub(".", plain)
+    return _MAIL.search(plain) is not None
 
 
 def strange_characters(text: str) -> list[str]:
     """The characters that records do not use: all but Latin, some Greek, Chinese, Japanese and
     Korean letters, common symbols and emoji. Each is an invisible character or may be a homoglyph.
     """
-    return [] if text.isascii() and text.isprintable() else list(_ALLOWED.sub("", text))
+    if text.isascii() and text.isprintable():
+        return []
+    return list(_ALLOWED.sub("", text))
 
 
 def is_hidden(character: str) -> bool:
@@ -135,19 +153,23 @@ def hidden_places(text: str) -> list[int]:
 def as_seen(text: str) -> str:
     """The text without hidden characters, with plain spaces and plain forms of letters."""
     strange = frozenset(strange_characters(text))
-    return "".join(_plain(character) if character in strange else character for character in text)
+    return "".join(_as_seen(character) if character in strange else character for character in text)
 
 
-def _plain(character: str) -> str:
+def _as_seen(character: str) -> str:
     if character.isspace():
         return " "
-    return "" if is_hidden(character) else unicodedata.normalize("NFKC", character)
+    if is_hidden(character):
+        return ""
+    return unicodedata.normalize("NFKC", character)
 
 
 def markup(cell: str) -> str:
     """The part of a text that is markup, a template or a URL that runs code; empty if none is."""
     found = _ACTIVE.search(cell)
-    return found[0] if found else ""
+    if found is None:
+        return ""
+    return found[0]
 
 
 def formula(cell: str) -> str:
@@ -158,4 +180,6 @@ def formula(cell: str) -> str:
     if cell[:1] in {"=", "+", "-", "@"} and not _NUMBER.match(cell):
         return cell[0]
     later = _FORMULA_LATER.search(cell)
-    return later[0] if later else ""
+    if later is None:
+        return ""
+    return later[0]

@@ -32,6 +32,14 @@ class Failure(NamedTuple):
     constraint: str
 
 
+class _Query(NamedTuple):
+    """Whether each word of a column holds a constraint, or null."""
+
+    field: str
+    constraint: str
+    holds: pl.LazyFrame
+
+
 def failures(
     schema: TableSchema, columns: Mapping[str, Sequence[str]], vocabulary: Vocabulary
 ) -> list[Failure]:
@@ -53,8 +61,12 @@ class Validator:
     def __init__(self, schema: TableSchema, vocabulary: Vocabulary) -> None:
         self.schema = schema
         self.pandera = pandera_columns(schema, vocabulary)
-        closed = {field.name for field in schema.fields if field.words} | vocabulary.keys()
-        self.open = {field.name for field in schema.fields if field.type in TEXTS} - closed
+        # Columns whose words are not listed: each of their texts may be wrong in itself.
+        self.open: set[str] = set()
+        for field in schema.fields:
+            listed = field.words or field.name in vocabulary
+            if field.type in TEXTS and not listed:
+                self.open.add(field.name)
 
     def failures(self, frame: pl.DataFrame) -> list[Failure]:
         """All broken cells of a frame of texts, each once, by row and then by column.
@@ -65,49 +77,61 @@ class Validator:
         broken = self._broken(words)
         found: list[Failure] = []
         for field in self.schema.fields:
-            cells, wrong = frame[field.name], broken[field.name]
-            for word in self._suspicious(field, words[field.name], wrong):
-                if mistake := text_mistake(field, word):
-                    wrong[word] = min(mistake, wrong.get(word, mistake), key=ORDER.index)
-            rows = cells.is_in([*wrong]).arg_true() if wrong else ()
-            found += [Failure(row, field.name, wrong[cells[row]]) for row in rows]
+            name = field.name
+            wrong = broken[name]
+            self._add_mistakes_of_text(field, words[name], wrong)
+            if not wrong:
+                continue
+            cells = frame[name]
+            rows = cells.is_in(list(wrong)).arg_true()
+            found.extend(Failure(row, name, wrong[cells[row]]) for row in rows)
         return sorted(found, key=itemgetter(0))
 
-    def _suspicious(self, field: Field, words: pl.Series, wrong: Iterable[str]) -> list[str]:
-        """The words that may have what no text may contain; of known words only a wrong one can."""
-        return [*words.filter(words.str.contains(SUSPECT))] if field.name in self.open else [*wrong]
+    def _add_mistakes_of_text(self, field: Field, words: pl.Series, wrong: dict[str, str]) -> None:
+        """Add to the wrong words of a column those with what no text may contain."""
+        suspicious: Iterable[str] = list(wrong)  # a listed word has no such mistake
+        if field.name in self.open:
+            suspicious = words.filter(words.str.contains(SUSPECT))
+        for word in suspicious:
+            mistake = text_mistake(field, word)
+            if mistake is not None:
+                other = wrong.get(word, mistake)
+                wrong[word] = min(mistake, other, key=ORDER.index)
 
     def _broken(self, words: Mapping[str, pl.Series]) -> dict[str, dict[str, str]]:
         """Of each column the words that break a constraint, each with the first that it breaks.
 
         All checks run as one query; `Column.validate` would run several for each of them.
         """
-        queries = sorted(self._queries(words), key=lambda query: ORDER.index(query[1]))
-        answers = pl.collect_all([query for *_, query in queries])
+        queries = sorted(self._queries(words), key=lambda query: ORDER.index(query.constraint))
+        answers = pl.collect_all([query.holds for query in queries])
         found: dict[str, dict[str, str]] = {name: {} for name in words}
-        for (name, constraint, _), answer in zip(queries, answers, strict=True):
-            for word in words[name].filter(~answer.to_series()):
-                found[name].setdefault(word, constraint)
+        for query, answer in zip(queries, answers, strict=True):
+            broken = words[query.field].filter(~answer.to_series())
+            for word in broken:
+                found[query.field].setdefault(word, query.constraint)
         return found
 
-    def _queries(self, words: Mapping[str, pl.Series]) -> Iterator[tuple[str, str, pl.LazyFrame]]:
-        """Column, constraint, and a query for whether each of its words holds it, or null."""
+    def _queries(self, words: Mapping[str, pl.Series]) -> Iterator[_Query]:
         from pandera.backends.polars import builtin_checks
         from pandera.polars import PolarsData
 
         for field, column in zip(self.schema.fields, self.pandera, strict=True):
-            cells, name = words[field.name], field.name
+            name = field.name
+            cells = words[name]
             typed = cells.to_frame().select(_typed(field))  # not lazy, or each query does it again
             data = PolarsData(typed.lazy(), name)
             for check in column.checks:
                 holds = getattr(builtin_checks, check.name)
-                yield name, check.error, holds(data, **check.statistics)
+                yield _Query(name, check.error, holds(data, **check.statistics))
             known = typed[name].is_not_null()
             if field.required:
-                yield name, "required", known.to_frame().lazy()
-            if field.type in _TYPES:  # polars reads `NaN`, `2026-1-5` and others, too
-                known &= cells.str.contains(whole(TYPES[field.type].pattern))
-                yield name, "type", (known | (cells == "")).to_frame().lazy()
+                yield _Query(name, "required", known.to_frame().lazy())
+            if field.type in _TYPES:
+                # polars reads `NaN`, `2026-1-5` and others, too
+                written = cells.str.contains(whole(TYPES[field.type].pattern))
+                valid = (known & written) | (cells == "")
+                yield _Query(name, "type", valid.to_frame().lazy())
 
 
 def _typed(field: Field) -> pl.Expr:
