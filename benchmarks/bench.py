@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from statistics import median
 from urllib.request import urlopen
 
 from rl_resources import load, publish
+from rl_resources.check import all_rules
 from rl_resources.package import read_package
 from rl_resources.tabular import write
 
@@ -42,6 +44,7 @@ OURS = [sys.executable, "-c", LEAN]
 requirements/serve.txt."""
 ROUNDS = 5
 MILLION = 1_000_000
+SCRIPTS = (24, 96, 384)
 SAMPLE = 100_000
 """Rows for frictionless, which takes a minute for a million."""
 FRICTIONLESS = """
@@ -136,11 +139,66 @@ def write_peer(folder: Path) -> None:
 def bench_commands() -> None:
     pandas = python("import pandas")
     frictionless = [BIN / "frictionless", "validate", "datapackage.json"]
-    compare("check of the shipped tree / frictionless", "1.2", [*OURS, "check"], frictionless)
+    on_tables = [rule.name for rule in all_rules().values() if rule.scope == "dataset"]
+    tables = [*OURS, "check", "--select", ",".join(on_tables)]
+    compare("check of the tables / frictionless", "1.2", tables, frictionless)
+    compare("check with the scripts / frictionless", "none", [*OURS, "check"], frictionless)
     compare("the same where pandas is installed", "none", [*WITH_PANDAS, "check"], frictionless)
     compare("--help / import pandas", "1", [*OURS, "--help"], pandas)
     question = ["find", "--size", "7B", "--gpus", "8", "--device", "h100"]
     compare("find / import pandas", "1", [*OURS, *question], pandas)
+
+
+def bench_scripts(folder: Path) -> None:
+    """Print the CPU time of `check` for each further script, ShellCheck and shfmt included."""
+    taken: dict[int, float] = {}
+    for count in SCRIPTS:
+        root = folder / f"scripts-{count}"
+        write_scripts(root, count)
+        taken[count] = median(cpu_seconds([*OURS, "check", "--root", root]) for _ in range(3))
+        print(f"{f'check of {count} scripts':<46} {taken[count]:7.2f} s of CPU")
+    fewest = min(SCRIPTS)
+    most = max(SCRIPTS)
+    each = (taken[most] - taken[fewest]) / (most - fewest)
+    print(f"{'check: each further script':<46} {each * 1000:7.1f} ms of CPU  (limit 35 ms)")
+
+
+def cpu_seconds(command: Sequence[str | Path]) -> float:
+    """CPU time of one process and of those that it starts."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds(command)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def write_scripts(root: Path, count: int) -> None:
+    """Write the dataset with `count` records, each with a script whose text no other has."""
+    for name in ("records", "schema"):
+        shutil.copytree(ROOT / name, root / name)
+    shutil.copy(ROOT / "datapackage.json", root)
+    scripts = {path.name: path for path in (ROOT / "examples/tuning").rglob("*.sh")}
+    with (root / "records/tuning.csv").open(encoding="utf-8", newline="") as file:
+        shipped = list(csv.DictReader(file))
+    rows: list[dict[str, str]] = []
+    for number in range(count):
+        row = shipped[number % len(shipped)]
+        script = scripts[row["script"]]
+        text = script.read_text(encoding="utf-8")
+        own = _renamed(row, number // len(shipped))
+        path = root / script.parent.relative_to(ROOT) / own["script"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}# Copy {number}\n", encoding="utf-8")
+        path.chmod(0o755)
+        rows.append(own)
+    cells = [list(row.values()) for row in rows]
+    (root / "records/tuning.csv").write_text(write([list(shipped[0]), *cells]), encoding="utf-8")
+
+
+def _renamed(row: dict[str, str], copy: int) -> dict[str, str]:
+    """A record under a name of its own, with other GPUs for each copy."""
+    gpus = str(int(row["gpus"]) + 10_000 * copy)
+    script = row["script"].replace(f"_{row['gpus']}_", f"_{gpus}_", 1)
+    return {**row, "script": script, "gpus": gpus}
 
 
 def bench_rows(folder: Path) -> None:
@@ -233,6 +291,7 @@ def main() -> None:
     print(f"{len(load(ROOT).records['reports'])} reports, medians of {ROUNDS} (rows: 3)")
     with tempfile.TemporaryDirectory() as folder:
         bench_commands()
+        bench_scripts(Path(folder))
         bench_rows(Path(folder))
         bench_build(Path(folder))
         bench_preview(Path(folder))
