@@ -33,28 +33,43 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: the same with `parameter-offload; optimizer-offload` as the source has it
     """
     for record in records(snapshot, "reports", *_DECIDING, "outcome"):
-        weights, saved = record.text("weights"), record.text("memory_optimizations")
-        model = snapshot.row("models", record.text("model"))
-        in_name = parameters_in_name(record.text("model_as_published"))
-        parameters = number(model.get("parameters_b", "")) or in_name
+        if record.text("outcome") != "ran":
+            continue
+        parameters = _parameters(snapshot, record)
+        weights = record.text("weights")
+        saved = record.text("memory_optimizations").split("; ")
         gpus = record.number("gpus_maximum") or record.number("gpus")
         own = gpus * _device_memory(snapshot, record)
-        least = minimum_memory_gb(parameters, weights, saved.split("; "))
-        if record.text("outcome") == "ran" and 0 < own < least:
-            need = f"{parameters:g} billion parameters need at least {least:.0f} GB"
-            need += f" with `{weights or 'full'}` as weights"
+        minimum = minimum_memory_gb(parameters, weights, saved)
+        if 0 < own < minimum:
+            need = f"{parameters:g} billion parameters need at least {minimum:.0f} GB"
+            wrong = f": {own:g} GB together, but {need} with `{weights or 'full'}` as weights"
             fix = "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`."
-            yield record.mistake("gpus", f": {own:g} GB together, but {need}", fix)
+            yield record.mistake("gpus", wrong, fix)
+
+
+def _parameters(snapshot: Snapshot, record: Record) -> float:
+    """The billions of parameters of a report's model, by its row or its published name."""
+    model = snapshot.row("models", record.text("model"))
+    known = number(model.get("parameters_b", ""))
+    return known or parameters_in_name(record.text("model_as_published"))
 
 
 def _device_memory(snapshot: Snapshot, record: Record) -> float:
     """Nominal GB of one device; of a name with several sizes (`A100`) the largest; 0 if unknown."""
-    if device := snapshot.row("devices", record.text("device")):
+    device = snapshot.row("devices", record.text("device"))
+    if device:
         return number(device["memory_gb"]) or 0
-    word, table = record.text("device_as_published").lower(), snapshot.tables["devices"]
-    names = zip(table.columns["device"], table.columns["memory_gb"], strict=True)
-    family = [number(memory) or 0 for name, memory in names if f"{name}-".startswith(f"{word}-")]
-    return record.number("device_memory_gb") or max(family, default=0)
+    stated = record.number("device_memory_gb")
+    if stated:
+        return stated
+    devices = snapshot.tables["devices"]
+    prefix = record.text("device_as_published").lower() + "-"
+    sizes = [0.0]
+    for name, memory in devices.cells(("device", "memory_gb")):
+        if f"{name}-".startswith(prefix):
+            sizes.append(number(memory) or 0)
+    return max(sizes)
 
 
 @rule(exemptable=True)
@@ -69,7 +84,9 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     for name in ("peak_memory_gb", "peak_train_memory_gb", "peak_rollout_memory_gb"):
         for record in runs(snapshot, name):
             peak = record.number(name)
-            own = _device_memory(snapshot, record) * GB_PER_GIB if peak else 0
+            if not peak:
+                continue
+            own = _device_memory(snapshot, record) * GB_PER_GIB
             if 0 < own < peak:
                 wrong = f" GB (decimal), but its device has {own:.1f} GB (decimal)"
                 fix = "Write the peak of one device in decimal GB: GiB times 1.0737."
@@ -78,7 +95,6 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule()
 def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
-    # somewhere it is tomorrow already
     """A date is not in the future.
 
     Nobody has run or read it yet.
@@ -86,10 +102,12 @@ def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `2099-01-01` as `tested_on`
     Good: the day of the run
     """
-    today = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
+    # Somewhere it is tomorrow already.
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    latest = tomorrow.date().isoformat()
     for name in ("tested_on", "read_on", "source_changed_on"):
         for record in runs(snapshot, name):
-            if record.text(name) > today:
+            if record.text(name) > latest:
                 fix = "Write the day on which it was, or leave it empty."
                 yield record.mistake(name, ", which is in the future", fix)
 
@@ -104,10 +122,16 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `GRPO-LoRA` with `lora` as `weights`
     """
     for record in runs(snapshot, "task", "weights"):
-        task, weights = record.text("task"), record.text("weights")
-        known = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.tables["tasks"].keys
-        lora = weights in {"lora", "qlora"}
-        if task and weights and known and lora != task.endswith("-LoRA"):
+        task = record.text("task")
+        weights = record.text("weights")
+        if not task or not weights or not _has_lora_variant(snapshot, task):
+            continue
+        if task.endswith("-LoRA") != (weights in {"lora", "qlora"}):
             fix = "Correct the one that is not as in the source."
             about = [record.place("task")]
             yield record.mistake("weights", f", but its task is `{task}`", fix, about)
+
+
+def _has_lora_variant(snapshot: Snapshot, task: str) -> bool:
+    algorithm = task.removesuffix("-LoRA")
+    return f"{algorithm}-LoRA" in snapshot.tables["tasks"].keys
