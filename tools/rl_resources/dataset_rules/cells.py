@@ -61,7 +61,8 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100` as `device`
     """
     for broken in _cells(snapshot, "required"):
-        fix = f"Fill it. {broken.field.description} For example `{broken.field.example}`."
+        field = broken.field
+        fix = f"Fill it. {field.description} For example `{field.example}`."
         yield broken.mistake("but every row needs one", fix)
 
 
@@ -76,7 +77,8 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
     """
     for broken in _cells(snapshot, "type"):
         kind = TYPES[broken.field.type].words
-        yield broken.mistake(f"which is not {kind}", _help_with_type(snapshot, broken))
+        fix = _help_with_type(snapshot, broken)
+        yield broken.mistake(f"which is not {kind}", fix)
 
 
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
@@ -87,7 +89,8 @@ def _help_with_type(snapshot: Snapshot, broken: BrokenCell) -> str:
     if meant:
         return _write(meant)
     if _THOUSANDS.fullmatch(broken.cell):
-        return f"Write `{broken.cell.replace(',', '')}`, if commas separate thousands."
+        bare = broken.cell.replace(",", "")
+        return f"Write `{bare}`, if commas separate thousands."
     field = broken.field
     kind = TYPES[field.type].words
     unit = f" in {field.unit}" if field.unit else ""
@@ -119,9 +122,12 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def _help_with_word(snapshot: Snapshot, broken: BrokenCell, table: Table | None) -> str:
     """What to do with an unknown word; the known ones are in `table`, if there is one."""
-    fix = _write(certain(snapshot, broken)) or _named(snapshot, broken)
-    if fix:
-        return fix
+    meant = certain(snapshot, broken)
+    if meant:
+        return _write(meant)
+    named = _named(snapshot, broken)
+    if named:
+        return named
     if table is None:
         return _item(broken.field, broken.cell)
     return _key(table, broken.cell)
@@ -152,7 +158,8 @@ def _named(snapshot: Snapshot, broken: BrokenCell) -> str:
 def _key(table: Table, cell: str) -> str:
     """What to do where a cell is no key of a table."""
     near = nearest(cell, sorted(table.keys)).sentence()
-    return f"{near} {new_row(table.resource, cell)}".strip()
+    add = new_row(table.resource, cell)
+    return f"{near} {add}".strip()
 
 
 def _item(field: Field, cell: str) -> str:
@@ -197,9 +204,12 @@ def _also(others: Sequence[BrokenCell]) -> str:
     """Where else the same word is."""
     if not others:
         return ""
-    places = [f"{item.table.path}:{item.table.rows[item.row].line}" for item in others]
-    listed = ", ".join(places[:MOST_LISTED])
-    more = ", …" if len(places) > MOST_LISTED else ""
+    places: list[str] = []
+    for cell in others[:MOST_LISTED]:
+        line = cell.table.rows[cell.row].line
+        places.append(f"{cell.table.path}:{line}")
+    listed = ", ".join(places)
+    more = ", …" if len(others) > MOST_LISTED else ""
     return f" (also in {listed}{more})"
 
 
@@ -224,16 +234,18 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
     """
     for broken in _cells(snapshot, *_BOUNDS):
         field = broken.field
+        bounds = " and ".join(_bounds(field))
         unit = f" {field.unit}" if field.unit else ""
-        what = f"Write {' and '.join(_bounds(field))}{unit}{_or_empty(field)}."
+        what = f"Write {bounds}{unit}{_or_empty(field)}."
         fix = f"{what} {field.title}: {field.description}"
         yield broken.mistake("which is out of bounds", fix)
 
 
-def _bounds(field: Field) -> list[str]:
+def _bounds(field: Field) -> Iterator[str]:
     """The bounds of a column in words."""
-    limits = field.constraints
-    return [words.format(limits[name]) for name, words in _BOUNDS.items() if name in limits]
+    for name, words in _BOUNDS.items():
+        if name in field.constraints:
+            yield words.format(field.constraints[name])
 
 
 def _or_empty(field: Field) -> str:
@@ -253,14 +265,19 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     files = {script.name: script.path for script in snapshot.scripts}
     for broken in _cells(snapshot, "pattern"):
-        field = broken.field
-        fix = _write(_likely(field.pattern or "", broken.cell))
-        if not fix:
-            fix = f"{field.description} For example `{field.example}`."
         about = []
-        if field.name == "script" and broken.cell in files:
+        if broken.field.name == "script" and broken.cell in files:
             about.append((files[broken.cell], 1, 1))
+        fix = _help_with_pattern(broken)
         yield broken.mistake("which does not have the form of its column", fix, about)
+
+
+def _help_with_pattern(broken: BrokenCell) -> str:
+    field = broken.field
+    meant = _likely(field.pattern or "", broken.cell)
+    if meant:
+        return _write(meant)
+    return f"{field.description} For example `{field.example}`."
 
 
 _SLIPS = {
@@ -275,7 +292,8 @@ _SLIPS = {
 def _likely(pattern: str, cell: str) -> str | None:
     """The cell as it was most likely meant, if one of the usual slips is all that is wrong."""
     possible = [cell.lower()]
-    possible += [re.sub(slip, right, cell) for slip, right in _SLIPS.items()]
+    for slip, right in _SLIPS.items():
+        possible.append(re.sub(slip, right, cell))
     for meant in possible:
         if re.fullmatch(pattern, meant):
             return meant
@@ -295,9 +313,13 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "hidden", "character"):
         strange = list(dict.fromkeys(text_rules.strange_characters(broken.cell)))
-        points = " and ".join(f"U+{ord(one):04X}" for one in strange[:3])
+        points = " and ".join(_code_point(character) for character in strange[:3])
         wrong = f"which contains {points}: invisible, a homoglyph, or a letter that no record uses"
         yield broken.mistake(wrong, _help_with_characters(broken.cell))
+
+
+def _code_point(character: str) -> str:
+    return f"U+{ord(character):04X}"
 
 
 def _help_with_characters(cell: str) -> str:
@@ -362,7 +384,6 @@ def surrounding_whitespace(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `qwen2.5` as `family`
     """
     for broken in _cells(snapshot, "space"):
-        fix = _write(broken.cell.strip())
-        if not fix:
-            fix = "Leave nothing between the commas, or fill the cell."
+        fill = "Leave nothing between the commas, or fill the cell."
+        fix = _write(broken.cell.strip()) or fill
         yield broken.mistake("which has leading or trailing whitespace", fix)

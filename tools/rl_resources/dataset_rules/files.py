@@ -56,8 +56,9 @@ def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
     for file in files:
         if file.data is None:
             path = shown(shlex.quote(file.path), 300)
+            message = f"the file {file.problem}"
             fix = f"Put the file itself there; `git checkout -- {path}` brings back what was."
-            yield Mistake(file.path, 1, 1, f"the file {file.problem}", fix)
+            yield Mistake(file.path, 1, 1, message, fix)
 
 
 @rule()
@@ -179,9 +180,10 @@ def _has_known_header(table: Table) -> bool:
 
 def _has_lost_columns(snapshot: Snapshot, table: Table) -> bool:
     """Whether columns of a table of the dataset were taken out since git's HEAD."""
-    if table.outside or len(table.header) >= len(table.schema.names):
+    names = table.schema.names
+    if table.outside or len(table.header) >= len(names):
         return False
-    return snapshot.committed_columns(table) == table.schema.names
+    return snapshot.committed_columns(table) == names
 
 
 def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
@@ -189,14 +191,16 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
     header = table.text.header or Row(1, (), "")
     wanted = table.schema.names
     index, name, right = _first_difference(header.cells, wanted)
-    message = f"the column is `{shown(name)}` where `{right}` is wanted"
-    fix = f"The header must be: {','.join(wanted)}"
+    line, column = header.place(index)
     if meant.separated(table, header.text):
         message = "the columns are not separated by commas"
-        fix = "Separate the cells by commas."
-    elif _has_lost_columns(snapshot, table):
+        return Mistake(table.path, line, column, message, "Separate the cells by commas.")
+    message = f"the column is `{shown(name)}` where `{right}` is wanted"
+    if _has_lost_columns(snapshot, table):
         fix = f"Bring it back: `git checkout -- {table.path}` does, without your new rows."
-    return Mistake(table.path, *header.place(index), message, fix)
+    else:
+        fix = f"The header must be: {','.join(wanted)}"
+    return Mistake(table.path, line, column, message, fix)
 
 
 def _first_difference(names: Sequence[str], wanted: Sequence[str]) -> tuple[int, str, str]:
@@ -211,15 +215,20 @@ def _first_difference(names: Sequence[str], wanted: Sequence[str]) -> tuple[int,
 def fix_header(snapshot: Snapshot) -> Iterator[Edit]:
     """Cells with another separator, names in another case, new columns, a repeated header."""
     for table in snapshot.tables.values():
-        if table.text.header:
-            yield from table.with_lines(_under_header(snapshot, table, table.text.header))
+        header = table.text.header
+        if header:
+            lines = _under_header(snapshot, table, header)
+            yield from table.with_lines(lines)
 
 
 def _under_header(snapshot: Snapshot, table: Table, header: Row) -> Lines:
     wanted = table.schema.names
-    if tuple(name.strip().lower() for name in header.cells) == wanted:
-        repeated = _lines_of_repeated_header(table)
-        return {header.line: ",".join(wanted), **dict.fromkeys(repeated)}
+    names = [name.strip().lower() for name in header.cells]
+    if names == list(wanted):
+        lines: dict[int, str | None] = {header.line: ",".join(wanted)}
+        for number in _lines_of_repeated_header(table):
+            lines[number] = None
+        return lines
     separated = _separated_lines(table)
     if header.line in separated:
         return separated
@@ -294,9 +303,10 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
                 yield Mistake(table.path, row.line, 1, "the row is empty", "Delete the line.")
             elif cells != wanted:
                 message = f"the row has {cells} cells, not {wanted}"
-                fix = meant.as_help(meant.likely_rows(snapshot, table, row)) or _COMMAS
-                last = min(wanted, cells) - 1
-                yield Mistake(table.path, *row.place(last), message, fix)
+                rows = meant.likely_rows(snapshot, table, row)
+                fix = meant.as_help(rows) or _COMMAS
+                line, column = row.place(min(wanted, cells) - 1)
+                yield Mistake(table.path, line, column, message, fix)
 
 
 _COMMAS = "Write each cell, also an empty one, with its comma, and one that has a comma in quotes."

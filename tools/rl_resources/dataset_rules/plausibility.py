@@ -32,6 +32,7 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: 7 billion parameters, `full`, on `1` x `a100-40g`, with no offload stated
     Good: the same with `parameter-offload; optimizer-offload` as the source has it
     """
+    fix = "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`."
     for record in records(snapshot, "reports", *_DECIDING, "outcome"):
         if record.text("outcome") != "ran":
             continue
@@ -43,8 +44,8 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
         minimum = minimum_memory_gb(parameters, weights, saved)
         if 0 < own < minimum:
             need = f"{parameters:g} billion parameters need at least {minimum:.0f} GB"
-            wrong = f": {own:g} GB together, but {need} with `{weights or 'full'}` as weights"
-            fix = "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`."
+            as_weights = f"with `{weights or 'full'}` as weights"
+            wrong = f": {own:g} GB together, but {need} {as_weights}"
             yield record.mistake("gpus", wrong, fix)
 
 
@@ -65,11 +66,11 @@ def _device_memory(snapshot: Snapshot, record: Record) -> float:
         return stated
     devices = snapshot.tables["devices"]
     prefix = record.text("device_as_published").lower() + "-"
-    sizes = [0.0]
+    largest = 0.0
     for name, memory in devices.cells(("device", "memory_gb")):
         if f"{name}-".startswith(prefix):
-            sizes.append(number(memory) or 0)
-    return max(sizes)
+            largest = max(largest, number(memory) or 0)
+    return largest
 
 
 @rule(exemptable=True)

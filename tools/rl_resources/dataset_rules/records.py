@@ -52,9 +52,11 @@ def _copies(table: Table, names: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mistake:
-    values = shown(" ".join(table.cell(copy, name) for name in names), 120)
+    cells = [table.cell(copy, name) for name in names]
+    values = shown(" ".join(cells), 120)
+    columns = " and ".join(names)
     line = table.rows[first].line
-    message = f"{' and '.join(names)} `{values}` is a duplicate of line {line}"
+    message = f"{columns} `{values}` is a duplicate of line {line}"
     differ = [name for name in table.columns if table.cell(copy, name) != table.cell(first, name)]
     where = ", ".join(differ) or "nothing"
     fix = f"Delete this line, or fix one: the two differ in {where}."
@@ -71,12 +73,16 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `fsdp` as `train`
     """
     for record in runs(snapshot, *OTHER_ROLE):
-        for name in OTHER_ROLE:
+        for name, other in OTHER_ROLE.items():
             if misplaced(snapshot, record, name):
-                words = snapshot.tables["backends"].keys
-                known = [shown(word) for word in words if role_of(snapshot, word) == name]
-                wrong = f", which is for `{OTHER_ROLE[name]}`"
-                yield record.mistake(name, wrong, f"Known are {quoted(known)}.")
+                fix = f"Known are {quoted(_backends_of_role(snapshot, name))}."
+                yield record.mistake(name, f", which is for `{other}`", fix)
+
+
+def _backends_of_role(snapshot: Snapshot, role: str) -> Iterator[str]:
+    for word in snapshot.tables["backends"].keys:
+        if role_of(snapshot, word) == role:
+            yield shown(word)
 
 
 @rule()
@@ -88,14 +94,24 @@ def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: 7.61 billion parameters under `14B`
     Good: 7.61 billion parameters under `7B`
     """
+    yield from _models_of_wrong_size(snapshot)
+    yield from _reports_of_wrong_size(snapshot)
+
+
+def _models_of_wrong_size(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in records(snapshot, "models", "size", "parameters_b"):
         fitting = fitting_size(snapshot, record.row)
         if fitting and record.text("size") != fitting:
             parameters = record.text("parameters_b")
             wrong = f", but {parameters} billion parameters belong to `{fitting}`"
-            yield record.mistake("size", wrong, f"Write `{fitting}`, or fix the parameters.")
+            fix = f"Write `{fitting}`, or fix the parameters."
+            yield record.mistake("size", wrong, fix)
+
+
+def _reports_of_wrong_size(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in records(snapshot, "reports", "size", "model"):
-        wanted = size_of(snapshot, slug_of(record.text("model")))
+        slug = slug_of(record.text("model"))
+        wanted = size_of(snapshot, slug)
         if wanted and record.text("size") != wanted:
             wrong = f", but its model belongs to `{wanted}`"
             yield record.mistake("size", wrong, f"Write `{wanted}`.")
@@ -176,12 +192,13 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: empty `contributor` and empty `source`; `your-handle` as `contributor`
     Good: a handle as `contributor`
     """
+    fix = "Write your public handle, or leave it empty where the record has a source."
     for record in records(snapshot, "tuning", "contributor", "status", "source"):
         contributor = record.text("contributor")
-        ran = record.text("status") != "untested"
-        nobody = ran and not contributor and not record.text("source")
-        if nobody or contributor.lower() in _PLACEHOLDERS:
-            fix = "Write your public handle, or leave it empty where the record has a source."
+        has_somebody = contributor or record.text("source")
+        is_untested = record.text("status") == "untested"
+        is_placeholder = contributor.lower() in _PLACEHOLDERS
+        if is_placeholder or not (has_somebody or is_untested):
             yield record.mistake("contributor", ", which names nobody to ask", fix)
 
 
@@ -230,7 +247,8 @@ def _id_that_is_still_there(snapshot: Snapshot, moved: Record) -> Iterator[Mista
     table = snapshot.tables[moved.text("resource")]
     row = _ids(table).get(moved.text("id"))
     if row is not None:
-        wrong = f", but {table.path}:{table.rows[row].line} still has it"
+        line = table.rows[row].line
+        wrong = f", but {table.path}:{line} still has it"
         yield moved.mistake("id", wrong, "Delete this line, or give the record another id.")
 
 
@@ -239,11 +257,13 @@ def _lost_targets(snapshot: Snapshot, moved: Record) -> Iterator[Mistake]:
     resource = moved.text("resource")
     known = _ids(snapshot.tables[resource])
     for target in moved.text("moved_to").split():
-        has_moved_on = (resource, target) in _moved_ids(snapshot)
-        if target == moved.text("id") or (target not in known and not has_moved_on):
-            wrong = f", but `{shown(target, 120)}` is not a row of {resource}"
-            fix = nearest(target, known).sentence() or f"Name a row of {resource}."
-            yield moved.mistake("moved_to", wrong, fix)
+        leads_somewhere = target in known or (resource, target) in _moved_ids(snapshot)
+        if leads_somewhere and target != moved.text("id"):
+            continue
+        wrong = f", but `{shown(target, 120)}` is not a row of {resource}"
+        near = nearest(target, known).sentence()
+        fix = near or f"Name a row of {resource}."
+        yield moved.mistake("moved_to", wrong, fix)
 
 
 @lru_cache(maxsize=2)
@@ -300,10 +320,14 @@ def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
         if record.text("source_url") == wanted or _is_thread_alone(record):
             continue
         wrong = ", not the permalink of its repository, commit, path and lines, nor a thread"
-        fix = f"Fill {', '.join(_PLACE)}, or write the URL of an issue or discussion alone."
-        if wanted:
-            fix = f"Write `{shown(wanted, 400)}`, or fix those columns."
-        yield record.mistake("source_url", wrong, fix)
+        yield record.mistake("source_url", wrong, _help_with_url(wanted))
+
+
+def _help_with_url(wanted: str) -> str:
+    if wanted:
+        return f"Write `{shown(wanted, 400)}`, or fix those columns."
+    columns = ", ".join(_PLACE)
+    return f"Fill {columns}, or write the URL of an issue or discussion alone."
 
 
 def _wanted_permalink(report: Record) -> str:
@@ -336,16 +360,21 @@ def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
     table = snapshot.tables["reports"]
     if table.lost or (table.path, "report") in broken_columns(snapshot):
         return
-    reports = {item.text("report"): item for item in records(snapshot, "reports")}
-    named = {name: item.text("contradicts").split() for name, item in reports.items()}
+    reports: dict[str, Record] = {}
+    named: dict[str, list[str]] = {}
+    for record in records(snapshot, "reports"):
+        name = record.text("report")
+        reports[name] = record
+        named[name] = record.text("contradicts").split()
     for name, record in reports.items():
         for other in named[name]:
-            if other not in named or other == name:
+            if other == name or other not in named:
                 wrong = f", but `{shown(other, 120)}` is not another report"
                 others = sorted(named.keys() - {name})
-                fix = nearest(other, others).sentence() or "Name another report."
-                yield record.mistake("contradicts", wrong, fix)
+                near = nearest(other, others).sentence()
+                yield record.mistake("contradicts", wrong, near or "Name another report.")
+            # What names an unknown report is fixed first: it may mean this one.
             elif name not in named[other] and named.keys() >= set(named[other]):
-                wrong = f", but `{shown(name, 120)}` names this report"
-                fix = f"Add `{shown(name, 120)}`."
-                yield reports[other].mistake("contradicts", wrong, fix)
+                this = f"`{shown(name, 120)}`"
+                wrong = f", but {this} names this report"
+                yield reports[other].mistake("contradicts", wrong, f"Add {this}.")

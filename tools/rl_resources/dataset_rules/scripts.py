@@ -9,7 +9,7 @@ only the row is wrong.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rl_resources.facts.broken import Record, broken_columns, with_cells
 from rl_resources.facts.script_names import (
@@ -46,6 +46,11 @@ def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
             yield mistake
 
 
+_HELP_WITH_FORM = (
+    f"The form is {FORM}; [model] is its Hugging Face name in lower case, without owner."
+)
+
+
 def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Mistake | None:
     """The mistake in a script's name, if it is not one in its row, too."""
     row = pairing(snapshot).row(script)
@@ -53,26 +58,34 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Mistake | None:
         name = parse(script.name)
     except ValueError as error:
         wrong = str(error)
-        fix = f"The form is {FORM}; [model] is its Hugging Face name in lower case, without owner."
+        other = _HELP_WITH_FORM
     else:
         part = unknown_part(snapshot, name, row)
         if part is None:
             return None
         wrong = f"its {part} part `{getattr(name, part)}` is not known"
-        fix = _help_with_part(snapshot, name, part)
-    expected = expected_name(snapshot, row)
-    if expected and str(expected) != script.name:
-        fix = _renaming(snapshot, script, expected)
+        other = _help_with_part(snapshot, name, part)
     message = f"the name `{shown(script.name, 120)}` {predicate(wrong)}"
+    fix = _renaming_to_row(snapshot, script, row) or other
     return Mistake(script.path, 1, 1, message, fix)
+
+
+def _renaming_to_row(snapshot: Snapshot, script: ScriptFile, row: int | None) -> str:
+    """What to do so that a script has the name of its row; empty if it has, or none is known."""
+    expected = expected_name(snapshot, row)
+    if expected is None or str(expected) == script.name:
+        return ""
+    return _renaming(snapshot, script, expected)
 
 
 def _help_with_part(snapshot: Snapshot, name: ScriptName, part: str) -> str:
     """What to do about a part of a name that no table knows."""
+    word = getattr(name, part)
     known = sorted(words_of_part(snapshot, part))
-    close = nearest(getattr(name, part), known).sentence()
+    close = nearest(word, known).sentence()
     table = snapshot.tables[TABLES[part]]
-    return f"{close} A new {part} needs its row in {table.path} first.".strip()
+    add = f"A new {part} needs its row in {table.path} first."
+    return f"{close} {add}".strip()
 
 
 def _renaming(snapshot: Snapshot, script: ScriptFile, name: ScriptName) -> str:
@@ -140,9 +153,10 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
         right, _, _ = new.rpartition("/")
         here = shown(script.directory, 120)
         message = f"the script lies in {here}/, its model belongs to {right}/"
-        fix = f"Move it: {_move(script, new)}."
         if new in taken:
             fix = f"Keep one of the two, {new} exists."
+        else:
+            fix = f"Move it: {_move(script, new)}."
         yield Mistake(script.path, 1, 1, message, fix)
 
 
@@ -211,10 +225,11 @@ def _help_without_script(snapshot: Snapshot, name: str, alike: ScriptFile | None
     place = alike.directory if alike else str(SCRIPTS)
     directory = directory_of(snapshot, parsed(name)) or place
     path = f"{directory}/{name}"
-    back = f"Put {shown(path, 300)} back, "
     if alike:
-        back = f"Write `{alike.name}`, rename the script: {_move(alike, path)}, "
-    return f"{back}or delete this line and all others in records/ that name it."
+        back = f"Write `{alike.name}`, rename the script: {_move(alike, path)}"
+    else:
+        back = f"Put {shown(path, 300)} back"
+    return f"{back}, or delete this line and all others in records/ that name it."
 
 
 @rule()
@@ -233,17 +248,26 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
         if not parts:
             continue
         record = Record(tuning, row)
-        words = {part: word_of_name(snapshot, name, part) for part in parts}
-        right = ", ".join(f"`{word}` as {part}" for part, word in words.items())
-        fix = f"Write {right}."
-        script = pairing(snapshot).files.get(name)
-        expected = expected_name(snapshot, row)
-        if script and expected:
-            other = _renaming(snapshot, script, expected)
-            fix = f"{fix} Or is the name of the script wrong? {other}"
         first = parts[0]
+        wrong = f", but the name says `{word_of_name(snapshot, name, first)}`"
+        fix = _help_with_parts(snapshot, name, row, parts)
         about = [record.place(part) for part in parts]
-        yield record.mistake(first, f", but the name says `{words[first]}`", fix, about)
+        yield record.mistake(first, wrong, fix, about)
+
+
+def _help_with_parts(snapshot: Snapshot, name: str, row: int, parts: Iterable[str]) -> str:
+    """What to write in a row where these parts of its script's name say something else."""
+    cells: list[str] = []
+    for part in parts:
+        word = word_of_name(snapshot, name, part)
+        cells.append(f"`{word}` as {part}")
+    fix = f"Write {', '.join(cells)}."
+    script = pairing(snapshot).files.get(name)
+    expected = expected_name(snapshot, row)
+    if script and expected:
+        renaming = _renaming(snapshot, script, expected)
+        return f"{fix} Or is the name of the script wrong? {renaming}"
+    return fix
 
 
 @rule("warning")
@@ -258,13 +282,15 @@ def executable_script(snapshot: Snapshot) -> Iterator[Mistake]:
     for script in _not_executable(snapshot):
         path = shown(shlex.quote(script.path), 300)
         message = "the file is not executable: starting it ends with `Permission denied`"
-        yield Mistake(script.path, 1, 1, message, f"Run `chmod +x {path}`.")
+        fix = f"Run `chmod +x {path}`."
+        yield Mistake(script.path, 1, 1, message, fix)
 
 
 def _not_executable(snapshot: Snapshot) -> Iterator[ScriptFile]:
     """The scripts that lack the mode, where the system has modes."""
     for script in scripts(snapshot):
-        if script.executable is False and script.name.lower().endswith(".sh"):
+        has_suffix = script.name.lower().endswith(".sh")
+        if has_suffix and script.executable is False:
             yield script
 
 
