@@ -101,7 +101,9 @@ def _repeated(target: ScriptText) -> Iterator[tuple[Override, Override]]:
 
 def _is_of_a_group(override: Override) -> bool:
     """Whether an override chooses one of a group of configurations, or deletes a key."""
-    return "@" in override.key or "/" in override.key or "~" in override.prefix
+    if "~" in override.prefix:
+        return True
+    return "@" in override.key or "/" in override.key
 
 
 @rule()
@@ -127,9 +129,9 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
         if choice and (item.launch.unresolved or choice in chosen):
             continue
         chosen.add(choice)
-        message = f"`{shown(rejection.key, 120)}`: {rejection.reason}"
+        key = shown(rejection.key, 120)
         fix = choice or _key_fix(rejection, item.composition)
-        yield target.mistake(item.place, message, fix)
+        yield target.mistake(item.place, f"`{key}`: {rejection.reason}", fix)
 
 
 _UNKNOWN = ("unknown-key", "group", "no-module")
@@ -140,11 +142,14 @@ def _other_choice(rejection: Rejection) -> str:
     if rejection.kind != "unknown-key":
         return ""
     known = shipped(FRAMEWORK)
-    having = [name for name, choice in known.choices.items() if rejection.key in choice.values]
-    default = next(iter(known.choices))
-    if not having or having[0] == default:
+    default, *others = known.choices
+    if rejection.key in known.choices[default].values:
         return ""
-    return f"Add `{known.group}={having[0]}`: this key and others like it belong to that engine."
+    for name in others:
+        if rejection.key in known.choices[name].values:
+            choice = f"{known.group}={name}"
+            return f"Add `{choice}`: this key and others like it belong to that engine."
+    return ""
 
 
 def _key_fix(rejection: Rejection, composition: Composition) -> str:
@@ -192,15 +197,17 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
 def _has_stray_behind(launch: Launch, override: Override) -> bool:
     """Whether an argument that is no override comes later on an override's line."""
     for stray in launch.stray:
-        if stray.place.line == override.place.line and stray.place > override.place:
+        same_line = stray.place.line == override.place.line
+        if same_line and stray.place > override.place:
             return True
     return False
 
 
 def _wrong_value(target: ScriptText, override: Override, reason: str) -> Mistake:
-    message = f"`{shown(override.key, 120)}`: {shown(reason, 200)}"
-    fix = f"Fix the value `{shown(value_of(override))}`."
-    return target.mistake(override.origin, message, fix)
+    key = shown(override.key, 120)
+    value = shown(value_of(override))
+    message = f"`{key}`: {shown(reason, 200)}"
+    return target.mistake(override.origin, message, f"Fix the value `{value}`.")
 
 
 def _broken_list(override: Override) -> str:
@@ -208,7 +215,10 @@ def _broken_list(override: Override) -> str:
     if override.value is not None or override.content is None:
         return ""
     texts = [part.text for part in override.content.parts]
-    if not texts or not str(texts[0]).startswith(("[", "{")):
+    if not texts:
+        return ""
+    begin = texts[0] or ""
+    if not begin.startswith(("[", "{")):
         return ""
     known = [STAND_IN if text is None else text for text in texts]
     try:
@@ -250,18 +260,15 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
     """
     for launch in target.of_framework:
         for override in launch.overrides:
+            said = f"`{override.key}` is `{shown(value_of(override))}`"
             if _is_out_of_bounds(override):
                 least, most = BOUNDS[override.key]
-                message = f"{_said(override)}, which is not between {least:g} and {most:g}"
+                message = f"{said}, which is not between {least:g} and {most:g}"
                 yield target.mistake(override.origin, message, "Fix the number.")
             elif _is_misspelt(override):
-                message = f"{_said(override)}, which {FRAMEWORK} does not know"
-                fix = nearest(_word(override), _WORDS[override.key]).sentence()
-                yield target.mistake(override.origin, message, fix)
-
-
-def _said(override: Override) -> str:
-    return f"`{override.key}` is `{shown(value_of(override))}`"
+                message = f"{said}, which {FRAMEWORK} does not know"
+                near = nearest(_word(override), _WORDS[override.key])
+                yield target.mistake(override.origin, message, near.sentence())
 
 
 def _word(override: Override) -> str:
@@ -315,14 +322,18 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
         return
     for key, switch in _NEEDS.items():
         setting = run.setting(key)
-        if setting.place and setting.known and setting.value and _is_turned_off(run, switch):
+        # A coefficient that is not known, or 0, does not ask for its switch.
+        if not setting.place or not setting.known or not setting.value:
+            continue
+        if _is_turned_off(run, switch):
             message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
             yield target.mistake(setting.place, message, fix)
     place = run.setting(CHECKPOINTING).place
     if place and run.misses_recomputation:
         message = f"`{CHECKPOINTING}` has no effect on Megatron, which recomputes nothing here"
-        yield target.mistake(place, message, f"Write {quoted(switched_on(RECOMPUTATION))}.")
+        switches = quoted(switched_on(RECOMPUTATION))
+        yield target.mistake(place, message, f"Write {switches}.")
 
 
 def _is_turned_off(run: Run, switch: str) -> bool:

@@ -133,9 +133,11 @@ def _unclosed_quote(target: ScriptText) -> Mistake | None:
     lines = target.text.split("\n")
     for index, column in islice(_open_quotes(lines), _MOST_LINES_TRIED):
         line = lines[index]
+        quote = line[column]
         end = len(line.rstrip("\\ "))
-        closed = line[:end] + line[column] + line[end:]
-        if not parse("\n".join([*lines[:index], closed, *lines[index + 1 :]])).problems:
+        closed = line[:end] + quote + line[end:]
+        with_quote = [*lines[:index], closed, *lines[index + 1 :]]
+        if not parse("\n".join(with_quote)).problems:
             message = "bash cannot read the script: this quote is never closed"
             fix = f"Write: {shown(closed.strip(), 600)}"
             return Mistake(target.path, index + 1, column + 1, message, fix)
@@ -166,14 +168,19 @@ def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 \ ⏎ trainer.total_epochs=1`
     """
     for item in target.lost:
-        first = item.command.words[0].raw
+        first = shown(item.command.words[0].raw, 80)
         line = target.script.lines[item.cause_line - 1]
-        message = f"the command ends here: `{shown(first, 80)}` below does not reach the program"
-        fix = "End each line but the last with ` \\`, with no comment, empty line or pipe between."
-        if not _DOUBTFUL.search(line):
-            fix = f"Write: {shown(_continued(line).strip(), 600)}"
+        message = f"the command ends here: `{first}` below does not reach the program"
         column = len(line.rstrip()) + 1
+        fix = _help_with_continuation(line)
         yield Mistake(target.path, item.cause_line, column, message, fix)
+
+
+def _help_with_continuation(line: str) -> str:
+    if _DOUBTFUL.search(line):
+        return "End each line but the last with ` \\`, with no comment, empty line or pipe between."
+    continued = _continued(line).strip()
+    return f"Write: {shown(continued, 600)}"
 
 
 def fix_broken_continuation(target: ScriptText) -> Iterator[Edit]:
@@ -231,15 +238,17 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     Bad: `#!/bin/bash ⏎ set -x ⏎ python3 -m verl.trainer.main_ppo`
     Good: `#!/bin/bash ⏎ set -euo pipefail ⏎ python3 -m verl.trainer.main_ppo`
     """
-    first_line = target.script.lines[0]
-    if _STRICT.match(first_line):
+    if _STRICT.match(target.script.lines[0]):
         return
     options = [option for option in target.script.options if option.name == "errexit"]
-    if options and (options[-1].on or _ASKS_STATUS.search(target.text)):
-        return
+    if options:
+        last = options[-1]
+        if last.on or _ASKS_STATUS.search(target.text):
+            return
     message = "the script goes on after an error from here on: it does not set `-e`"
     fix = "Write `set -euo pipefail` before the first command, and no `set +e`."
-    yield Mistake(target.path, _line_without_errexit(target.script), 1, message, fix)
+    line = _line_without_errexit(target.script)
+    yield Mistake(target.path, line, 1, message, fix)
 
 
 def _line_without_errexit(script: Script) -> int:
@@ -276,11 +285,12 @@ def fix_unquoted_arguments(target: ScriptText) -> Iterator[Edit]:
     # From the last on, so that the columns of those before stay.
     for comment in reversed(unquoted):
         line = lines[comment.line - 1]
-        start = comment.column - 1
-        found = _LIST.match(line, start)
+        found = _LIST.match(line, comment.column - 1)
         if found:
             every = re.sub(r"\A(\$\{?\w*\[?)\*", r"\1@", found[0])
-            lines[comment.line - 1] = f'{line[:start]}"{every}"{line[found.end() :]}'
+            before = line[: found.start()]
+            after = line[found.end() :]
+            lines[comment.line - 1] = f'{before}"{every}"{after}'
     yield rewritten(target.path, "\n".join(lines))
 
 

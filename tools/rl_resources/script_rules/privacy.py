@@ -62,11 +62,13 @@ def _private_paths(target: ScriptText) -> Iterator[Mistake]:
     for text, part, place in places(target, _PRIVATE, values(target)):
         if part.default and not _HOME.match(text):
             continue
-        fix = _MAKE_IT_A_SETTING
+        message = f"`{shown(text)}` is a path of its author's machine"
         own = _OWN_HOME.match(text)
         if own:
-            fix = f"Write `${{HOME}}{shown(text[own.end() :])}`."
-        yield target.mistake(place, f"`{shown(text)}` is a path of its author's machine", fix)
+            below = shown(text[own.end() :])
+            yield target.mistake(place, message, f"Write `${{HOME}}{below}`.")
+        else:
+            yield target.mistake(place, message, _MAKE_IT_A_SETTING)
 
 
 def _private_hosts(target: ScriptText) -> Iterator[Mistake]:

@@ -76,9 +76,9 @@ def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     if _has_other_gpus(pair, run):
         return
+    fix = "Choose a size that divides both the GPUs and the model, or other GPUs."
     for setting, problem in parallel_problems(run, _figures(pair, run)):
         message = f"{in_words(setting)}: {problem}"
-        fix = "Choose a size that divides both the GPUs and the model, or other GPUs."
         yield Mistake(*pair.place_of(setting), message, fix)
 
 
@@ -157,13 +157,13 @@ def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
     share = _share(run)
     if not share:
         return
+    exempt = pair.script.or_exempt("log-prob-batches")
+    fix = f"Choose a divisor of {share}{exempt}."
     for micro in _log_prob_batches(run):
-        if not micro.number or share % micro.number == 0:
-            continue
-        said = f"`{micro.key}` is `{micro.number}`"
-        message = f"{said}, no divisor of {share}, each rank's share of a step{_SINCE}"
-        exempt = pair.script.or_exempt("log-prob-batches")
-        yield Mistake(*pair.place_of(micro), message, f"Choose a divisor of {share}{exempt}.")
+        if micro.number and share % micro.number:
+            said = f"`{micro.key}` is `{micro.number}`"
+            message = f"{said}, no divisor of {share}, each rank's share of a step{_SINCE}"
+            yield Mistake(*pair.place_of(micro), message, fix)
 
 
 def _log_prob_batches(run: Run) -> Iterator[Setting]:
@@ -220,10 +220,12 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
     for setting, share in _token_limits(run):
         if not setting.number or not share:
             continue
-        if not 0 < setting.number * share < longest:
+        room = setting.number * share
+        if not 0 < room < longest:
             continue
         times = f" times {share}" if share != 1 else ""
-        message = f"`{setting.key}` is `{setting.number}`{times}, less than a sequence of {longest}"
+        limit = f"`{setting.key}` is `{setting.number}`{times}"
+        message = f"{limit}, less than a sequence of {longest}"
         enough = (longest + share - 1) // share
         fix = f"Set it to {enough} or more."
         yield Mistake(*pair.place_of(setting), message, fix)
@@ -276,19 +278,24 @@ def _rollout_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProb
     engine = ENGINES.get(run.infer_backend.text or "")
     if engine is None or not engine.divides:
         return
-    heads = figures.get(_HEADS) if engine.divides_heads else None
-    yield from _divides(run, run.rollout_tensor_parallel_size, run.rollout_model_size, heads)
+    heads = None
+    if engine.divides_heads:
+        heads = figures.get(_HEADS)
+    size = run.rollout_tensor_parallel_size
+    yield from _divides(run, size, run.rollout_model_size, heads)
 
 
 def _megatron_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
     cause = _size_that_divides_no_gpus(run)
     groups = list(_divides(run, cause, run.training_model_size))
     if not groups:
-        groups = list(_divides(run, run.expert_parallel_size, run.expert_model_size))
+        experts = run.expert_parallel_size
+        groups = list(_divides(run, experts, run.expert_model_size))
     if groups:
         yield from groups
         return
-    yield from _divides(run, run.tensor_parallel_size, None, figures.get(_HEADS))
+    heads = figures.get(_HEADS)
+    yield from _divides(run, run.tensor_parallel_size, None, heads)
     yield from _unshared(run, figures)
 
 
@@ -304,22 +311,29 @@ def _size_that_divides_no_gpus(run: Run) -> Setting:
 
 def _fsdp_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
     size = run.sequence_parallel_size
-    yield from _divides(run, size, size.number, figures.get(_HEADS))
+    heads = figures.get(_HEADS)
+    yield from _divides(run, size, size.number, heads)
     groups = run.setting(f"{ACTOR}.fsdp_config.fsdp_size")
-    if 0 < (groups.number or 0) < (run.gpus.number or 0):
+    gpus = run.gpus.number or 0
+    if groups.number and 0 < groups.number < gpus:
         yield from _divides(run, groups, groups.number)
 
 
 def _unshared(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
     """What of the model Megatron cannot share out: layers among stages, experts among GPUs."""
-    layers = figures.get("layers", 0)
     stages = run.pipeline_parallel_size
-    if layers % (stages.number or 1) and not _may_share_unevenly(run):
-        yield stages, f"the model's {layers} layers cannot be divided by it"
-    experts = figures.get("experts", 0)
-    groups = run.expert_parallel_size
-    if experts % (groups.number or 1):
-        yield groups, f"the model's {experts} experts cannot be divided by it"
+    if not _may_share_unevenly(run):
+        yield from _unshared_part(stages, "layers", figures)
+    yield from _unshared_part(run.expert_parallel_size, "experts", figures)
+
+
+def _unshared_part(
+    setting: Setting, name: str, figures: Mapping[str, int]
+) -> Iterator[SizeProblem]:
+    count = figures.get(name, 0)
+    parts = setting.number or 1
+    if count % parts:
+        yield setting, f"the model's {count} {name} cannot be divided by it"
 
 
 def _may_share_unevenly(run: Run) -> bool:
@@ -358,7 +372,8 @@ def batch_problems(run: Run) -> Iterator[Problem]:
         yield step
     # Asynchronous trainers have a batch of 0.
     if batch.number and mini.number and mini.number > batch.number:
-        message = f"`{mini.key}` is `{mini.number}`, more than `{batch.key}` `{batch.number}`"
+        update = f"`{mini.key}` is `{mini.number}`"
+        message = f"{update}, more than `{batch.key}` `{batch.number}`"
         yield mini, message, f"Set it to {batch.number} or less."
     elif not step or mini.number != batch.number:
         yield from _update_problems(run)
@@ -375,14 +390,17 @@ def _update_problems(run: Run) -> Iterator[Problem]:
     update = _responses(mini, n)
     if responses % ranks:
         message = f"{update} cannot be divided over {ranks} data-parallel ranks{_SINCE}"
-        yield mini, message, f"Choose a size whose product with {n} is a multiple of {ranks}."
+        fix = f"Choose a size whose product with {n} is a multiple of {ranks}."
+        yield mini, message, fix
         return
     micro = run.micro_batch_size_per_gpu
     share = responses // ranks
     if micro.number and share % micro.number:
-        since = _SINCE if run.trains_with_megatron else ""
-        message = f"`{micro.key}` {micro.number} does not divide {share}, the share of each rank in"
-        yield micro, f"{message} {update}{since}", f"Choose a divisor of {share}."
+        size = f"`{micro.key}` {micro.number}"
+        message = f"{size} does not divide {share}, the share of each rank in {update}"
+        if run.trains_with_megatron:
+            message += _SINCE
+        yield micro, message, f"Choose a divisor of {share}."
 
 
 def _step_problem(run: Run) -> Problem | None:
@@ -391,15 +409,22 @@ def _step_problem(run: Run) -> Problem | None:
     n = run.rollout_n.number
     if run.trains_with_megatron is None or not batch.number or not n:
         return None
-    parts = run.gpus.number
-    of_what = "the number of GPUs"
-    if run.trains_with_megatron:
-        parts = (_ranks(run) or 0) * (run.micro_batch_size_per_gpu.number or 0)
-        of_what = "data-parallel ranks x micro batch"
-    if not parts or batch.number * n % parts == 0:
+    parts, of_what = _parts_of_step(run)
+    responses = batch.number * n
+    if not parts or responses % parts == 0:
         return None
     message = f"{_responses(batch, n)} cannot be divided by {parts}, {of_what}"
-    return batch, message, f"Choose a batch whose product with {n} is a multiple of {parts}."
+    fix = f"Choose a batch whose product with {n} is a multiple of {parts}."
+    return batch, message, fix
+
+
+def _parts_of_step(run: Run) -> tuple[int, str]:
+    """In how many parts a step is divided, 0 if that is not known, and what they are."""
+    if not run.trains_with_megatron:
+        return run.gpus.number or 0, "the number of GPUs"
+    ranks = _ranks(run) or 0
+    micro = run.micro_batch_size_per_gpu.number or 0
+    return ranks * micro, "data-parallel ranks x micro batch"
 
 
 def _ranks(run: Run) -> int | None:
@@ -413,7 +438,8 @@ def _ranks(run: Run) -> int | None:
 
 def _responses(prompts: Setting, n: int) -> str:
     total = (prompts.number or 0) * n
-    return f"`{prompts.key}` {prompts.number} x `{ROLLOUT}.n` {n} = {total} responses"
+    product = f"`{prompts.key}` {prompts.number} x `{ROLLOUT}.n` {n}"
+    return f"{product} = {total} responses"
 
 
 @run_rule()
@@ -439,7 +465,8 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
         if total.key.startswith("critic.") and not has_critic:
             continue
         message = f"`{per_gpu.key}` is not set, and `{dynamic.key}` is off"
-        yield Mistake(*pair.place_of(per_gpu), message, f"Set `{per_gpu.key}`.")
+        fix = f"Set `{per_gpu.key}`."
+        yield Mistake(*pair.place_of(per_gpu), message, fix)
 
 
 def _micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
@@ -457,4 +484,6 @@ def _micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
     if run.estimator.text == "gae":
         switches["critic.ppo_micro_batch_size"] = "critic.use_dynamic_bsz"
     for key, switch in switches.items():
-        yield run.setting(key), run.setting(f"{key}_per_gpu"), run.setting(switch)
+        total = run.setting(key)
+        per_gpu = run.setting(f"{key}_per_gpu")
+        yield total, per_gpu, run.setting(switch)

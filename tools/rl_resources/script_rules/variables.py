@@ -56,9 +56,7 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
             continue
         seen.add(name)
         message = f"`{shown(name)}` is not set"
-        fix = f"Set it, or write `${{{name}:-…}}`."
-        if meant:
-            fix = f"Did you mean `{meant[1]}`?"
+        fix = f"Did you mean `{meant[1]}`?" if meant else f"Set it, or write `${{{name}:-…}}`."
         yield Mistake(target.path, comment.line, comment.column, message, fix)
 
 
@@ -93,10 +91,13 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
     Bad: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size=32`
     Good: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size="$batch_size"`
     """
+    fix = (
+        "Use it where its value is written out, export it for a program that reads it, or "
+        "delete it."
+    )
     for name, comment in _unused(target).items():
         message = f"`{shown(name)}` is set, but nothing reads it"
-        fix = "Use it where its value is written out, export it for a program that reads it, or "
-        yield Mistake(target.path, comment.line, comment.column, message, f"{fix}delete it.")
+        yield Mistake(target.path, comment.line, comment.column, message, fix)
 
 
 @lru_cache(maxsize=64)
