@@ -82,7 +82,9 @@ class Pair:
 
     def cell(self, column: str) -> str:
         """What is said of a column, in words."""
-        return f"{column} of {shown(self.label, 120)} is `{shown(self.text(column))}`"
+        label = shown(self.label, 120)
+        text = shown(self.text(column))
+        return f"{column} of {label} is `{text}`"
 
     @property
     def whole(self) -> Place:
@@ -92,7 +94,8 @@ class Pair:
 
     def mistake(self, column: str, wrong: str, fix: str) -> Mistake:
         """A mistake in what is said of a column: `wrong` follows the column and its value."""
-        return Mistake(*self.place(column), f"{self.cell(column)}{wrong}", fix)
+        message = f"{self.cell(column)}{wrong}"
+        return Mistake(*self.place(column), message, fix)
 
     def place_of(self, setting: Setting) -> Place:
         """Where a setting is defined in the script; for a default where the run is started."""
@@ -116,22 +119,29 @@ class Pair:
         is more than that setting.
         """
         if column not in self.named:
-            word = f"`{shown(right)}`" if right else f"the {column} of the script"
-            wrong = f", but {said or self.said_by_script(setting)}"
-            yield self.mistake(column, wrong, f"Write {word}, or fix the script.")
+            script = said or self.said_by_script(setting)
+            word = f"the {column} of the script"
+            if right:
+                word = f"`{shown(right)}`"
+            fix = f"Write {word}, or fix the script."
+            yield self.mistake(column, f", but {script}", fix)
         elif self.named[column]:
-            row = f"{column} in {self.path}:{self.said[column].line}"
+            line = self.said[column].line
+            row = f"{column} in {self.path}:{line}"
             says = f"the script's name and {row} say `{shown(self.text(column))}`"
+            message = f"{in_words(setting)}, but {says}"
             fix = self._script_fix(setting, wanted)
-            yield Mistake(*self.place_of(setting), f"{in_words(setting)}, but {says}", fix)
+            yield Mistake(*self.place_of(setting), message, fix)
 
     def _script_fix(self, setting: Setting, wanted: str) -> str:
         """What to write where the value stands, or to set where it is a default."""
         if not wanted:
             return f"Set `{setting.key}` so that the script does what its name says."
-        if setting.place:
-            return f"Write `{shown(wanted)}` in place of `{shown(written(setting.value))}`."
-        return f"Set `{setting.key}={shown(wanted)}`."
+        word = shown(wanted)
+        if not setting.place:
+            return f"Set `{setting.key}={word}`."
+        old = shown(written(setting.value))
+        return f"Write `{word}` in place of `{old}`."
 
 
 @lru_cache(maxsize=1)

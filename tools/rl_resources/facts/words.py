@@ -66,10 +66,12 @@ def read_word(dataset: Dataset, column: str, text: str) -> Fact:
         return Fact(found[0])
     if found:
         which = " or ".join(f"`{key}`" for key in found)
-        return Fact("", f"`{shown(text)}` can be {which}", "Write which one is meant.")
+        doubt = f"`{shown(text)}` can be {which}"
+        return Fact("", doubt, "Write which one is meant.")
+    doubt = f"`{shown(text)}` is not known"
     like = nearest(text, words).sentence()
     add = _row_to_add(dataset, column, text)
-    return Fact("", f"`{shown(text)}` is not known", f"{like} {add}".strip())
+    return Fact("", doubt, f"{like} {add}".strip())
 
 
 def _words_meant(dataset: Dataset, column: str, text: str) -> Sequence[str]:
@@ -78,7 +80,7 @@ def _words_meant(dataset: Dataset, column: str, text: str) -> Sequence[str]:
     meant: dict[str, str] = {}
     if column == "model":
         meant.update((slug_of(word), word) for word in words)
-        meant.update((word.rpartition("/")[2].lower(), word) for word in words)
+        meant.update((_without_owner(word), word) for word in words)
     # A word itself is certain: it goes before what others are called.
     meant.update((word.lower(), word) for word in words)
     word = meant.get(text.lower())
@@ -87,6 +89,11 @@ def _words_meant(dataset: Dataset, column: str, text: str) -> Sequence[str]:
     if column == "device":
         return devices_of(dataset).named(text)
     return []
+
+
+def _without_owner(model: str) -> str:
+    _, _, name = model.rpartition("/")
+    return name.lower()
 
 
 def _row_to_add(dataset: Dataset, column: str, text: str) -> str:
@@ -105,8 +112,10 @@ def _cell(dataset: Dataset, column: str, text: str) -> Fact:
     if column.endswith("_version"):
         text = _PROGRAM.sub("", text)
     if fits(field, text):
-        return Fact(field.write(field.read(text)))
-    return Fact("", f"`{shown(text)}` is not one such as `{field.example}`", field.description)
+        value = field.read(text)
+        return Fact(field.write(value))
+    doubt = f"`{shown(text)}` is not one such as `{field.example}`"
+    return Fact("", doubt, field.description)
 
 
 def new_row(resource: Resource, key: str) -> str:
@@ -117,10 +126,11 @@ def new_row(resource: Resource, key: str) -> str:
     if resource.name == "tuning":
         return "If the script is gone, delete the lines that name it."
     cells = [_cell_of_new_row(resource, field, key) for field in resource.schema.fields]
+    line = shown(write([cells]).rstrip(), 600)
     what = resource.name.removesuffix("s")
     return (
         f"A new {what} needs its row in {resource.path}: fill in the words in capitals of "
-        f"`{shown(write([cells]).rstrip(), 600)}`, add it, and run `rl-resources fmt`."
+        f"`{line}`, add it, and run `rl-resources fmt`."
     )
 
 
