@@ -97,13 +97,13 @@ def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
     for row, (record, name) in enumerate(outcome.table.cells(("record", "rule"))):
         if not name:
             continue
-        fix = "Delete this line."
+        near = ""
         if name not in outcome.exemptable:
-            fix = nearest(name, outcome.exemptable).sentence() or fix
+            near = nearest(name, outcome.exemptable).sentence()
         elif name not in outcome.ran or (record, name) in used or record in broken:
             continue
         message = f"{shown(record, 120)} does not violate `{shown(name)}`: unused exemption"
-        yield outcome.table.mistake(row, "record", message, fix)
+        yield outcome.table.mistake(row, "record", message, near or "Delete this line.")
 
 
 def _records_with_errors(outcome: Outcome) -> set[str]:

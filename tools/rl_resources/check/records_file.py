@@ -66,9 +66,9 @@ class RecordsFile:
     def _whole(self) -> Table:
         """The file without its records."""
         with self.path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            end_of_header = data.find(b"\n")
-            header = data[:] if end_of_header < 0 else data[: end_of_header + 1]
-            return Table(self.resource, header, outside=True, end=wrong_end(data))
+            end = wrong_end(data)
+            header = data.readline()
+        return Table(self.resource, header, outside=True, end=end)
 
     def _of_blocks(self) -> Iterator[Finding]:
         """The findings in the file as a whole; under the right header also in its records by line,
@@ -115,15 +115,17 @@ class RecordsFile:
         self, header: Row, items: Sequence[Row | Defect], rules: Sequence[Rule]
     ) -> list[Finding]:
         """The findings in some records of the file under its header."""
-        rows = tuple(item for item in items if isinstance(item, Row))
-        defects = tuple(item for item in items if isinstance(item, Defect))
-        some = Text(header, rows, defects)
-        return self._found(Table(self.resource, b"", outside=True, some=some), rules)
+        rows = [item for item in items if isinstance(item, Row)]
+        defects = [item for item in items if isinstance(item, Defect)]
+        some = Text(header, tuple(rows), tuple(defects))
+        own = Table(self.resource, b"", outside=True, some=some)
+        return self._found(own, rules)
 
     def _found(self, own: Table, rules: Sequence[Rule]) -> list[Finding]:
         tables = {**self.snapshot.tables, own.resource.name: own}
-        found = findings_of(rules, targets_of(replace(self.snapshot, tables=tables)))
-        return [item for item in found if item.path == own.path]
+        snapshot = replace(self.snapshot, tables=tables)
+        found = findings_of(rules, targets_of(snapshot))
+        return [finding for finding in found if finding.path == own.path]
 
 
 def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
