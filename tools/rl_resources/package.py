@@ -29,20 +29,10 @@ from rl_resources.files import LARGEST_TABLE_BYTES, read_file
 
 DESCRIPTOR = "datapackage.json"
 SCRIPTS = PurePosixPath("examples/tuning")
-NEEDED = (
-    "tuning",
-    "reports",
-    "trials",
-    "models",
-    "devices",
-    "tasks",
-    "backends",
-    "frameworks",
-    "sizes",
-    "compatibility",
-    "moved",
-    "exemptions",
-)
+_OF_RUNS = ("tuning", "reports", "trials")
+_VOCABULARIES = ("models", "devices", "tasks", "backends", "frameworks", "sizes")
+_OVER_TIME = ("compatibility", "moved", "exemptions")
+NEEDED = _OF_RUNS + _VOCABULARIES + _OVER_TIME
 """The tables that the code speaks of."""
 STATED = ("title", "description", "version", "created", "licenses", "keywords", "contributors")
 """The properties of the descriptor that the code speaks of."""
@@ -86,20 +76,9 @@ TEXTS = frozenset({"string", "list"})
 """The types whose cells are text."""
 NUMBERS = frozenset({"integer", "number"})
 
-CONSTRAINTS = frozenset(
-    {
-        "enum",
-        "exclusiveMaximum",
-        "exclusiveMinimum",
-        "maxLength",
-        "maximum",
-        "minLength",
-        "minimum",
-        "pattern",
-        "required",
-        "unique",
-    }
-)
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+_OF_TEXTS = frozenset({"pattern", "enum", "minLength", "maxLength"})
+CONSTRAINTS = frozenset({"required", "unique"}) | _BOUNDS | _OF_TEXTS
 _FOR_OTHERS = frozenset({"itemType", "itemReference", "trueValues", "falseValues"})
 """Properties that are no attributes of `Field`: what other programs read, and a table's name."""
 
