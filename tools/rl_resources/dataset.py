@@ -42,8 +42,8 @@ class Dataset:
 
     def __repr__(self) -> str:
         """The number of rows of each table, in one line."""
-        rows = ", ".join(f"{len(rows)} {name}" for name, rows in self.records.items())
-        return f"<Dataset {self.version}: {rows}>"
+        sizes = [f"{len(rows)} {name}" for name, rows in self.records.items()]
+        return f"<Dataset {self.version}: {', '.join(sizes)}>"
 
     @property
     def version(self) -> str:
@@ -179,8 +179,9 @@ def _cells(schema: TableSchema, record: Record) -> tuple[str, ...]:
 
 def script_path(dataset: Dataset, record: Record) -> str:
     """Where the script of a tuning record lies, relative to the root."""
-    size = dataset.by_key["models"][record["model"]]["size"]
-    return str(SCRIPTS / str(size).lower() / str(record["script"]))
+    model = dataset.by_key["models"][record["model"]]
+    size = str(model["size"]).lower()
+    return str(SCRIPTS / size / str(record["script"]))
 
 
 def moves(dataset: Dataset, resource: str) -> dict[str, Record]:

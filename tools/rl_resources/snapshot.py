@@ -105,8 +105,9 @@ class Table(File):
         """Whether there are records that cannot be read: a key that is not found may be theirs."""
         if self.header != self.schema.names or self.text.defects:
             return True
+        full = [row for row in self.text.rows if not row.empty]
         width = len(self.schema.names)
-        return any(len(row.cells) != width and not row.empty for row in self.text.rows)
+        return any(len(row.cells) != width for row in full)
 
     @cached_property
     def columns(self) -> Mapping[str, tuple[str, ...]]:
@@ -159,7 +160,8 @@ class Table(File):
     def label(self, row: int) -> str:
         """What a message calls a row: its key, fit to be shown."""
         words = [self.cell(row, name) for name in self.schema.primary_key]
-        return shown(" ".join(word for word in words if word), 120)
+        key = " ".join(word for word in words if word)
+        return shown(key, 120)
 
 
 @dataclass(frozen=True)
@@ -271,9 +273,14 @@ def _read_table(root: Path, resource: Resource) -> Table:
 
 
 def _script_files(root: Path) -> list[ScriptFile]:
-    paths = [path for path in (root / SCRIPTS).rglob("*") if path.is_symlink() or not path.is_dir()]
-    files = [_script_file(root, path) for path in paths]
+    files = [_script_file(root, path) for path in _script_paths(root)]
     return sorted(files, key=lambda script: script.path)
+
+
+def _script_paths(root: Path) -> Iterator[Path]:
+    for path in (root / SCRIPTS).rglob("*"):
+        if path.is_symlink() or not path.is_dir():
+            yield path
 
 
 def _script_file(root: Path, path: Path) -> ScriptFile:

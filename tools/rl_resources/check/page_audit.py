@@ -60,7 +60,8 @@ def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator
     unread = [shown(path, 120) for path in paths if path not in named]
     if unread:
         listed = ", ".join(unread[:MOST_LISTED])
-        more = f" and {len(unread) - MOST_LISTED} more" if len(unread) > MOST_LISTED else ""
+        rest = len(unread) - MOST_LISTED
+        more = f" and {rest} more" if rest > 0 else ""
         yield f"Not read, because no row leads to them: {listed}{more}."
     lines: list[str] = []
     for row in reading.rows:
@@ -100,7 +101,8 @@ def _place(finding: Finding) -> Place:
 
 def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
     facts = _model_facts(reading.dataset, row)
-    device = devices_of(reading.dataset).known.get(text_of(row.record, "device"), Device())
+    devices = devices_of(reading.dataset)
+    device = devices.known.get(text_of(row.record, "device"), Device())
     said = _said(row)
     names: list[str] = []
     if "model" in said:
@@ -146,7 +148,8 @@ def _script_paths(folder: Path) -> list[str]:
     if not folder.is_dir():
         message = f"{folder}: cannot be read: no such directory"
         raise UnusableInput(message, "Name the directory of the scripts.")
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.sh"))
+    paths = [path.relative_to(folder) for path in folder.rglob("*.sh")]
+    return sorted(path.as_posix() for path in paths)
 
 
 def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:

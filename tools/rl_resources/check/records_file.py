@@ -58,7 +58,7 @@ class RecordsFile:
             raise UnusableInput(f"{self.path}: cannot be read: {words}") from error
 
     def _of_table(self) -> Iterator[Finding]:
-        """As of a table of the dataset, of which nothing is read where it is no text."""
+        """The findings as of a table of the dataset; nothing is read if the file is no text."""
         table = Table(self.resource, self.path.read_bytes(), outside=True)
         self.records = len(table.rows)
         yield from self._found(table, [*self.rules, *self.of_keys])
@@ -135,7 +135,7 @@ def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 
 def _with_tables(snapshot: Snapshot, wanted: Collection[str]) -> Snapshot:
-    """The snapshot with no scripts, and no rows but in the tables that are wanted."""
+    """The snapshot without scripts, and with rows only in the tables that are wanted."""
     tables: dict[str, Table] = {}
     for name, table in snapshot.tables.items():
         tables[name] = table if name in wanted else Table(table.resource, b"")

@@ -45,7 +45,7 @@ fix_invisible_character = partial(_spelled, ["hidden"])
 
 
 def _write(meant: str | None) -> str:
-    """What to write where that is certain; otherwise empty."""
+    """What to write if that is certain, otherwise empty."""
     if not meant:
         return ""
     return f"Write `{shown(meant, 600)}`."

@@ -172,7 +172,7 @@ def _lines_of_repeated_header(table: Table) -> list[int]:
 
 
 def _has_known_header(table: Table) -> bool:
-    """Whether the header is the schema's; also where `quoting` reports that it cannot be read."""
+    """Whether the header is the schema's, or cannot be read, which `quoting` reports."""
     if table.text.header is None and table.text.defects:
         return True
     return table.header == table.schema.names
@@ -236,7 +236,7 @@ def _under_header(snapshot: Snapshot, table: Table, header: Row) -> Lines:
 
 
 def _separated_lines(table: Table) -> dict[int, str]:
-    """With commas the lines whose cells have another separator."""
+    """The lines whose cells have another separator, with commas instead."""
     lines: dict[int, str] = {}
     text = table.decoded.replace("\r\n", "\n")
     for number, line in enumerate(text.split("\n"), 1):

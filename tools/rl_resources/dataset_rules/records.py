@@ -373,7 +373,7 @@ def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
                 others = sorted(named.keys() - {name})
                 near = nearest(other, others).sentence()
                 yield record.mistake("contradicts", wrong, near or "Name another report.")
-            # What names an unknown report is fixed first: it may mean this one.
+            # A report that names an unknown one is fixed first: it may mean this one.
             elif name not in named[other] and named.keys() >= set(named[other]):
                 this = f"`{shown(name, 120)}`"
                 wrong = f", but {this} names this report"

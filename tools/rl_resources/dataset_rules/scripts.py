@@ -161,7 +161,7 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
-    """Where a script belongs; where it lies, if that is not known."""
+    """Where a script belongs; its own path if that is not known."""
     name = parsed(script.name)
     directory = directory_of(snapshot, name) or script.directory
     return f"{directory}/{script.name}"

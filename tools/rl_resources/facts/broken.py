@@ -67,7 +67,8 @@ class BrokenCell(NamedTuple):
 
     def mistake(self, wrong: str, fix: str, about: Sequence[Place] = ()) -> Mistake:
         """The mistake at this cell: `wrong` goes after the column and its value."""
-        return Record(self.table, self.row).mistake(self.field.name, f", {wrong}", fix, about)
+        record = Record(self.table, self.row)
+        return record.mistake(self.field.name, f", {wrong}", fix, about)
 
 
 def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Edit]:
@@ -82,7 +83,8 @@ def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Edit]:
         new = lines.setdefault(old.line, list(old.cells))
         new[table.schema.names.index(name)] = text
     for table, lines in changed.items():
-        yield from table.with_lines({line: line_of(new) for line, new in lines.items()})
+        texts = {line: line_of(new) for line, new in lines.items()}
+        yield from table.with_lines(texts)
 
 
 @lru_cache(maxsize=1)

@@ -13,11 +13,13 @@ def order_keys(snapshot: Snapshot, table: Table) -> list[list[SortValue]]:
     """The sort key of every row by the schema's `orderBy`: numbers come before text, and what
     cannot be followed comes last.
     """
-    return [_sort_key(snapshot, table, row) for row in range(len(table.rows))]
+    rows = range(len(table.rows))
+    return [_sort_key(snapshot, table, row) for row in rows]
 
 
 def _sort_key(snapshot: Snapshot, table: Table, row: int) -> list[SortValue]:
-    return [_sort_value(snapshot, table, row, path) for path in table.schema.order_by]
+    paths = table.schema.order_by
+    return [_sort_value(snapshot, table, row, path) for path in paths]
 
 
 def _sort_value(snapshot: Snapshot, table: Table, row: int, path: str) -> SortValue:

@@ -119,15 +119,19 @@ def _fitting(table: Table, cells: Cells) -> Iterator[Cells]:
 def _longer(cells: Cells, missing: int) -> Iterator[Cells]:
     """The cells with this many empty ones at each place."""
     for place in range(len(cells) + 1):
-        yield cells[:place] + _empty(missing) + cells[place:]
+        before = cells[:place]
+        after = cells[place:]
+        yield before + _empty(missing) + after
 
 
 def _shorter(cells: Cells, joined: int) -> Iterator[Cells]:
     """The cells with this many of them as one, at each place."""
     for start in range(len(cells) - joined + 1):
         end = start + joined
+        before = cells[:start]
+        after = cells[end:]
         for whole in _as_one_cell(cells[start:end]):
-            yield (*cells[:start], whole, *cells[end:])
+            yield (*before, whole, *after)
 
 
 def _as_one_cell(cells: Cells) -> Sequence[str]:
@@ -147,9 +151,11 @@ def _sound(snapshot: Snapshot, table: Table, candidates: Iterable[Cells]) -> lis
     from rl_resources.schema.validation import failures  # imports pandera
 
     rows = list(dict.fromkeys(candidates))
-    columns = dict(zip(table.schema.names, zip(*rows, strict=True), strict=True))
+    columns = zip(*rows, strict=True)
+    by_name = dict(zip(table.schema.names, columns, strict=True))
+    words = vocabulary_of(snapshot, table)
     broken: set[int] = set()
-    for failure in failures(table.schema, columns, vocabulary_of(snapshot, table)):
+    for failure in failures(table.schema, by_name, words):
         is_key = failure.field in table.schema.primary_key
         if is_key or failure.constraint != "required":
             broken.add(failure.row)
@@ -157,7 +163,7 @@ def _sound(snapshot: Snapshot, table: Table, candidates: Iterable[Cells]) -> lis
 
 
 def as_help(rows: Sequence[Cells]) -> str:
-    """What to write where a line means one of these rows; empty for none or too many."""
+    """What to write if a line means one of these rows; empty for none or too many."""
     if not rows or len(rows) > MOST_ROWS_TO_CHOOSE:
         return ""
     lines = [shown(line_of(cells), 2000) for cells in rows]
@@ -178,7 +184,8 @@ def with_new_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[i
     for row in table.text.rows:
         if len(row.cells) == len(names):
             cells = dict(zip(names, row.cells, strict=True))
-            lines[row.line] = line_of(cells.get(name, "") for name in wanted)
+            wider = [cells.get(name, "") for name in wanted]
+            lines[row.line] = line_of(wider)
     return lines
 
 
@@ -195,7 +202,7 @@ def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
 
 
 def _respelled(broken: BrokenCell) -> str:
-    """The cell as its column spells it; the cell itself where no spelling is wrong."""
+    """The cell as its column spells it; the cell itself if its spelling is right."""
     cell = broken.cell
     match broken.constraint:
         case "space":
@@ -242,7 +249,7 @@ def _typed(field: Field, cell: str) -> str:
 
 
 def _day(text: str) -> str:
-    """The one day that a text means, as ISO 8601 writes it; the text where that is in doubt."""
+    """The one day that a text means, in ISO 8601; the text itself if that is in doubt."""
     dashed = re.sub("[/.]", "-", text)
     days: set[str] = set()
     for form in _DAYS:
@@ -275,7 +282,8 @@ def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
 def _keys_by_name(table: Table) -> Mapping[str, set[str]]:
     """The keys of a table by all that they are called."""
     found: dict[str, set[str]] = {}
-    for row, key in enumerate(table.columns[table.schema.primary_key[0]]):
+    column = table.schema.primary_key[0]
+    for row, key in enumerate(table.columns[column]):
         aliases = table.cell(row, "aliases").split("; ")
         for name in (key, table.cell(row, "name"), *aliases):
             if name:

@@ -58,10 +58,12 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     batch = run.train_batch_size
     if batch.number is None or batch.number >= most:
         return
-    if any(Trial(most, ran=True) in reading for reading in _readings(pair, run)):
+    trial = Trial(most, ran=True)
+    if any(trial in reading for reading in _readings(pair, run)):
         return
     fix = f"Let it run `{most}`, or show that a trial of it ran; else write `{batch.number}`."
-    yield pair.mistake("max_batch", f", but {pair.said_by_script(batch)}", fix)
+    wrong = f", but {pair.said_by_script(batch)}"
+    yield pair.mistake("max_batch", wrong, fix)
 
 
 def _searched(pair: Pair) -> int | None:
@@ -93,7 +95,7 @@ def _contradiction(pair: Pair, run: Run, most: int) -> str:
 
 
 def _forbids(trials: Collection[Trial], batch: int) -> str:
-    """Why trials that all count alike forbid a max_batch; empty where they do not."""
+    """Why one reading of the trials forbids a max_batch; empty if it does not."""
     ran = _batches(trials, ran=True)
     failed = _batches(trials, ran=False)
     smallest_failed = min(failed, default=inf)

@@ -72,7 +72,7 @@ def _private_paths(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _private_hosts(target: ScriptText) -> Iterator[Mistake]:
-    """The first address in each line; those in `no_proxy` are not asked."""
+    """The first private address in each line that does not name `no_proxy`."""
     seen: set[int] = set()
     for number, line in enumerate(target.script.lines, 1):
         if "no_proxy" in line.lower():

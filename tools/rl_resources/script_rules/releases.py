@@ -152,4 +152,5 @@ def _uses(launch: Launch) -> Iterator[tuple[Place, str]]:
             yield item.place, item.key
             yield item.origin, f"{item.key}={item.value}"
     for name, flag in launch.flags.items():
-        yield flag.place, f"--{name}={(flag.text or '').removesuffix('.yaml')}"
+        value = (flag.text or "").removesuffix(".yaml")
+        yield flag.place, f"--{name}={value}"

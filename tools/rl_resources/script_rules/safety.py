@@ -194,7 +194,7 @@ def _raw(node: Node, text: str) -> str:
 
 
 def _wrong_name(node: Node, text: str) -> str:
-    """Whether a node sets, or gives a default to, a variable that others obey."""
+    """What is wrong with a node that sets a variable, or gives it a default."""
     name = node.get("Name")
     if not name and "=" in _raw(node, text):
         name = node.get("Param")

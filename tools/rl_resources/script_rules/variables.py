@@ -214,7 +214,7 @@ def places(
                 yield text, part, place
 
 
-_WHOLE_NODES = {",".join(map(str, range(count))) for count in (8, 16)}
+_WHOLE_NODES = ("0,1,2,3,4,5,6,7", "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15")
 
 
 @rule("warning")
@@ -250,8 +250,10 @@ def _uses_whole_node(run: Run | None) -> bool:
     if run is None:
         return True
     counts = [count for count in run.gpu_counts if count.key.endswith(".n_gpus_per_node")]
-    known = [count.number or 8 for count in counts if not run.may_change(count.key)]
-    return not known or sum(known) >= 8
+    fixed = [count for count in counts if not run.may_change(count.key)]
+    if not fixed:
+        return True
+    return sum(count.number or 8 for count in fixed) >= 8
 
 
 @rule("warning")
@@ -295,7 +297,7 @@ def _words(text: str) -> set[str]:
 
 
 def split_of(path: str) -> str:
-    """`train` or `test`, where the name of a data file says one of them; else nothing."""
+    """`train` or `test` if the name of a data file says one of them, otherwise empty."""
     _, _, file = path.lower().rpartition("/")
     words = _words(file)
     is_train = bool(words & _TRAIN)
