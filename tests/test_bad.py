@@ -20,11 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import read_cases
-from rl_resources.check import all_rules, findings_in
+from rl_resources.check import all_rules, findings_in, findings_of
 from rl_resources.check.registry import chosen_rules
 from rl_resources.cli import main
 from rl_resources.errors import Finding
 from rl_resources.package import read_package
+from rl_resources.rule import Mistake, Rule
 from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.tabular import quote
 from rl_resources.text import nearest, printable
@@ -138,6 +139,14 @@ def test_one_answer_in_all_formats(root, capsys):
         "tag of qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh is `MAX1`, not found in the words of "
         "its column%0Ahelp: Known are `MIN`, `RECOMMENDED`."
     )
+
+
+def test_findings_that_differ_by_their_help_alone_keep_their_order():
+    helps = [f"Write {number}." for number in range(9)]
+    mistakes = [Mistake("a.csv", 1, 1, "wrong", text) for text in helps]
+    rule = Rule("a-rule", "error", "", "", "", "", lambda _: mistakes)
+    found = findings_of([rule], {"dataset": lambda: [None]})
+    assert [finding.help for finding in found] == helps
 
 
 def test_a_word_means_its_own_family():

@@ -21,6 +21,7 @@ from rl_resources.package import (
     Package,
     Record,
     Resource,
+    TableSchema,
     Value,
     items_of,
     text_of,
@@ -41,8 +42,8 @@ class Dataset:
 
     def __repr__(self) -> str:
         """The number of rows of each table, in one line."""
-        rows = ", ".join(f"{len(rows)} {name}" for name, rows in self.records.items())
-        return f"<Dataset {self.version}: {rows}>"
+        sizes = [f"{len(rows)} {name}" for name, rows in self.records.items()]
+        return f"<Dataset {self.version}: {', '.join(sizes)}>"
 
     @property
     def version(self) -> str:
@@ -52,20 +53,21 @@ class Dataset:
     @cached_property
     def by_key(self) -> Mapping[str, Mapping[object, Record]]:
         """Rows of every table with a key of one column, by that key."""
-        return {
-            name: {row[resource.schema.primary_key[0]]: row for row in self.records[name]}
-            for name, resource in self.package.resources.items()
-            if len(resource.schema.primary_key) == 1
-        }
+        found: dict[str, Mapping[object, Record]] = {}
+        for name, resource in self.package.resources.items():
+            if len(resource.schema.primary_key) == 1:
+                (key,) = resource.schema.primary_key
+                found[name] = {row[key]: row for row in self.records[name]}
+        return found
 
     @cached_property
     def by_script(self) -> Mapping[str, Mapping[object, Sequence[Record]]]:
         """Rows of every table that names scripts, by the script, in file order."""
-        return {
-            name: grouped(self.records[name], itemgetter("script"))
-            for name, resource in self.package.resources.items()
-            if "script" in resource.schema.names
-        }
+        found: dict[str, Mapping[object, Sequence[Record]]] = {}
+        for name, resource in self.package.resources.items():
+            if "script" in resource.schema.names:
+                found[name] = grouped(self.records[name], itemgetter("script"))
+        return found
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list[Item]]:
@@ -77,8 +79,10 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list
 
 
 def installed_root() -> Path:
-    """The dataset that came with this package: in a wheel a part of it, else the checkout."""
-    return _PACKAGED if (_PACKAGED / DESCRIPTOR).is_file() else _CHECKOUT
+    """The dataset that came with this package: a part of its wheel, otherwise the checkout."""
+    if (_PACKAGED / DESCRIPTOR).is_file():
+        return _PACKAGED
+    return _CHECKOUT
 
 
 def is_packaged(root: Path) -> bool:
@@ -110,7 +114,8 @@ def typed_dataset(package: Package, tables: Mapping[str, Table]) -> Dataset:
 
     Raises `InvalidDataset` with the first place that is no value of its column.
     """
-    return Dataset(package, {name: _typed_rows(table) for name, table in tables.items()})
+    rows = {name: _typed_rows(table) for name, table in tables.items()}
+    return Dataset(package, rows)
 
 
 def _typed_rows(table: Table) -> tuple[Record, ...]:
@@ -163,30 +168,40 @@ def _typed_record(resource: Resource, row: tabular.Row) -> Record:
 def csv_text(dataset: Dataset, table: str, rows: Iterable[Record]) -> str:
     """The canonical CSV file of a table with these rows."""
     schema = dataset.package.resources[table].schema
-    cells = ([field.write(row[field.name]) for field in schema.fields] for row in rows)
-    return tabular.write([schema.names, *cells])
+    lines = [schema.names]
+    lines.extend(_cells(schema, row) for row in rows)
+    return tabular.write(lines)
+
+
+def _cells(schema: TableSchema, record: Record) -> tuple[str, ...]:
+    return tuple(field.write(record[field.name]) for field in schema.fields)
 
 
 def script_path(dataset: Dataset, record: Record) -> str:
     """Where the script of a tuning record lies, relative to the root."""
-    size = dataset.by_key["models"][record["model"]]["size"]
-    return str(SCRIPTS / str(size).lower() / str(record["script"]))
+    model = dataset.by_key["models"][record["model"]]
+    size = str(model["size"]).lower()
+    return str(SCRIPTS / size / str(record["script"]))
 
 
 def moves(dataset: Dataset, resource: str) -> dict[str, Record]:
     """The rows of `moved` by the id of a table that is gone, with ids that are in it today."""
-    moved = dataset.records["moved"]
-    rows = {text_of(row, "id"): row for row in moved if row["resource"] == resource}
-    return {
-        id_: {**row, "moved_to": tuple(dict.fromkeys(_today(rows, id_)))}
-        for id_, row in rows.items()
-    }
+    moved: dict[str, Record] = {}
+    for row in dataset.records["moved"]:
+        if row["resource"] == resource:
+            moved[text_of(row, "id")] = row
+    return {id_: _with_ids_of_today(moved, id_) for id_ in moved}
 
 
-def _today(rows: Mapping[str, Record], id_: str) -> Iterator[str]:
+def _with_ids_of_today(moved: Mapping[str, Record], id_: str) -> Record:
+    today = dict.fromkeys(_today(moved, id_))
+    return {**moved[id_], "moved_to": tuple(today)}
+
+
+def _today(moved: Mapping[str, Record], id_: str) -> Iterator[str]:
     """The ids that a published one leads to; itself where it never moved."""
-    if id_ not in rows:
+    if id_ not in moved:
         yield id_
         return
-    for target in items_of(rows[id_], "moved_to"):
-        yield from _today(rows, target)
+    for target in items_of(moved[id_], "moved_to"):
+        yield from _today(moved, target)

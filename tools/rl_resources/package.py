@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from dataclasses import field as part
 from datetime import date
 from functools import cached_property
-from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -30,10 +29,10 @@ from rl_resources.files import LARGEST_TABLE_BYTES, read_file
 
 DESCRIPTOR = "datapackage.json"
 SCRIPTS = PurePosixPath("examples/tuning")
-NEEDED = (
-    *("tuning", "reports", "trials", "models", "devices", "tasks", "backends", "frameworks"),
-    *("sizes", "compatibility", "moved", "exemptions"),
-)
+_OF_RUNS = ("tuning", "reports", "trials")
+_VOCABULARIES = ("models", "devices", "tasks", "backends", "frameworks", "sizes")
+_OVER_TIME = ("compatibility", "moved", "exemptions")
+NEEDED = _OF_RUNS + _VOCABULARIES + _OVER_TIME
 """The tables that the code speaks of."""
 STATED = ("title", "description", "version", "created", "licenses", "keywords", "contributors")
 """The properties of the descriptor that the code speaks of."""
@@ -71,17 +70,18 @@ TYPES: Mapping[str, FieldType] = {
 
 def number(cell: str) -> float | None:
     """The value of a cell that is written as a number."""
-    return float(cell) if re.fullmatch(_NUMBER, cell) else None
+    if not re.fullmatch(_NUMBER, cell):
+        return None
+    return float(cell)
 
 
 TEXTS = frozenset({"string", "list"})
 """The types whose cells are text."""
 NUMBERS = frozenset({"integer", "number"})
 
-CONSTRAINTS = frozenset(
-    {"required", "unique", "pattern", "enum", "minLength", "maxLength"}
-    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
-)
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+_OF_TEXTS = frozenset({"pattern", "enum", "minLength", "maxLength"})
+CONSTRAINTS = frozenset({"required", "unique"}) | _BOUNDS | _OF_TEXTS
 _FOR_OTHERS = frozenset({"itemType", "itemReference", "trueValues", "falseValues"})
 """Properties that are no attributes of `Field`: what other programs read, and a table's name."""
 
@@ -114,15 +114,17 @@ class Field:
     def item_words(self) -> tuple[str, ...]:
         """The items that a list may have, where they are a closed list of words."""
         words = re.fullmatch(r"\(\?:([a-z0-9|-]+)\)", self.item_pattern)
-        return tuple(words[1].split("|")) if words else ()
+        if words is None:
+            return ()
+        return tuple(words[1].split("|"))
 
     @property
     def words(self) -> tuple[str, ...]:
         """The words that a cell may be, where they are an enumeration."""
-        return tuple(map(str, self.constraints.get("enum", ())))
+        return tuple(str(word) for word in self.constraints.get("enum", ()))
 
     def explained(self, words: Iterable[str]) -> str:
-        """What its words mean, where the description says so in short; else the words alone."""
+        """What its words mean: the description if it is short, otherwise the words alone."""
         quoted = [f"`{word}`" for word in words]
         short = len(self.description) <= LONGEST_HELP
         if short and all(word in self.description for word in quoted):
@@ -132,7 +134,9 @@ class Field:
     @property
     def sentence(self) -> str:
         """The description with the unit, for formats that have no place for a unit."""
-        return f"{self.description} Unit: {self.unit}." if self.unit else self.description
+        if not self.unit:
+            return self.description
+        return f"{self.description} Unit: {self.unit}."
 
     @property
     def required(self) -> bool:
@@ -149,19 +153,24 @@ class Field:
         kind = TYPES[self.type]
         if re.fullmatch(kind.pattern, cell) is None:
             raise ValueError(f"{cell!r} is not {kind.words}")
-        return tuple(cell.split(self.delimiter)) if self.type == "list" else kind.read(cell)
+        if self.type == "list":
+            return tuple(cell.split(self.delimiter))
+        return kind.read(cell)
 
     def write(self, value: Value) -> str:
         """The cell that `read` turns into `value`."""
-        if value is None:
-            return ""
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, tuple):
-            return self.delimiter.join(value)
-        if isinstance(value, float):
-            return repr(value).removesuffix(".0")
-        return value.isoformat() if isinstance(value, date) else str(value)
+        match value:
+            case None:
+                return ""
+            case bool():
+                return "true" if value else "false"
+            case tuple():
+                return self.delimiter.join(value)
+            case float():
+                return repr(value).removesuffix(".0")
+            case date():
+                return value.isoformat()
+        return str(value)
 
 
 class ForeignKey(NamedTuple):
@@ -174,7 +183,7 @@ class ForeignKey(NamedTuple):
 
 @dataclass(frozen=True)
 class TableSchema:
-    """One Table Schema file; `document` is all that it says, as it says it."""
+    """One Table Schema file; `document` is the file's JSON."""
 
     path: str
     title: str
@@ -193,8 +202,9 @@ class TableSchema:
     @property
     def unique_keys(self) -> tuple[tuple[str, ...], ...]:
         """The primary key, then every other column that is unique by itself."""
-        unique = [(field.name,) for field in self.fields if field.constraints.get("unique")]
-        return tuple(dict.fromkeys([self.primary_key, *unique]))
+        keys = [self.primary_key]
+        keys += [(field.name,) for field in self.fields if field.constraints.get("unique")]
+        return tuple(dict.fromkeys(keys))
 
     def field(self, name: str) -> Field:
         """The column called `name`."""
@@ -202,7 +212,10 @@ class TableSchema:
 
     def foreign_key(self, name: str) -> ForeignKey | None:
         """The foreign key of column `name`, if it has one."""
-        return next((key for key in self.foreign_keys if key.field == name), None)
+        for key in self.foreign_keys:
+            if key.field == name:
+                return key
+        return None
 
 
 @dataclass(frozen=True)
@@ -216,7 +229,7 @@ class Resource:
 
 @dataclass(frozen=True)
 class Package:
-    """The whole descriptor; `document` is all that it says, as it says it, at least `STATED`."""
+    """The whole descriptor; `document` is the file's JSON, which has at least `STATED`."""
 
     root: Path
     resources: Mapping[str, Resource]
@@ -230,7 +243,8 @@ class Package:
     @property
     def created(self) -> str:
         """The day of the version as ISO text."""
-        return str(self.document["created"]).partition("T")[0]
+        day, _, _ = str(self.document["created"]).partition("T")
+        return day
 
 
 def read_package(root: Path) -> Package:
@@ -240,21 +254,34 @@ def read_package(root: Path) -> Package:
     """
     with _understood(DESCRIPTOR):
         descriptor = _read_json(root, DESCRIPTOR)
-        itemgetter(*STATED)(descriptor)
-        if not all(item["title"] for item in descriptor["contributors"]):
-            raise ValueError("a contributor has no title")
-        names = [item["name"] for item in descriptor["resources"]]
-        if missing := [name for name in NEEDED if name not in names]:
-            raise ValueError(f"there is no resource called {missing[0]!r}")
-        paths = {item["name"]: root / item["path"] for item in descriptor["resources"]}
-        resources = {
-            item["name"]: Resource(
-                item["name"], item["path"], _table_schema(root, item["schema"], paths)
-            )
-            for item in descriptor["resources"]
-        }
-        _check_references({name: item.schema for name, item in resources.items()})
+        _check_properties(descriptor)
+        resources = _resources(root, descriptor["resources"])
+        _check_references(resources)
         return Package(root, resources, descriptor)
+
+
+def _check_properties(descriptor: Mapping[str, Any]) -> None:
+    """Raise `KeyError` or `ValueError` where the descriptor lacks what the code speaks of."""
+    for name in STATED:
+        descriptor[name]
+    for contributor in descriptor["contributors"]:
+        if not contributor["title"]:
+            raise ValueError("a contributor has no title")
+    names = [item["name"] for item in descriptor["resources"]]
+    for name in NEEDED:
+        if name not in names:
+            raise ValueError(f"there is no resource called {name!r}")
+
+
+def _resources(root: Path, described: Iterable[Mapping[str, Any]]) -> Mapping[str, Resource]:
+    """The tables of a package by name."""
+    paths = {item["name"]: root / item["path"] for item in described}
+    resources: dict[str, Resource] = {}
+    for item in described:
+        name = item["name"]
+        schema = _table_schema(root, item["schema"], paths)
+        resources[name] = Resource(name, item["path"], schema)
+    return resources
 
 
 @contextmanager
@@ -289,12 +316,16 @@ def _table_schema(root: Path, path: str, tables: Mapping[str, Path]) -> TableSch
 
 def _field(raw: Mapping[str, Any], tables: Mapping[str, Path]) -> Field:
     """One column. Raises `ValueError` or `TypeError` for what nothing would check."""
-    known = {name: raw[name] for name in raw if name not in _FOR_OTHERS}
-    item_pattern = known.pop("itemPattern", "")
+    properties = {name: raw[name] for name in raw if name not in _FOR_OTHERS}
+    item_pattern = properties.pop("itemPattern", "")
     if "itemReference" in raw:
         item_pattern = _any_key(tables[raw["itemReference"]])
-    field = Field(**known, item_pattern=item_pattern)
-    if unknown := {field.type} - TYPES.keys() | field.constraints.keys() - CONSTRAINTS:
+    field = Field(**properties, item_pattern=item_pattern)
+    unknown: set[str] = set()
+    if field.type not in TYPES:
+        unknown.add(field.type)
+    unknown |= field.constraints.keys() - CONSTRAINTS
+    if unknown:
         raise ValueError(f"field {field.name!r} has {min(unknown)!r}, which nothing checks")
     re.compile(field.pattern or "")
     return field
@@ -307,29 +338,41 @@ def _any_key(path: Path) -> str:
     """
     if not path.is_file():
         return ""
-    rows = tabular.read(path.read_text("utf-8", "replace")).rows
-    keys = [row.cells[0] for row in rows]
-    words = "|".join(key for key in keys if re.fullmatch("[a-z0-9-]+", key))
-    return f"(?:{words})" if words else ""
+    text = path.read_text("utf-8", "replace")
+    keys = [row.cells[0] for row in tabular.read(text).rows]
+    words = [key for key in keys if re.fullmatch("[a-z0-9-]+", key)]
+    if not words:
+        return ""
+    return f"(?:{'|'.join(words)})"
 
 
 def _foreign_key(raw: Mapping[str, Any]) -> ForeignKey:
-    (field,), (reference,) = raw["fields"], raw["reference"]["fields"]
+    (field,) = raw["fields"]
+    (reference,) = raw["reference"]["fields"]
     return ForeignKey(field, raw["reference"]["resource"], reference)
 
 
-def _check_references(schemas: Mapping[str, TableSchema]) -> None:
+def _check_references(resources: Mapping[str, Resource]) -> None:
     """Raise `UnreadableDataset` where a key or an order leads to no field."""
-    every = [*schemas.values()]
-    paths = [(it, f"{key.field}.{key.reference}") for it in every for key in it.foreign_keys]
-    paths += [(it, path) for it in every for path in (*it.primary_key, *it.order_by)]
-    for schema, path in paths:
-        place: TableSchema | None = schema
-        for name in path.split("."):
-            if place is None or name not in place.names:
-                raise UnreadableDataset(f"{schema.path}: {path!r} leads to no field")
-            key = place.foreign_key(name)
-            place = schemas.get(key.resource) if key else None
+    schemas = [resource.schema for resource in resources.values()]
+    for schema in schemas:
+        for key in schema.foreign_keys:
+            _follow(schema, f"{key.field}.{key.reference}", resources)
+    for schema in schemas:
+        for path in (*schema.primary_key, *schema.order_by):
+            _follow(schema, path, resources)
+
+
+def _follow(schema: TableSchema, path: str, resources: Mapping[str, Resource]) -> None:
+    """Raise `UnreadableDataset` where a dotted path along foreign keys leads to no field."""
+    here: TableSchema | None = schema
+    for name in path.split("."):
+        if here is None or name not in here.names:
+            raise UnreadableDataset(f"{schema.path}: {path!r} leads to no field")
+        key = here.foreign_key(name)
+        here = None
+        if key and key.resource in resources:
+            here = resources[key.resource].schema
 
 
 def _read_json(root: Path, path: str) -> Any:
@@ -339,10 +382,14 @@ def _read_json(root: Path, path: str) -> Any:
 def text_of(record: Record, name: str) -> str:
     """A cell of a record as text; empty where nothing is known."""
     value = record[name]
-    return "" if value is None else str(value)
+    if value is None:
+        return ""
+    return str(value)
 
 
 def items_of(record: Record, name: str) -> tuple[str, ...]:
     """The items of a cell that is a list; none where nothing is known."""
     value = record[name]
-    return value if isinstance(value, tuple) else ()
+    if not isinstance(value, tuple):
+        return ()
+    return value

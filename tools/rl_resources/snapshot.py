@@ -11,7 +11,6 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import repeat
 from pathlib import Path
 
 from rl_resources import tabular
@@ -40,7 +39,9 @@ class File:
     @cached_property
     def source(self) -> str:
         """The text with its byte order mark; empty where it is not UTF-8."""
-        return "" if self.undecodable is not None else (self.data or b"").decode()
+        if self.data is None or self.undecodable is not None:
+            return ""
+        return self.data.decode()
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,29 +83,40 @@ class Table(File):
     @cached_property
     def header(self) -> tuple[str, ...]:
         """The column names that the file gives; empty where it gives none."""
-        return self.text.header.cells if self.text.header else ()
+        if self.text.header is None:
+            return ()
+        return self.text.header.cells
 
     @cached_property
     def rows(self) -> tuple[tabular.Row, ...]:
         """The records that can be read: none under another header than the schema's."""
-        names = self.schema.names
-        if self.header != names:
+        if self.header != self.schema.names:
             return ()
-        full = (row for row in self.text.rows if len(row.cells) == len(names) and any(row.cells))
-        return tuple(row for row in full if row.cells != names)
+        return tuple(row for row in self.text.rows if self._is_record(row))
+
+    def _is_record(self, row: tabular.Row) -> bool:
+        names = self.schema.names
+        if len(row.cells) != len(names) or not any(row.cells):
+            return False
+        return row.cells != names  # the header is repeated
 
     @cached_property
     def lost(self) -> bool:
         """Whether there are records that cannot be read: a key that is not found may be theirs."""
+        if self.header != self.schema.names or self.text.defects:
+            return True
+        full = [row for row in self.text.rows if not row.empty]
         width = len(self.schema.names)
-        ragged = (len(row.cells) != width and not row.empty for row in self.text.rows)
-        return self.header != self.schema.names or bool(self.text.defects) or any(ragged)
+        return any(len(row.cells) != width for row in full)
 
     @cached_property
     def columns(self) -> Mapping[str, tuple[str, ...]]:
         """Cells of `rows` by column."""
-        cells = [*zip(*(row.cells for row in self.rows), strict=True)]
-        return dict(zip(self.schema.names, cells or repeat(()), strict=False))
+        names = self.schema.names
+        if not self.rows:
+            return dict.fromkeys(names, ())
+        columns = zip(*(row.cells for row in self.rows), strict=True)
+        return dict(zip(names, columns, strict=True))
 
     @cached_property
     def keys(self) -> Mapping[str, int]:
@@ -117,11 +129,14 @@ class Table(File):
 
     def cell(self, row: int, name: str) -> str:
         """The text of column `name` in row `row` of `rows`; empty where there is no such column."""
-        return self.columns[name][row] if name in self.columns else ""
+        if name not in self.columns:
+            return ""
+        return self.columns[name][row]
 
     def cells(self, names: Sequence[str]) -> list[tuple[str, ...]]:
         """The texts of these columns in each of `rows`."""
-        return list(zip(*(self.columns[name] for name in names), strict=True))
+        columns = [self.columns[name] for name in names]
+        return list(zip(*columns, strict=True))
 
     def place(self, row: int, name: str) -> tuple[int, int]:
         """Physical line and column of a cell."""
@@ -144,8 +159,9 @@ class Table(File):
 
     def label(self, row: int) -> str:
         """What a message calls a row: its key, fit to be shown."""
-        words = (self.cell(row, name) for name in self.schema.primary_key)
-        return shown(" ".join(filter(None, words)), 120)
+        words = [self.cell(row, name) for name in self.schema.primary_key]
+        key = " ".join(word for word in words if word)
+        return shown(key, 120)
 
 
 @dataclass(frozen=True)
@@ -164,17 +180,21 @@ class ScriptFile(File):
     @property
     def name(self) -> str:
         """The file name."""
-        return self.path.rpartition("/")[2]
+        _, _, name = self.path.rpartition("/")
+        return name
 
     @property
     def text(self) -> str | None:
         """The file's text; `None` where it has none in UTF-8."""
-        return None if self.data is None or self.undecodable is not None else self.source
+        if self.data is None or self.undecodable is not None:
+            return None
+        return self.source
 
     @property
     def directory(self) -> str:
         """The directory, relative to the root."""
-        return self.path.rpartition("/")[0]
+        directory, _, _ = self.path.rpartition("/")
+        return directory
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,37 +209,51 @@ class Snapshot:
 
     def row(self, resource: str, key: str) -> Mapping[str, str]:
         """The row of a table with this key; empty where there is none."""
-        table, row = self.tables[resource], self.tables[resource].keys.get(key)
-        return {} if row is None else {name: table.cell(row, name) for name in table.columns}
+        table = self.tables[resource]
+        row = table.keys.get(key)
+        if row is None:
+            return {}
+        return {name: table.cell(row, name) for name in table.columns}
 
     def committed_columns(self, table: Table) -> tuple[str, ...]:
         """The columns of a table by its schema in git's HEAD; none where git does not know it."""
         path = f"schema/{table.resource.name}.json"
-        schema = file_at(self.package.root, "HEAD", path) or b'{"fields": []}'
+        schema = file_at(self.package.root, "HEAD", path)
+        if not schema:
+            return ()
         return tuple(field["name"] for field in json.loads(schema)["fields"])
 
 
 def take_snapshot(package: Package) -> Snapshot:
     """Read all that the rules look at. A file that cannot be read is part of the snapshot."""
-    tag = "".join(f"v{version}" for version in released_versions(package.root)[:1])
     return Snapshot(
         package=package,
         tables=read_tables(package),
         scripts=tuple(_script_files(package.root)),
-        published={name: _released_ids(package, tag, name) for name in RUNS},
+        published=_published_ids(package),
     )
 
 
+def _published_ids(package: Package) -> Mapping[str, Sequence[str]]:
+    """The ids of the newest release, by table; none where there is no release to compare."""
+    versions = released_versions(package.root)
+    if not versions:
+        return dict.fromkeys(RUNS, ())
+    newest = f"v{versions[0]}"
+    return {name: _released_ids(package, newest, name) for name in RUNS}
+
+
 def _released_ids(package: Package, tag: str, name: str) -> tuple[str, ...]:
-    """The ids of a table in the newest release; none where there is no release to compare."""
+    """The ids of a table in a release; none where it cannot be read."""
     resource = package.resources[name]
-    data = file_at(package.root, tag, resource.path) if tag else None
+    data = file_at(package.root, tag, resource.path) or b""
     try:
-        rows = tabular.mappings((data or b"").decode("utf-8", "replace"))
+        rows = tabular.mappings(data.decode("utf-8", "replace"))
     except ValueError:
         return ()
     key = resource.schema.primary_key[0]
-    return tuple(row[key].removesuffix(".sh") for row in rows if row.get(key))
+    ids = [row[key] for row in rows if row.get(key)]
+    return tuple(id_.removesuffix(".sh") for id_ in ids)
 
 
 def read_tables(package: Package) -> dict[str, Table]:
@@ -229,7 +263,8 @@ def read_tables(package: Package) -> dict[str, Table]:
 
 def _read_table(root: Path, resource: Resource) -> Table:
     path = root / resource.path
-    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+    target = Path(os.path.realpath(path))
+    if not target.is_relative_to(os.path.realpath(root)):
         return Table(resource, None, "is a link that leaves the dataset")
     try:
         return Table(resource, read_file(path, LARGEST_TABLE_BYTES))
@@ -238,15 +273,23 @@ def _read_table(root: Path, resource: Resource) -> Table:
 
 
 def _script_files(root: Path) -> list[ScriptFile]:
-    paths = (root / SCRIPTS).rglob("*")
-    files = (_script_file(root, path) for path in paths if path.is_symlink() or not path.is_dir())
+    files = [_script_file(root, path) for path in _script_paths(root)]
     return sorted(files, key=lambda script: script.path)
 
 
+def _script_paths(root: Path) -> Iterator[Path]:
+    for path in (root / SCRIPTS).rglob("*"):
+        if path.is_symlink() or not path.is_dir():
+            yield path
+
+
 def _script_file(root: Path, path: Path) -> ScriptFile:
-    data = None if path.is_symlink() else script_data(path)
-    # Windows has no mode of execution.
-    executable = None if os.name == "nt" else bool(path.lstat().st_mode & stat.S_IXUSR)
+    data = None
+    if not path.is_symlink():
+        data = script_data(path)
+    executable = None
+    if os.name != "nt":  # Windows has no mode of execution
+        executable = bool(path.lstat().st_mode & stat.S_IXUSR)
     return ScriptFile(path.relative_to(root).as_posix(), data, executable)
 
 

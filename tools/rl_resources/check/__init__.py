@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -12,10 +12,11 @@ from rl_resources.check.exemptions import Outcome, exemptable
 from rl_resources.check.registry import all_rules as all_rules
 from rl_resources.check.registry import chosen_rules, with_followed
 from rl_resources.errors import Finding
-from rl_resources.facts.pairs import pairs, script_texts
+from rl_resources.facts.pairs import Pair, pairs, script_texts
 from rl_resources.package import read_package
 from rl_resources.rule import Mistake, Place, Rule, Scope
 from rl_resources.script.bash.parser import ask
+from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules import shellcheck
 from rl_resources.snapshot import Snapshot, take_snapshot
 
@@ -25,7 +26,8 @@ def check_root(root: Path, ignore: Collection[str] = ()) -> list[Finding]:
 
     Raises `UnreadableDataset` where the descriptor or a schema cannot be used.
     """
-    return findings_in(take_snapshot(read_package(root)), chosen_rules(ignore=ignore))
+    snapshot = take_snapshot(read_package(root))
+    return findings_in(snapshot, chosen_rules(ignore=ignore))
 
 
 Asked = Callable[[str], bool]
@@ -45,15 +47,20 @@ def findings_in(
     A rule on a script reports that script's file, one on a pair the script's or the record's file.
     Unused exemptions are known only from all findings.
     """
-    exemptions = asked(snapshot.tables[EXEMPTIONS].path)
-    looked_at = everything if exemptions else asked
+    with_exemptions = asked(snapshot.tables[EXEMPTIONS].path)
+    looked_at = everything if with_exemptions else asked
     if any(rule.scope != "dataset" for rule in rules):
         _start_parsers(snapshot, looked_at, {rule.name for rule in rules})
-    found = findings_of(rules, targets_of(snapshot, looked_at))
-    ran, exempt = frozenset(rule.name for rule in rules), exemptable(all_rules().values())
-    outcome = Outcome(snapshot, tuple(found), ran, exempt)
-    unused = findings_of(rules, {"outcome": lambda: [outcome]} if exemptions else {})
-    wanted = [item for item in (*outcome.reported, *unused) if asked(item.path)]
+    outcome = Outcome(
+        snapshot=snapshot,
+        findings=tuple(findings_of(rules, targets_of(snapshot, looked_at))),
+        ran=frozenset(rule.name for rule in rules),
+        exemptable=exemptable(all_rules().values()),
+    )
+    found = outcome.reported
+    if with_exemptions:
+        found += findings_of(rules, {"outcome": lambda: [outcome]})
+    wanted = [finding for finding in found if asked(finding.path)]
     return sorted(wanted, key=lambda finding: finding.position)
 
 
@@ -73,11 +80,21 @@ def targets_of(snapshot: Snapshot, asked: Asked = everything) -> Targets:
     """What rules of each scope look at in a dataset, to report on the files that are asked for."""
     return {
         "dataset": lambda: [snapshot],
-        "script": lambda: (text for text in script_texts(snapshot) if asked(text.path)),
-        "pair": lambda: (
-            pair for pair in pairs(snapshot) if asked(pair.path) or asked(pair.script.path)
-        ),
+        "script": lambda: _scripts(snapshot, asked),
+        "pair": lambda: _pairs(snapshot, asked),
     }
+
+
+def _scripts(snapshot: Snapshot, asked: Asked) -> Iterator[ScriptText]:
+    for script in script_texts(snapshot):
+        if asked(script.path):
+            yield script
+
+
+def _pairs(snapshot: Snapshot, asked: Asked) -> Iterator[Pair]:
+    for pair in pairs(snapshot):
+        if asked(pair.path) or asked(pair.script.path):
+            yield pair
 
 
 def findings_of(rules: Iterable[Rule], targets: Targets) -> list[Finding]:
@@ -88,12 +105,13 @@ def findings_of(rules: Iterable[Rule], targets: Targets) -> list[Finding]:
     """
     asked = list(rules)
     mistakes = _mistakes(with_followed(asked), targets)
-    found: set[Finding] = set()
+    # A set would not keep the order of two that differ by their help alone.
+    found: dict[Finding, None] = {}
     for rule in asked:
         explained = _places(mistakes[name] for name in rule.follows)
         for mistake in mistakes[rule.name]:
             if explained.isdisjoint(mistake.places):
-                found.add(rule.finding(mistake))
+                found[rule.finding(mistake)] = None
     return sorted(found, key=lambda finding: finding.position)
 
 
@@ -122,7 +140,10 @@ def _places(mistakes: Iterable[Sequence[Mistake]]) -> set[Place]:
 
 
 def _of_target(target: object, rules: tuple[Rule, ...]) -> list[tuple[str, Mistake]]:
-    return [(rule.name, mistake) for rule in rules for mistake in rule.mistakes(target)]
+    found: list[tuple[str, Mistake]] = []
+    for rule in rules:
+        found.extend((rule.name, mistake) for mistake in rule.mistakes(target))
+    return found
 
 
 # The text of a script is all that its rules look at: a preview asks them only about edited ones.

@@ -40,28 +40,42 @@ class Outcome:
     @cached_property
     def exemptions(self) -> Mapping[Finding, tuple[str, str]]:
         """Record and rule of the exemption that would cover each finding."""
-        records = {
-            (table.path, table.rows[row].line): name
-            for table in map(self.snapshot.tables.__getitem__, RUNS)
-            for row, name in enumerate(table.columns[table.schema.primary_key[0]])
-        }
-        return {
-            it: (records.get((it.path, it.line)) or it.path.rpartition("/")[2], it.rule)
-            for it in self.findings
-        }
+        return {finding: (self._record_of(finding), finding.rule) for finding in self.findings}
+
+    def _record_of(self, finding: Finding) -> str:
+        """The record or report that a finding is about: that of its line, otherwise its script."""
+        record = self._records_by_place.get((finding.path, finding.line))
+        if record:
+            return record
+        _, _, name = finding.path.rpartition("/")
+        return name
+
+    @cached_property
+    def _records_by_place(self) -> Mapping[tuple[str, int], str]:
+        """The keys of records and reports by path and line."""
+        found: dict[tuple[str, int], str] = {}
+        for resource in RUNS:
+            table = self.snapshot.tables[resource]
+            names = table.columns[table.schema.primary_key[0]]
+            for row, name in zip(table.rows, names, strict=True):
+                found[table.path, row.line] = name
+        return found
 
     @property
     def reported(self) -> list[Finding]:
         """The findings without an exemption."""
         exempt = set(self.table.cells(("record", "rule")))
-        needed = self.exemptions.items()
-        return [it for it, one in needed if it.rule not in self.exemptable or one not in exempt]
+        found: list[Finding] = []
+        for finding, exemption in self.exemptions.items():
+            if finding.rule not in self.exemptable or exemption not in exempt:
+                found.append(finding)
+        return found
 
 
 def exemptable(rules: Iterable[Rule]) -> frozenset[str]:
     """The names of those that a record or report can be exempt from."""
     scopes = {"script", "pair"}
-    return frozenset(one.name for one in rules if one.scope in scopes or one.exemptable)
+    return frozenset(rule.name for rule in rules if rule.exemptable or rule.scope in scopes)
 
 
 @rule()
@@ -79,12 +93,23 @@ def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
     if any(table.lost for table in outcome.snapshot.tables.values()):
         return
     used = set(outcome.exemptions.values())
-    errors = (item for item in outcome.reported if item.severity == "error")
-    broken = {outcome.exemptions[item][0] for item in errors}
+    broken = _records_with_errors(outcome)
     for row, (record, name) in enumerate(outcome.table.cells(("record", "rule"))):
-        known = name in outcome.exemptable
-        needless = name in outcome.ran and (record, name) not in used and record not in broken
-        if name and (needless or not known):
-            message = f"{shown(record, 120)} does not violate `{shown(name)}`: unused exemption"
-            near = "" if known else nearest(name, outcome.exemptable).sentence()
-            yield outcome.table.mistake(row, "record", message, near or "Delete this line.")
+        if not name:
+            continue
+        near = ""
+        if name not in outcome.exemptable:
+            near = nearest(name, outcome.exemptable).sentence()
+        elif name not in outcome.ran or (record, name) in used or record in broken:
+            continue
+        message = f"{shown(record, 120)} does not violate `{shown(name)}`: unused exemption"
+        yield outcome.table.mistake(row, "record", message, near or "Delete this line.")
+
+
+def _records_with_errors(outcome: Outcome) -> set[str]:
+    found: set[str] = set()
+    for finding in outcome.reported:
+        if finding.severity == "error":
+            record, _ = outcome.exemptions[finding]
+            found.add(record)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rl_resources.check import all_rules, findings_of
@@ -14,6 +14,7 @@ from rl_resources.files import read_text
 from rl_resources.package import text_of
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, read_rows
+from rl_resources.rule import Place
 from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import ScriptFile, script_data
 from rl_resources.text import MOST_LISTED, shown
@@ -33,73 +34,113 @@ def import_page(
     `scripts` is the directory with the scripts that the page links to; they are read and never run.
     Raises `UnusableInput` where page or directory cannot be read.
     """
-    paths = None if scripts is None else _script_paths(scripts)
+    if scripts is None:
+        reading = _read(page, dataset, None)
+        return _records_of(reading), audit(reading, {}), []
+    paths = _script_paths(scripts)
+    reading = _read(page, dataset, paths)
+    texts = _script_texts(scripts, reading)
+    unchecked = list(_unchecked(paths, reading, texts))
+    return _records_of(reading), audit(reading, texts), unchecked
+
+
+def _read(page: Path, dataset: Dataset, scripts: Sequence[str] | None) -> Reading:
     text = read_text(page, LARGEST_PAGE_BYTES, "Name a page that is UTF-8 text.")
-    parsed = read_page(text, page.as_posix())
-    reading = read_rows(parsed, dataset, paths)
-    texts = {} if scripts is None else _script_texts(scripts, reading)
-    return (
-        csv_text(dataset, "tuning", (row.record for row in reading.rows)),
-        audit(reading, texts),
-        [] if paths is None else [*_unchecked(paths, reading, texts)],
-    )
+    return read_rows(read_page(text, page.as_posix()), dataset, scripts)
+
+
+def _records_of(reading: Reading) -> str:
+    records = (row.record for row in reading.rows)
+    return csv_text(reading.dataset, "tuning", records)
 
 
 def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator[str]:
-    named = {*reading.subjects()}
-    if unread := [shown(path, 120) for path in paths if path not in named]:
-        more = f" and {len(unread) - MOST_LISTED} more" if len(unread) > MOST_LISTED else ""
-        yield f"Not read, because no row leads to them: {', '.join(unread[:MOST_LISTED])}{more}."
-    scripts = ((row, texts.get(row.link.read or "")) for row in reading.rows)
-    lines = [row.cells["Link"].line for row, script in scripts if not script or not script.training]
+    """What was not checked, as sentences."""
+    named = set(reading.subjects())
+    unread = [shown(path, 120) for path in paths if path not in named]
+    if unread:
+        listed = ", ".join(unread[:MOST_LISTED])
+        rest = len(unread) - MOST_LISTED
+        more = f" and {rest} more" if rest > 0 else ""
+        yield f"Not read, because no row leads to them: {listed}{more}."
+    lines: list[str] = []
+    for row in reading.rows:
+        script = _script_of(row, texts)
+        if script is None or not script.training:
+            lines.append(str(row.cells["Link"].line))
     if lines:
-        listed = ", ".join(map(str, lines))
+        listed = ", ".join(lines)
         yield f"Not compared, because no script with one training is read of them: lines {listed}."
+
+
+def _script_of(row: ReadRow, texts: Texts) -> ScriptText | None:
+    """The script that a row links to, where it is read."""
+    return texts.get(row.link.read or "")
 
 
 def audit(reading: Reading, texts: Texts) -> list[Finding]:
     """Run all rules but those of datasets on a page and the scripts in `texts`, by their path."""
     rules = all_rules().values()
-    linked = ((row, texts.get(row.link.read or "")) for row in reading.rows)
-    pairs = {row: _pair(reading, row, script) for row, script in linked if script}
-    found = findings_of(rules, {"pair": pairs.values, "script": texts.values})
-    errors = (item for item in found if item.severity == "error")
-    reported = {(item.path, item.line, item.column) for item in errors}
-    of_page = (
-        item
-        for item in findings_of(rules, {"page": lambda: [reading]})
-        if (item.path, item.line, item.column) not in reported
-    )
-    return sorted([*found, *of_page], key=lambda item: item.position)
+    pairs: list[Pair] = []
+    for row in reading.rows:
+        script = _script_of(row, texts)
+        if script:
+            pairs.append(_pair(reading, row, script))
+    found = findings_of(rules, {"pair": lambda: pairs, "script": texts.values})
+    # A cell that contradicts its script is not reported again for its form.
+    reported = {_place(finding) for finding in found if finding.severity == "error"}
+    for finding in findings_of(rules, {"page": lambda: [reading]}):
+        if _place(finding) not in reported:
+            found.append(finding)
+    return sorted(found, key=lambda finding: finding.position)
+
+
+def _place(finding: Finding) -> Place:
+    return finding.path, finding.line, finding.column
 
 
 def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
-    model = reading.dataset.by_key["models"].get(row.record["model"], {})
-    device = devices_of(reading.dataset).known.get(text_of(row.record, "device"), Device())
-    fields = reading.dataset.package.resources["models"].schema.fields
-    facts = {field.name: field.write(model[field.name]) for field in fields if model}
-    said = {name: found for name in HEADER_OF if (found := _said(row, name))}
-    names = [facts.get("model", ""), facts.get("slug", ""), row.text("Model")]
+    facts = _model_facts(reading.dataset, row)
+    devices = devices_of(reading.dataset)
+    device = devices.known.get(text_of(row.record, "device"), Device())
+    said = _said(row)
+    names: list[str] = []
+    if "model" in said:
+        names = [facts.get("model", ""), facts.get("slug", ""), row.text("Model")]
     return Pair(
-        reading.page.path,
-        row.link.script,
-        said,
-        script,
-        models=tuple(dict.fromkeys(filter(None, names))) if "model" in said else (),
+        path=reading.page.path,
+        label=row.link.script,
+        said=said,
+        script=script,
+        models=tuple(dict.fromkeys(name for name in names if name)),
         model_facts=facts,
         device_memory_gb=device.memory_gb,
     )
 
 
-def _said(row: ReadRow, column: str) -> Said | None:
-    """What a row says of a column; `None` where another rule reports the cell.
+def _model_facts(dataset: Dataset, row: ReadRow) -> Mapping[str, str]:
+    """The cells of a row's model in its table; none where it is not known."""
+    model = dataset.by_key["models"].get(row.record["model"])
+    if model is None:
+        return {}
+    fields = dataset.package.resources["models"].schema.fields
+    return {field.name: field.write(model[field.name]) for field in fields}
+
+
+def _said(row: ReadRow) -> Mapping[str, Said]:
+    """What a row says of each column, without the cells that another rule reports.
 
     It is said as the records write it, but for the model: a page may leave out its owner.
     """
-    cell, text = row.cells[HEADER_OF[column]], text_of(row.record, column)
-    if column == "model" and column not in row.doubts:
-        text = row.text("Model")
-    return Said(text, cell.line, cell.column) if text else None
+    said: dict[str, Said] = {}
+    for column, header in HEADER_OF.items():
+        text = text_of(row.record, column)
+        if column == "model" and column not in row.doubts:
+            text = row.text("Model")
+        if text:
+            cell = row.cells[header]
+            said[column] = Said(text, cell.line, cell.column)
+    return said
 
 
 def _script_paths(folder: Path) -> list[str]:
@@ -107,7 +148,8 @@ def _script_paths(folder: Path) -> list[str]:
     if not folder.is_dir():
         message = f"{folder}: cannot be read: no such directory"
         raise UnusableInput(message, "Name the directory of the scripts.")
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.sh"))
+    paths = [path.relative_to(folder) for path in folder.rglob("*.sh")]
+    return sorted(path.as_posix() for path in paths)
 
 
 def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
@@ -118,7 +160,9 @@ def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
     found: dict[str, ScriptText] = {}
     for name in reading.subjects():
         path = folder / name
-        text = None if path.is_symlink() else ScriptFile(name, data=script_data(path)).text
+        if path.is_symlink():
+            continue
+        text = ScriptFile(name, data=script_data(path)).text
         if text is not None:
             found[name] = ScriptText(path.as_posix(), text, ours=False)
     return found

@@ -6,10 +6,11 @@ the rules see only the records that `bulk` found to need a look.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
@@ -24,6 +25,7 @@ from rl_resources.tabular import Defect, Row, Text, records, wrong_end
 SMALL_BYTES = 1 << 22
 """A file up to this size is read as a table of the dataset."""
 ROWS_AT_ONCE = 40_000
+Item = TypeVar("Item")
 
 
 class RecordsFile:
@@ -36,29 +38,27 @@ class RecordsFile:
     def __init__(self, snapshot: Snapshot, table: Table, path: Path, rules: Sequence[Rule]) -> None:
         if not path.is_file():
             raise UnusableInput(f"{path}: cannot be read: no such file, or no ordinary one")
-        self.path, self.records = path, 0
+        self.path = path
+        self.records = 0
         self.rules = [rule for rule in rules if rule.family in {"files", "cells"}]
         self.of_keys = [rule for rule in rules if rule.name == "duplicate-key"]
         self.resource = replace(table.resource, path=path.as_posix())
         self.vocabulary = vocabulary_of(snapshot, table)
-        wanted = {key.resource for key in table.schema.foreign_keys}
-        tables = {
-            name: other if name in wanted else Table(other.resource, b"")
-            for name, other in snapshot.tables.items()
-        }
-        self.snapshot = Snapshot(snapshot.package, tables, ())
+        self.snapshot = _with_tables(snapshot, {key.resource for key in table.schema.foreign_keys})
 
     def findings(self) -> Iterator[Finding]:
         """All findings, in an order of their own. Raises `UnusableInput`."""
         try:
-            large = self.path.stat().st_size > SMALL_BYTES
-            yield from self._of_blocks() if large else self._of_table()
+            if self.path.stat().st_size > SMALL_BYTES:
+                yield from self._of_blocks()
+            else:
+                yield from self._of_table()
         except (OSError, pl.exceptions.PolarsError) as error:
             words = getattr(error, "strerror", None) or error
             raise UnusableInput(f"{self.path}: cannot be read: {words}") from error
 
     def _of_table(self) -> Iterator[Finding]:
-        """As of a table of the dataset, of which nothing is read where it is no text."""
+        """The findings as of a table of the dataset; nothing is read if the file is no text."""
         table = Table(self.resource, self.path.read_bytes(), outside=True)
         self.records = len(table.rows)
         yield from self._found(table, [*self.rules, *self.of_keys])
@@ -66,8 +66,9 @@ class RecordsFile:
     def _whole(self) -> Table:
         """The file without its records."""
         with self.path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            first = data[: data.find(b"\n") + 1 or None]
-            return Table(self.resource, first, outside=True, end=wrong_end(data))
+            end = wrong_end(data)
+            header = data.readline()
+        return Table(self.resource, header, outside=True, end=end)
 
     def _of_blocks(self) -> Iterator[Finding]:
         """The findings in the file as a whole; under the right header also in its records by line,
@@ -78,45 +79,64 @@ class RecordsFile:
         header = whole.text.header
         if header is None or header.cells != self.resource.schema.names:
             return
-        keys = []
+        keys: list[pl.DataFrame] = []
         try:
             for block in bulk.blocks(self.path, self.resource.schema, self.vocabulary):
                 self.records += block.keys.height
                 keys.append(block.keys)
-                for start in range(0, len(block.items), ROWS_AT_ONCE):
-                    items = block.items[start : start + ROWS_AT_ONCE]
+                for items in _batches(block.items):
                     yield from self._of_items(header, items, self.rules)
         except UnicodeError:
             yield from self._of_table()
             return
-        copies = bulk.duplicates(pl.concat(keys)) if keys and self.of_keys else []
-        for start in range(0, len(copies), ROWS_AT_ONCE):
-            yield from self._of_copies(header, copies[start : start + ROWS_AT_ONCE])
+        if keys and self.of_keys:
+            for copies in _batches(bulk.duplicates(pl.concat(keys))):
+                yield from self._of_copies(header, copies)
 
     def _of_copies(self, header: Row, copies: Sequence[tuple[int, int]]) -> Iterator[Finding]:
         """The copies of keys, each reported with the row that it copies."""
-        rows = self._rows({line for pair in copies for line in pair})
         own = {copy for copy, _ in copies}
-        found = self._of_items(header, rows, self.of_keys)
-        yield from (item for item in found if item.line in own)
+        first = {line for _, line in copies}
+        rows = self._rows(own | first)
+        for finding in self._of_items(header, rows, self.of_keys):
+            if finding.line in own:
+                yield finding
 
     def _rows(self, wanted: set[int]) -> list[Row | Defect]:
         """The records in these lines."""
-        width = len(self.resource.schema.names)
+        lines: list[tuple[int, str]] = []
         with self.path.open("rb") as file:
-            texts = {at: line.decode() for at, line in enumerate(file, 1) if at in wanted}
-        return [*records(((at, text.rstrip("\n")) for at, text in texts.items()), width)]
+            for number, line in enumerate(file, 1):
+                if number in wanted:
+                    lines.append((number, line.decode().rstrip("\n")))
+        return list(records(lines, len(self.resource.schema.names)))
 
     def _of_items(
         self, header: Row, items: Sequence[Row | Defect], rules: Sequence[Rule]
     ) -> list[Finding]:
         """The findings in some records of the file under its header."""
-        rows = tuple(item for item in items if isinstance(item, Row))
-        defects = tuple(item for item in items if isinstance(item, Defect))
-        some = Text(header, rows, defects)
-        return self._found(Table(self.resource, b"", outside=True, some=some), rules)
+        rows = [item for item in items if isinstance(item, Row)]
+        defects = [item for item in items if isinstance(item, Defect)]
+        some = Text(header, tuple(rows), tuple(defects))
+        own = Table(self.resource, b"", outside=True, some=some)
+        return self._found(own, rules)
 
     def _found(self, own: Table, rules: Sequence[Rule]) -> list[Finding]:
         tables = {**self.snapshot.tables, own.resource.name: own}
-        found = findings_of(rules, targets_of(replace(self.snapshot, tables=tables)))
-        return [item for item in found if item.path == own.path]
+        snapshot = replace(self.snapshot, tables=tables)
+        found = findings_of(rules, targets_of(snapshot))
+        return [finding for finding in found if finding.path == own.path]
+
+
+def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """The items, as many at a time as rules look at."""
+    for start in range(0, len(items), ROWS_AT_ONCE):
+        yield items[start : start + ROWS_AT_ONCE]
+
+
+def _with_tables(snapshot: Snapshot, wanted: Collection[str]) -> Snapshot:
+    """The snapshot without scripts, and with rows only in the tables that are wanted."""
+    tables: dict[str, Table] = {}
+    for name, table in snapshot.tables.items():
+        tables[name] = table if name in wanted else Table(table.resource, b"")
+    return Snapshot(snapshot.package, tables, ())

@@ -57,12 +57,12 @@ class Family(NamedTuple):
 def family(name: str, scope: Scope, *modules: ModuleType) -> Family:
     """The family that these modules make; the first one's docstring documents it."""
     title, summary, *_ = paragraphs(modules[0].__doc__ or "")
-    rules = (
-        replace(rule, family=name, scope=scope, fixer=vars(module).get(f"fix_{function}"))
-        for module in modules
-        for function, rule in vars(module).items()
-        if isinstance(rule, Rule) and rule.mistakes.__module__ == module.__name__
-    )
+    rules: list[Rule] = []
+    for module in modules:
+        for function, rule in vars(module).items():
+            if isinstance(rule, Rule) and rule.mistakes.__module__ == module.__name__:
+                fixer = vars(module).get(f"fix_{function}")
+                rules.append(replace(rule, family=name, scope=scope, fixer=fixer))
     return Family(title.removesuffix("."), summary, scope, tuple(rules))
 
 
@@ -91,8 +91,11 @@ FAMILIES: Mapping[str, Family] = {
 @cache
 def all_rules() -> Mapping[str, Rule]:
     """Every rule by name, by family and within it in the order of the source."""
-    rules = [rule for family in FAMILIES.values() for rule in family.rules]
-    return {rule.name: replace(rule, follows=_names(rule.follows)) for rule in rules}
+    found: dict[str, Rule] = {}
+    for family in FAMILIES.values():
+        for rule in family.rules:
+            found[rule.name] = replace(rule, follows=_names(rule.follows))
+    return found
 
 
 def _names(followed: Sequence[str]) -> tuple[str, ...]:
@@ -128,5 +131,5 @@ def chosen_rules(select: Collection[str] = (), ignore: Collection[str] = ()) -> 
         if name not in known:
             fix = nearest(name, known).sentence() or "`rl-resources rules` lists all."
             raise UnusableInput(f"no rule is called {name!r}", fix)
-    wanted = [name for name in known if not select or name in select]
-    return [known[name] for name in wanted if name not in ignore]
+    wanted = select or known
+    return [rule for name, rule in known.items() if name in wanted and name not in ignore]

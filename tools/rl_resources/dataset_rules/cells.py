@@ -17,21 +17,25 @@ from rl_resources.facts.script_names import word_of_name
 from rl_resources.facts.words import new_row
 from rl_resources.package import TYPES, Field
 from rl_resources.rule import Edit, Mistake, Place, rule
-from rl_resources.schema import text_rules as text
+from rl_resources.schema import text_rules
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.text import MOST_LISTED, nearest, shown
 
 
 def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
-    return (cell for cell in broken_cells(snapshot) if cell.constraint in constraints)
+    for cell in broken_cells(snapshot):
+        if cell.constraint in constraints:
+            yield cell
 
 
 def _spelled(constraints: Sequence[str], snapshot: Snapshot) -> Iterator[Edit]:
     """The tables with the cells that break one of these constraints and mean a certain text."""
-    cells = ((cell, certain(snapshot, cell)) for cell in _cells(snapshot, *constraints))
-    return with_cells(
-        (cell.table, cell.row, cell.field.name, new) for cell, new in cells if new is not None
-    )
+    changed: list[tuple[Table, int, str, str]] = []
+    for cell in _cells(snapshot, *constraints):
+        meant = certain(snapshot, cell)
+        if meant is not None:
+            changed.append((cell.table, cell.row, cell.field.name, meant))
+    return with_cells(changed)
 
 
 fix_type = partial(_spelled, ["type"])
@@ -41,8 +45,10 @@ fix_invisible_character = partial(_spelled, ["hidden"])
 
 
 def _write(meant: str | None) -> str:
-    """What to write where that is certain; else empty."""
-    return f"Write `{shown(meant, 600)}`." if meant else ""
+    """What to write if that is certain, otherwise empty."""
+    if not meant:
+        return ""
+    return f"Write `{shown(meant, 600)}`."
 
 
 @rule()
@@ -55,7 +61,8 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100` as `device`
     """
     for broken in _cells(snapshot, "required"):
-        fix = f"Fill it. {broken.field.description} For example `{broken.field.example}`."
+        field = broken.field
+        fix = f"Fill it. {field.description} For example `{field.example}`."
         yield broken.mistake("but every row needs one", fix)
 
 
@@ -69,13 +76,25 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
     Good: `2` as `gpus`
     """
     for broken in _cells(snapshot, "type"):
-        field, kind = broken.field, TYPES[broken.field.type].words
-        unit = f" in {field.unit}" if field.unit else ""
-        fix = f"Write {kind}{unit} and nothing else{_or_empty(field)}."
-        if re.fullmatch(r"\d{1,3}(?:,\d{3})+", broken.cell):
-            fix = f"Write `{broken.cell.replace(',', '')}`, if commas separate thousands."
-        fix = _write(certain(snapshot, broken)) or fix
+        kind = TYPES[broken.field.type].words
+        fix = _help_with_type(snapshot, broken)
         yield broken.mistake(f"which is not {kind}", fix)
+
+
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
+
+
+def _help_with_type(snapshot: Snapshot, broken: BrokenCell) -> str:
+    meant = certain(snapshot, broken)
+    if meant:
+        return _write(meant)
+    if _THOUSANDS.fullmatch(broken.cell):
+        bare = broken.cell.replace(",", "")
+        return f"Write `{bare}`, if commas separate thousands."
+    field = broken.field
+    kind = TYPES[field.type].words
+    unit = f" in {field.unit}" if field.unit else ""
+    return f"Write {kind}{unit} and nothing else{_or_empty(field)}."
 
 
 @rule(follows=["model-slug"])
@@ -89,44 +108,78 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken, others in _grouped(_cells(snapshot, "enum", "vocabulary")):
         key = broken.table.schema.foreign_key(broken.field.name)
-        table = snapshot.tables[key.resource] if key else None
-        if key and table and (table.path, key.reference) in broken_columns(snapshot):
+        if key is None:
+            wrong = f"not found in the words of its column{_also(others)}"
+            yield broken.mistake(wrong, _help_with_word(snapshot, broken, None))
+            continue
+        table = snapshot.tables[key.resource]
+        if (table.path, key.reference) in broken_columns(snapshot):
             continue  # the word may be one of the broken ones
-        where = table.path if table else "the words of its column"
-        fix = _write(certain(snapshot, broken)) or _named(snapshot, broken)
-        fix = fix or (_key(table, broken.cell) if table else _item(broken.field, broken.cell))
-        about = _slugs(table, broken.cell) if table else []
-        yield broken.mistake(f"not found in {where}{_also(others)}", fix, about)
+        wrong = f"not found in {table.path}{_also(others)}"
+        about = _slugs(table, broken.cell)
+        yield broken.mistake(wrong, _help_with_word(snapshot, broken, table), about)
+
+
+def _help_with_word(snapshot: Snapshot, broken: BrokenCell, table: Table | None) -> str:
+    """What to do with an unknown word; the known ones are in `table`, if there is one."""
+    meant = certain(snapshot, broken)
+    if meant:
+        return _write(meant)
+    named = _named(snapshot, broken)
+    if named:
+        return named
+    if table is None:
+        return _item(broken.field, broken.cell)
+    return _key(table, broken.cell)
 
 
 def _slugs(table: Table, cell: str) -> list[Place]:
     """The places of this name's slug in the table of models: its model may be misspelled there."""
     if table.resource.name != "models":
         return []
+    wanted = slug_of(cell)
     slugs = table.columns.get("slug", ())
-    rows = [row for row, slug in enumerate(slugs) if slug == slug_of(cell)]
+    rows = [row for row, slug in enumerate(slugs) if slug == wanted]
     return [table.place_in_file(row, "slug") for row in rows]
 
 
 def _named(snapshot: Snapshot, broken: BrokenCell) -> str:
     """What the name of its script says, which names no model's owner."""
-    part, script = broken.field.name, broken.table.cell(broken.row, "script")
-    word = "" if part == "model" else word_of_name(snapshot, script, part)
-    return f"Write `{word}`, as the name of its script says." if word else ""
+    part = broken.field.name
+    if part == "model":
+        return ""
+    script = broken.table.cell(broken.row, "script")
+    word = word_of_name(snapshot, script, part)
+    if not word:
+        return ""
+    return f"Write `{word}`, as the name of its script says."
 
 
 def _key(table: Table, cell: str) -> str:
     """What to do where a cell is no key of a table."""
     near = nearest(cell, sorted(table.keys)).sentence()
-    return f"{near} {new_row(table.resource, cell)}".strip()
+    add = new_row(table.resource, cell)
+    return f"{near} {add}".strip()
 
 
 def _item(field: Field, cell: str) -> str:
     """What to write in the place of a word, or of the first item of a list, that is not known."""
     words = field.item_words or field.words
-    items = cell.split(field.delimiter) if field.item_words else [cell]
-    near = nearest(next((item for item in items if item not in words), cell), words)
-    return near.sentence() if near.words else field.explained(words)
+    unknown = _first_unknown(field, cell)
+    near = nearest(unknown, words)
+    if near.words:
+        return near.sentence()
+    return field.explained(words)
+
+
+def _first_unknown(field: Field, cell: str) -> str:
+    """The first item of a list that is not known; of other columns the cell."""
+    if not field.item_words:
+        return cell
+    for item in cell.split(field.delimiter):
+        if item not in field.item_words:
+            return item
+    return cell
 
 
 def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:
@@ -137,18 +190,27 @@ def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[Bro
     """
     groups: dict[tuple[str, str, str, int], list[BrokenCell]] = {}
     for broken in cells:
-        foreign = broken.table.schema.foreign_key(broken.field.name)
+        name = broken.field.name
+        foreign = broken.table.schema.foreign_key(name)
         words = foreign.resource if foreign else broken.table.path
         row = broken.row if broken.table.outside else -1
-        groups.setdefault((words, broken.field.name, broken.cell, row), []).append(broken)
-    return ((first, others) for first, *others in groups.values())
+        group = groups.setdefault((words, name, broken.cell, row), [])
+        group.append(broken)
+    for first, *others in groups.values():
+        yield first, others
 
 
 def _also(others: Sequence[BrokenCell]) -> str:
     """Where else the same word is."""
-    places = [f"{item.table.path}:{item.table.rows[item.row].line}" for item in others]
-    more = ", …" if len(places) > MOST_LISTED else ""
-    return f" (also in {', '.join(places[:MOST_LISTED])}{more})" if places else ""
+    if not others:
+        return ""
+    places: list[str] = []
+    for cell in others[:MOST_LISTED]:
+        line = cell.table.rows[cell.row].line
+        places.append(f"{cell.table.path}:{line}")
+    listed = ", ".join(places)
+    more = ", …" if len(others) > MOST_LISTED else ""
+    return f" (also in {listed}{more})"
 
 
 _BOUNDS = {
@@ -171,15 +233,25 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
     Good: `1` as `gpus`; a note of 300 characters
     """
     for broken in _cells(snapshot, *_BOUNDS):
-        field, limits = broken.field, broken.field.constraints
-        words = [text.format(limits[name]) for name, text in _BOUNDS.items() if name in limits]
+        field = broken.field
+        bounds = " and ".join(_bounds(field))
         unit = f" {field.unit}" if field.unit else ""
-        fix = f"Write {' and '.join(words)}{unit}{_or_empty(field)}."
-        yield broken.mistake("which is out of bounds", f"{fix} {field.title}: {field.description}")
+        what = f"Write {bounds}{unit}{_or_empty(field)}."
+        fix = f"{what} {field.title}: {field.description}"
+        yield broken.mistake("which is out of bounds", fix)
+
+
+def _bounds(field: Field) -> Iterator[str]:
+    """The bounds of a column in words."""
+    for name, words in _BOUNDS.items():
+        if name in field.constraints:
+            yield words.format(field.constraints[name])
 
 
 def _or_empty(field: Field) -> str:
-    return "" if field.required else ", or leave it empty"
+    if field.required:
+        return ""
+    return ", or leave it empty"
 
 
 @rule(follows=["script-name"])
@@ -193,22 +265,39 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     files = {script.name: script.path for script in snapshot.scripts}
     for broken in _cells(snapshot, "pattern"):
-        fix = f"{broken.field.description} For example `{broken.field.example}`."
-        fix = _write(_likely(broken.field.pattern or "", broken.cell)) or fix
         about = []
         if broken.field.name == "script" and broken.cell in files:
             about.append((files[broken.cell], 1, 1))
+        fix = _help_with_pattern(broken)
         yield broken.mistake("which does not have the form of its column", fix, about)
 
 
-_SLIPS = ((r"\A[vV@]", ""), (r"#?\bL(?=\d)", ""), (r"\Ahttp:", "https:"), (r"\A.*[/\\]", ""))
+def _help_with_pattern(broken: BrokenCell) -> str:
+    field = broken.field
+    meant = _likely(field.pattern or "", broken.cell)
+    if meant:
+        return _write(meant)
+    return f"{field.description} For example `{field.example}`."
+
+
+_SLIPS = {
+    r"\A[vV@]": "",
+    r"#?\bL(?=\d)": "",
+    r"\Ahttp:": "https:",
+    r"\A.*[/\\]": "",
+}
 """What people write in the place of `0.8.3`, `jane`, `12-14`, `https://…` and a file's name."""
 
 
 def _likely(pattern: str, cell: str) -> str | None:
     """The cell as it was most likely meant, if one of the usual slips is all that is wrong."""
-    possible = (cell.lower(), *(re.sub(slip, right, cell) for slip, right in _SLIPS))
-    return next((text for text in possible if re.fullmatch(pattern, text)), None)
+    possible = [cell.lower()]
+    for slip, right in _SLIPS.items():
+        possible.append(re.sub(slip, right, cell))
+    for meant in possible:
+        if re.fullmatch(pattern, meant):
+            return meant
+    return None
 
 
 @rule()
@@ -223,12 +312,21 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100`
     """
     for broken in _cells(snapshot, "hidden", "character"):
-        strange = dict.fromkeys(text.strange_characters(broken.cell))
-        points = " and ".join(f"U+{ord(one):04X}" for one in [*strange][:3])
+        strange = list(dict.fromkeys(text_rules.strange_characters(broken.cell)))
+        points = " and ".join(_code_point(character) for character in strange[:3])
         wrong = f"which contains {points}: invisible, a homoglyph, or a letter that no record uses"
-        meant = text.as_seen(broken.cell).strip()
-        fix = "" if text.strange_characters(meant) else _write(meant)
-        yield broken.mistake(wrong, fix or "Type it again in Latin letters and plain digits.")
+        yield broken.mistake(wrong, _help_with_characters(broken.cell))
+
+
+def _code_point(character: str) -> str:
+    return f"U+{ord(character):04X}"
+
+
+def _help_with_characters(cell: str) -> str:
+    meant = text_rules.as_seen(cell).strip()
+    if not meant or text_rules.strange_characters(meant):
+        return "Type it again in Latin letters and plain digits."
+    return _write(meant)
 
 
 @rule()
@@ -241,7 +339,7 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `see the source`
     """
     for broken in _cells(snapshot, "formula"):
-        found = text.formula(broken.cell)
+        found = text_rules.formula(broken.cell)
         fix = "Begin it, and what follows a semicolon, with a letter or a digit."
         yield broken.mistake(f"which begins a spreadsheet formula with `{found}`", fix)
 
@@ -257,7 +355,7 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `ran out of memory below 8 GPUs`
     """
     for broken in _cells(snapshot, "markup"):
-        found = shown(text.markup(broken.cell), 20)
+        found = shown(text_rules.markup(broken.cell), 20)
         fix = "Say it in plain words; where `<` means less, put a space after it."
         yield broken.mistake(f"which contains the markup or code `{found}`", fix)
 
@@ -286,5 +384,6 @@ def surrounding_whitespace(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `qwen2.5` as `family`
     """
     for broken in _cells(snapshot, "space"):
-        fix = _write(broken.cell.strip()) or "Leave nothing between the commas, or fill the cell."
+        fill = "Leave nothing between the commas, or fill the cell."
+        fix = _write(broken.cell.strip()) or fill
         yield broken.mistake("which has leading or trailing whitespace", fix)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from rl_resources.facts import meant
@@ -25,12 +25,21 @@ def _files(snapshot: Snapshot) -> tuple[Table | ScriptFile, ...]:
 
 def _texts(snapshot: Snapshot) -> Iterator[Table | ScriptFile]:
     """The tables and scripts that can be read and are UTF-8."""
-    files = _files(snapshot)
-    return (file for file in files if file.data is not None and file.undecodable is None)
+    for file in _files(snapshot):
+        if file.data is not None and file.undecodable is None:
+            yield file
 
 
 def _decoded(snapshot: Snapshot) -> Iterator[Table]:
-    return (file for file in _texts(snapshot) if isinstance(file, Table))
+    for file in _texts(snapshot):
+        if isinstance(file, Table):
+            yield file
+
+
+def _with_known_header(snapshot: Snapshot) -> Iterator[Table]:
+    for table in _decoded(snapshot):
+        if _has_known_header(table):
+            yield table
 
 
 @rule()
@@ -47,8 +56,9 @@ def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
     for file in files:
         if file.data is None:
             path = shown(shlex.quote(file.path), 300)
+            message = f"the file {file.problem}"
             fix = f"Put the file itself there; `git checkout -- {path}` brings back what was."
-            yield Mistake(file.path, 1, 1, f"the file {file.problem}", fix)
+            yield Mistake(file.path, 1, 1, message, fix)
 
 
 @rule()
@@ -61,13 +71,16 @@ def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `é` as the two bytes C3 A9 of UTF-8
     """
     for file in _files(snapshot):
-        data, at = file.data or b"", file.undecodable
-        if at is not None:
-            before = data[:at].removeprefix(BOM_UTF8)
-            line, column = before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode()) + 1
-            message = f"byte {data[at]:02X} is not UTF-8 text"
-            fix = "Save it as UTF-8 without a byte order mark. Nothing else in it was checked."
-            yield Mistake(file.path, line, column, message, fix)
+        at = file.undecodable
+        if file.data is None or at is None:
+            continue
+        before = file.data[:at].removeprefix(BOM_UTF8)
+        _, _, line_before = before.rpartition(b"\n")
+        line = before.count(b"\n") + 1
+        column = len(line_before.decode()) + 1
+        message = f"byte {file.data[at]:02X} is not UTF-8 text"
+        fix = "Save it as UTF-8 without a byte order mark. Nothing else in it was checked."
+        yield Mistake(file.path, line, column, message, fix)
 
 
 @rule()
@@ -81,8 +94,8 @@ def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for file in _texts(snapshot):
         if file.source.startswith("\ufeff"):
-            message, fix = "the file begins with a byte order mark", "Save it as UTF-8 without BOM."
-            yield Mistake(file.path, 1, 1, message, fix)
+            message = "the file begins with a byte order mark"
+            yield Mistake(file.path, 1, 1, message, "Save it as UTF-8 without BOM.")
 
 
 def fix_byte_order_mark(snapshot: Snapshot) -> Iterator[Edit]:
@@ -101,19 +114,25 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: lines that end with CR LF
     Good: lines that end with LF
     """
+    fix = "Save the file with LF at the end of every line."
     for file in _texts(snapshot):
         end = file.end or wrong_end(file.data or b"")
-        if end and (isinstance(file, Table) or end.found):
-            wrong = f"ends with {end.found}, not LF" if end.found else "has no line end"
-            fix = "Save the file with LF at the end of every line."
-            yield Mistake(file.path, end.line, end.column, f"the line {wrong}", fix)
+        if end is None:
+            continue
+        if end.found:
+            message = f"the line ends with {end.found}, not LF"
+            yield Mistake(file.path, end.line, end.column, message, fix)
+        elif isinstance(file, Table):
+            yield Mistake(file.path, end.line, end.column, "the line has no line end", fix)
 
 
 def fix_line_ending(snapshot: Snapshot) -> Iterator[Edit]:
     """LF ends every line."""
     for file in _texts(snapshot):
         text = re.sub("\r\n?", "\n", file.source)
-        yield rewritten(file.path, text if text.endswith("\n") or not text else f"{text}\n")
+        if text and not text.endswith("\n"):
+            text += "\n"
+        yield rewritten(file.path, text)
 
 
 @rule()
@@ -125,65 +144,106 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `script,tag,model,task,gpu,…`; a file of no bytes
     Good: `script,tag,model,task,gpus,…`
     """
-    tables = snapshot.tables.values()
-    used = {key.resource for table in tables if table.rows for key in table.schema.foreign_keys}
-    used |= {"tuning"} if snapshot.scripts else set()
+    used = _tables_that_others_use(snapshot)
     for table in _decoded(snapshot):
-        wanted, records = table.schema.names, table.text.rows or table.text.defects
+        records = table.text.rows or table.text.defects
         if not _has_known_header(table):
             yield _header_mistake(snapshot, table)
         elif not records and table.resource.name in used:
             fix = f"Bring its rows back with `git checkout -- {table.path}`."
             yield Mistake(table.path, 2, 1, "the file has no rows, but others refer to them", fix)
-        for row in table.text.rows:
-            if row.cells == wanted:
-                message = "the header is repeated here"
-                yield Mistake(table.path, row.line, 1, message, "Delete this line.")
+        for line in _lines_of_repeated_header(table):
+            yield Mistake(table.path, line, 1, "the header is repeated here", "Delete this line.")
+
+
+def _tables_that_others_use(snapshot: Snapshot) -> set[str]:
+    """The tables that rows of others, or scripts, refer to."""
+    used: set[str] = set()
+    for table in snapshot.tables.values():
+        if table.rows:
+            used.update(key.resource for key in table.schema.foreign_keys)
+    if snapshot.scripts:
+        used.add("tuning")
+    return used
+
+
+def _lines_of_repeated_header(table: Table) -> list[int]:
+    return [row.line for row in table.text.rows if row.cells == table.schema.names]
 
 
 def _has_known_header(table: Table) -> bool:
-    """Whether the header is the schema's, or is reported as no CSV; else nothing else is asked."""
-    unread = table.text.header is None and bool(table.text.defects)
-    return unread or table.header == table.schema.names
+    """Whether the header is the schema's, or cannot be read, which `quoting` reports."""
+    if table.text.header is None and table.text.defects:
+        return True
+    return table.header == table.schema.names
 
 
 def _has_lost_columns(snapshot: Snapshot, table: Table) -> bool:
     """Whether columns of a table of the dataset were taken out since git's HEAD."""
-    fewer = len(table.header) < len(table.schema.names) and not table.outside
-    return fewer and snapshot.committed_columns(table) == table.schema.names
+    names = table.schema.names
+    if table.outside or len(table.header) >= len(names):
+        return False
+    return snapshot.committed_columns(table) == names
 
 
 def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
     """The first name that is not the one of its place."""
-    header, wanted = table.text.header or Row(1, (), ""), table.schema.names
-    pairs = enumerate(zip_longest(header.cells, wanted, fillvalue="nothing"))
-    index, (name, right) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
-    message = f"the column is `{shown(name)}` where `{right}` is wanted"
-    fix = f"The header must be: {','.join(wanted)}"
+    header = table.text.header or Row(1, (), "")
+    wanted = table.schema.names
+    index, name, right = _first_difference(header.cells, wanted)
+    line, column = header.place(index)
     if meant.separated(table, header.text):
-        message, fix = "the columns are not separated by commas", "Separate the cells by commas."
-    elif _has_lost_columns(snapshot, table):
+        message = "the columns are not separated by commas"
+        return Mistake(table.path, line, column, message, "Separate the cells by commas.")
+    message = f"the column is `{shown(name)}` where `{right}` is wanted"
+    if _has_lost_columns(snapshot, table):
         fix = f"Bring it back: `git checkout -- {table.path}` does, without your new rows."
-    return Mistake(table.path, *header.place(index), message, fix)
+    else:
+        fix = f"The header must be: {','.join(wanted)}"
+    return Mistake(table.path, line, column, message, fix)
+
+
+def _first_difference(names: Sequence[str], wanted: Sequence[str]) -> tuple[int, str, str]:
+    """Where two headers differ first, the name there and the one that is wanted."""
+    pairs = zip_longest(names, wanted, fillvalue="nothing")
+    for index, (name, right) in enumerate(pairs):
+        if name != right:
+            return index, name, right
+    raise ValueError("the headers are the same")
 
 
 def fix_header(snapshot: Snapshot) -> Iterator[Edit]:
     """Cells with another separator, names in another case, new columns, a repeated header."""
     for table in snapshot.tables.values():
-        if table.text.header:
-            yield from table.with_lines(_under_header(snapshot, table, table.text.header))
+        header = table.text.header
+        if header:
+            lines = _under_header(snapshot, table, header)
+            yield from table.with_lines(lines)
 
 
 def _under_header(snapshot: Snapshot, table: Table, header: Row) -> Lines:
     wanted = table.schema.names
-    if tuple(name.strip().lower() for name in header.cells) == wanted:
-        again = (row.line for row in table.text.rows if row.cells == wanted)
-        return {header.line: ",".join(wanted), **dict.fromkeys(again)}
-    lines = enumerate(table.decoded.replace("\r\n", "\n").split("\n"), 1)
-    split = {number: cells for number, line in lines if (cells := meant.separated(table, line))}
-    if header.line in split:
-        return {number: line_of(cells) for number, cells in split.items()}
+    names = [name.strip().lower() for name in header.cells]
+    if names == list(wanted):
+        lines: dict[int, str | None] = {header.line: ",".join(wanted)}
+        for number in _lines_of_repeated_header(table):
+            lines[number] = None
+        return lines
+    separated = _separated_lines(table)
+    if header.line in separated:
+        return separated
     return meant.with_new_columns(snapshot, table, header)
+
+
+def _separated_lines(table: Table) -> dict[int, str]:
+    """The lines whose cells have another separator, with commas instead."""
+    lines: dict[int, str] = {}
+    text = table.decoded.replace("\r\n", "\n")
+    for number, line in enumerate(text.split("\n"), 1):
+        cells = meant.separated(table, line)
+        if cells:
+            lines[number] = line_of(cells)
+    return lines
 
 
 @rule()
@@ -196,13 +256,15 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `…,"published as 16,…`
     Good: `…,"published as 16",…`
     """
-    for table in _decoded(snapshot):
-        for defect in table.text.defects if _has_known_header(table) else ():
-            if defect.kind != "merge-conflict":
-                cell = shown(defect.cell, 30)
-                message = f"the quotes of this line do not enclose whole cells: {cell}"
-                fix = meant.as_help(meant.requoted(snapshot, table, defect.text)) or _QUOTES
-                yield Mistake(table.path, defect.line, defect.column, message, fix)
+    for table in _with_known_header(snapshot):
+        for defect in table.text.defects:
+            if defect.kind == "merge-conflict":
+                continue
+            cell = shown(defect.cell, 30)
+            message = f"the quotes of this line do not enclose whole cells: {cell}"
+            rows = meant.requoted(snapshot, table, defect.text)
+            fix = meant.as_help(rows) or _QUOTES
+            yield Mistake(table.path, defect.line, defect.column, message, fix)
 
 
 _QUOTES = 'Put the whole cell on one line, in quotes, and write each quote inside it as `""`.'
@@ -217,11 +279,11 @@ def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `<<<<<<< HEAD`, two versions of a row, `>>>>>>> branch`
     Good: the one version that is right
     """
-    places = ((file.path, *span) for file in _texts(snapshot) for span in conflicts(file.source))
-    for path, first, last in places:
-        message = f"lines {first} to {last} are a merge conflict, or what is left of one"
-        fix = "Keep the lines that are right and delete those that git put around them."
-        yield Mistake(path, first, 1, message, fix)
+    for file in _texts(snapshot):
+        for first, last in conflicts(file.source):
+            message = f"lines {first} to {last} are a merge conflict, or what is left of one"
+            fix = "Keep the lines that are right and delete those that git put around them."
+            yield Mistake(file.path, first, 1, message, fix)
 
 
 @rule()
@@ -233,16 +295,18 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `7B,4` under `size,position,from_parameters_b`
     Good: `7B,4,4.58` under `size,position,from_parameters_b`
     """
-    for table in _decoded(snapshot):
+    for table in _with_known_header(snapshot):
         wanted = len(table.schema.names)
-        for row in table.text.rows if _has_known_header(table) else ():
+        for row in table.text.rows:
             cells = len(row.cells)
             if row.empty:
                 yield Mistake(table.path, row.line, 1, "the row is empty", "Delete the line.")
             elif cells != wanted:
                 message = f"the row has {cells} cells, not {wanted}"
-                fix = meant.as_help(meant.likely_rows(snapshot, table, row)) or _COMMAS
-                yield Mistake(table.path, *row.place(min(wanted, cells) - 1), message, fix)
+                rows = meant.likely_rows(snapshot, table, row)
+                fix = meant.as_help(rows) or _COMMAS
+                line, column = row.place(min(wanted, cells) - 1)
+                yield Mistake(table.path, line, column, message, fix)
 
 
 _COMMAS = "Write each cell, also an empty one, with its comma, and one that has a comma in quotes."
@@ -251,9 +315,17 @@ _COMMAS = "Write each cell, also an empty one, with its comma, and one that has 
 def fix_row_length(snapshot: Snapshot) -> Iterator[Edit]:
     """Remove empty rows, add or remove empty cells at a row's end, separate cells by commas."""
     for table in snapshot.tables.values():
-        rows = table.text.rows if table.header == table.schema.names else ()
-        lines: dict[int, str | None] = {row.line: None for row in rows if row.empty}
-        odd = [row for row in rows if len(row.cells) != len(table.header) and not row.empty]
-        certain = ((row.line, meant.certain_row(snapshot, table, row)) for row in odd)
-        lines |= {line: line_of(cells) for line, cells in certain if cells}
-        yield from table.with_lines(lines)
+        if table.header == table.schema.names:
+            yield from table.with_lines(_lines_of_right_length(snapshot, table))
+
+
+def _lines_of_right_length(snapshot: Snapshot, table: Table) -> Lines:
+    lines: dict[int, str | None] = {}
+    for row in table.text.rows:
+        if row.empty:
+            lines[row.line] = None
+        elif len(row.cells) != len(table.header):
+            cells = meant.certain_row(snapshot, table, row)
+            if cells:
+                lines[row.line] = line_of(cells)
+    return lines

@@ -7,11 +7,11 @@ Rows are sorted and cells are quoted only where needed: `rl-resources fmt` does 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice, pairwise
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from rl_resources.facts.broken import broken_columns
-from rl_resources.facts.canonical_form import canonical, order_keys
+from rl_resources.facts.canonical_form import SortValue, canonical, order_keys
 from rl_resources.rule import Edit, Mistake, rewritten, rule
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.tabular import line_of
@@ -48,10 +48,18 @@ def _misplaced_row(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
         return
     deciding = {here.path for here, _ in _deciding(snapshot, table)}
     about = tuple((path, 0, 0) for path in sorted(deciding))
-    at = next(at for at, (before, after) in enumerate(pairwise(keys), 1) if after < before)
-    line = table.rows[at - 1].line
-    message = f"{table.label(at)} belongs before line {line}: rows are sorted"
-    yield Mistake(table.path, table.rows[at].line, 1, message, FMT, about)
+    row = _first_below_its_place(keys)
+    line = table.rows[row - 1].line
+    message = f"{table.label(row)} belongs before line {line}: rows are sorted"
+    yield Mistake(table.path, table.rows[row].line, 1, message, FMT, about)
+
+
+def _first_below_its_place(keys: Sequence[list[SortValue]]) -> int:
+    """The first row that belongs before the row above it."""
+    for row, (before, here) in enumerate(pairwise(keys), 1):
+        if here < before:
+            return row
+    raise ValueError("the rows are in order")
 
 
 def _is_in_doubt(snapshot: Snapshot, table: Table) -> bool:
@@ -77,9 +85,11 @@ def _deciding(snapshot: Snapshot, table: Table) -> Iterator[tuple[Table, str]]:
 
 def _needless_quotes(table: Table) -> Iterator[Mistake]:
     """The first row with quotes that it does not need."""
-    quoted = (row.line for row in table.rows if row.text and row.text != line_of(row.cells))
-    for line in islice(quoted, 1):
-        yield Mistake(table.path, line, 1, "the row has quotes that it does not need", FMT)
+    for row in table.rows:
+        if row.text and row.text != line_of(row.cells):
+            message = "the row has quotes that it does not need"
+            yield Mistake(table.path, row.line, 1, message, FMT)
+            return
 
 
 def fix_row_order(snapshot: Snapshot) -> Iterator[Edit]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from rl_resources.facts.broken import records, runs
+from rl_resources.facts.broken import Record, records, runs
 from rl_resources.facts.memory import GB_PER_GIB, device_memory, minimum_memory_gb
 from rl_resources.facts.model_names import parameters_in_name
 from rl_resources.package import number
@@ -32,19 +32,28 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: 7 billion parameters, `full`, on `1` x `a100-40g`, with no offload stated
     Good: the same with `parameter-offload; optimizer-offload` as the source has it
     """
+    fix = "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`."
     for record in records(snapshot, "reports", *_DECIDING, "outcome"):
-        weights, saved = record.text("weights"), record.text("memory_optimizations")
-        model = snapshot.row("models", record.text("model"))
-        in_name = parameters_in_name(record.text("model_as_published"))
-        parameters = number(model.get("parameters_b", "")) or in_name
+        if record.text("outcome") != "ran":
+            continue
+        parameters = _parameters(snapshot, record)
+        weights = record.text("weights")
+        saved = record.text("memory_optimizations").split("; ")
         gpus = record.number("gpus_maximum") or record.number("gpus")
         own = gpus * device_memory(snapshot, record)
-        least = minimum_memory_gb(parameters, weights, saved.split("; "))
-        if record.text("outcome") == "ran" and 0 < own < least:
-            need = f"{parameters:g} billion parameters need at least {least:.0f} GB"
-            need += f" with `{weights or 'full'}` as weights"
-            fix = "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`."
-            yield record.mistake("gpus", f": {own:g} GB together, but {need}", fix)
+        minimum = minimum_memory_gb(parameters, weights, saved)
+        if 0 < own < minimum:
+            need = f"{parameters:g} billion parameters need at least {minimum:.0f} GB"
+            as_weights = f"with `{weights or 'full'}` as weights"
+            wrong = f": {own:g} GB together, but {need} {as_weights}"
+            yield record.mistake("gpus", wrong, fix)
+
+
+def _parameters(snapshot: Snapshot, record: Record) -> float:
+    """The billions of parameters of a report's model, by its row or its published name."""
+    model = snapshot.row("models", record.text("model"))
+    known = number(model.get("parameters_b", ""))
+    return known or parameters_in_name(record.text("model_as_published"))
 
 
 @rule(exemptable=True)
@@ -59,7 +68,9 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     for name in ("peak_memory_gb", "peak_train_memory_gb", "peak_rollout_memory_gb"):
         for record in runs(snapshot, name):
             peak = record.number(name)
-            own = device_memory(snapshot, record) * GB_PER_GIB if peak else 0
+            if not peak:
+                continue
+            own = device_memory(snapshot, record) * GB_PER_GIB
             if 0 < own < peak:
                 wrong = f" GB (decimal), but its device has {own:.1f} GB (decimal)"
                 fix = "Write the peak of one device in decimal GB: GiB times 1.0737."
@@ -68,7 +79,6 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule()
 def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
-    # somewhere it is tomorrow already
     """A date is not in the future.
 
     Nobody has run or read it yet.
@@ -76,10 +86,12 @@ def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `2099-01-01` as `tested_on`
     Good: the day of the run
     """
-    today = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
+    # Somewhere it is tomorrow already.
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    latest = tomorrow.date().isoformat()
     for name in ("tested_on", "read_on", "source_changed_on"):
         for record in runs(snapshot, name):
-            if record.text(name) > today:
+            if record.text(name) > latest:
                 fix = "Write the day on which it was, or leave it empty."
                 yield record.mistake(name, ", which is in the future", fix)
 
@@ -94,10 +106,16 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `GRPO-LoRA` with `lora` as `weights`
     """
     for record in runs(snapshot, "task", "weights"):
-        task, weights = record.text("task"), record.text("weights")
-        known = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.tables["tasks"].keys
-        lora = weights in {"lora", "qlora"}
-        if task and weights and known and lora != task.endswith("-LoRA"):
+        task = record.text("task")
+        weights = record.text("weights")
+        if not task or not weights or not _has_lora_variant(snapshot, task):
+            continue
+        if task.endswith("-LoRA") != (weights in {"lora", "qlora"}):
             fix = "Correct the one that is not as in the source."
             about = [record.place("task")]
             yield record.mistake("weights", f", but its task is `{task}`", fix, about)
+
+
+def _has_lora_variant(snapshot: Snapshot, task: str) -> bool:
+    algorithm = task.removesuffix("-LoRA")
+    return f"{algorithm}-LoRA" in snapshot.tables["tasks"].keys

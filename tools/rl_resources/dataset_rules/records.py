@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from rl_resources import git
-from rl_resources.facts.broken import broken_columns, records, runs
+from rl_resources.facts.broken import Record, broken_columns, records, runs
 from rl_resources.facts.models import fitting_size, size_of, slug_of
 from rl_resources.facts.script_names import OTHER_ROLE, misplaced, role_of
 from rl_resources.rule import Mistake, rule
@@ -42,17 +43,24 @@ def duplicate_key(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def _copies(table: Table, names: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Rows with the same cells in `names` as one before, and that one; none with an empty cell."""
-    first: dict[tuple[str, ...], int] = {}
+    first_rows: dict[tuple[str, ...], int] = {}
     for row, key in enumerate(table.cells(names)):
-        if all(key) and first.setdefault(key, row) != row:
-            yield row, first[key]
+        if not all(key):
+            continue
+        first = first_rows.setdefault(key, row)
+        if first != row:
+            yield row, first
 
 
 def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mistake:
-    values = shown(" ".join(table.cell(copy, name) for name in names), 120)
-    message = f"{' and '.join(names)} `{values}` is a duplicate of line {table.rows[first].line}"
+    cells = [table.cell(copy, name) for name in names]
+    values = shown(" ".join(cells), 120)
+    columns = " and ".join(names)
+    line = table.rows[first].line
+    message = f"{columns} `{values}` is a duplicate of line {line}"
     differ = [name for name in table.columns if table.cell(copy, name) != table.cell(first, name)]
-    fix = f"Delete this line, or fix one: the two differ in {', '.join(differ) or 'nothing'}."
+    where = ", ".join(differ) or "nothing"
+    fix = f"Delete this line, or fix one: the two differ in {where}."
     return table.mistake(copy, names[0], message, fix)
 
 
@@ -66,11 +74,16 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `fsdp` as `train`
     """
     for record in runs(snapshot, *OTHER_ROLE):
-        for name in (name for name in OTHER_ROLE if misplaced(snapshot, record, name)):
-            words = snapshot.tables["backends"].keys
-            known = (word for word in words if role_of(snapshot, word) == name)
-            fix = f"Known are {quoted(map(shown, known))}."
-            yield record.mistake(name, f", which is for `{OTHER_ROLE[name]}`", fix)
+        for name, other in OTHER_ROLE.items():
+            if misplaced(snapshot, record, name):
+                fix = f"Known are {quoted(_backends_of_role(snapshot, name))}."
+                yield record.mistake(name, f", which is for `{other}`", fix)
+
+
+def _backends_of_role(snapshot: Snapshot, role: str) -> Iterator[str]:
+    for word in snapshot.tables["backends"].keys:
+        if role_of(snapshot, word) == role:
+            yield shown(word)
 
 
 @rule()
@@ -82,14 +95,24 @@ def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: 7.61 billion parameters under `14B`
     Good: 7.61 billion parameters under `7B`
     """
+    yield from _models_of_wrong_size(snapshot)
+    yield from _reports_of_wrong_size(snapshot)
+
+
+def _models_of_wrong_size(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in records(snapshot, "models", "size", "parameters_b"):
         fitting = fitting_size(snapshot, record.row)
         if fitting and record.text("size") != fitting:
             parameters = record.text("parameters_b")
             wrong = f", but {parameters} billion parameters belong to `{fitting}`"
-            yield record.mistake("size", wrong, f"Write `{fitting}`, or fix the parameters.")
+            fix = f"Write `{fitting}`, or fix the parameters."
+            yield record.mistake("size", wrong, fix)
+
+
+def _reports_of_wrong_size(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in records(snapshot, "reports", "size", "model"):
-        wanted = size_of(snapshot, slug_of(record.text("model")))
+        slug = slug_of(record.text("model"))
+        wanted = size_of(snapshot, slug)
         if wanted and record.text("size") != wanted:
             wrong = f", but its model belongs to `{wanted}`"
             yield record.mistake("size", wrong, f"Write `{wanted}`.")
@@ -105,8 +128,9 @@ def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `qwen2.5-7b-instruct` for `Qwen/Qwen2.5-7B-Instruct`
     """
     for record in records(snapshot, "models", "model", "slug"):
-        if record.text("slug") != slug_of(record.text("model")):
-            fix = f"Write `{slug_of(record.text('model'))}`, or fix the name of the model."
+        wanted = slug_of(record.text("model"))
+        if record.text("slug") != wanted:
+            fix = f"Write `{wanted}`, or fix the name of the model."
             yield record.mistake("slug", ", not the name of its model", fix)
 
 
@@ -152,8 +176,10 @@ def untested_figure(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `reported` with `95` as `step_seconds`
     """
     for record in records(snapshot, "tuning", "status", *_MEASURED):
+        if record.text("status") != "untested":
+            continue
         figures = [name for name in _MEASURED if record.text(name)]
-        if record.text("status") == "untested" and figures:
+        if figures:
             fix = "Write `reported` as `status` if it ran; else leave the cell empty."
             about = [record.place(name) for name in figures]
             yield record.mistake(figures[0], ", but the status is `untested`", fix, about)
@@ -168,11 +194,13 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: empty `contributor` and empty `source`; `your-handle` as `contributor`
     Good: a handle as `contributor`
     """
+    fix = "Write your public handle, or leave it empty where the record has a source."
     for record in records(snapshot, "tuning", "contributor", "status", "source"):
-        contributor, source = record.text("contributor"), record.text("source")
-        nobody = record.text("status") != "untested" and not (contributor or source)
-        if nobody or contributor.lower() in _PLACEHOLDERS:
-            fix = "Write your public handle, or leave it empty where the record has a source."
+        contributor = record.text("contributor")
+        has_somebody = contributor or record.text("source")
+        is_untested = record.text("status") == "untested"
+        is_placeholder = contributor.lower() in _PLACEHOLDERS
+        if is_placeholder or not (has_somebody or is_untested):
             yield record.mistake("contributor", ", which names nobody to ask", fix)
 
 
@@ -195,7 +223,8 @@ def permalink(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for name in ("evidence", "source"):
         for record in records(snapshot, "tuning", name):
-            if match := _BRANCH.match(record.text(name)):
+            match = _BRANCH.match(record.text(name))
+            if match:
                 branch = shown(match["branch"] or match["raw"])
                 fix = f"Write the commit instead of `{branch}`: on GitHub the key `y` does that."
                 yield record.mistake(name, f", which follows the branch `{branch}`", fix)
@@ -211,26 +240,41 @@ def moved_target(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `moved_to` names a record that nobody has entered
     Good: `id` was published once and is gone, `moved_to` names records of the same table
     """
-    moved = _moved_ids(snapshot)
     for record in records(snapshot, "moved", "resource", "id", "moved_to"):
-        resource, name = record.text("resource"), record.text("id")
-        known = _ids(snapshot, resource)
-        if name in known:
-            table = snapshot.tables[resource]
-            wrong = f", but {table.path}:{table.rows[known[name]].line} still has it"
-            yield record.mistake("id", wrong, "Delete this line, or give the record another id.")
-        for target in record.text("moved_to").split():
-            if target == name or (target not in known and (resource, target) not in moved):
-                wrong = f", but `{shown(target, 120)}` is not a row of {resource}"
-                fix = nearest(target, known).sentence() or f"Name a row of {resource}."
-                yield record.mistake("moved_to", wrong, fix)
+        yield from _id_that_is_still_there(snapshot, record)
+        yield from _lost_targets(snapshot, record)
 
 
-def _ids(snapshot: Snapshot, resource: str) -> Mapping[str, int]:
+def _id_that_is_still_there(snapshot: Snapshot, moved: Record) -> Iterator[Mistake]:
+    table = snapshot.tables[moved.text("resource")]
+    row = _ids(table).get(moved.text("id"))
+    if row is not None:
+        line = table.rows[row].line
+        wrong = f", but {table.path}:{line} still has it"
+        yield moved.mistake("id", wrong, "Delete this line, or give the record another id.")
+
+
+def _lost_targets(snapshot: Snapshot, moved: Record) -> Iterator[Mistake]:
+    """What an id has moved to and is neither in the table nor has moved on."""
+    resource = moved.text("resource")
+    known = _ids(snapshot.tables[resource])
+    for target in moved.text("moved_to").split():
+        leads_somewhere = target in known or (resource, target) in _moved_ids(snapshot)
+        if leads_somewhere and target != moved.text("id"):
+            continue
+        wrong = f", but `{shown(target, 120)}` is not a row of {resource}"
+        near = nearest(target, known).sentence()
+        fix = near or f"Name a row of {resource}."
+        yield moved.mistake("moved_to", wrong, fix)
+
+
+@lru_cache(maxsize=2)
+def _ids(table: Table) -> Mapping[str, int]:
     """The ids of a table, with their rows."""
-    return {key.removesuffix(".sh"): row for key, row in snapshot.tables[resource].keys.items()}
+    return {key.removesuffix(".sh"): row for key, row in table.keys.items()}
 
 
+@lru_cache(maxsize=1)
 def _moved_ids(snapshot: Snapshot) -> frozenset[tuple[str, ...]]:
     return frozenset(snapshot.tables["moved"].cells(("resource", "id")))
 
@@ -245,14 +289,20 @@ def lost_id(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: a row in `records/moved.csv` with what stands for it today, or empty
         where nothing does
     """
+    moved = snapshot.tables["moved"]
     for resource, names in snapshot.published.items():
-        table, known = snapshot.tables[resource], _ids(snapshot, resource)
-        for name in names if table.rows and not table.lost else ():
-            if name not in known and (resource, name) not in _moved_ids(snapshot):
-                message = f"id `{shown(name, 120)}` is published, and {resource} has no such row"
-                row = f"{resource},{shown(name, 120)},NEW-ID,VERSION,REASON"
-                fix = f"Bring it back, or add `{row}`, NEW-ID empty where nothing replaces it."
-                yield Mistake(snapshot.tables["moved"].path, 1, 1, message, fix)
+        table = snapshot.tables[resource]
+        if not table.rows or table.lost:
+            continue
+        known = _ids(table)
+        for name in names:
+            if name in known or (resource, name) in _moved_ids(snapshot):
+                continue
+            id_ = shown(name, 120)
+            message = f"id `{id_}` is published, and {resource} has no such row"
+            row = f"{resource},{id_},NEW-ID,VERSION,REASON"
+            fix = f"Bring it back, or add `{row}`, NEW-ID empty where nothing replaces it."
+            yield Mistake(moved.path, 1, 1, message, fix)
 
 
 _PLACE = ("source_repo", "source_commit", "source_path", "source_lines")
@@ -268,15 +318,36 @@ def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `https://github.com/OWNER/REPOSITORY/blob/COMMIT/README.md#L12`
     """
     for record in records(snapshot, "reports", *_PLACE, "source_url"):
-        repo, commit, path, lines = map(record.text, _PLACE)
-        whole = repo and commit and (lines or not path)
-        wanted = git.permalink(repo, commit, path, lines) if whole else ""
-        thread = git.THREAD.fullmatch(record.text("source_url")) and not (repo or commit or path)
-        if record.text("source_url") != wanted and not thread:
-            wrong = ", not the permalink of its repository, commit, path and lines, nor a thread"
-            fix = f"Fill {', '.join(_PLACE)}, or write the URL of an issue or discussion alone."
-            fix = f"Write `{shown(wanted, 400)}`, or fix those columns." if wanted else fix
-            yield record.mistake("source_url", wrong, fix)
+        wanted = _wanted_permalink(record)
+        if record.text("source_url") == wanted or _is_thread_alone(record):
+            continue
+        wrong = ", not the permalink of its repository, commit, path and lines, nor a thread"
+        yield record.mistake("source_url", wrong, _help_with_url(wanted))
+
+
+def _help_with_url(wanted: str) -> str:
+    if wanted:
+        return f"Write `{shown(wanted, 400)}`, or fix those columns."
+    columns = ", ".join(_PLACE)
+    return f"Fill {columns}, or write the URL of an issue or discussion alone."
+
+
+def _wanted_permalink(report: Record) -> str:
+    """The permalink of what a report says of its source; empty where that is not enough."""
+    repo, commit, path, lines = (report.text(name) for name in _PLACE)
+    if not repo or not commit:
+        return ""
+    if path and not lines:
+        return ""
+    return git.permalink(repo, commit, path, lines)
+
+
+def _is_thread_alone(report: Record) -> bool:
+    """Whether a report's source is a thread, and no file."""
+    for name in ("source_repo", "source_commit", "source_path"):
+        if report.text(name):
+            return False
+    return git.THREAD.fullmatch(report.text("source_url")) is not None
 
 
 @rule()
@@ -291,16 +362,21 @@ def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
     table = snapshot.tables["reports"]
     if table.lost or (table.path, "report") in broken_columns(snapshot):
         return
-    reports = {item.text("report"): item for item in records(snapshot, "reports")}
-    named = {name: item.text("contradicts").split() for name, item in reports.items()}
+    reports: dict[str, Record] = {}
+    named: dict[str, list[str]] = {}
+    for record in records(snapshot, "reports"):
+        name = record.text("report")
+        reports[name] = record
+        named[name] = record.text("contradicts").split()
     for name, record in reports.items():
         for other in named[name]:
-            if other not in named or other == name:
+            if other == name or other not in named:
                 wrong = f", but `{shown(other, 120)}` is not another report"
                 others = sorted(named.keys() - {name})
-                fix = nearest(other, others).sentence() or "Name another report."
-                yield record.mistake("contradicts", wrong, fix)
-            elif name not in named[other] and set(named[other]) <= named.keys():
-                wrong = f", but `{shown(name, 120)}` names this report"
-                fix = f"Add `{shown(name, 120)}`."
-                yield reports[other].mistake("contradicts", wrong, fix)
+                near = nearest(other, others).sentence()
+                yield record.mistake("contradicts", wrong, near or "Name another report.")
+            # A report that names an unknown one is fixed first: it may mean this one.
+            elif name not in named[other] and named.keys() >= set(named[other]):
+                this = f"`{shown(name, 120)}`"
+                wrong = f", but {this} names this report"
+                yield reports[other].mistake("contradicts", wrong, f"Add {this}.")

@@ -9,7 +9,7 @@ only the row is wrong.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rl_resources.facts.broken import Record, broken_columns, with_cells
 from rl_resources.facts.script_names import (
@@ -26,7 +26,7 @@ from rl_resources.facts.script_names import (
 from rl_resources.package import SCRIPTS
 from rl_resources.rule import Edit, Mistake, rule
 from rl_resources.script.name import FORM, ScriptName, parse, parsed, predicate
-from rl_resources.snapshot import ScriptFile, Snapshot
+from rl_resources.snapshot import ScriptFile, Snapshot, Table
 from rl_resources.text import nearest, shown
 
 
@@ -40,7 +40,15 @@ def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `qwen2_14b_grpo_4_h800_fsdp_vllm.sh`
     Good: `qwen2.5-coder-14b-instruct_grpo_4_h800_fsdp_vllm.sh`
     """
-    return filter(None, (_wrong_name(snapshot, script) for script in scripts(snapshot)))
+    for script in scripts(snapshot):
+        mistake = _wrong_name(snapshot, script)
+        if mistake:
+            yield mistake
+
+
+_HELP_WITH_FORM = (
+    f"The form is {FORM}; [model] is its Hugging Face name in lower case, without owner."
+)
 
 
 def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Mistake | None:
@@ -50,59 +58,78 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Mistake | None:
         name = parse(script.name)
     except ValueError as error:
         wrong = str(error)
-        fix = f"The form is {FORM}; [model] is its Hugging Face name in lower case, without owner."
+        other = _HELP_WITH_FORM
     else:
         part = unknown_part(snapshot, name, row)
         if part is None:
             return None
-        word, table = getattr(name, part), snapshot.tables[TABLES[part]]
-        wrong = f"its {part} part `{word}` is not known"
-        close = nearest(word, sorted(words_of_part(snapshot, part))).sentence()
-        fix = f"{close} A new {part} needs its row in {table.path} first.".strip()
-    expected = expected_name(snapshot, row)
-    if expected and str(expected) != script.name:
-        fix = _renaming(snapshot, script, expected)
+        wrong = f"its {part} part `{getattr(name, part)}` is not known"
+        other = _help_with_part(snapshot, name, part)
     message = f"the name `{shown(script.name, 120)}` {predicate(wrong)}"
+    fix = _renaming_to_row(snapshot, script, row) or other
     return Mistake(script.path, 1, 1, message, fix)
+
+
+def _renaming_to_row(snapshot: Snapshot, script: ScriptFile, row: int | None) -> str:
+    """What to do so that a script has the name of its row; empty if it has, or none is known."""
+    expected = expected_name(snapshot, row)
+    if expected is None or str(expected) == script.name:
+        return ""
+    return _renaming(snapshot, script, expected)
+
+
+def _help_with_part(snapshot: Snapshot, name: ScriptName, part: str) -> str:
+    """What to do about a part of a name that no table knows."""
+    word = getattr(name, part)
+    known = sorted(words_of_part(snapshot, part))
+    close = nearest(word, known).sentence()
+    table = snapshot.tables[TABLES[part]]
+    add = f"A new {part} needs its row in {table.path} first."
+    return f"{close} {add}".strip()
 
 
 def _renaming(snapshot: Snapshot, script: ScriptFile, name: ScriptName) -> str:
     """What to do so that a script has another name."""
-    new = f"{directory_of(snapshot, name) or script.directory}/{name}"
-    return f"Rename it: {_move(script, new)}, and write that name wherever records/ has another."
+    directory = directory_of(snapshot, name) or script.directory
+    move = _move(script, f"{directory}/{name}")
+    return f"Rename it: {move}, and write that name wherever records/ has another."
 
 
 def _move(script: ScriptFile, new: str) -> str:
     """The command that moves a script, safe to paste."""
-    return f"`mv {shown(shlex.quote(script.path), 300)} {shown(shlex.quote(new), 300)}`"
+    here = shown(shlex.quote(script.path), 300)
+    there = shown(shlex.quote(new), 300)
+    return f"`mv {here} {there}`"
 
 
 def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
     """Rename a script whose name differs by case and separators alone from the one in its row."""
+    tuning = snapshot.tables["tuning"]
     taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
         row = pairing(snapshot).row(script)
         expected = expected_name(snapshot, row)
         directory = directory_of(snapshot, expected)
+        if row is None or expected is None or directory is None:
+            continue
         new = f"{directory}/{expected}"
-        same = _plain(script.name) == _plain(str(expected))
-        if row is not None and directory and new not in taken and same:
+        if new not in taken and _plain(script.name) == _plain(str(expected)):
             yield _moved(script, new)
-            yield from _renamed(snapshot, snapshot.tables["tuning"].cell(row, "script"), expected)
+            yield from _renamed(snapshot, tuning.cell(row, "script"), expected)
 
 
 def _moved(script: ScriptFile, new: str) -> Edit:
     return Edit(script.path, {"path": new}, f"moved to {new}")
 
 
-def _renamed(snapshot: Snapshot, old: str, new: ScriptName | None) -> Iterator[Edit]:
+def _renamed(snapshot: Snapshot, old: str, new: ScriptName) -> Iterator[Edit]:
     """The tables with another name of a script."""
-    return with_cells(
-        (table, row, "script", str(new))
-        for table in snapshot.tables.values()
-        for row, cell in enumerate(table.columns.get("script", ()))
-        if cell == old
-    )
+    cells: list[tuple[Table, int, str, str]] = []
+    for table in snapshot.tables.values():
+        for row, cell in enumerate(table.columns.get("script", ())):
+            if cell == old:
+                cells.append((table, row, "script", str(new)))
+    return with_cells(cells)
 
 
 def _plain(name: str) -> str:
@@ -121,24 +148,31 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
     taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
         new = moved_path(snapshot, script)
-        if new != script.path:
-            right, here = new.rpartition("/")[0], shown(script.directory, 120)
-            message = f"the script lies in {here}/, its model belongs to {right}/"
-            exists = f"Keep one of the two, {new} exists."
-            fix = exists if new in taken else f"Move it: {_move(script, new)}."
-            yield Mistake(script.path, 1, 1, message, fix)
+        if new == script.path:
+            continue
+        right, _, _ = new.rpartition("/")
+        here = shown(script.directory, 120)
+        message = f"the script lies in {here}/, its model belongs to {right}/"
+        if new in taken:
+            fix = f"Keep one of the two, {new} exists."
+        else:
+            fix = f"Move it: {_move(script, new)}."
+        yield Mistake(script.path, 1, 1, message, fix)
 
 
 def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
-    """Where a script belongs; where it lies, if that is not known."""
-    return f"{directory_of(snapshot, parsed(script.name)) or script.directory}/{script.name}"
+    """Where a script belongs; its own path if that is not known."""
+    name = parsed(script.name)
+    directory = directory_of(snapshot, name) or script.directory
+    return f"{directory}/{script.name}"
 
 
 def fix_script_place(snapshot: Snapshot) -> Iterator[Edit]:
     """Into the directory of its model's size, where no other script is in the way."""
     taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
-        if (new := moved_path(snapshot, script)) not in taken:
+        new = moved_path(snapshot, script)
+        if new not in taken:
             yield _moved(script, new)
 
 
@@ -151,12 +185,13 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: a new script alone
     Good: a new script and its row
     """
-    tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
-    broken = (tuning.path, "script") in broken_columns(snapshot)
-    if broken or tuning.lost or not tuning.rows:
+    tuning = snapshot.tables["tuning"]
+    if tuning.lost or not tuning.rows:
+        return
+    if (tuning.path, "script") in broken_columns(snapshot):
         return  # a row that cannot be read may name it
     for script in scripts(snapshot):
-        if pairs.row(script) is None:
+        if pairing(snapshot).row(script) is None:
             draft = f"rl-resources draft {shlex.quote(script.path)} --contributor HANDLE --write"
             fix = f"Have its row written: `{shown(draft, 400)}`, or put the row back that it had."
             message = f"no row of {tuning.path} names this script"
@@ -172,22 +207,29 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: a row whose script was renamed alone
     Good: a row whose script lies in its directory
     """
-    tuning, pairs = snapshot.tables["tuning"], pairing(snapshot)
+    tuning = snapshot.tables["tuning"]
+    pairs = pairing(snapshot)
     files = {script.name for script in snapshot.scripts}
     for name, row in pairs.rows.items():
         if name in files:
             continue
-        alike = pairs.alike.get(row)
-        place = alike.directory if alike else str(SCRIPTS)
-        path = f"{directory_of(snapshot, parsed(name)) or place}/{name}"
-        fix = f"Put {shown(path, 300)} back, "
-        about = []
-        if alike:
-            fix = f"Write `{alike.name}`, rename the script: {_move(alike, path)}, "
-            about.append((alike.path, 1, 1))
-        fix += "or delete this line and all others in records/ that name it."
         message = f"there is no script `{shown(name, 120)}`"
+        alike = pairs.alike.get(row)
+        fix = _help_without_script(snapshot, name, alike)
+        about = [(alike.path, 1, 1)] if alike else []
         yield tuning.mistake(row, "script", message, fix, about)
+
+
+def _help_without_script(snapshot: Snapshot, name: str, alike: ScriptFile | None) -> str:
+    """What to do about a row whose script is not there: `alike` is the file that it may mean."""
+    place = alike.directory if alike else str(SCRIPTS)
+    directory = directory_of(snapshot, parsed(name)) or place
+    path = f"{directory}/{name}"
+    if alike:
+        back = f"Write `{alike.name}`, rename the script: {_move(alike, path)}"
+    else:
+        back = f"Put {shown(path, 300)} back"
+    return f"{back}, or delete this line and all others in records/ that name it."
 
 
 @rule()
@@ -202,21 +244,30 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
     tuning = snapshot.tables["tuning"]
     for name, row in pairing(snapshot).rows.items():
         agreement = agreement_with_name(snapshot, name, row)
-        wrong = [part for part, same in agreement.items() if not same]
-        if not wrong:
+        parts = [part for part, agrees in agreement.items() if not agrees]
+        if not parts:
             continue
         record = Record(tuning, row)
-        words = {part: word_of_name(snapshot, name, part) for part in wrong}
-        right = ", ".join(f"`{word}` as {part}" for part, word in words.items())
-        fix = f"Write {right}."
-        script = pairing(snapshot).files.get(name)
-        expected = expected_name(snapshot, row)
-        if script and expected:
-            other = _renaming(snapshot, script, expected)
-            fix = f"{fix} Or is the name of the script wrong? {other}"
-        first = wrong[0]
-        about = [record.place(part) for part in wrong]
-        yield record.mistake(first, f", but the name says `{words[first]}`", fix, about)
+        first = parts[0]
+        wrong = f", but the name says `{word_of_name(snapshot, name, first)}`"
+        fix = _help_with_parts(snapshot, name, row, parts)
+        about = [record.place(part) for part in parts]
+        yield record.mistake(first, wrong, fix, about)
+
+
+def _help_with_parts(snapshot: Snapshot, name: str, row: int, parts: Iterable[str]) -> str:
+    """What to write in a row where these parts of its script's name say something else."""
+    cells: list[str] = []
+    for part in parts:
+        word = word_of_name(snapshot, name, part)
+        cells.append(f"`{word}` as {part}")
+    fix = f"Write {', '.join(cells)}."
+    script = pairing(snapshot).files.get(name)
+    expected = expected_name(snapshot, row)
+    if script and expected:
+        renaming = _renaming(snapshot, script, expected)
+        return f"{fix} Or is the name of the script wrong? {renaming}"
+    return fix
 
 
 @rule("warning")
@@ -231,13 +282,16 @@ def executable_script(snapshot: Snapshot) -> Iterator[Mistake]:
     for script in _not_executable(snapshot):
         path = shown(shlex.quote(script.path), 300)
         message = "the file is not executable: starting it ends with `Permission denied`"
-        yield Mistake(script.path, 1, 1, message, f"Run `chmod +x {path}`.")
+        fix = f"Run `chmod +x {path}`."
+        yield Mistake(script.path, 1, 1, message, fix)
 
 
 def _not_executable(snapshot: Snapshot) -> Iterator[ScriptFile]:
     """The scripts that lack the mode, where the system has modes."""
-    files = (script for script in scripts(snapshot) if script.executable is False)
-    return (script for script in files if script.name.lower().endswith(".sh"))
+    for script in scripts(snapshot):
+        has_suffix = script.name.lower().endswith(".sh")
+        if has_suffix and script.executable is False:
+            yield script
 
 
 def fix_executable_script(snapshot: Snapshot) -> Iterator[Edit]:

@@ -34,11 +34,22 @@ class Record(NamedTuple):
 
     def mistake(self, name: str, wrong: str, fix: str, about: Sequence[Place] = ()) -> Mistake:
         """A mistake in a column: `wrong` goes after the column, its record and its value."""
-        label = self.table.label(self.row)
-        whose = f" of {label}" if label and name not in self.table.schema.primary_key else ""
-        value = f"`{shown(self.text(name), 120)}`" if self.text(name) else "empty"
-        message = f"{name}{whose} is {value}{wrong}"
+        message = f"{name}{self._of_record(name)} is {self._value(name)}{wrong}"
         return self.table.mistake(self.row, name, message, fix, about)
+
+    def _of_record(self, name: str) -> str:
+        """The record that a column is of, in words; empty where the column itself says it."""
+        label = self.table.label(self.row)
+        if not label or name in self.table.schema.primary_key:
+            return ""
+        return f" of {label}"
+
+    def _value(self, name: str) -> str:
+        """The cell of a column, in words."""
+        text = self.text(name)
+        if not text:
+            return "empty"
+        return f"`{shown(text, 120)}`"
 
 
 class BrokenCell(NamedTuple):
@@ -56,7 +67,8 @@ class BrokenCell(NamedTuple):
 
     def mistake(self, wrong: str, fix: str, about: Sequence[Place] = ()) -> Mistake:
         """The mistake at this cell: `wrong` goes after the column and its value."""
-        return Record(self.table, self.row).mistake(self.field.name, f", {wrong}", fix, about)
+        record = Record(self.table, self.row)
+        return record.mistake(self.field.name, f", {wrong}", fix, about)
 
 
 def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Edit]:
@@ -66,11 +78,13 @@ def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Edit]:
     """
     changed: dict[Table, dict[int, list[str]]] = {}
     for table, row, name, text in cells:
-        was = table.rows[row]
-        new = changed.setdefault(table, {}).setdefault(was.line, [*was.cells])
+        old = table.rows[row]
+        lines = changed.setdefault(table, {})
+        new = lines.setdefault(old.line, list(old.cells))
         new[table.schema.names.index(name)] = text
-    for table, rows in changed.items():
-        yield from table.with_lines({line: line_of(new) for line, new in rows.items()})
+    for table, lines in changed.items():
+        texts = {line: line_of(new) for line, new in lines.items()}
+        yield from table.with_lines(texts)
 
 
 @lru_cache(maxsize=1)
@@ -80,14 +94,20 @@ def broken_cells(snapshot: Snapshot) -> tuple[BrokenCell, ...]:
     What a text may not contain goes before the schema's constraints: the zero-width space in `h100`
     is the mistake, not that there is no such device.
     """
+    found: list[BrokenCell] = []
+    for table in snapshot.tables.values():
+        if table.rows:
+            found.extend(_broken_cells_of(snapshot, table))
+    return tuple(found)
+
+
+def _broken_cells_of(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
     from rl_resources.schema.validation import failures  # imports pandera
 
-    return tuple(
-        BrokenCell(table, failure.row, table.schema.field(failure.field), failure.constraint)
-        for table in snapshot.tables.values()
-        if table.rows
-        for failure in failures(table.schema, table.columns, vocabulary_of(snapshot, table))
-    )
+    words = vocabulary_of(snapshot, table)
+    for failure in failures(table.schema, table.columns, words):
+        field = table.schema.field(failure.field)
+        yield BrokenCell(table, failure.row, field, failure.constraint)
 
 
 @lru_cache(maxsize=1)
@@ -106,8 +126,11 @@ def broken_columns(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 
 def records(snapshot: Snapshot, resource: str, *names: str) -> Iterator[Record]:
     """The rows of a table whose cells in these columns are sound; none where it lacks a column."""
-    table, broken = snapshot.tables[resource], broken_keys(snapshot)
-    for row in range(len(table.rows)) if table.columns.keys() >= set(names) else ():
+    table = snapshot.tables[resource]
+    if not set(names) <= table.columns.keys():
+        return
+    broken = broken_keys(snapshot)
+    for row in range(len(table.rows)):
         if broken.isdisjoint((table.path, row, name) for name in names):
             yield Record(table, row)
 
@@ -122,10 +145,13 @@ def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[st
 
     A script is known by its file, too: its row may be missing or have another name.
     """
-    scripts, found = frozenset(script.name for script in snapshot.scripts), {}
+    found: dict[str, frozenset[str]] = {}
     for key in table.schema.foreign_keys:
         target = snapshot.tables[key.resource]
-        if target.rows and not target.lost:
-            words = frozenset(target.columns[key.reference])
-            found[key.field] = words | scripts if key.resource == "tuning" else words
+        if not target.rows or target.lost:
+            continue
+        words = frozenset(target.columns[key.reference])
+        if key.resource == "tuning":
+            words |= {script.name for script in snapshot.scripts}
+        found[key.field] = words
     return found

@@ -10,11 +10,16 @@ SortValue = tuple[int, float, str]
 
 
 def order_keys(snapshot: Snapshot, table: Table) -> list[list[SortValue]]:
-    """The sort key of every row by the schema's `orderBy`: numbers before text, and last what
-    cannot be followed.
+    """The sort key of every row by the schema's `orderBy`: numbers come before text, and what
+    cannot be followed comes last.
     """
-    paths, rows = table.schema.order_by, range(len(table.rows))
-    return [[_sort_value(snapshot, table, row, path) for path in paths] for row in rows]
+    rows = range(len(table.rows))
+    return [_sort_key(snapshot, table, row) for row in rows]
+
+
+def _sort_key(snapshot: Snapshot, table: Table, row: int) -> list[SortValue]:
+    paths = table.schema.order_by
+    return [_sort_value(snapshot, table, row, path) for path in paths]
 
 
 def _sort_value(snapshot: Snapshot, table: Table, row: int, path: str) -> SortValue:
@@ -22,13 +27,24 @@ def _sort_value(snapshot: Snapshot, table: Table, row: int, path: str) -> SortVa
     name, _, rest = path.partition(".")
     cell = table.cell(row, name)
     if not rest:
-        known = number(cell) if table.schema.field(name).type in NUMBERS else None
-        return (1, 0.0, cell) if known is None else (0, known, "")
+        return _sort_value_of_cell(table, name, cell)
     key = table.schema.foreign_key(name)
-    found = snapshot.tables[key.resource].keys.get(cell) if key else None
-    if key is None or found is None:
+    if key is None:
         return (2, 0.0, cell)
-    return _sort_value(snapshot, snapshot.tables[key.resource], found, rest)
+    target = snapshot.tables[key.resource]
+    found = target.keys.get(cell)
+    if found is None:
+        return (2, 0.0, cell)
+    return _sort_value(snapshot, target, found, rest)
+
+
+def _sort_value_of_cell(table: Table, name: str, cell: str) -> SortValue:
+    if table.schema.field(name).type not in NUMBERS:
+        return (1, 0.0, cell)
+    known = number(cell)
+    if known is None:
+        return (1, 0.0, cell)
+    return (0, known, "")
 
 
 def canonical(snapshot: Snapshot, table: Table) -> str | None:
@@ -37,4 +53,5 @@ def canonical(snapshot: Snapshot, table: Table) -> str | None:
         return None
     keys = order_keys(snapshot, table)
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    return write([table.header, *(table.rows[row].cells for row in order)])
+    rows = [table.rows[row].cells for row in order]
+    return write([table.header, *rows])

@@ -30,12 +30,24 @@ def separated(table: Table, line: str) -> Cells:
     """The cells of a line that a spreadsheet wrote with tabs or semicolons between them; none for
     most.
     """
+    width = len(table.schema.names)
     for mark in "\t;":
-        with suppress(CsvError):
-            cells = tuple(next(reader([line], delimiter=mark), ()))
-            if len(cells) == len(table.schema.names) and "," not in cells[0]:
-                return cells
+        cells = _cells_between(mark, line)
+        # A comma in the first cell: commas separate, and a text has semicolons.
+        if len(cells) == width and "," not in cells[0]:
+            return cells
     return ()
+
+
+def _cells_between(mark: str, line: str) -> Cells:
+    """The cells of a line; none where its quotes are broken."""
+    try:
+        rows = list(reader([line], delimiter=mark))
+    except CsvError:
+        return ()
+    if not rows:
+        return ()
+    return tuple(rows[0])
 
 
 @lru_cache(maxsize=256)
@@ -43,12 +55,34 @@ def certain_row(snapshot: Snapshot, table: Table, row: Row) -> Cells:
     """The row that one of another length certainly means: with commas between its cells, or with
     empty cells at its end added or removed.
     """
+    line = row.text or ",".join(row.cells)
+    cells = separated(table, line)
+    if cells:
+        return cells
+    return _with_end_filled(snapshot, table, row)
+
+
+def _with_end_filled(snapshot: Snapshot, table: Table, row: Row) -> Cells:
+    """The row with empty cells at its end added or removed; none where a cell would be lost or be
+    in the wrong column.
+    """
     width = len(table.schema.names)
-    filled = (*row.cells, *[""] * width)[:width]
-    both = zip(filled, table.schema.fields, strict=True)
-    lost = any(field.required and not cell for cell, field in both)
-    whole = not any(row.cells[width:]) and not lost and _sound(snapshot, table, [filled])
-    return separated(table, row.text or ",".join(row.cells)) or (filled if whole else ())
+    surplus = row.cells[width:]
+    if any(surplus):
+        return ()
+    missing = max(0, width - len(row.cells))
+    cells = row.cells[:width] + _empty(missing)
+    for cell, field in zip(cells, table.schema.fields, strict=True):
+        # A required cell without text: the missing one may be before it, not at the end.
+        if field.required and not cell:
+            return ()
+    if not _sound(snapshot, table, [cells]):
+        return ()
+    return cells
+
+
+def _empty(count: int) -> Cells:
+    return ("",) * count
 
 
 def likely_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
@@ -56,58 +90,84 @@ def likely_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
     removed at one place, or by commas within one cell, and that break no constraint.
     """
     certain = certain_row(snapshot, table, row)
-    return [certain] if certain else _sound(snapshot, table, _fitting(table, row.cells))
+    if certain:
+        return [certain]
+    return _sound(snapshot, table, _fitting(table, row.cells))
 
 
 def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
     """The rows that a line with a quote too many or too few may mean."""
-    rows = _fitting(table, tuple(line.split(",")))
-    bare = [tuple(cell.strip('"').replace('""', '"') for cell in cells) for cells in rows]
+    cells = tuple(line.split(","))
+    bare = [_without_quotes(fitting) for fitting in _fitting(table, cells)]
     return _sound(snapshot, table, bare)
 
 
+def _without_quotes(cells: Cells) -> Cells:
+    """The texts that these cells enclose in quotes."""
+    return tuple(cell.strip('"').replace('""', '"') for cell in cells)
+
+
 def _fitting(table: Table, cells: Cells) -> Iterator[Cells]:
-    """Rows of the table's length."""
-    off = len(cells) - len(table.schema.names)
-    if off >= 0:
-        return _shorter(cells, off)
-    return ((*cells[:at], *[""] * -off, *cells[at:]) for at in range(len(cells) + 1))
+    """Rows of the table's length that differ at one place."""
+    width = len(table.schema.names)
+    if len(cells) < width:
+        return _longer(cells, width - len(cells))
+    surplus = len(cells) - width
+    return _shorter(cells, surplus + 1)
 
 
-def _shorter(cells: Cells, count: int) -> Iterator[Cells]:
-    for at in range(len(cells) - count):
-        end = at + count + 1
-        for whole in _joined(cells[at:end]):
-            yield (*cells[:at], whole, *cells[end:])
+def _longer(cells: Cells, missing: int) -> Iterator[Cells]:
+    """The cells with this many empty ones at each place."""
+    for place in range(len(cells) + 1):
+        before = cells[:place]
+        after = cells[place:]
+        yield before + _empty(missing) + after
 
 
-def _joined(cells: Cells) -> Sequence[str]:
+def _shorter(cells: Cells, joined: int) -> Iterator[Cells]:
+    """The cells with this many of them as one, at each place."""
+    for start in range(len(cells) - joined + 1):
+        end = start + joined
+        before = cells[:start]
+        after = cells[end:]
+        for whole in _as_one_cell(cells[start:end]):
+            yield (*before, whole, *after)
+
+
+def _as_one_cell(cells: Cells) -> Sequence[str]:
     """What some cells may be as one: a text, or a number whose comma is that of thousands or the
-    decimal point; of empty cells nothing is left.
+    decimal point. An empty cell that only one text stands next to is dropped.
     """
-    if all(map(str.isdecimal, cells)):
+    if all(cell.isdecimal() for cell in cells):
         return ".".join(cells), "".join(cells)
-    full = [*filter(None, cells)]
-    return [",".join(cells if len(full) > 1 else full)]
+    full = [cell for cell in cells if cell]
+    if len(full) > 1:
+        return [",".join(cells)]
+    return ["".join(full)]
 
 
 def _sound(snapshot: Snapshot, table: Table, candidates: Iterable[Cells]) -> list[Cells]:
     """Those rows whose cells fit their columns, each once; only the key must be there."""
     from rl_resources.schema.validation import failures  # imports pandera
 
-    rows = [*dict.fromkeys(candidates)]
-    key = table.schema.primary_key
-    columns = dict(zip(table.schema.names, zip(*rows, strict=True), strict=True))
-    found = failures(table.schema, columns, vocabulary_of(snapshot, table))
-    wrong = (one for one in found if one.constraint != "required" or one.field in key)
-    broken = {one.row for one in wrong}
-    return [row for at, row in enumerate(rows) if at not in broken]
+    rows = list(dict.fromkeys(candidates))
+    columns = zip(*rows, strict=True)
+    by_name = dict(zip(table.schema.names, columns, strict=True))
+    words = vocabulary_of(snapshot, table)
+    broken: set[int] = set()
+    for failure in failures(table.schema, by_name, words):
+        is_key = failure.field in table.schema.primary_key
+        if is_key or failure.constraint != "required":
+            broken.add(failure.row)
+    return [row for number, row in enumerate(rows) if number not in broken]
 
 
 def as_help(rows: Sequence[Cells]) -> str:
-    """What to write where a line means one of these rows; empty for none or too many."""
-    few = rows if len(rows) <= MOST_ROWS_TO_CHOOSE else ()
-    return "Write: " + " or: ".join(shown(line_of(cells), 2000) for cells in few) if few else ""
+    """What to write if a line means one of these rows; empty for none or too many."""
+    if not rows or len(rows) > MOST_ROWS_TO_CHOOSE:
+        return ""
+    lines = [shown(line_of(cells), 2000) for cells in rows]
+    return "Write: " + " or: ".join(lines)
 
 
 def with_new_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, str]:
@@ -115,31 +175,43 @@ def with_new_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[i
 
     Empty where git's schema has it: the cells of a column that was dropped are in git.
     """
-    names, wanted = header.cells, table.schema.names
-    as_wanted = tuple(name for name in wanted if name in names)
-    if not names == as_wanted == snapshot.committed_columns(table):
+    names = header.cells
+    wanted = table.schema.names
+    in_order = tuple(name for name in wanted if name in names)
+    if names != in_order or names != snapshot.committed_columns(table):
         return {}
-    rows = [row for row in (header, *table.text.rows) if len(row.cells) == len(names)]
-    cells = [dict(zip(names, row.cells, strict=True)) for row in rows[1:]]
-    new = [line_of(row.get(name, "") for name in wanted) for row in cells]
-    return dict(zip((row.line for row in rows), [line_of(wanted), *new], strict=True))
+    lines = {header.line: line_of(wanted)}
+    for row in table.text.rows:
+        if len(row.cells) == len(names):
+            cells = dict(zip(names, row.cells, strict=True))
+            wider = [cells.get(name, "") for name in wanted]
+            lines[row.line] = line_of(wider)
+    return lines
 
 
 def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     """The text that a broken cell certainly means; `None` where somebody must decide."""
-    cell, field = broken.cell, broken.field
+    if broken.constraint in {"enum", "vocabulary"}:
+        return _word(snapshot, broken)
+    meant = _respelled(broken)
+    if meant == broken.cell or strange_characters(meant):
+        return None
+    if not fits(broken.field, meant):
+        return None
+    return meant
+
+
+def _respelled(broken: BrokenCell) -> str:
+    """The cell as its column spells it; the cell itself if its spelling is right."""
+    cell = broken.cell
     match broken.constraint:
         case "space":
-            meant = cell.strip()
+            return cell.strip()
         case "hidden" | "character":
-            meant = as_seen(cell).strip()
+            return as_seen(cell).strip()
         case "type":
-            meant = _typed(field, cell)
-        case "enum" | "vocabulary":
-            return _word(snapshot, broken)
-        case _:
-            return None
-    return meant if meant != cell and not strange_characters(meant) and fits(field, meant) else None
+            return _typed(broken.field, cell)
+    return cell
 
 
 def fits(field: Field, cell: str) -> bool:
@@ -148,18 +220,22 @@ def fits(field: Field, cell: str) -> bool:
         value = field.read(cell)
     except ValueError:
         return False
-    rules = field.constraints
     if isinstance(value, int | float):
-        return bool(rules.get("minimum", value) <= value <= rules.get("maximum", value))
-    return not field.pattern or not cell or re.fullmatch(field.pattern, cell) is not None
+        minimum = field.constraints.get("minimum", value)
+        maximum = field.constraints.get("maximum", value)
+        return bool(minimum <= value <= maximum)
+    if not cell or not field.pattern:
+        return True
+    return re.fullmatch(field.pattern, cell) is not None
 
 
 def _typed(field: Field, cell: str) -> str:
     """The cell as its type is written: without unit or the column's own name (`8 GPUs`), and not
     as spreadsheets write it (`8.0`, `76,4`, `TRUE`, `31.1.2026`).
     """
-    unit = re.escape(field.unit.partition(" per ")[0])
-    bare = re.sub(rf"(?i)(?<=\d)\s*(?:{unit}|{field.name}?)\Z", "", cell)
+    unit, _, _ = field.unit.partition(" per ")
+    after_number = rf"(?i)(?<=\d)\s*(?:{re.escape(unit)}|{field.name}?)\Z"
+    bare = re.sub(after_number, "", cell)
     match field.type:
         case "integer":
             return re.sub(r"\.00?\Z", "", bare)
@@ -173,12 +249,16 @@ def _typed(field: Field, cell: str) -> str:
 
 
 def _day(text: str) -> str:
-    """The one day that a text means, as ISO 8601 writes it; the text where that is in doubt."""
-    days = set()
+    """The one day that a text means, in ISO 8601; the text itself if that is in doubt."""
+    dashed = re.sub("[/.]", "-", text)
+    days: set[str] = set()
     for form in _DAYS:
         with suppress(ValueError):
-            days.add(datetime.strptime(re.sub("[/.]", "-", text), form).date().isoformat())
-    return days.pop() if len(days) == 1 else text
+            day = datetime.strptime(dashed, form).date()
+            days.add(day.isoformat())
+    if len(days) != 1:
+        return text
+    return days.pop()
 
 
 def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
@@ -186,20 +266,26 @@ def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
 
     Vendors and units are read as those of devices: no other word has any.
     """
-    key = broken.table.schema.foreign_key(broken.field.name)
-    words = [(device_name(word), word) for word in broken.field.words]
-    names = _names_of_keys(snapshot.tables[key.resource]) if key else words
     meant = device_name(broken.cell)
-    found = {word for name, word in names if name == meant}
-    return found.pop() if len(found) == 1 else None
+    key = broken.table.schema.foreign_key(broken.field.name)
+    if key:
+        found = _keys_by_name(snapshot.tables[key.resource]).get(meant, set())
+    else:
+        found = {word for word in broken.field.words if device_name(word) == meant}
+    if len(found) != 1:
+        return None
+    (word,) = found
+    return word
 
 
 @lru_cache(maxsize=16)
-def _names_of_keys(table: Table) -> list[tuple[str, str]]:
-    """All that each key of a table is called, with the key."""
-    return [
-        (device_name(name), key)
-        for row, key in enumerate(table.columns[table.schema.primary_key[0]])
-        for name in (key, table.cell(row, "name"), *table.cell(row, "aliases").split("; "))
-        if name
-    ]
+def _keys_by_name(table: Table) -> Mapping[str, set[str]]:
+    """The keys of a table by all that they are called."""
+    found: dict[str, set[str]] = {}
+    column = table.schema.primary_key[0]
+    for row, key in enumerate(table.columns[column]):
+        aliases = table.cell(row, "aliases").split("; ")
+        for name in (key, table.cell(row, "name"), *aliases):
+            if name:
+                found.setdefault(device_name(name), set()).add(key)
+    return found

@@ -12,9 +12,11 @@ SIZE_IN_NAME = re.compile(
 
 
 def parameters_in_name(name: str) -> float:
-    """The billions of parameters in a model's name, 0 if it has none."""
+    """The billions of parameters in a model's name; 0 if it has none."""
     found = SIZE_IN_NAME.search(name)
-    return float(found[1]) if found else 0
+    if found is None:
+        return 0
+    return float(found[1])
 
 
 _SIZE = re.compile(r"(?<![a-z0-9])\d+(?:[.-]\d+)?[bm](?![a-z0-9])")
@@ -38,12 +40,17 @@ def model_in_path(path: str, known: Collection[str]) -> str | None:
     for part in reversed(parts):
         if _plain(part) in alike:
             return part
-    return parts[-1] if parts and _SIZE.search(parts[-1].lower()) else None
+    if not parts:
+        return None
+    last = parts[-1]
+    if not _SIZE.search(last.lower()):
+        return None
+    return last
 
 
 def is_id(path: str) -> bool:
     """Whether a path is an owner and a name on Hugging Face, as far as it can be seen."""
-    owner = path.partition("/")[0].lower()
+    owner, _, _ = path.lower().partition("/")
     return bool(_ID.fullmatch(path)) and not _FOLDER.fullmatch(owner)
 
 
@@ -51,18 +58,21 @@ def likeness(name: str, known: Collection[str]) -> str:
     """Whether a model is the `same` as the one with the `known` names, a `variant` of it or an
     `other`; empty where that is unknown.
     """
-    plain, others = _plain(name), [_plain(other) for other in known]
+    plain = _plain(name)
+    others = [_plain(other) for other in known]
     if not plain or not others or plain in others:
         return "same"
     families = {_VARIANT.sub("", other) for other in others}
     if _VARIANT.sub("", plain) in families:
         return "variant"
-    derived = any(family in plain for family in families)
-    return "" if derived and not is_id(name) else "other"
+    # A path with a family's name in it may be any model that was made from it.
+    if not is_id(name) and any(family in plain for family in families):
+        return ""
+    return "other"
 
 
 def _plain(name: str) -> str:
     """A model's name without its owner, case, and the signs between its words."""
-    last = name.rstrip("/").rpartition("/")[2].lower()
-    words = re.sub(r"[\W_]+", "-", last).strip("-")
+    _, _, last = name.rstrip("/").rpartition("/")
+    words = re.sub(r"[\W_]+", "-", last.lower()).strip("-")
     return words.removeprefix("meta-").removesuffix("-hf")

@@ -19,18 +19,27 @@ def fitting_size(snapshot: Snapshot, model: int) -> str:
 
     A size without an end goes up to the next one.
     """
-    value = number(snapshot.tables["models"].cell(model, "parameters_b")) or nan
-    start, end = "from_parameters_b", "below_parameters_b"
-    sizes = records(snapshot, "sizes", "size", start, end)
-    fitting = [it for it in sizes if it.number(start) <= value < (it.number(end) or inf)]
-    return fitting[-1].text("size") if fitting else ""
+    cell = snapshot.tables["models"].cell(model, "parameters_b")
+    # Without a number nothing fits: no comparison with `nan` is true.
+    value = number(cell) or nan
+    found = ""
+    for size in records(snapshot, "sizes", "size", "from_parameters_b", "below_parameters_b"):
+        start = size.number("from_parameters_b")
+        end = size.number("below_parameters_b") or inf
+        if start <= value < end:
+            found = size.text("size")
+    return found
 
 
 def size_of(snapshot: Snapshot, slug: str) -> str:
     """The size of the model with this slug; empty where its row is in doubt."""
     model = _models_by_slug(snapshot).get(slug)
-    size = model.text("size") if model else ""
-    return size if model and fitting_size(snapshot, model.row) in {size, ""} else ""
+    if model is None:
+        return ""
+    size = model.text("size")
+    if fitting_size(snapshot, model.row) not in {size, ""}:
+        return ""
+    return size
 
 
 @lru_cache(maxsize=1)
@@ -42,4 +51,5 @@ def _models_by_slug(snapshot: Snapshot) -> Mapping[str, Record]:
 
 def slug_of(model: str) -> str:
     """The model's part of a script name; a character that parts cannot have becomes `-`."""
-    return _NO_PART.sub("-", model.rpartition("/")[2].lower())
+    _, _, name = model.rpartition("/")
+    return _NO_PART.sub("-", name.lower())

@@ -20,6 +20,9 @@ from rl_resources.snapshot import Snapshot
 from rl_resources.tabular import conflicts
 from rl_resources.text import shown
 
+_LONGEST_NUMBER = 15
+"""Digits that are read as a number."""
+
 
 class Said(NamedTuple):
     """One fact as somebody wrote it, and where."""
@@ -59,32 +62,43 @@ class Pair:
 
     def text(self, column: str) -> str:
         """The cell of a column; empty where nothing is said."""
-        return self.said[column].text if column in self.said else ""
+        if column not in self.said:
+            return ""
+        return self.said[column].text
 
     def number(self, column: str) -> int | None:
         """The whole number in a column, where there is one."""
         text = self.text(column)
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+        if not text.isascii() or not text.isdigit():
+            return None
+        if len(text) > _LONGEST_NUMBER:
+            return None
+        return int(text)
 
-    def place(self, column: str) -> tuple[str, int, int]:
+    def place(self, column: str) -> Place:
         """File, line and column of what is said."""
-        return self.path, self.said[column].line, self.said[column].column
+        said = self.said[column]
+        return self.path, said.line, said.column
 
     def cell(self, column: str) -> str:
         """What is said of a column, in words."""
-        return f"{column} of {shown(self.label, 120)} is `{shown(self.text(column))}`"
+        label = shown(self.label, 120)
+        text = shown(self.text(column))
+        return f"{column} of {label} is `{text}`"
 
     @property
     def whole(self) -> Place:
         """The place that all mistakes of the pair share: its row."""
-        return self.path, min((item.line for item in self.said.values()), default=0), 0
+        lines = [item.line for item in self.said.values()]
+        return self.path, min(lines, default=0), 0
 
     def mistake(self, column: str, wrong: str, fix: str) -> Mistake:
         """A mistake in what is said of a column: `wrong` follows the column and its value."""
-        return Mistake(*self.place(column), f"{self.cell(column)}{wrong}", fix)
+        message = f"{self.cell(column)}{wrong}"
+        return Mistake(*self.place(column), message, fix)
 
-    def place_of(self, setting: Setting) -> tuple[str, int, int]:
-        """Where a setting is defined in the script; where it starts the run, for a default."""
+    def place_of(self, setting: Setting) -> Place:
+        """Where a setting is defined in the script; for a default where the run is started."""
         starts = self.script.trainings or self.script.launches
         place = setting.origin or setting.place or starts[0].command.place
         return self.script.path, place.line, place.column
@@ -104,25 +118,30 @@ class Pair:
         what the setting should be, empty where that is open; `said` is the script's side, where it
         is more than that setting.
         """
-        match self.named.get(column):
-            case None:
-                word = f"`{shown(right)}`" if right else f"the {column} of the script"
-                fix = f"Write {word}, or fix the script."
-                wrong = f", but {said or self.said_by_script(setting)}"
-                yield self.mistake(column, wrong, fix)
-            case True:
-                row = f"{column} in {self.path}:{self.place(column)[1]}"
-                says = f"the script's name and {row} say `{shown(self.text(column))}`"
-                fix = self._script_fix(setting, wanted)
-                yield Mistake(*self.place_of(setting), f"{in_words(setting)}, but {says}", fix)
+        if column not in self.named:
+            script = said or self.said_by_script(setting)
+            word = f"the {column} of the script"
+            if right:
+                word = f"`{shown(right)}`"
+            fix = f"Write {word}, or fix the script."
+            yield self.mistake(column, f", but {script}", fix)
+        elif self.named[column]:
+            line = self.said[column].line
+            row = f"{column} in {self.path}:{line}"
+            says = f"the script's name and {row} say `{shown(self.text(column))}`"
+            message = f"{in_words(setting)}, but {says}"
+            fix = self._script_fix(setting, wanted)
+            yield Mistake(*self.place_of(setting), message, fix)
 
     def _script_fix(self, setting: Setting, wanted: str) -> str:
         """What to write where the value stands, or to set where it is a default."""
         if not wanted:
             return f"Set `{setting.key}` so that the script does what its name says."
-        if setting.place:
-            return f"Write `{shown(wanted)}` in place of `{shown(written(setting.value))}`."
-        return f"Set `{setting.key}={shown(wanted)}`."
+        word = shown(wanted)
+        if not setting.place:
+            return f"Set `{setting.key}={word}`."
+        old = shown(written(setting.value))
+        return f"Write `{word}` in place of `{old}`."
 
 
 @lru_cache(maxsize=1)
@@ -132,53 +151,69 @@ def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
     A byte order mark and the line ends of Windows are findings of their own. Nothing else is said
     of a script with a merge conflict.
     """
-    return tuple(
-        script_text(script.path, script.text.removeprefix("\ufeff").replace("\r\n", "\n"))
-        for script in scripts(snapshot)
-        if script.text is not None and not conflicts(script.text)
-        if script.name.lower().endswith(".sh")
-    )
+    return tuple(_script_texts(snapshot))
+
+
+def _script_texts(snapshot: Snapshot) -> Iterator[ScriptText]:
+    for script in scripts(snapshot):
+        if script.text is None or conflicts(script.text):
+            continue
+        if script.name.lower().endswith(".sh"):
+            text = script.text.removeprefix("\ufeff")
+            yield script_text(script.path, text.replace("\r\n", "\n"))
 
 
 @lru_cache(maxsize=1)
 def pairs(snapshot: Snapshot) -> tuple[Pair, ...]:
     """Every tuning record whose script can be read, with it."""
+    return tuple(_pairs(snapshot))
+
+
+def _pairs(snapshot: Snapshot) -> Iterator[Pair]:
     paired = pairing(snapshot)
-    return tuple(
-        _pair(snapshot, row, script)
-        for script in script_texts(snapshot)
-        if (row := paired.row(paired.files[script.path.rpartition("/")[2]])) is not None
-    )
+    for script in script_texts(snapshot):
+        _, _, name = script.path.rpartition("/")
+        row = paired.row(paired.files[name])
+        if row is not None:
+            yield _pair(snapshot, row, script)
 
 
 def _pair(snapshot: Snapshot, row: int, script: ScriptText) -> Pair:
     tuning = snapshot.tables["tuning"]
-    broken = broken_keys(snapshot)
-    said = {
-        name: Said(cell, *tuning.place(row, name))
-        for name in tuning.columns
-        if (cell := tuning.cell(row, name)) and (tuning.path, row, name) not in broken
-    }
-    facts = snapshot.row("models", tuning.cell(row, "model"))
+    name = tuning.cell(row, "script")
+    model = snapshot.row("models", tuning.cell(row, "model"))
     device = snapshot.row("devices", tuning.cell(row, "device"))
+    names = (model.get("model", ""), model.get("slug", ""))
     return Pair(
-        tuning.path,
-        tuning.label(row),
-        said,
-        script,
-        _trials(snapshot, tuning.cell(row, "script")),
-        tuple(filter(None, (facts.get("model", ""), facts.get("slug", "")))),
-        facts,
-        agreement_with_name(snapshot, tuning.cell(row, "script"), row),
-        number(device.get("memory_gb", "")) or 0,
+        path=tuning.path,
+        label=tuning.label(row),
+        said=_said(snapshot, row),
+        script=script,
+        trials=tuple(_trials(snapshot, name)),
+        models=tuple(name for name in names if name),
+        model_facts=model,
+        named=agreement_with_name(snapshot, name, row),
+        device_memory_gb=number(device.get("memory_gb", "")) or 0,
     )
 
 
-def _trials(snapshot: Snapshot, script: str) -> tuple[Trial, ...]:
+def _said(snapshot: Snapshot, row: int) -> Mapping[str, Said]:
+    """The cells of a record that are sound and not empty."""
+    tuning = snapshot.tables["tuning"]
+    broken = broken_keys(snapshot)
+    said: dict[str, Said] = {}
+    for name in tuning.columns:
+        cell = tuning.cell(row, name)
+        if cell and (tuning.path, row, name) not in broken:
+            line, column = tuning.place(row, name)
+            said[name] = Said(cell, line, column)
+    return said
+
+
+def _trials(snapshot: Snapshot, script: str) -> Iterator[Trial]:
     """The trials of a script."""
     table = snapshot.tables["trials"]
-    return tuple(
-        Trial(int(table.cell(row, "batch")), table.cell(row, "outcome") == "ran")
-        for row, name in enumerate(table.columns["script"])
-        if name == script and table.cell(row, "batch").isdigit()
-    )
+    for row, name in enumerate(table.columns["script"]):
+        batch = table.cell(row, "batch")
+        if name == script and batch.isdigit():
+            yield Trial(int(batch), table.cell(row, "outcome") == "ran")

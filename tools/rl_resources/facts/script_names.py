@@ -29,8 +29,13 @@ def misplaced(snapshot: Snapshot, record: Record, name: str) -> bool:
 LIKENESS = 0.7
 
 
-TABLES = {"model": "models", "task": "tasks", "device": "devices"}
-TABLES |= {"train": "backends", "infer": "backends"}
+TABLES = {
+    "model": "models",
+    "task": "tasks",
+    "device": "devices",
+    "train": "backends",
+    "infer": "backends",
+}
 """The tables whose keys are the parts of a name."""
 
 
@@ -48,14 +53,21 @@ class Pairing:
 
     def row(self, script: ScriptFile) -> int | None:
         """The row of a script, by its name or by likeness."""
-        alike = (row for row, file in self.alike.items() if file.path == script.path)
-        return self.rows.get(script.name, next(alike, None))
+        if script.name in self.rows:
+            return self.rows[script.name]
+        for row, file in self.alike.items():
+            if file.path == script.path:
+                return row
+        return None
 
 
 def scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
     """The files that should be scripts: not READMEs, hidden files and what is no file."""
-    files = (script for script in snapshot.scripts if script.data is not None)
-    return (it for it in files if it.name != "README.md" and not it.name.startswith("."))
+    for script in snapshot.scripts:
+        if script.data is None or script.name == "README.md":
+            continue
+        if not script.name.startswith("."):
+            yield script
 
 
 @lru_cache(maxsize=1)
@@ -64,17 +76,26 @@ def pairing(snapshot: Snapshot) -> Pairing:
     rows = snapshot.tables["tuning"].keys
     files = {script.name: script for script in scripts(snapshot)}
     lost = {name.lower(): row for name, row in rows.items() if name not in files}
-    alike = {}
+    alike: dict[int, ScriptFile] = {}
     for name in sorted(files.keys() - rows.keys()):
-        for close in difflib.get_close_matches(name.lower(), lost, 1, LIKENESS):
-            alike[lost.pop(close)] = files[name]
+        closest = difflib.get_close_matches(name.lower(), lost, 1, LIKENESS)
+        for lost_name in closest:
+            row = lost.pop(lost_name)
+            alike[row] = files[name]
     return Pairing(rows, files, alike)
 
 
 def expected_name(snapshot: Snapshot, row: int | None) -> ScriptName | None:
     """The name that follows from a record's other cells, where they are all known."""
-    words = [] if row is None else [word_in_name(snapshot, row, part) for part in PARTS]
-    return parsed("_".join(filter(None, words)) + ".sh") if words and all(words) else None
+    if row is None:
+        return None
+    words: list[str] = []
+    for part in PARTS:
+        word = word_in_name(snapshot, row, part)
+        if not word:
+            return None
+        words.append(word)
+    return parsed("_".join(words) + ".sh")
 
 
 def word_in_name(snapshot: Snapshot, row: int, part: str) -> str | None:
@@ -84,7 +105,9 @@ def word_in_name(snapshot: Snapshot, row: int, part: str) -> str | None:
         return None
     if part == "model":
         return slug_of(cell)
-    return str(int(cell)) if part == "gpus" else cell.lower()
+    if part == "gpus":
+        return str(int(cell))
+    return cell.lower()
 
 
 def _is_in_doubt(snapshot: Snapshot, row: int, part: str) -> bool:
@@ -98,12 +121,20 @@ def _is_in_doubt(snapshot: Snapshot, row: int, part: str) -> bool:
 @lru_cache(maxsize=len(TABLES))
 def words_of_part(snapshot: Snapshot, part: str) -> Mapping[str, str]:
     """The words that a part of a name may be, each with the key that it means; none if unknown."""
-    resource = TABLES[part]
-    words = () if snapshot.tables[resource].lost else snapshot.tables[resource].keys
+    table = snapshot.tables[TABLES[part]]
+    if table.lost:
+        return {}
     if part == "model":
-        return {slug_of(model): model for model in words}
-    other = OTHER_ROLE.get(part)
-    return {word.lower(): word for word in words if not other or role_of(snapshot, word) != other}
+        return {slug_of(model): model for model in table.keys}
+    words = [word for word in table.keys if _may_be(snapshot, word, part)]
+    return {word.lower(): word for word in words}
+
+
+def _may_be(snapshot: Snapshot, word: str, part: str) -> bool:
+    """Whether a word may be this part of a name: `train` is no backend that only generates."""
+    if part not in OTHER_ROLE:
+        return True
+    return role_of(snapshot, word) != OTHER_ROLE[part]
 
 
 def word_of_name(snapshot: Snapshot, file_name: str, part: str) -> str:
@@ -112,7 +143,9 @@ def word_of_name(snapshot: Snapshot, file_name: str, part: str) -> str:
     if name is None or part not in PARTS:
         return ""
     word = str(getattr(name, part))
-    return word if part == "gpus" else words_of_part(snapshot, part).get(word, "")
+    if part == "gpus":
+        return word
+    return words_of_part(snapshot, part).get(word, "")
 
 
 def unknown_part(snapshot: Snapshot, name: ScriptName, row: int | None) -> str | None:
@@ -134,12 +167,21 @@ def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping
     name = parsed(file_name)
     if name is None or row in pairing(snapshot).alike or unknown_part(snapshot, name, row):
         return {}
-    known = (part for part in PARTS if word_of_name(snapshot, file_name, part))
-    words = {part: word_in_name(snapshot, row, part) for part in known}
-    return {part: word == str(getattr(name, part)) for part, word in words.items() if word}
+    agreement: dict[str, bool] = {}
+    for part in PARTS:
+        if not word_of_name(snapshot, file_name, part):
+            continue
+        word = word_in_name(snapshot, row, part)
+        if word:
+            agreement[part] = word == str(getattr(name, part))
+    return agreement
 
 
 def directory_of(snapshot: Snapshot, name: ScriptName | None) -> str | None:
     """The directory of a script with this name, where the size of its model is known."""
-    size = size_of(snapshot, name.model) if name else ""
-    return f"{SCRIPTS}/{size.lower()}" if size else None
+    if name is None:
+        return None
+    size = size_of(snapshot, name.model)
+    if not size:
+        return None
+    return f"{SCRIPTS}/{size.lower()}"

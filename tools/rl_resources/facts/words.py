@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
 from rl_resources.facts.meant import fits
 from rl_resources.facts.models import slug_of
-from rl_resources.package import Resource
+from rl_resources.package import Field, Resource
 from rl_resources.script.backends import ENGINES
 from rl_resources.tabular import write
 from rl_resources.text import nearest, shown
@@ -33,7 +34,9 @@ class Fact:
 
 def one_line(text: str) -> str:
     """Text fit for one cell: on one line, without control characters."""
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    printable = (character if character.isprintable() else " " for character in text)
+    words = "".join(printable).split()
+    return " ".join(words)
 
 
 def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:
@@ -43,7 +46,9 @@ def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:
     if key is None:
         return schema.field(column).words
     rows = dataset.records[key.resource]
-    return tuple(str(row[key.reference]) for row in rows if row.get("role", column) == column)
+    # `train` and `infer` share a table: each has the backends of its role.
+    own = [row for row in rows if row.get("role", column) == column]
+    return tuple(str(row[key.reference]) for row in own)
 
 
 def read_word(dataset: Dataset, column: str, text: str) -> Fact:
@@ -52,24 +57,52 @@ def read_word(dataset: Dataset, column: str, text: str) -> Fact:
     Case does not matter; a model may be named by its slug or without its owner, a device as in a
     question to `find`. A handle may have its `@`, a release its `v` or the name of its program.
     """
-    package, text, words = dataset.package, one_line(text), known_words(dataset, column)
+    text = one_line(text)
+    words = known_words(dataset, column)
     if not words or not text:
         return _cell(dataset, column, text)
-    meant = {word.lower(): word for word in words}
-    if column == "model":
-        names = {word.rpartition("/")[2].lower(): word for word in words}
-        meant = {slug_of(word): word for word in words} | names | meant
-    devices = devices_of(dataset).named(text) if column == "device" else []
-    found = [meant[text.lower()]] if text.lower() in meant else devices
+    found = _words_meant(dataset, column, text)
     if len(found) == 1:
         return Fact(found[0])
     if found:
         which = " or ".join(f"`{key}`" for key in found)
-        return Fact("", f"`{shown(text)}` can be {which}", "Write which one is meant.")
-    key = package.resources["tuning"].schema.foreign_key(column)
-    add = new_row(package.resources[key.resource], text) if key else ""
+        doubt = f"`{shown(text)}` can be {which}"
+        return Fact("", doubt, "Write which one is meant.")
+    doubt = f"`{shown(text)}` is not known"
     like = nearest(text, words).sentence()
-    return Fact("", f"`{shown(text)}` is not known", f"{like} {add}".strip())
+    add = _row_to_add(dataset, column, text)
+    return Fact("", doubt, f"{like} {add}".strip())
+
+
+def _words_meant(dataset: Dataset, column: str, text: str) -> Sequence[str]:
+    """The words of a column that a text may mean."""
+    words = known_words(dataset, column)
+    meant: dict[str, str] = {}
+    if column == "model":
+        meant.update((slug_of(word), word) for word in words)
+        meant.update((_without_owner(word), word) for word in words)
+    # A word itself is certain: it goes before what others are called.
+    meant.update((word.lower(), word) for word in words)
+    word = meant.get(text.lower())
+    if word is not None:
+        return [word]
+    if column == "device":
+        return devices_of(dataset).named(text)
+    return []
+
+
+def _without_owner(model: str) -> str:
+    _, _, name = model.rpartition("/")
+    return name.lower()
+
+
+def _row_to_add(dataset: Dataset, column: str, text: str) -> str:
+    """What to do so that a column may have this word; empty for words that no table has."""
+    resources = dataset.package.resources
+    key = resources["tuning"].schema.foreign_key(column)
+    if key is None:
+        return ""
+    return new_row(resources[key.resource], text)
 
 
 def _cell(dataset: Dataset, column: str, text: str) -> Fact:
@@ -79,8 +112,10 @@ def _cell(dataset: Dataset, column: str, text: str) -> Fact:
     if column.endswith("_version"):
         text = _PROGRAM.sub("", text)
     if fits(field, text):
-        return Fact(field.write(field.read(text)))
-    return Fact("", f"`{shown(text)}` is not one such as `{field.example}`", field.description)
+        value = field.read(text)
+        return Fact(field.write(value))
+    doubt = f"`{shown(text)}` is not one such as `{field.example}`"
+    return Fact("", doubt, field.description)
 
 
 def new_row(resource: Resource, key: str) -> str:
@@ -90,11 +125,20 @@ def new_row(resource: Resource, key: str) -> str:
     """
     if resource.name == "tuning":
         return "If the script is gone, delete the lines that name it."
-    known = {resource.schema.primary_key[0]: key, "slug": slug_of(key)}
-    needed = {field.name: field.name.upper() for field in resource.schema.fields if field.required}
-    cells = [(needed | known).get(name, "") for name in resource.schema.names]
+    cells = [_cell_of_new_row(resource, field, key) for field in resource.schema.fields]
+    line = shown(write([cells]).rstrip(), 600)
     what = resource.name.removesuffix("s")
     return (
         f"A new {what} needs its row in {resource.path}: fill in the words in capitals of "
-        f"`{shown(write([cells]).rstrip(), 600)}`, add it, and run `rl-resources fmt`."
+        f"`{line}`, add it, and run `rl-resources fmt`."
     )
+
+
+def _cell_of_new_row(resource: Resource, field: Field, key: str) -> str:
+    if field.name == "slug":
+        return slug_of(key)
+    if field.name == resource.schema.primary_key[0]:
+        return key
+    if field.required:
+        return field.name.upper()
+    return ""

@@ -24,7 +24,8 @@ from rl_resources.script.backends import (
 from rl_resources.script.framework.composition import Composition, Rejection
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.framework.syntax import STAND_IN, parse
-from rl_resources.script.launch import Override
+from rl_resources.script.launch import Launch, Override
+from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText, value_of
 from rl_resources.script_rules.releases import rejections
 from rl_resources.text import misspelt, nearest, quoted, shown
@@ -39,15 +40,17 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.total_epochs= 1`
     Good: `python3 -m verl.trainer.main_ppo trainer.total_epochs=1`
     """
-    causes = {item.cause_line for item in target.lost}  # broken_continuation reports those
+    explained = {item.cause_line for item in target.lost}  # broken_continuation reports those
     for launch in target.of_framework:
         for stray in launch.stray:
-            wide = "\u00a0" in (stray.text or "")  # the no-break space is the mistake
-            if not wide and stray.place.line not in causes:
-                word = stray.raw if stray.place == stray.site else stray.text or ""
-                message = f"`{shown(word)}` is not an override `key=value`"
-                fix = "Write no space around `=` or behind a backslash; quote a value with spaces."
-                yield target.mistake(stray.place, message, fix)
+            text = stray.text or ""
+            # A no-break space is a mistake of its own.
+            if "\u00a0" in text or stray.place.line in explained:
+                continue
+            word = stray.raw if stray.place == stray.site else text
+            message = f"`{shown(word)}` is not an override `key=value`"
+            fix = "Write no space around `=` or behind a backslash; quote a value with spaces."
+            yield target.mistake(stray.place, message, fix)
 
 
 @rule()
@@ -62,8 +65,11 @@ def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
     One in the command after an array replaces on purpose what the array has.
     """
     for first, later in _repeated(target):
-        old, new = shown(value_of(first)), shown(value_of(later))
-        if old != new and None not in (first.value, later.value):
+        if first.value is None or later.value is None:
+            continue
+        old = shown(value_of(first))
+        new = shown(value_of(later))
+        if old != new:
             here = f"in line {first.place.line}, and `{new}` here, which wins"
             message = f"`{later.key}` is `{old}` {here}"
             yield target.mistake(later.place, message, "Delete one of the two.")
@@ -91,11 +97,20 @@ def _repeated(target: ScriptText) -> Iterator[tuple[Override, Override]]:
         seen: dict[object, Override] = {}
         for override in launch.overrides:
             in_command = override.place >= launch.command.place
-            key = override.key, in_command, bisect(arrays, override.place)
-            first, seen[key] = seen.get(key), override
-            group = "@" in override.key or "/" in override.key or "~" in override.prefix
-            if first and not group and first.place != override.place:
+            written_in = (override.key, in_command, bisect(arrays, override.place))
+            first = seen.get(written_in)
+            seen[written_in] = override
+            if first is None or first.place == override.place:
+                continue
+            if not _is_of_a_group(override):
                 yield first, override
+
+
+def _is_of_a_group(override: Override) -> bool:
+    """Whether an override chooses one of a group of configurations, or deletes a key."""
+    if "~" in override.prefix:
+        return True
+    return "@" in override.key or "/" in override.key
 
 
 @rule()
@@ -115,27 +130,33 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
     chosen: set[str] = set()
     for item in rejections(target):
         rejection = item.rejection
-        choice = _other_choice(target, rejection)
-        if choice and item.launch.unresolved:
+        if rejection.kind not in _UNKNOWN or item.release:
             continue
-        if rejection.kind in _UNKNOWN and not item.release and choice not in chosen:
-            chosen |= {choice} - {""}
-            message = f"`{shown(rejection.key, 120)}`: {rejection.reason}"
-            fix = choice or _key_fix(rejection, item.composition)
-            yield target.mistake(item.place, message, fix)
+        choice = _other_choice(rejection)
+        if choice and (item.launch.unresolved or choice in chosen):
+            continue
+        chosen.add(choice)
+        key = shown(rejection.key, 120)
+        fix = choice or _key_fix(rejection, item.composition)
+        yield target.mistake(item.place, f"`{key}`: {rejection.reason}", fix)
 
 
 _UNKNOWN = ("unknown-key", "group", "no-module")
 
 
-def _other_choice(target: ScriptText, rejection: Rejection) -> str:
+def _other_choice(rejection: Rejection) -> str:
     """The fix where another choice of backend has the key; empty where none has."""
-    known = shipped(FRAMEWORK)
-    having = (name for name, it in known.choices.items() if rejection.key in it.values)
-    choice = next(having, None) if rejection.kind == "unknown-key" else None
-    if choice in (None, next(iter(known.choices))):
+    if rejection.kind != "unknown-key":
         return ""
-    return f"Add `{known.group}={choice}`: this key and others like it belong to that engine."
+    known = shipped(FRAMEWORK)
+    default, *others = known.choices
+    if rejection.key in known.choices[default].values:
+        return ""
+    for name in others:
+        if rejection.key in known.choices[name].values:
+            choice = f"{known.group}={name}"
+            return f"Add `{choice}`: this key and others like it belong to that engine."
+    return ""
 
 
 def _key_fix(rejection: Rejection, composition: Composition) -> str:
@@ -143,11 +164,17 @@ def _key_fix(rejection: Rejection, composition: Composition) -> str:
     if rejection.kind in ("group", "no-module"):
         return f"Write one that {composition.framework} {composition.version} has."
     known = composition.values
-    close = get_close_matches(key, known, 1, 0.85)
-    elsewhere = [one for one in known if one.rpartition(".")[2] == key.rpartition(".")[2]]
-    if close or len(elsewhere) == 1:
-        return f"Did you mean `{(close or elsewhere)[0]}`?"
+    meant = get_close_matches(key, known, 1, 0.85)
+    if not meant:
+        meant = [one for one in known if _last_word(one) == _last_word(key)]
+    if len(meant) == 1:
+        return f"Did you mean `{meant[0]}`?"
     return f"Remove it, or write `+{key}` if other code reads it."
+
+
+def _last_word(key: str) -> str:
+    _, _, word = key.rpartition(".")
+    return word
 
 
 @rule()
@@ -160,30 +187,51 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=1024`
     """
     for launch, _, rejection in rejections(target):
-        if rejection.kind in ("type", "syntax") and rejection.index >= 0:
-            override = launch.overrides[rejection.index]
-            following = (item for item in launch.stray if item.place.line == override.place.line)
-            if override.value != "" or not any(item.place > override.place for item in following):
-                yield _wrong_value(target, override, rejection.reason)
+        if rejection.kind not in ("type", "syntax") or rejection.index < 0:
+            continue
+        override = launch.overrides[rejection.index]
+        # The value of `key= value` is a stray argument.
+        if override.value == "" and _has_stray_behind(launch, override):
+            continue
+        yield _wrong_value(target, override, rejection.reason)
     for launch in target.of_framework:
         for override in launch.overrides:
-            if override.value is None and (reason := _broken_list(override)):
+            reason = _broken_list(override)
+            if reason:
                 yield _wrong_value(target, override, reason)
 
 
+def _has_stray_behind(launch: Launch, override: Override) -> bool:
+    """Whether an argument that is no override comes later on an override's line."""
+    for stray in launch.stray:
+        same_line = stray.place.line == override.place.line
+        if same_line and stray.place > override.place:
+            return True
+    return False
+
+
 def _wrong_value(target: ScriptText, override: Override, reason: str) -> Mistake:
-    message = f"`{shown(override.key, 120)}`: {shown(reason, 200)}"
-    return target.mistake(override.origin, message, f"Fix the value `{shown(value_of(override))}`.")
+    key = shown(override.key, 120)
+    value = shown(value_of(override))
+    message = f"`{key}`: {shown(reason, 200)}"
+    return target.mistake(override.origin, message, f"Fix the value `{value}`.")
 
 
 def _broken_list(override: Override) -> str:
-    """Why Hydra refuses a list or section in which a part is not known; empty where it may not."""
-    texts = [part.text for part in override.content.parts] if override.content else []
-    if texts and str(texts[0]).startswith(("[", "{")):
-        try:
-            parse("".join(STAND_IN if text is None else text for text in texts))
-        except ValueError as error:
-            return str(error).replace(STAND_IN, "…")
+    """Why Hydra rejects a list or section with a part that is not known; empty if it may not."""
+    if override.value is not None or override.content is None:
+        return ""
+    texts = [part.text for part in override.content.parts]
+    if not texts:
+        return ""
+    begin = texts[0] or ""
+    if not begin.startswith(("[", "{")):
+        return ""
+    known = [STAND_IN if text is None else text for text in texts]
+    try:
+        parse("".join(known))
+    except ValueError as error:
+        return str(error).replace(STAND_IN, "…")
     return ""
 
 
@@ -230,18 +278,36 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
     """
     for launch in target.of_framework:
         for override in launch.overrides:
-            word, known = (override.value or "").removesuffix("+"), _WORDS.get(override.key, ())
-            value = number(word)
-            least, most = bounds(override.key)
-            name = f"`{override.key}` is `{shown(value_of(override))}`"
-            if value is not None and not least <= value <= most:
-                message = f"{name}, which is not between {least:g} and {most:g}"
+            said = f"`{override.key}` is `{shown(value_of(override))}`"
+            if _is_out_of_bounds(override):
+                least, most = bounds(override.key)
+                message = f"{said}, which is not between {least:g} and {most:g}"
                 yield target.mistake(override.origin, message, "Fix the number.")
-            elif word in known or "," in word:  # a comma is another rule's
-                continue
-            elif word.lower() in known or misspelt(word, known):
-                message = f"{name}, which {FRAMEWORK} does not know"
-                yield target.mistake(override.origin, message, nearest(word, known).sentence())
+            elif _is_misspelt(override):
+                message = f"{said}, which {FRAMEWORK} does not know"
+                near = nearest(_word(override), _WORDS[override.key])
+                yield target.mistake(override.origin, message, near.sentence())
+
+
+def _word(override: Override) -> str:
+    return (override.value or "").removesuffix("+")
+
+
+def _is_out_of_bounds(override: Override) -> bool:
+    value = number(_word(override))
+    if value is None:
+        return False
+    least, most = bounds(override.key)
+    return not least <= value <= most
+
+
+def _is_misspelt(override: Override) -> bool:
+    """Whether a word is a known one in another case or with a slip."""
+    known = _WORDS.get(override.key, ())
+    word = _word(override)
+    if word in known or "," in word:  # a comma is another rule's
+        return False
+    return word.lower() in known or misspelt(word, known)
 
 
 _NEEDS: Mapping[str, str] = {
@@ -271,13 +337,24 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     if run is None:
         return
     for key, switch in _NEEDS.items():
-        setting, turned = run.setting(key), run.setting(switch)
-        off = turned.place and turned.flag is False and not run.may_change(switch)
-        if setting.place and setting.known and setting.value and off:
+        setting = run.setting(key)
+        # A coefficient that is not known, or 0, does not ask for its switch.
+        if not setting.place or not setting.known or not setting.value:
+            continue
+        if _is_turned_off(run, switch):
             message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
             yield target.mistake(setting.place, message, fix)
     place = run.setting(CHECKPOINTING).place
     if place and run.misses_recomputation:
         message = f"`{CHECKPOINTING}` has no effect on Megatron, which recomputes nothing here"
-        yield target.mistake(place, message, f"Write {quoted(switched_on(RECOMPUTATION))}.")
+        switches = quoted(switched_on(RECOMPUTATION))
+        yield target.mistake(place, message, f"Write {switches}.")
+
+
+def _is_turned_off(run: Run, switch: str) -> bool:
+    """Whether the script itself turns a switch off for good."""
+    setting = run.setting(switch)
+    if not setting.place or run.may_change(switch):
+        return False
+    return setting.flag is False

@@ -13,7 +13,7 @@ from rl_resources.facts.pairs import script_texts
 from rl_resources.rule import Edit, Mistake, rule
 from rl_resources.script.framework.shipped import Rejected, as_word, read_rejected
 from rl_resources.script.script_text import ScriptText
-from rl_resources.snapshot import Snapshot
+from rl_resources.snapshot import Snapshot, Table
 from rl_resources.text import shown
 
 
@@ -22,19 +22,34 @@ def _stale_rows(snapshot: Snapshot) -> Iterator[tuple[Record, Sequence[Rejected 
 
     `None` is a setting that the script does not have in exactly one line.
     """
-    readable = (text for text in script_texts(snapshot) if not text.script.problems)
-    lines = {text.path.rpartition("/")[2]: _lines_of_keys(text) for text in readable}
+    lines = _lines_by_script(snapshot)
     for record in records(snapshot, "compatibility", "script", "rejected"):
-        name, said = record.text("script"), read_rejected(record.text("rejected"))
-        today = [_today(item, lines[name][item.key]) for item in said] if name in lines else said
-        if today != said:
+        name = record.text("script")
+        if name not in lines:
+            continue
+        recorded = read_rejected(record.text("rejected"))
+        today = [_today(item, lines[name][item.key]) for item in recorded]
+        if today != recorded:
             yield record, today
+
+
+def _lines_by_script(snapshot: Snapshot) -> Mapping[str, Mapping[str, set[int]]]:
+    """The lines of the keys of each script that bash can read, by its name."""
+    found: dict[str, Mapping[str, set[int]]] = {}
+    for script in script_texts(snapshot):
+        if not script.script.problems:
+            _, _, name = script.path.rpartition("/")
+            found[name] = _lines_of_keys(script)
+    return found
 
 
 def _today(item: Rejected, lines: Collection[int]) -> Rejected | None:
     if item.line in lines:
         return item
-    return item._replace(line=min(lines)) if len(lines) == 1 else None
+    if len(lines) != 1:
+        return None
+    (line,) = lines
+    return item._replace(line=line)
 
 
 def _lines_of_keys(script: ScriptText) -> Mapping[str, set[int]]:
@@ -57,17 +72,20 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     reported: set[str] = set()
     for record, _ in _stale_rows(snapshot):
-        if (name := record.text("script")) not in reported:
-            reported.add(name)
-            message = f"{shown(name, 120)} was edited since: these are not its lines"
-            fix = "Run `rl-resources check --fix`; where settings changed, `rl-resources compat`."
-            yield record.table.mistake(record.row, "rejected", message, fix)
+        name = record.text("script")
+        if name in reported:
+            continue
+        reported.add(name)
+        message = f"{shown(name, 120)} was edited since: these are not its lines"
+        fix = "Run `rl-resources check --fix`; where settings changed, `rl-resources compat`."
+        yield record.table.mistake(record.row, "rejected", message, fix)
 
 
 def fix_stale_lines(snapshot: Snapshot) -> Iterator[Edit]:
     """The lines of keys that are in one other line today."""
-    return with_cells(
-        (*record, "rejected", "; ".join(map(str, today)))
-        for record, today in _stale_rows(snapshot)
-        if None not in today
-    )
+    cells: list[tuple[Table, int, str, str]] = []
+    for record, today in _stale_rows(snapshot):
+        if None not in today:
+            text = "; ".join(str(item) for item in today)
+            cells.append((record.table, record.row, "rejected", text))
+    return with_cells(cells)

@@ -9,12 +9,12 @@ never both.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from rl_resources.rule import Edit, Mistake, rewritten, rule, with_lines
 from rl_resources.script.bash.parser import parse
-from rl_resources.script.bash.script import Source
+from rl_resources.script.bash.script import Command, Script, Source
 from rl_resources.script.script_text import ScriptText, settings_of
 from rl_resources.script_rules.safety import COMMANDS
 from rl_resources.script_rules.shellcheck import UNQUOTED, comments
@@ -52,19 +52,34 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     Bad: `#!/bin/bash ⏎ set -e ⏎ echo start`
     Good: `#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
-    script = target.script
-    if not target.ours and (found := _WITHOUT_M.search(target.text)):
-        message = f"`{found[1]}` is a module, which Python does not start without `-m`"
-        place = Source(target.text).place(found.start(1))
-        yield target.mistake(place, message, f"Write `-m {found[1]}`.")
-    if target.launches or target.lost or script.problems or not script.complete:
+    if not target.ours:
+        yield from _module_without_m(target)
+    if target.launches or target.lost or _may_start_more(target):
         return
-    if re.search(r"(?:\$\(|`)\s*(?:python|torchrun)", target.text):
-        return  # one within another command is not followed
-    if all(not command.words or command.name in _PREPARING for command in script.commands):
+    if all(_only_prepares(command) for command in target.script.commands):
         message = "the script starts no program"
         fix = "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`."
         yield Mistake(target.path, 1, 1, message, fix)
+
+
+def _module_without_m(target: ScriptText) -> Iterator[Mistake]:
+    found = _WITHOUT_M.search(target.text)
+    if found:
+        message = f"`{found[1]}` is a module, which Python does not start without `-m`"
+        place = Source(target.text).place(found.start(1))
+        yield target.mistake(place, message, f"Write `-m {found[1]}`.")
+
+
+def _may_start_more(target: ScriptText) -> bool:
+    """Whether a script may start programs that are not seen."""
+    if target.script.problems or not target.script.complete:
+        return True
+    # A program within another command is not followed.
+    return re.search(r"(?:\$\(|`)\s*(?:python|torchrun)", target.text) is not None
+
+
+def _only_prepares(command: Command) -> bool:
+    return not command.words or command.name in _PREPARING
 
 
 @rule()
@@ -77,8 +92,10 @@ def one_launch(target: ScriptText) -> Iterator[Mistake]:
         trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1`
     """
-    for launch in target.trainings[1:] if target.ours else ():
-        first = target.trainings[0]
+    if not target.ours or not target.trainings:
+        return
+    first, *others = target.trainings
+    for launch in others:
         if settings_of(launch) != settings_of(first):
             message = f"this starts another training than line {first.command.place.line}"
             fix = "Keep the one that the row is about, with a variable for what may differ."
@@ -96,10 +113,12 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
     """
     if "\r\n" in target.text:
         return  # the line ends are the mistake
-    for place, problem in target.script.problems[:1]:  # the others follow from the first
-        message = f"bash cannot read the script: {problem}"
-        fix = "Fix it here, then see that `bash -n` is silent about the script."
-        yield _unclosed_quote(target) or target.mistake(place, message, fix)
+    if not target.script.problems:
+        return
+    place, problem = target.script.problems[0]  # the others follow from the first
+    message = f"bash cannot read the script: {problem}"
+    fix = "Fix it here, then see that `bash -n` is silent about the script."
+    yield _unclosed_quote(target) or target.mistake(place, message, fix)
 
 
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|(?<!\S)#.*""")
@@ -112,16 +131,30 @@ def _unclosed_quote(target: ScriptText) -> Mistake | None:
     bash pairs each quote with the next one and gives up far below.
     """
     lines = target.text.split("\n")
-    outside = (_QUOTED.sub(lambda found: "." * len(found[0]), line) for line in lines)
-    opened = ((at, found) for at, line in enumerate(outside) if (found := re.search("['\"]", line)))
-    for at, quote in islice(opened, _MOST_LINES_TRIED):
-        end = len(lines[at].rstrip("\\ "))
-        closed = lines[at][:end] + quote[0] + lines[at][end:]
-        if not parse("\n".join([*lines[:at], closed, *lines[at + 1 :]])).problems:
+    for index, column in islice(_open_quotes(lines), _MOST_LINES_TRIED):
+        line = lines[index]
+        quote = line[column]
+        end = len(line.rstrip("\\ "))
+        closed = line[:end] + quote + line[end:]
+        with_quote = [*lines[:index], closed, *lines[index + 1 :]]
+        if not parse("\n".join(with_quote)).problems:
             message = "bash cannot read the script: this quote is never closed"
             fix = f"Write: {shown(closed.strip(), 600)}"
-            return Mistake(target.path, at + 1, quote.start() + 1, message, fix)
+            return Mistake(target.path, index + 1, column + 1, message, fix)
     return None
+
+
+def _open_quotes(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """The first quote in each line that its line does not close: line and column from 0."""
+    for index, line in enumerate(lines):
+        outside = _QUOTED.sub(_dots, line)
+        quote = re.search("['\"]", outside)
+        if quote:
+            yield index, quote.start()
+
+
+def _dots(found: re.Match[str]) -> str:
+    return "." * len(found[0])
 
 
 @rule()
@@ -135,27 +168,36 @@ def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 \ ⏎ trainer.total_epochs=1`
     """
     for item in target.lost:
-        first, line = item.command.words[0].raw, target.script.lines[item.cause_line - 1]
-        message = f"the command ends here: `{shown(first, 80)}` below does not reach the program"
-        fix = "End each line but the last with ` \\`, with no comment, empty line or pipe between."
-        if not _DOUBTFUL.search(line):
-            fix = f"Write: {shown(_continued(line).strip(), 600)}"
-        yield Mistake(target.path, item.cause_line, len(line.rstrip()) + 1, message, fix)
+        first = shown(item.command.words[0].raw, 80)
+        line = target.script.lines[item.cause_line - 1]
+        message = f"the command ends here: `{first}` below does not reach the program"
+        column = len(line.rstrip()) + 1
+        fix = _help_with_continuation(line)
+        yield Mistake(target.path, item.cause_line, column, message, fix)
+
+
+def _help_with_continuation(line: str) -> str:
+    if _DOUBTFUL.search(line):
+        return "End each line but the last with ` \\`, with no comment, empty line or pipe between."
+    continued = _continued(line).strip()
+    return f"Write: {shown(continued, 600)}"
 
 
 def fix_broken_continuation(target: ScriptText) -> Iterator[Edit]:
     """Remove the spaces behind a backslash; add a backslash that is missing."""
     lines: dict[int, str | None] = {}
-    for item in target.lost if not target.script.problems else ():
-        line = target.script.lines[item.cause_line - 1]
-        if not _DOUBTFUL.search(line):
-            lines[item.cause_line] = _continued(line)
+    if not target.script.problems:
+        for item in target.lost:
+            line = target.script.lines[item.cause_line - 1]
+            if not _DOUBTFUL.search(line):
+                lines[item.cause_line] = _continued(line)
     yield rewritten(target.path, with_lines(target.text, lines))
 
 
 def _continued(line: str) -> str:
     """A line that goes on in the next one."""
-    return f"{_BACKSLASHES.sub('', line).rstrip()} \\"
+    command = _BACKSLASHES.sub("", line).rstrip()
+    return f"{command} \\"
 
 
 @rule("warning")
@@ -179,9 +221,10 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
 def fix_shebang(target: ScriptText) -> Iterator[Edit]:
     """bash as the first line says it; a shebang below blank lines moves up."""
     first, _, below = target.text.lstrip("\n").partition("\n")
-    if _BASH.match(first) or _SH.fullmatch(first):
-        shebang = first if _BASH.match(first) else SHEBANG
-        yield rewritten(target.path, f"{shebang}\n{below}")
+    if _BASH.match(first):
+        yield rewritten(target.path, f"{first}\n{below}")
+    elif _SH.fullmatch(first):
+        yield rewritten(target.path, f"{SHEBANG}\n{below}")
     elif not first.startswith(("#!", "```", "import ", "from ")):
         yield rewritten(target.path, f"{SHEBANG}\n{target.text}")
 
@@ -195,17 +238,27 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     Bad: `#!/bin/bash ⏎ set -x ⏎ python3 -m verl.trainer.main_ppo`
     Good: `#!/bin/bash ⏎ set -euo pipefail ⏎ python3 -m verl.trainer.main_ppo`
     """
-    script, options = target.script, target.script.options
-    last = [item.on for item in options if item.name == "errexit"][-1:]
-    asked = last and _ASKS_STATUS.search(target.text)
-    if last == [True] or asked or _STRICT.match(script.lines[0]):
+    if _STRICT.match(target.script.lines[0]):
         return
-    # where `-e` is turned off or other options are set, or else the first command is
-    lines = [item.place.line for item in options if item.on == (not last)]
-    lines = lines or [item.place.line for item in script.commands]
+    options = [option for option in target.script.options if option.name == "errexit"]
+    if options:
+        last = options[-1]
+        if last.on or _ASKS_STATUS.search(target.text):
+            return
     message = "the script goes on after an error from here on: it does not set `-e`"
     fix = "Write `set -euo pipefail` before the first command, and no `set +e`."
-    yield Mistake(target.path, min(lines, default=1), 1, message, fix)
+    line = _line_without_errexit(target.script)
+    yield Mistake(target.path, line, 1, message, fix)
+
+
+def _line_without_errexit(script: Script) -> int:
+    """Where `-e` is turned off, or should be set: at the first option, otherwise command."""
+    off = [item.place.line for item in script.options if not item.on]
+    on = [item.place.line for item in script.options if item.on]
+    commands = [item.place.line for item in script.commands]
+    ever_set = any(item.name == "errexit" for item in script.options)
+    lines = off if ever_set else on
+    return min(lines or commands, default=1)
 
 
 @rule("warning")
@@ -228,11 +281,16 @@ def unquoted_arguments(target: ScriptText) -> Iterator[Mistake]:
 def fix_unquoted_arguments(target: ScriptText) -> Iterator[Edit]:
     """Where the list is a whole word."""
     lines = target.text.split("\n")
-    for comment in reversed([*comments(target)]):
-        line, at = lines[comment.line - 1], comment.column - 1
-        if comment.code in UNQUOTED and (found := _LIST.match(line, at)):
-            each = re.sub(r"\A(\$\{?\w*\[?)\*", r"\1@", found[0])
-            lines[comment.line - 1] = f'{line[:at]}"{each}"{line[found.end() :]}'
+    unquoted = [comment for comment in comments(target) if comment.code in UNQUOTED]
+    # From the last on, so that the columns of those before stay.
+    for comment in reversed(unquoted):
+        line = lines[comment.line - 1]
+        found = _LIST.match(line, comment.column - 1)
+        if found:
+            every = re.sub(r"\A(\$\{?\w*\[?)\*", r"\1@", found[0])
+            before = line[: found.start()]
+            after = line[found.end() :]
+            lines[comment.line - 1] = f'{before}"{every}"{after}'
     yield rewritten(target.path, "\n".join(lines))
 
 
@@ -245,15 +303,21 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo | tee log`
     Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`
     """
-    asked = _ASKS_STATUS.search(target.text)
-    pipefail = [item for item in target.script.options if item.name == "pipefail"]
+    if _ASKS_STATUS.search(target.text):
+        return
     for launch in target.trainings:
         command = launch.command
-        before = (item for item in pipefail if item.place < command.place)
-        kept = [item.on for item in before][-1:] == [True]
-        if command.piped and not (asked or kept):
+        hidden = _HIDDEN.match(target.text, command.end.offset)
+        if command.piped and not _keeps_status_of_pipes(target.script, command):
             message = "the run's exit status is lost in a pipe: that of the last command counts"
             yield target.mistake(command.end, message, "Write `set -o pipefail` before it.")
-        elif not asked and (hidden := _HIDDEN.match(target.text, command.end.offset)):
+        elif hidden:
             message = f"the run's failure is hidden by `{hidden[1]}`"
             yield target.mistake(command.end, message, "Delete it and what belongs to it.")
+
+
+def _keeps_status_of_pipes(script: Script, command: Command) -> bool:
+    """Whether `pipefail` is on where a command starts."""
+    options = [item for item in script.options if item.name == "pipefail"]
+    before = [item.on for item in options if item.place < command.place]
+    return bool(before) and before[-1]

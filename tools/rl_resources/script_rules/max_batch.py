@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from math import inf
 
 from rl_resources.facts.pairs import Pair, Trial
 from rl_resources.rule import Mistake
@@ -29,13 +30,16 @@ def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `16` as `max_batch` with the comment `# 64√ 128× 100√ 101×`
     Good: `100` as `max_batch` with the comment `# 64√ 128× 100√ 101×`
     """
-    batch, most = run.train_batch_size, _searched(pair)
+    most = _searched(pair)
     if most is None:
         return
-    if reason := _contradiction(pair, run, most):
+    reason = _contradiction(pair, run, most)
+    if reason:
         fix = "Fix the number or the trials, or mark the row as disputed and say why."
         yield pair.mistake("max_batch", f", but {reason}", fix)
-    elif batch.number is not None and batch.number > most:
+        return
+    batch = run.train_batch_size
+    if batch.number is not None and batch.number > most:
         yield from pair.differs("max_batch", batch, str(batch.number))
 
 
@@ -48,19 +52,25 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `128` as `max_batch` with `data.train_batch_size=64`, without a trial of 128
     Good: `64` as `max_batch` with `data.train_batch_size=64`
     """
-    batch, most = run.train_batch_size, _searched(pair)
+    most = _searched(pair)
     if most is None or _contradiction(pair, run, most):
         return
-    shown_to_run = any(Trial(most, ran=True) in reading for reading in _readings(pair, run))
-    if batch.number is None or batch.number >= most or shown_to_run:
+    batch = run.train_batch_size
+    if batch.number is None or batch.number >= most:
+        return
+    trial = Trial(most, ran=True)
+    if any(trial in reading for reading in _readings(pair, run)):
         return
     fix = f"Let it run `{most}`, or show that a trial of it ran; else write `{batch.number}`."
-    yield pair.mistake("max_batch", f", but {pair.said_by_script(batch)}", fix)
+    wrong = f", but {pair.said_by_script(batch)}"
+    yield pair.mistake("max_batch", wrong, fix)
 
 
 def _searched(pair: Pair) -> int | None:
     """The row's max_batch, unless the row itself says that published facts contradict it."""
-    return None if pair.text("status") == "disputed" else pair.number("max_batch")
+    if pair.text("status") == "disputed":
+        return None
+    return pair.number("max_batch")
 
 
 def _readings(pair: Pair, run: Run) -> Collection[tuple[Trial, ...]]:
@@ -79,15 +89,26 @@ def _readings(pair: Pair, run: Run) -> Collection[tuple[Trial, ...]]:
 def _contradiction(pair: Pair, run: Run, most: int) -> str:
     """Why the trials forbid the row's max_batch, however they are read; empty where they do not."""
     reasons = [_forbids(reading, most) for reading in _readings(pair, run)]
-    return "; counted for each GPU, ".join(reasons) if all(reasons) else ""
+    if not all(reasons):
+        return ""
+    return "; counted for each GPU, ".join(reasons)
 
 
-def _forbids(trials: Iterable[Trial], batch: int) -> str:
-    ran = max((trial.batch for trial in trials if trial.ran), default=None)
-    failed = min((trial.batch for trial in trials if not trial.ran), default=None)
-    if failed is not None and batch >= failed and (ran is None or ran < failed):
-        return f"a trial of {failed} failed"
-    return f"a trial of {ran} ran" if ran is not None and batch < ran else ""
+def _forbids(trials: Collection[Trial], batch: int) -> str:
+    """Why one reading of the trials forbids a max_batch; empty if it does not."""
+    ran = _batches(trials, ran=True)
+    failed = _batches(trials, ran=False)
+    smallest_failed = min(failed, default=inf)
+    largest_ran = max(ran, default=-inf)
+    if largest_ran < smallest_failed <= batch:
+        return f"a trial of {smallest_failed} failed"
+    if batch < largest_ran:
+        return f"a trial of {largest_ran} ran"
+    return ""
+
+
+def _batches(trials: Iterable[Trial], *, ran: bool) -> list[int]:
+    return [trial.batch for trial in trials if trial.ran == ran]
 
 
 def trials_in_comments(script: Script) -> tuple[Trial, ...]:
@@ -96,12 +117,18 @@ def trials_in_comments(script: Script) -> tuple[Trial, ...]:
     Only comments in lines that name nothing but the batch are read. Empty unless both outcomes are
     reported: a single mark next to a number may mean anything.
     """
-    trials = tuple(
-        Trial(int(match["batch"]), match["ran"] is not None)
-        for line in script.lines
-        if not _ABOUT_ELSE.search(line)
-        for match in _TRIAL.finditer(line.partition("#")[2])
-    )
-    ran = [trial.batch for trial in trials if trial.ran]
-    failed = [trial.batch for trial in trials if not trial.ran]
-    return trials if ran and failed and max(ran) < min(failed) else ()
+    trials: list[Trial] = []
+    for line in script.lines:
+        if not _ABOUT_ELSE.search(line):
+            _, _, comment = line.partition("#")
+            trials.extend(_trials_in(comment))
+    ran = _batches(trials, ran=True)
+    failed = _batches(trials, ran=False)
+    if not ran or not failed or max(ran) >= min(failed):
+        return ()
+    return tuple(trials)
+
+
+def _trials_in(comment: str) -> Iterator[Trial]:
+    for match in _TRIAL.finditer(comment):
+        yield Trial(int(match["batch"]), match["ran"] is not None)

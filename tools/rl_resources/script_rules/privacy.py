@@ -36,6 +36,9 @@ _PRIVATE_HOST = re.compile(
     r"|(?<=://)(?!host\.docker\.internal)[\w.-]+\.(?:internal|corp|intra|intranet|lan)\b"
 )
 
+_MAKE_IT_A_SETTING = (
+    'Delete it, or make it a setting that everybody can have: `${NAME:-"$HOME/…"}`.'
+)
 _OF_ITS_AUTHOR = re.compile(r"(?:https?|all|ftp)_proxy|WANDB_ENTITY", re.IGNORECASE)
 
 
@@ -50,22 +53,43 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
     Good: `DATA_DIR=${DATA_DIR:-"$HOME/data"} ⏎ python3 -m verl.trainer.main_ppo
         data.train_files="$DATA_DIR/gsm8k/train.parquet"`
     """
-    hosts = {at for at, line in enumerate(target.script.lines, 1) if "no_proxy" in line.lower()}
-    fix = 'Delete it, or make it a setting that everybody can have: `${NAME:-"$HOME/…"}`.'
+    yield from _private_paths(target)
+    yield from _private_hosts(target)
+    yield from _private_accounts(target)
+
+
+def _private_paths(target: ScriptText) -> Iterator[Mistake]:
     for text, part, place in places(target, _PRIVATE, values(target)):
-        if not part.default or _HOME.match(text):
-            own = _OWN_HOME.match(text)
-            better = f"Write `${{HOME}}{shown(text[own.end() :])}`." if own else fix
-            message = f"`{shown(text)}` is a path of its author's machine"
-            yield target.mistake(place, message, better)
+        if part.default and not _HOME.match(text):
+            continue
+        message = f"`{shown(text)}` is a path of its author's machine"
+        own = _OWN_HOME.match(text)
+        if own:
+            below = shown(text[own.end() :])
+            yield target.mistake(place, message, f"Write `${{HOME}}{below}`.")
+        else:
+            yield target.mistake(place, message, _MAKE_IT_A_SETTING)
+
+
+def _private_hosts(target: ScriptText) -> Iterator[Mistake]:
+    """The first private address in each line that does not name `no_proxy`."""
+    seen: set[int] = set()
+    for number, line in enumerate(target.script.lines, 1):
+        if "no_proxy" in line.lower():
+            seen.add(number)
     for text, part, place in places(target, _PRIVATE_HOST, values(target)):
-        if place.line not in hosts and not part.default:
-            hosts.add(place.line)
-            message = f"`{shown(text)}` is an address in its author's network"
-            yield target.mistake(place, message, fix)
+        if place.line in seen or part.default:
+            continue
+        seen.add(place.line)
+        message = f"`{shown(text)}` is an address in its author's network"
+        yield target.mistake(place, message, _MAKE_IT_A_SETTING)
+
+
+def _private_accounts(target: ScriptText) -> Iterator[Mistake]:
     for item in target.script.assignments:
-        theirs = _OF_ITS_AUTHOR.fullmatch(item.name) and not item.value.default
-        if theirs and item.value.text and not _PRIVATE_HOST.search(item.value.text):
+        if not _OF_ITS_AUTHOR.fullmatch(item.name) or item.value.default:
+            continue
+        if item.value.text and not _PRIVATE_HOST.search(item.value.text):
             message = f"`{shown(item.raw)}` is of its author's network or account"
             yield target.mistake(item.place, message, "Delete it; a reader sets another one.")
 
@@ -81,14 +105,20 @@ def relative_path(target: ScriptText) -> Iterator[Mistake]:
     """
     if any(command.name in ("cd", "pushd") for command in target.script.commands):
         return
-    for override in (item for launch in target.launches for item in launch.overrides):
-        content = override.content
-        named = override.key in _DATA_KEYS and not any(dollars_missing(target, override))
-        for path, part, place in places(target, _RELATIVE, [content] if named and content else ()):
-            if not part.default:
-                message = f"`{shown(path)}` counts from the directory that the script is started in"
-                fix = 'Begin it with a directory that everybody has, such as `"$HOME/…"`.'
-                yield target.mistake(place, message, fix)
+    for launch in target.launches:
+        for override in launch.overrides:
+            if override.key in _DATA_KEYS:
+                yield from _relative_paths(target, override)
+
+
+def _relative_paths(target: ScriptText, override: Override) -> Iterator[Mistake]:
+    if override.content is None or any(dollars_missing(target, override)):
+        return
+    for path, part, place in places(target, _RELATIVE, [override.content]):
+        if not part.default:
+            message = f"`{shown(path)}` counts from the directory that the script is started in"
+            fix = 'Begin it with a directory that everybody has, such as `"$HOME/…"`.'
+            yield target.mistake(place, message, fix)
 
 
 _RELATIVE = re.compile(r"(?:^|(?<=[\[,'\" ]))(?:\.\.?/)?[\w-][\w.-]*(?:/[\w.-]+)+")
@@ -105,13 +135,16 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a/train.parquet"
         data.val_files="$HOME/a/test.parquet"`
     """
-    for launch in filter(trains, target.launches):
+    for launch in target.launches:
+        if not trains(launch):
+            continue
         files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
-        train, held_out = (files.get(key) for key in _DATA_KEYS)
         wrong = [item for item in files.values() if _is_other_split(item)]
         for item in wrong:
             message = f"`{item.key}` is `{shown(value_of(item))}`, a file of the other split"
             yield target.mistake(item.origin, message, "Name the file of the split.")
+        train = files.get("data.train_files")
+        held_out = files.get("data.val_files")
         if train and held_out and not wrong and _same(train, held_out):
             message = f"`{held_out.key}` is the same file as `{train.key}`"
             yield target.mistake(held_out.place, message, "Name the held-out file.")
@@ -119,10 +152,19 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
 
 def _same(train: Override, held_out: Override) -> bool:
     """Whether two values are one file; what arguments, commands or branches decide is not known."""
-    first, parts = value_of(train), train.content.parts if train.content else ()
-    named = all(part.text is not None or part.name for part in parts)
-    plain = named and not re.search(r"\$[\d@*]", first)
-    return bool(first) and first == value_of(held_out) and plain and split_of(first) == ""
+    file = value_of(train)
+    if not file or file != value_of(held_out):
+        return False
+    return _is_known(train) and split_of(file) == ""
+
+
+def _is_known(override: Override) -> bool:
+    """Whether no argument, command or branch decides a value."""
+    if override.content:
+        for part in override.content.parts:
+            if part.text is None and not part.name:
+                return False
+    return not re.search(r"\$[\d@*]", value_of(override))
 
 
 def _is_other_split(override: Override) -> bool:
@@ -206,14 +248,16 @@ def _first_secret(line: str) -> tuple[int, str] | None:
     for pattern in _SECRETS:
         for match in pattern.finditer(line):
             group = match.lastgroup or 0
-            if not _made_up(match[group]):
+            if not _is_made_up(match[group]):
                 return match.start(group), match[group]
     return None
 
 
-def _made_up(text: str) -> bool:
-    counted = _COUNTING.search(text) and len(_COUNTING.sub("", text)) < _LEAST_REST
-    return bool(_PLACEHOLDER.search(text) or counted or len(set(text)) <= 3)
+def _is_made_up(text: str) -> bool:
+    if _PLACEHOLDER.search(text) or len(set(text)) <= 3:
+        return True
+    rest = _COUNTING.sub("", text)
+    return rest != text and len(rest) < _LEAST_REST
 
 
 @rule()
@@ -226,12 +270,23 @@ def secret(target: ScriptText) -> Iterator[Mistake]:
     Good: `export HF_TOKEN=${HF_TOKEN:-}`
     """
     for number, line in enumerate(target.script.lines, 1):
-        if found := _first_secret(line):
-            yield _secret(target, number, found[0] + 1, found[1])
-    for value in values(target):  # one whose parts are joined
-        if value.text and value.text not in target.text and (found := _first_secret(value.text)):
+        found = _first_secret(line)
+        if found:
+            start, word = found
+            yield _secret(target, number, start + 1, word)
+    yield from _joined_secrets(target)
+
+
+def _joined_secrets(target: ScriptText) -> Iterator[Mistake]:
+    """Secrets that are written in parts."""
+    for value in values(target):
+        if not value.text or value.text in target.text:
+            continue
+        found = _first_secret(value.text)
+        if found:
+            _, word = found
             place = value.parts[0].origin
-            yield _secret(target, place.line, place.column, found[1])
+            yield _secret(target, place.line, place.column, word)
 
 
 def _secret(target: ScriptText, line: int, column: int, text: str) -> Mistake:

@@ -35,23 +35,33 @@ class Rejected(NamedTuple):
     def place(self) -> Place:
         """Where it is written."""
         index = self.rejection.index
-        return self.launch.overrides[index].place if index >= 0 else self.launch.command.place
+        if index < 0:
+            return self.launch.command.place
+        return self.launch.overrides[index].place
 
     @property
     def release(self) -> str | None:
         """The last release that accepts it, if any does."""
-        past, key = history(FRAMEWORK), self.rejection.key
+        past = history(FRAMEWORK)
+        key = self.rejection.key
         return past.modules.get(key) or past.last_with(key)
 
 
 def rejections(target: ScriptText) -> Iterator[Rejected]:
     """What is rejected; not what a lost `$` explains, nor programs of somebody else."""
     for launch, composition in target.composed:
-        known = not composition.problem and launch in target.of_framework
-        for rejection in composition.rejected if known else ():
-            explained = rejection.kind != "unknown-key" and rejection.index >= 0
-            if not explained or not any(dollars_missing(target, launch.overrides[rejection.index])):
+        if composition.problem or launch not in target.of_framework:
+            continue
+        for rejection in composition.rejected:
+            if not _lacks_dollar(target, launch, rejection):
                 yield Rejected(launch, composition, rejection)
+
+
+def _lacks_dollar(target: ScriptText, launch: Launch, rejection: Rejection) -> bool:
+    """Whether a value is rejected because a `$` is lost in it."""
+    if rejection.kind == "unknown-key" or rejection.index < 0:
+        return False
+    return any(dollars_missing(target, launch.overrides[rejection.index]))
 
 
 _OPTIMIZER = "is deprecated since verl 0.6.0, says verl/workers/config/optimizer.py"
@@ -104,15 +114,16 @@ def outdated_key(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo model_engine=megatron
         actor_rollout_ref.actor.megatron.param_offload=True`
     """
-    newest, exempt = history(FRAMEWORK).releases[-1], target.or_exempt("outdated-key")
+    newest = history(FRAMEWORK).releases[-1]
+    exempt = target.or_exempt("outdated-key")
     for item in rejections(target):
-        release, key = item.release, item.rejection.key
+        key = item.rejection.key
         name = shown(key, 120)
         if item.rejection.kind == "existing-key":
             message = f"`+{name}`: {item.rejection.reason}"
             yield target.mistake(item.place, message, f"Leave out the `+`{exempt}.")
-        elif release:
-            message = f"`{name}`: {release} is the last release of {FRAMEWORK} that accepts it"
+        elif item.release:
+            message = f"`{name}`: {item.release} is the last release of {FRAMEWORK} that accepts it"
             fix = REMOVED.get(key, f"Write it for {newest}{exempt}.")
             yield target.mistake(item.place, message, fix)
 
@@ -127,10 +138,11 @@ def deprecated_key(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=64`
     """
     rejected = {item.place for item in rejections(target)}
-    for place, word in (use for launch in target.of_framework for use in _uses(launch)):
-        if place not in rejected and word in DEPRECATED:
-            what, fix = DEPRECATED[word]
-            yield target.mistake(place, f"`{word}` {what}", fix)
+    for launch in target.of_framework:
+        for place, word in _uses(launch):
+            if word in DEPRECATED and place not in rejected:
+                what, fix = DEPRECATED[word]
+                yield target.mistake(place, f"`{word}` {what}", fix)
 
 
 def _uses(launch: Launch) -> Iterator[tuple[Place, str]]:
@@ -140,4 +152,5 @@ def _uses(launch: Launch) -> Iterator[tuple[Place, str]]:
             yield item.place, item.key
             yield item.origin, f"{item.key}={item.value}"
     for name, flag in launch.flags.items():
-        yield flag.place, f"--{name}={(flag.text or '').removesuffix('.yaml')}"
+        value = (flag.text or "").removesuffix(".yaml")
+        yield flag.place, f"--{name}={value}"

@@ -6,7 +6,7 @@ The script contains no secret, no private path and no unexpected command.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rl_resources.rule import Mistake, rule
@@ -17,17 +17,59 @@ from rl_resources.script.launch import program
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.text import shown
 
-_SHAPE = frozenset(
-    {"CallExpr", "DeclClause", "IfClause", "CaseClause", "TestClause", "ArithmCmd", "BinaryCmd"}
-    | {"Block", "Word", "Lit", "SglQuoted", "DblQuoted", "ParamExp", "CmdSubst", "ArithmExp"}
-    | {"BraceExp", "BinaryTest", "UnaryTest", "ParenTest"}
-    | {"BinaryArithm", "UnaryArithm", "ParenArithm"}
+_STATEMENTS = frozenset(
+    {
+        "ArithmCmd",
+        "BinaryCmd",
+        "Block",
+        "CallExpr",
+        "CaseClause",
+        "DeclClause",
+        "IfClause",
+        "TestClause",
+    }
 )
+_WORDS = frozenset(
+    {
+        "ArithmExp",
+        "BraceExp",
+        "CmdSubst",
+        "DblQuoted",
+        "Lit",
+        "ParamExp",
+        "SglQuoted",
+        "Word",
+    }
+)
+_TESTS = frozenset({"BinaryTest", "ParenTest", "UnaryTest"})
+_ARITHMETIC = frozenset({"BinaryArithm", "ParenArithm", "UnaryArithm"})
+_SHAPE = _STATEMENTS | _WORDS | _TESTS | _ARITHMETIC
 """What a tuning script consists of, as shfmt calls it: no loop, function, subshell or process."""
 COMMANDS = frozenset(
-    {":", "[", "basename", "date", "dirname", "echo", "exit", "false", "hostname", "mkdir"}
-    | {"nproc", "nvidia-smi", "pwd", "set", "shift", "sleep", "tee", "test", "true", "ulimit"}
-    | {"unset", "wait"}
+    {
+        ":",
+        "[",
+        "basename",
+        "date",
+        "dirname",
+        "echo",
+        "exit",
+        "false",
+        "hostname",
+        "mkdir",
+        "nproc",
+        "nvidia-smi",
+        "pwd",
+        "set",
+        "shift",
+        "sleep",
+        "tee",
+        "test",
+        "true",
+        "ulimit",
+        "unset",
+        "wait",
+    }
 )
 _RAY = re.compile(r"ray (?:start|status|stop)\b")
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?|torchrun")
@@ -74,11 +116,12 @@ def hidden_character(target: ScriptText) -> Iterator[Mistake]:
     Good: `rm x # text`
     """
     for number, line in enumerate(target.text.split("\n"), 1):
-        at = next((at for at in hidden_places(line) if line[at] not in "\t\r"), None)
-        if at is not None:
-            message = f"U+{ord(line[at]):04X} is an invisible character"
+        hidden = [index for index in hidden_places(line) if line[index] not in "\t\r"]
+        if hidden:
+            first = hidden[0]
+            message = f"U+{ord(line[first]):04X} is an invisible character"
             fix = "Delete it, or write it as an escape such as `\\x1b`."
-            yield Mistake(target.path, number, at + 1, message, fix)
+            yield Mistake(target.path, number, first + 1, message, fix)
 
 
 @rule()
@@ -96,15 +139,19 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     """
     # Where a lost backslash has made a command of a setting, the backslash is the mistake.
     seen = {item.command.place.line for item in target.lost}
-    source, exempt = Source(target.script.text), target.or_exempt("unexpected-command")
-    for start, end, wrong in sorted(_unexpected(target) if target.ours else _destructive(target)):
-        place, raw = source.place(start), source.text[start:end].strip()
-        of_shellcheck = target.ours and _SPACED.fullmatch(raw)
-        if place.line not in seen and not of_shellcheck:
-            seen.add(place.line)
-            message = f"`{shown(raw.partition(chr(10))[0], 80)}` {wrong}"
-            fix = f"Delete it, and say in a comment what a reader has to prepare{exempt}."
-            yield target.mistake(place, message, fix)
+    source = Source(target.script.text)
+    exempt = target.or_exempt("unexpected-command")
+    parts = _unexpected(target) if target.ours else _destructive(target)
+    for start, end, wrong in sorted(parts):
+        place = source.place(start)
+        raw = source.text[start:end].strip()
+        if place.line in seen or (target.ours and _SPACED.fullmatch(raw)):
+            continue
+        seen.add(place.line)
+        first_line, _, _ = raw.partition("\n")
+        message = f"`{shown(first_line, 80)}` {wrong}"
+        fix = f"Delete it, and say in a comment what a reader has to prepare{exempt}."
+        yield target.mistake(place, message, fix)
 
 
 Part = tuple[int, int, str]
@@ -115,72 +162,141 @@ def _unexpected(target: ScriptText) -> Iterator[Part]:
     """The outermost parts of a script that are not of the known shape."""
     trainers = {item.place.offset for item in target.script.commands if _trains(item)}
     text = target.script.text
-    rest: list[Any] = [*parse(text).statements]
+    rest: list[Any] = list(parse(text).statements)
     while rest:
         node = rest.pop()
         if isinstance(node, list):
-            rest += node
-        elif isinstance(node, dict):
-            if "Pos" in node and (wrong := _wrong(node, text, trainers)):
-                yield node["Pos"], node["End"], wrong
-            else:
-                rest += node.values()
+            rest.extend(node)
+        if not isinstance(node, dict):
+            continue
+        wrong = _wrong(node, text, trainers) if "Pos" in node else ""
+        if wrong:
+            yield node["Pos"], node["End"], wrong
+        else:
+            rest.extend(node.values())
 
 
 def _wrong(node: Node, text: str, trainers: set[int]) -> str:
     """What makes a node no part of a tuning script, in words that follow it."""
-    kind, raw = node.get("Type"), text[node["Pos"] : node["End"]]
-    if kind == "CallExpr" and node.get("Args"):
-        return "" if node["Pos"] in trainers else _wrong_call(node["Args"], text)
+    if node.get("Type") == "CallExpr" and node.get("Args"):
+        if node["Pos"] in trainers:
+            return ""
+        return _wrong_call(node["Args"], text)
     if "Redirs" in node:
-        files = [item["Word"] for item in node["Redirs"]]
-        logs = all(_is_log(text[word["Pos"] : word["End"]]) for word in files)
-        return "" if logs else _NO_LOG
-    name = node.get("Name") or (node.get("Param") if "=" in raw else None)
+        files = [_raw(item["Word"], text) for item in node["Redirs"]]
+        return _not_all_logs(files)
+    return _wrong_name(node, text) or _wrong_text(node, text) or _wrong_kind(node)
+
+
+def _raw(node: Node, text: str) -> str:
+    """A node as it is written."""
+    return text[node["Pos"] : node["End"]]
+
+
+def _wrong_name(node: Node, text: str) -> str:
+    """What is wrong with a node that sets a variable, or gives it a default."""
+    name = node.get("Name")
+    if not name and "=" in _raw(node, text):
+        name = node.get("Param")
     if name and _OBEYED.fullmatch(name.get("Value", "")):
         return "sets a variable by which other programs run code"
-    if "@P}" in raw or (kind in ("Lit", "SglQuoted") and _COMMAND.search(raw)):
+    return ""
+
+
+def _wrong_text(node: Node, text: str) -> str:
+    raw = _raw(node, text)
+    is_text = node.get("Type") in ("Lit", "SglQuoted")
+    if "@P}" in raw or (is_text and _COMMAND.search(raw)):
         return "has a command in a text"
-    return "" if kind is None or kind in _SHAPE else "is nothing that a tuning script needs"
+    return ""
 
 
-_NO_LOG = "reads or writes a file that may not be a log in the working directory"
+def _wrong_kind(node: Node) -> str:
+    kind = node.get("Type")
+    if kind is None or kind in _SHAPE:
+        return ""
+    return "is nothing that a tuning script needs"
+
+
+def _not_all_logs(files: Iterable[str]) -> str:
+    if all(_is_log(file) for file in files):
+        return ""
+    return "reads or writes a file that may not be a log in the working directory"
 
 
 def _wrong_call(words: list[Node], text: str) -> str:
-    raw = [text[word["Pos"] : word["End"]] for word in words]
-    if raw[0] not in COMMANDS and not _RAY.match(" ".join(raw)):
+    name, *arguments = [_raw(word, text) for word in words]
+    command = " ".join([name, *arguments])
+    if name not in COMMANDS and not _RAY.match(command):
         return "is not a command that a tuning script needs"
-    files = [word for word in raw[1:] if word not in ("-a", "-i", "--append")]
-    return _NO_LOG if raw[0] == "tee" and not all(map(_is_log, files)) else ""
+    if name != "tee":
+        return ""
+    return _not_all_logs(word for word in arguments if word not in ("-a", "-i", "--append"))
 
 
 def _is_log(word: str) -> bool:
-    return bool(_LOG.fullmatch(re.sub("[\"']", "", word)))
+    bare = re.sub("[\"']", "", word)
+    return _LOG.fullmatch(bare) is not None
 
 
 def _trains(command: Command) -> bool:
     """Whether it starts a module of the framework, and nothing else comes before the module."""
-    texts, found = [word.text or "" for word in command.words], program(command.words)
-    if found is None or texts[found.at] != found.module:
+    found = program(command.words)
+    if found is None:
         return False
-    ours = found.module.partition(".")[0] in {FRAMEWORK, "recipe"}
-    before = (text for text in texts[1 : found.at] if text != "-m")
-    return bool(ours and _PYTHON.fullmatch(texts[0])) and all(map(_BEFORE_MODULE.fullmatch, before))
+    texts = [word.text or "" for word in command.words]
+    package, _, _ = found.module.partition(".")
+    if texts[found.at] != found.module or package not in {FRAMEWORK, "recipe"}:
+        return False
+    if not _PYTHON.fullmatch(texts[0]):
+        return False
+    before = [text for text in texts[1 : found.at] if text != "-m"]
+    return all(_BEFORE_MODULE.fullmatch(text) for text in before)
 
 
 def _destructive(target: ScriptText) -> Iterator[Part]:
     """The commands that delete or end what may be somebody else's."""
-    found = target.script.names | {"HOME", "TMPDIR"}
-    first, piped, text = 0, False, target.script.text
+    pipeline = 0
+    piped = False
     for command in target.script.commands:
-        part, raw = (command.place.offset, command.end.offset), _SUDO.sub("", command.raw, count=1)
-        paths = [word.value.shown for word in command.words[1:] if not word.raw.endswith('/*"')]
-        unset = any((name := _UNSET.match(path)) and name[1] not in found for path in paths)
-        first, piped = first if piped else part[0], command.piped
-        begin = max(first, part[0] - _LONGEST_PIPELINE)
-        listed = re.match(r"xargs\b.*\bkill\b", raw) and _LISTS.search(text, begin, part[0])
-        if listed or _ENDS.match(raw):
-            yield *part, "ends every such program on the machine, also those of other runs"
-        elif _DELETES.match(raw) and (unset or any(map(_KEPT.match, paths))):
-            yield *part, "deletes what lies outside of the working directory"
+        start = command.place.offset
+        if not piped:
+            pipeline = start
+        piped = command.piped
+        if _ends_others(target.script.text, command, pipeline):
+            wrong = "ends every such program on the machine, also those of other runs"
+            yield start, command.end.offset, wrong
+        elif _deletes_others(target, command):
+            wrong = "deletes what lies outside of the working directory"
+            yield start, command.end.offset, wrong
+
+
+def _without_sudo(command: Command) -> str:
+    return _SUDO.sub("", command.raw, count=1)
+
+
+def _ends_others(text: str, command: Command, pipeline: int) -> bool:
+    """Whether a command ends all programs of a kind; `pipeline` is where its pipeline begins."""
+    raw = _without_sudo(command)
+    if _ENDS.match(raw):
+        return True
+    if not re.match(r"xargs\b.*\bkill\b", raw):
+        return False
+    end = command.place.offset
+    begin = max(pipeline, end - _LONGEST_PIPELINE)
+    return _LISTS.search(text, begin, end) is not None
+
+
+def _deletes_others(target: ScriptText, command: Command) -> bool:
+    """Whether a command deletes what is not the script's own."""
+    if not _DELETES.match(_without_sudo(command)):
+        return False
+    set_names = target.script.names | {"HOME", "TMPDIR"}
+    for word in command.words[1:]:
+        if word.raw.endswith('/*"'):
+            continue
+        path = word.value.shown
+        folder = _UNSET.match(path)
+        if _KEPT.match(path) or (folder and folder[1] not in set_names):
+            return True
+    return False

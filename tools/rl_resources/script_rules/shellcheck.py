@@ -16,30 +16,44 @@ from rl_resources.script.bash.parser import WORKERS, nests_too_deeply, program
 from rl_resources.script.script_text import ScriptText
 
 RULES = frozenset(
-    {"shellcheck", "shellcheck-error", "undefined-variable", "unused-variable"}
-    | {"unquoted-arguments"}
+    {
+        "shellcheck",
+        "shellcheck-error",
+        "undefined-variable",
+        "unquoted-arguments",
+        "unused-variable",
+    }
 )
 """The rules that ask it."""
 LONGEST_RUN_SECONDS = 30
 SCRIPTS_PER_PROCESS = 16
 _OPTIONS = (
-    *("--format=json1", "--severity=warning", "--shell=bash", "--norc"),
+    "--format=json1",
+    "--severity=warning",
+    "--shell=bash",
+    "--norc",
     "--enable=check-unassigned-uppercase",
     "--extended-analysis=false",  # data flow: half again the time, for codes no known shape has
 )
-UNUSED, UNDEFINED, UNQUOTED = 2034, 2154, (2068, 2048)
-"""Codes that have a rule of their own."""
-_LEFT_OUT = frozenset(
-    {UNUSED, UNDEFINED, *UNQUOTED}
-    # reported by our rules: shebang, `rm`
-    | {2148, 1128, 2114, 2115}
-    # a matter of taste in a launch script, or wrong for Hydra's lists in words and arrays
-    | {1010, 1083, 1090, 1091, 2026, 2027, 2043, 2046, 2054, 2086, 2140, 2155, 2164, 2206, 2207}
+UNUSED = 2034
+UNDEFINED = 2154
+UNQUOTED = frozenset({2048, 2068})
+_SHEBANG = frozenset({1128, 2148})
+_DELETES = frozenset({2114, 2115})
+_OF_OUR_RULES = _SHEBANG | _DELETES | UNQUOTED | {UNUSED, UNDEFINED}
+"""Codes of mistakes that rules of ours report."""
+_TASTE = frozenset(
+    {1010, 1083, 1090, 1091, 2026, 2027, 2043, 2046, 2054, 2086, 2140, 2155, 2164, 2206, 2207}
 )
+"""Matters of taste in a launch script, or wrong for Hydra's lists in words and arrays."""
+_LEFT_OUT = _OF_OUR_RULES | _TASTE
 _WINDOWS = 1017
-_OWN_DEFAULT = re.compile(r"(?<![^\s;])([A-Za-z_]\w*)(=\"?\$\{)\1(?=:?[-=+])")
+_FIRST_OF_PARSED = 2000
+"""Codes below are of scripts that ShellCheck cannot parse."""
+_OWN_DEFAULT = re.compile(
+    r"(?<![^\s;])(?P<name>[A-Za-z_]\w*)(?P<opened>=\"?\$\{)(?P=name)(?=:?[-=+])"
+)
 """A setting that names itself, which is no use of it: `NAME=${NAME:-VALUE}`."""
-_asked: dict[str, Future[Mapping[str, list[Comment]]]] = {}
 
 
 class Comment(NamedTuple):
@@ -52,54 +66,90 @@ class Comment(NamedTuple):
     message: str
 
 
+Comments = Mapping[str, list[Comment]]
+"""What ShellCheck says of each text."""
+_asked: dict[str, Future[Comments]] = {}
+
+
 def ask(texts: Iterable[str]) -> None:
     """Start ShellCheck in the background on texts that are new, some of them to a process."""
     new = [text for text in dict.fromkeys(texts) if text not in _asked]
-    for at in range(0, len(new), SCRIPTS_PER_PROCESS):
-        some = new[at : at + SCRIPTS_PER_PROCESS]
-        _asked.update(dict.fromkeys(some, WORKERS.submit(_answers, some)))
+    for start in range(0, len(new), SCRIPTS_PER_PROCESS):
+        some = new[start : start + SCRIPTS_PER_PROCESS]
+        answer = WORKERS.submit(_answers, some)
+        _asked.update(dict.fromkeys(some, answer))
 
 
-def _answers(texts: Sequence[str]) -> Mapping[str, list[Comment]]:
-    """The comments on each text. If one of several takes too long, each is asked by itself."""
-    checker, found = program("shellcheck"), {text: list[Comment]() for text in texts}
+def _answers(texts: Sequence[str]) -> Comments:
+    """The comments on each text; none where ShellCheck is missing or fails."""
+    found: dict[str, list[Comment]] = {text: [] for text in texts}
+    checker = program("shellcheck")
+    readable = [text for text in texts if not nests_too_deeply(text)]
+    if checker is None or not readable:
+        return found
+    try:
+        found.update(_of_one_process(checker, readable))
+    except (OSError, ValueError, SubprocessError):
+        if len(texts) > 1:
+            # One of them takes too long or stops ShellCheck: each is asked by itself.
+            for text in texts:
+                found.update(_answers([text]))
+    return found
+
+
+def _of_one_process(checker: str, texts: Sequence[str]) -> Comments:
+    """The comments on each text. Raises where ShellCheck fails or takes too long."""
     with TemporaryDirectory() as folder:
-        paths = {f"{folder}/{at}": text for at, text in enumerate(texts)}
-        paths = {path: text for path, text in paths.items() if not nests_too_deeply(text)}
-        if checker is None or not paths:
-            return found
-        for path, text in paths.items():
-            Path(path).write_bytes(_without_own_uses(text).encode("utf-8", "replace"))
-        command = [checker, *_OPTIONS, *paths]
-        try:
-            done = run(command, capture_output=True, timeout=LONGEST_RUN_SECONDS)
-            answer = json.loads(done.stdout)
-        except (OSError, ValueError, SubprocessError):
-            each = (_answers([text]) for text in texts if len(texts) > 1)
-            return {text: some for one in each for text, some in one.items()} or found
+        files: dict[str, str] = {}
+        for number, text in enumerate(texts):
+            path = Path(folder, str(number))
+            path.write_bytes(_without_own_uses(text).encode("utf-8", "replace"))
+            files[str(path)] = text
+        command = [checker, *_OPTIONS, *files]
+        done = run(command, capture_output=True, timeout=LONGEST_RUN_SECONDS)
+    answer = json.loads(done.stdout)
+    found: dict[str, list[Comment]] = {text: [] for text in texts}
     for raw in answer["comments"]:
-        found[paths[raw["file"]]].append(Comment(*(raw[name] for name in Comment._fields)))
+        comment = Comment(*(raw[name] for name in Comment._fields))
+        found[files[raw["file"]]].append(comment)
     return found
 
 
 def _without_own_uses(text: str) -> str:
     """The text with `_` for the names that settings read of themselves."""
-    return _OWN_DEFAULT.sub(lambda own: own[1] + own[2] + "_" * len(own[1]), text)
+    return _OWN_DEFAULT.sub(_with_another_name, text)
+
+
+def _with_another_name(own: re.Match[str]) -> str:
+    """A setting that reads a name of the same length, so that all columns stay."""
+    other = "_" * len(own["name"])
+    return own["name"] + own["opened"] + other
 
 
 def comments(target: ScriptText) -> Iterator[Comment]:
     """What ShellCheck says, each message once in a line; of the ends of lines of Windows, once."""
-    windows, parses = "\r\n" in target.text, not target.script.problems
-    lost = {line for item in target.lost for line in (item.cause_line, item.command.place.line)}
-    seen: set[object] = set()
     ask([target.text])
-    for comment in _asked[target.text].result()[target.text]:
-        key = _WINDOWS if windows else (comment.line, comment.message)
-        own = comment.code < 2000 and not parses  # `syntax` reports it
-        speaks = (comment.code == _WINDOWS) == windows and not own and comment.line not in lost
-        if speaks and key not in seen:
+    found = _asked[target.text].result()[target.text]
+    own = [comment for comment in found if not _is_consequence(target, comment)]
+    if "\r\n" in target.text:
+        ends = [comment for comment in own if comment.code == _WINDOWS]
+        yield from ends[:1]
+        return
+    seen: set[tuple[int, str]] = set()
+    for comment in own:
+        key = (comment.line, comment.message)
+        if comment.code != _WINDOWS and key not in seen:
             seen.add(key)
             yield comment
+
+
+def _is_consequence(target: ScriptText, comment: Comment) -> bool:
+    """Whether `syntax` or `broken-continuation` reports the cause of a comment."""
+    if target.script.problems and comment.code < _FIRST_OF_PARSED:
+        return True
+    ends = {item.cause_line for item in target.lost}
+    remains = {item.command.place.line for item in target.lost}
+    return comment.line in ends | remains
 
 
 @rule()
@@ -128,7 +178,8 @@ def shellcheck(target: ScriptText) -> Iterator[Mistake]:
 
 def _shellcheck(target: ScriptText, level: str) -> Iterator[Mistake]:
     for comment in comments(target):
-        if comment.level == level and comment.code not in _LEFT_OUT:
-            message = f"ShellCheck SC{comment.code}: {comment.message}"
-            fix = f"See the page of SC{comment.code} in ShellCheck's wiki."
-            yield Mistake(target.path, comment.line, comment.column, message, fix)
+        if comment.level != level or comment.code in _LEFT_OUT:
+            continue
+        message = f"ShellCheck SC{comment.code}: {comment.message}"
+        fix = f"See the page of SC{comment.code} in ShellCheck's wiki."
+        yield Mistake(target.path, comment.line, comment.column, message, fix)

@@ -50,21 +50,36 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
     seen: set[str] = set()
     for name, comment in _named(target, UNDEFINED):
         meant = _MEANT.search(comment.message)
-        outside = _OUTSIDE.fullmatch(name) or (name.isupper() and not target.ours)
-        spaced = re.search(rf"^\s*{name} +=", target.text, re.M)  # that space is the mistake
-        if name not in seen and (meant or not outside) and not spaced:
-            seen.add(name)
-            fix = f"Did you mean `{meant[1]}`?" if meant else f"Set it, or write `${{{name}:-…}}`."
-            message = f"`{shown(name)}` is not set"
-            yield Mistake(target.path, comment.line, comment.column, message, fix)
+        if not meant and _may_come_from_outside(target, name):
+            continue
+        if name in seen or _is_set_with_a_space(target, name):
+            continue
+        seen.add(name)
+        message = f"`{shown(name)}` is not set"
+        fix = f"Did you mean `{meant[1]}`?" if meant else f"Set it, or write `${{{name}:-…}}`."
+        yield Mistake(target.path, comment.line, comment.column, message, fix)
+
+
+def _may_come_from_outside(target: ScriptText, name: str) -> bool:
+    if _OUTSIDE.fullmatch(name):
+        return True
+    return name.isupper() and not target.ours
+
+
+def _is_set_with_a_space(target: ScriptText, name: str) -> bool:
+    """Whether `NAME =` is in the script: that space is the mistake."""
+    return re.search(rf"^\s*{name} +=", target.text, re.M) is not None
 
 
 def _named(target: ScriptText, code: int) -> Iterator[tuple[str, Comment]]:
     """What ShellCheck says of variables, where their names are not used in hidden ways."""
-    if not _INDIRECT.search(re.sub(r"(?m)(?:^|\s)#.*", "", target.text)):
-        for comment in comments(target):
-            if comment.code == code:
-                yield comment.message.partition(" ")[0], comment
+    without_comments = re.sub(r"(?m)(?:^|\s)#.*", "", target.text)
+    if _INDIRECT.search(without_comments):
+        return
+    for comment in comments(target):
+        if comment.code == code:
+            name, _, _ = comment.message.partition(" ")
+            yield name, comment
 
 
 @rule("warning")
@@ -76,18 +91,22 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
     Bad: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size=32`
     Good: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size="$batch_size"`
     """
+    fix = (
+        "Use it where its value is written out, export it for a program that reads it, or "
+        "delete it."
+    )
     for name, comment in _unused(target).items():
         message = f"`{shown(name)}` is set, but nothing reads it"
-        fix = "Use it where its value is written out, export it for a program that reads it, or "
-        yield Mistake(target.path, comment.line, comment.column, message, f"{fix}delete it.")
+        yield Mistake(target.path, comment.line, comment.column, message, fix)
 
 
 @lru_cache(maxsize=64)
 def _unused(target: ScriptText) -> dict[str, Comment]:
     """Variables that nothing reads, but for those that another rule says were meant to be."""
-    undefined = " ".join(comment.message for _, comment in _named(target, UNDEFINED))
-    meant = {*_MEANT.findall(undefined), *(found.name for found in missing_dollars(target))}
-    return {name: item for name, item in _named(target, UNUSED) if name not in meant}
+    meant = {found.name for found in missing_dollars(target)}
+    for _, comment in _named(target, UNDEFINED):
+        meant.update(_MEANT.findall(comment.message))
+    return {name: comment for name, comment in _named(target, UNUSED) if name not in meant}
 
 
 @rule()
@@ -129,35 +148,48 @@ class MissingDollar(NamedTuple):
 @lru_cache(maxsize=64)
 def missing_dollars(target: ScriptText) -> Collection[MissingDollar]:
     """Every variable of the script whose `$` is lost in an argument, once for each place."""
-    overrides = (item for launch in target.launches for item in launch.overrides)
-    found = (item for override in overrides for item in dollars_missing(target, override))
-    return {item.place: item for item in found}.values()
+    found: dict[Place, MissingDollar] = {}
+    for launch in target.launches:
+        for override in launch.overrides:
+            for missing in dollars_missing(target, override):
+                found[missing.place] = missing
+    return found.values()
 
 
 def dollars_missing(target: ScriptText, override: Override) -> Iterator[MissingDollar]:
     """Every such name in the value of an override, which explains what else is wrong with it."""
-    key, content = override.key, override.content
-    values = [content] if content and ".env_vars." not in key else []  # where Ray expands names
-    for word, _, place in places(target, _NAME, values):
+    key = override.key
+    # Ray expands the names in an environment.
+    if override.content is None or ".env_vars." in key:
+        return
+    for word, _, place in places(target, _NAME, [override.content]):
         name = word.strip("${}")
-        is_meant = word == name and (key.endswith("_key") or not _is_telling(target, name))
-        if name in _names(target) and not is_meant:
-            yield MissingDollar(name, word, key, place)
+        if name not in _names(target):
+            continue
+        is_bare = word == name
+        if is_bare and (key.endswith("_key") or not _is_telling(target, name)):
+            continue
+        yield MissingDollar(name, word, key, place)
 
 
 @lru_cache(maxsize=64)
 def _names(target: ScriptText) -> frozenset[str]:
     """The variables of a script and `HOME`; none where they are read elsewhere."""
+    if _ELSEWHERE.search(target.text):
+        return frozenset()
     own = target.script.names - target.script.functions
-    return frozenset() if _ELSEWHERE.search(target.text) else own | {"HOME"}
+    return own | {"HOME"}
 
 
 def _is_telling(target: ScriptText, name: str) -> bool:
     """Whether a word can hardly be meant as it is written."""
-    long = "_" in name.strip("_") or (name.isupper() and len(name) > 1)
-    return long and all(
-        item.name != name or item.value.text != name for item in target.script.assignments
-    )
+    is_constant = name.isupper() and len(name) > 1
+    if not is_constant and "_" not in name.strip("_"):
+        return False
+    for item in target.script.assignments:
+        if item.name == name and item.value.text == name:
+            return False
+    return True
 
 
 def places(
@@ -170,16 +202,19 @@ def places(
     seen: set[Place] = set()
     for value in values:
         texts = ["\0" if part.text is None else part.text for part in value.parts]
-        ends = [*accumulate(map(len, texts))]
+        ends = list(accumulate(len(text) for text in texts))
         for match in pattern.finditer("".join(texts)):
-            at = bisect_right(ends, match.start())
-            place = target.place_in(value.parts[at], match.start() - ends[at] + len(texts[at]))
+            index = bisect_right(ends, match.start())
+            part = value.parts[index]
+            start_of_part = ends[index] - len(texts[index])
+            place = target.place_in(part, match.start() - start_of_part)
             if place not in seen:
                 seen.add(place)
-                yield match[0].partition("\0")[0], value.parts[at], place
+                text, _, _ = match[0].partition("\0")
+                yield text, part, place
 
 
-_WHOLE_NODES = {",".join(map(str, range(count))) for count in (8, 16)}
+_WHOLE_NODES = ("0,1,2,3,4,5,6,7", "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15")
 
 
 @rule("warning")
@@ -194,19 +229,31 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=2`
     """
     for item in target.script.assignments:
-        seen, text = item.exported or item.prefix, item.value.text or ""
-        whole = text in _WHOLE_NODES and _uses_whole_node(target.run)
-        chosen = re.match(r"(?!-1)[^,\s]", text) and not whole
-        if seen and chosen and not item.value.default and _DEVICES.fullmatch(item.name):
+        if not _DEVICES.fullmatch(item.name) or item.value.default:
+            continue
+        if not item.exported and not item.prefix:
+            continue
+        if _chooses_devices(target, item.value.text or ""):
             message = f"`{shown(item.raw)}` chooses devices of its author's machine"
             yield target.mistake(item.place, message, "Delete it.")
 
 
+def _chooses_devices(target: ScriptText, numbers: str) -> bool:
+    """Whether these are some devices of a machine, not all and not none."""
+    if not re.match(r"(?!-1)[^,\s]", numbers):
+        return False
+    return numbers not in _WHOLE_NODES or not _uses_whole_node(target.run)
+
+
 def _uses_whole_node(run: Run | None) -> bool:
     """Whether a run uses eight devices of each machine, or that is not known."""
-    counts = run.gpu_counts[1::2] if run else []
-    known = [count.number for count in counts if run and not run.may_change(count.key)]
-    return not known or sum(number or 8 for number in known) >= 8
+    if run is None:
+        return True
+    counts = [count for count in run.gpu_counts if count.key.endswith(".n_gpus_per_node")]
+    fixed = [count for count in counts if not run.may_change(count.key)]
+    if not fixed:
+        return True
+    return sum(count.number or 8 for count in fixed) >= 8
 
 
 @rule("warning")
@@ -221,13 +268,23 @@ def misleading_name(target: ScriptText) -> Iterator[Mistake]:
     A variable that nothing reads is reported for that alone.
     """
     for item in target.script.assignments:
-        value = item.value.shown.lower()
-        said, held = _words(item.name.lower()) & _SETS, _words(value) & _SETS
-        is_path = item.elements is None and ("/" in value or "." in value)
-        if is_path and said and held and not said & held and item.name not in _unused(target):
+        value = item.value.shown
+        is_path = "/" in value or "." in value
+        if item.elements is not None or not is_path:
+            continue
+        said = _sets_in(item.name)
+        held = _sets_in(value)
+        if not said or not held or said & held:
+            continue
+        if item.name not in _unused(target):
             names = f"`{item.name}` says `{min(said)}`"
-            message = f"{names}, its value `{shown(item.value.shown)}` says `{min(held)}`"
+            message = f"{names}, its value `{shown(value)}` says `{min(held)}`"
             yield target.mistake(item.place, message, "Correct the one that is wrong.")
+
+
+def _sets_in(text: str) -> set[str]:
+    """The data sets that a name or a path names."""
+    return _words(text.lower()) & _SETS
 
 
 _SETS = frozenset({"gsm8k", "math", "geo3k", "hellaswag"})
@@ -240,7 +297,13 @@ def _words(text: str) -> set[str]:
 
 
 def split_of(path: str) -> str:
-    """`train` or `test`, where the name of a data file says one of them; else nothing."""
-    words = _words(path.lower().rpartition("/")[2])
-    is_train, is_held_out = bool(words & _TRAIN), bool(words & _HELD_OUT)
-    return "" if is_train == is_held_out else "train" if is_train else "test"
+    """`train` or `test` if the name of a data file says one of them, otherwise empty."""
+    _, _, file = path.lower().rpartition("/")
+    words = _words(file)
+    is_train = bool(words & _TRAIN)
+    is_held_out = bool(words & _HELD_OUT)
+    if is_train == is_held_out:
+        return ""
+    if is_train:
+        return "train"
+    return "test"
