@@ -38,23 +38,33 @@ def test_changes_create_replace_and_remove(root):
     write_changes(root, proposed)
     for change in proposed:
         path = root / change.path
-        assert (path.read_bytes() if path.exists() else None) == change.becomes
+        content = path.read_bytes() if path.exists() else None
+        assert content == change.becomes
     assert (root / proposed[0].path).stat().st_mode & 0o111
     assert not [name for name in files(root) if "/." in name]
 
 
-def test_what_cannot_be_written_is_reported_and_nothing_changes(root):
+def test_a_new_file_that_exists_is_reported_and_nothing_changes(root):
     proposed = changes(root)
     target = root / proposed[0].path
     target.parent.mkdir(parents=True)
     target.write_text("mine")
     before = files(root)
-    for wrong, said in (
-        (proposed, "exists already"),
-        ([Change("../out.sh", None, b"")], "outside"),
-        ([Change(f"{DEVICES}/x", None, b"")], "cannot be written: "),
-    ):
-        with pytest.raises(UnusableInput, match=said):
-            write_changes(root, wrong)
+    with pytest.raises(UnusableInput, match="exists already"):
+        write_changes(root, proposed)
+    assert files(root) == before
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("../out.sh", "outside"),
+        (f"{DEVICES}/x", "cannot be written: "),
+    ],
+)
+def test_a_path_that_cannot_be_written_is_reported_and_nothing_changes(path, said, root):
+    before = files(root)
+    with pytest.raises(UnusableInput, match=said):
+        write_changes(root, [Change(path, None, b"")])
     assert files(root) == before
     assert not (root.parent / "out.sh").exists()
