@@ -149,27 +149,29 @@ def _move(path: Path, target: Path) -> None:
 def _edited(data: bytes, edit: Edit) -> bytes:
     match edit:
         case {"encode": encoding}:
-            return data.decode().encode(str(encoding))
+            after = data.decode().encode(str(encoding))
         case {"append": text}:
-            return data + str(text).encode()
-        case {"file": path, "set": cells}:
-            number = edit.get("line") or edit["before_line"]
-            line = _line_like(path, edit.get("like", number), cells)
-            if "before_line" in edit:
-                return _with_line_before(data, number, line)
-            return _with_line(data, number, line)
-        case {"line": number, "with": text}:
-            return _with_line(data, number, text)
-        case {"before_line": number, "with": text}:
-            return _with_line_before(data, number, text)
+            after = data + str(text).encode()
+        case {"line": number, "set": _} | {"line": number, "with": _}:
+            after = _with_line(data, number, _line_of(edit, number))
+        case {"before_line": number, "set": _} | {"before_line": number, "with": _}:
+            after = _with_line_before(data, number, _line_of(edit, number))
         case {"delete_line": number}:
-            return _without_lines(data, number, number)
+            after = _without_lines(data, number, number)
         case {"delete_lines": [first, last]}:
-            return _without_lines(data, first, last)
+            after = _without_lines(data, first, last)
         case {"replace": old}:
-            return _replaced(data, old.encode(), edit)
+            after = _replaced(data, old.encode(), edit)
         case _:
             raise AssertionError(f"no edit is called {sorted(edit)}")
+    return after
+
+
+def _line_of(edit: Edit, number: int) -> str:
+    """What an edit writes as a line, which `set` makes from one of the sample."""
+    if "set" not in edit:
+        return str(edit["with"])
+    return _line_like(edit["file"], edit.get("like", number), edit["set"])
 
 
 def _line_like(path: str, number: int, cells: Mapping[str, str]) -> str:
