@@ -337,7 +337,7 @@ def test_a_refused_draft_reports_what_write_would_not_fix(run, mine):
 
 @each(CASES["refused"], "text settings end arguments said")
 def test_what_a_rule_objects_to_is_reported_and_not_written(
-    run, mine, root, text, settings, end, arguments, said
+    run, mine, root, *, text, settings, end, arguments, said
 ):
     mine.write_text(text or script(settings) + (end or ""))
     before = files(root)
