@@ -24,9 +24,15 @@ from sample_tree import REPOSITORY, Edit, aligned, apply
 
 DATASET = Path(__file__).parent / "botched/dataset"
 TABLES = read_cases("botched")
-SCRIPT, TUNING = TABLES["words"]["SCRIPT"], TABLES["words"]["TUNING"]
+SCRIPT = TABLES["words"]["SCRIPT"]
+TUNING = TABLES["words"]["TUNING"]
 NEW = f"examples/tuning/7b/{TABLES['new']['script']}"
 NEW_LINE = 6
+RIGHT_IN_NEW = {
+    "Qwen/Qwen2-7B": "Qwen/Qwen2.5-7B",
+    "NODE:-2}": "NODE:-8}",
+}
+"""What `NEW` says in the place of what `SCRIPT` says."""
 NOTE = "Ran on one node, without NVLink, at night."
 
 
@@ -70,22 +76,31 @@ WORDS: Mapping[str, str] = {
 
 def load(path: Path) -> dict[str, Any]:
     """The cases of a file by the sentence that they stand under."""
-    cases = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {name: _expanded(case, new=case.get("new", False)) for name, case in cases.items()}
+    text = path.read_text(encoding="utf-8")
+    found = {}
+    for name, case in tomllib.loads(text).items():
+        found[name] = _expanded(case, new=case.get("new", False))
+    return found
 
 
 def _expanded(value: Any, *, new: bool) -> Any:
     match value:
         case str():
-            for word, meaning in WORDS.items():
-                value = value.replace(word, meaning)
-            return value
-        case dict():
-            value = {key: _expanded(item, new=new) for key, item in value.items()}
-            return _with_row(value, new=new) if value.keys() & {"set", "raw"} else value
+            return _with_meanings(value)
         case list():
             return [_expanded(item, new=new) for item in value]
+        case dict():
+            table = {key: _expanded(item, new=new) for key, item in value.items()}
+            if "set" in table or "raw" in table:
+                return _with_row(table, new=new)
+            return table
     return value
+
+
+def _with_meanings(text: str) -> str:
+    for word, meaning in WORDS.items():
+        text = text.replace(word, meaning)
+    return text
 
 
 def _with_row(edit: Edit, *, new: bool) -> Edit:
@@ -93,13 +108,16 @@ def _with_row(edit: Edit, *, new: bool) -> Edit:
     lines = _lines(edit["file"])
     if new and edit["file"] == TUNING:
         lines.insert(NEW_LINE - 1, NEW_ROW)
-    header, row = csv.reader([lines[0], lines[edit["line"] - 1]])
-    cells, raw = dict(zip(header, row, strict=True)), edit.get("raw", {})
-    changed = cells | edit.get("set", {})
+    line = lines[edit["line"] - 1]
+    header, row = csv.reader([lines[0], line])
+    cells = dict(zip(header, row, strict=True))
+    others = dict(edit)
+    raw = others.pop("raw", {})
+    changed = cells | others.pop("set", {})
     assert raw.keys() | changed.keys() == cells.keys(), f"a column that is none: {edit}"
     quoted = {name: quote(cell) for name, cell in changed.items()}
-    others = {key: item for key, item in edit.items() if key not in {"set", "raw"}}
-    return {**others, "with": ",".join((quoted | raw).values())}
+    written = quoted | raw
+    return {**others, "with": ",".join(written.values())}
 
 
 def plant_frozen(root: Path) -> Path:
@@ -107,9 +125,11 @@ def plant_frozen(root: Path) -> Path:
     shutil.copytree(DATASET, root, dirs_exist_ok=True)
     shutil.copytree(REPOSITORY / "schema", root / "schema")
     shutil.copy(REPOSITORY / "datapackage.json", root)
+    records = root / "records"
     for table in (DATASET / "records").iterdir():
-        (root / "records" / table.name).write_text(aligned(table), encoding="utf-8")
-    shutil.copy(REPOSITORY / "records/backends.csv", root / "records")  # what `new` offers today
+        text = aligned(table)
+        (records / table.name).write_text(text, encoding="utf-8")
+    shutil.copy(REPOSITORY / "records/backends.csv", records)  # what `new` offers today
     return root
 
 
@@ -118,7 +138,8 @@ def plant_repository(root: Path, *, new: bool) -> Path:
     where `new` says so."""
     plant_frozen(root)
     for path in (TUNING, "records/trials.csv", "records/compatibility.csv"):
-        (root / path).write_text("\n".join([*_lines(path), ""]), encoding="utf-8")
+        text = "\n".join([*_lines(path), ""])
+        (root / path).write_text(text, encoding="utf-8")
     for script in (root / "examples").rglob("*.sh"):
         if LARGE.match(script.name):
             script.unlink()
@@ -132,11 +153,12 @@ def plant_repository(root: Path, *, new: bool) -> Path:
 
 def _contribute(root: Path) -> None:
     text = (root / SCRIPT).read_text(encoding="utf-8")
-    for old, right in (("Qwen/Qwen2-7B", "Qwen/Qwen2.5-7B"), ("NODE:-2}", "NODE:-8}")):
+    for old, right in RIGHT_IN_NEW.items():
         assert old in text
         text = text.replace(old, right)
-    (root / NEW).write_text(text, encoding="utf-8")
-    (root / NEW).chmod(0o755)
+    script = root / NEW
+    script.write_text(text, encoding="utf-8")
+    script.chmod(0o755)
     apply(root, [{"file": TUNING, "before_line": NEW_LINE, "with": NEW_ROW}])
 
 
@@ -149,4 +171,5 @@ def commit(root: Path) -> None:
 def git(root: Path, *arguments: str) -> str:
     """What git prints in `root`; raises where it fails."""
     command = ["git", "-C", str(root), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return done.stdout

@@ -3,9 +3,13 @@
 from cases import read_cases
 from rl_resources.package import Field, TableSchema
 
-CLASSES, HONEST = read_cases("hostile/payloads"), read_cases("hostile/honest")["notes"]
-REFUSED = [text for found in CLASSES.values() for text in found.get("refused", ())]
-SHOWN = [text for found in CLASSES.values() for text in found.get("shown", ())]
+CLASSES = read_cases("hostile/payloads")
+HONEST = read_cases("hostile/honest")["notes"]
+REFUSED: list[str] = []
+SHOWN: list[str] = []
+for texts in CLASSES.values():
+    REFUSED += texts.get("refused", [])
+    SHOWN += texts.get("shown", [])
 PAYLOADS = [*REFUSED, *SHOWN]
 _OF_NAMES = "[^ -/:-@"
 """How the pattern of a column begins that holds names in any words."""
@@ -13,19 +17,23 @@ _OF_NAMES = "[^ -/:-@"
 
 def free_columns(schema: TableSchema) -> list[Field]:
     """The columns in which any words may stand."""
-    closed = {key.field for key in schema.foreign_keys} | {*schema.primary_key}
-    return [
-        field
-        for field in schema.fields
-        if field.type == "string"
-        and not (_has_form(field) or "enum" in field.constraints or field.name in closed)
-    ]
+    closed = {*schema.primary_key}
+    for key in schema.foreign_keys:
+        closed.add(key.field)
+    fields = [field for field in schema.fields if field.name not in closed]
+    return [*filter(_holds_any_words, fields)]
 
 
-def _has_form(field: Field) -> bool:
-    return field.pattern is not None and not field.pattern.startswith(_OF_NAMES)
+def _holds_any_words(field: Field) -> bool:
+    if field.type != "string" or "enum" in field.constraints:
+        return False
+    return field.pattern is None or field.pattern.startswith(_OF_NAMES)
 
 
 def seen(text: str) -> str:
     """A text as a page may lay it out: blanks are one, and what has no shape is away."""
-    return "".join(sign for sign in text if sign.isprintable() and not sign.isspace())
+    shown = ""
+    for sign in text:
+        if sign.isprintable() and not sign.isspace():
+            shown += sign
+    return shown

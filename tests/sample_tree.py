@@ -33,8 +33,11 @@ def plant(root: Path) -> Path:
     shutil.copytree(REPOSITORY / "schema", root / "schema")
     shutil.copy(REPOSITORY / "datapackage.json", root)
     for path, names in _columns().items():
-        text = aligned(SAMPLE / path) if (root / path).exists() else write([names])
-        (root / path).write_text(text, encoding="utf-8")
+        table = root / path
+        text = write([names])
+        if table.exists():
+            text = aligned(SAMPLE / path)
+        table.write_text(text, encoding="utf-8")
     return root
 
 
@@ -44,12 +47,13 @@ def aligned(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     header, *rows = csv.reader(io.StringIO(text, newline=""))
     (names,) = (names for table, names in _columns().items() if str(path).endswith(table))
-    cells = [dict(zip(header, row, strict=True)) for row in rows]
-    return (
-        text
-        if header == names
-        else write([names, *([row.get(n, "") for n in names] for row in cells)])
-    )
+    if header == names:
+        return text
+    lines = [names]
+    for row in rows:
+        cells = dict(zip(header, row, strict=True))
+        lines.append([cells.get(name, "") for name in names])
+    return write(lines)
 
 
 def plant_site(root: Path) -> Path:
@@ -81,8 +85,12 @@ def ran(*command: object, **options: Any) -> subprocess.CompletedProcess[str]:
 
 def files(root: Path) -> dict[str, bytes]:
     """What each file below a folder holds."""
-    paths = (path for path in root.rglob("*") if path.is_file())
-    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+    found = {}
+    for path in root.rglob("*"):
+        if path.is_file():
+            name = str(path.relative_to(root))
+            found[name] = path.read_bytes()
+    return found
 
 
 @cache
@@ -100,7 +108,7 @@ def apply(root: Path, edits: Iterable[Edit]) -> None:
 def _apply(path: Path, edit: Edit) -> None:
     match edit:
         case {"delete": True}:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            _delete(path)
         case {"rename": name}:
             _move(path, path.parent / name)
         case {"folder": True}:
@@ -125,6 +133,13 @@ def _apply(path: Path, edit: Edit) -> None:
             path.write_bytes(after)
 
 
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
 def _move(path: Path, target: Path) -> None:
     assert not target.exists(), f"{target} is in the way"
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -134,43 +149,66 @@ def _move(path: Path, target: Path) -> None:
 def _edited(data: bytes, edit: Edit) -> bytes:
     match edit:
         case {"encode": encoding}:
-            return data.decode().encode(str(encoding))
+            after = data.decode().encode(str(encoding))
         case {"append": text}:
-            return data + str(text).encode()
-        case {"file": path, "set": cells}:
-            number = edit.get("line") or edit["before_line"]
-            lines = data.decode().split("\n")
-            sample = aligned(SAMPLE / path).split("\n")
-            header, row = csv.reader([sample[0], sample[edit.get("like", number) - 1]])
-            changed = dict(zip(header, row, strict=True)) | cells
-            new = write([[*changed.values()]]).rstrip("\n")
-            lines[number - 1 : number - ("before_line" in edit)] = [new]
-            return "\n".join(lines).encode()
-        case {"line": number, "with": text}:
-            lines = data.split(b"\n")
-            lines[number - 1] = text.encode()
-            return b"\n".join(lines)
-        case {"before_line": number, "with": text}:
-            lines = data.split(b"\n")
-            return b"\n".join([*lines[: number - 1], text.encode(), *lines[number - 1 :]])
+            after = data + str(text).encode()
+        case {"line": number, "set": _} | {"line": number, "with": _}:
+            after = _with_line(data, number, _line_of(edit, number))
+        case {"before_line": number, "set": _} | {"before_line": number, "with": _}:
+            after = _with_line_before(data, number, _line_of(edit, number))
         case {"delete_line": number}:
-            return _without_lines(data, number, number)
+            after = _without_lines(data, number, number)
         case {"delete_lines": [first, last]}:
-            return _without_lines(data, first, last)
+            after = _without_lines(data, first, last)
         case {"replace": old}:
-            return _replaced(data, old.encode(), edit)
+            after = _replaced(data, old.encode(), edit)
         case _:
             raise AssertionError(f"no edit is called {sorted(edit)}")
+    return after
+
+
+def _line_of(edit: Edit, number: int) -> str:
+    """What an edit writes as a line, which `set` makes from one of the sample."""
+    if "set" not in edit:
+        return str(edit["with"])
+    return _line_like(edit["file"], edit.get("like", number), edit["set"])
+
+
+def _line_like(path: str, number: int, cells: Mapping[str, str]) -> str:
+    """A line of a table of the sample with other cells."""
+    lines = aligned(SAMPLE / path).split("\n")
+    header, row = csv.reader([lines[0], lines[number - 1]])
+    changed = dict(zip(header, row, strict=True)) | cells
+    return write([[*changed.values()]]).rstrip("\n")
+
+
+def _with_line(data: bytes, number: int, text: str) -> bytes:
+    lines = data.split(b"\n")
+    lines[number - 1] = text.encode()
+    return b"\n".join(lines)
+
+
+def _with_line_before(data: bytes, number: int, text: str) -> bytes:
+    lines = data.split(b"\n")
+    lines.insert(number - 1, text.encode())
+    return b"\n".join(lines)
 
 
 def _without_lines(data: bytes, first: int, last: int) -> bytes:
     lines = data.split(b"\n")
-    return b"\n".join([*lines[: first - 1], *lines[last:]])
+    del lines[first - 1 : last]
+    return b"\n".join(lines)
 
 
 def _replaced(data: bytes, old: bytes, edit: Edit) -> bytes:
-    new = bytes.fromhex(edit["hex"]) if "hex" in edit else str(edit["with"]).encode()
-    new *= edit.get("repeat", 1)
+    new = _written_for(edit) * edit.get("repeat", 1)
     times = data.count(old)
     assert edit.get("all") or times == 1, f"{old!r} stands {times} times"
     return data.replace(old, new)
+
+
+def _written_for(edit: Edit) -> bytes:
+    """What an edit writes in the place of what it replaces."""
+    if "hex" in edit:
+        return bytes.fromhex(edit["hex"])
+    return str(edit["with"]).encode()

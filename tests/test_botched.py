@@ -22,11 +22,11 @@ from sample_tree import apply
 
 NIGHTLY = {"cells", "files", "names", "pasted", "rows", "scripts"}
 """Mistakes that `tests/bad` or `tests/script_rules.toml` has on a smaller dataset."""
-CASES = [
-    pytest.param(case, id=name, marks=pytest.mark.nightly if path.stem in NIGHTLY else ())
-    for path in sorted((Path(__file__).parent / "botched").glob("*.toml"))
-    for name, case in load(path).items()
-]
+CASES = []
+for path in sorted((Path(__file__).parent / "botched").glob("*.toml")):
+    marks = [pytest.mark.nightly] if path.stem in NIGHTLY else []
+    for name, case in load(path).items():
+        CASES.append(pytest.param(case, id=name, marks=marks))
 FIX = "rl-resources check --fix"
 """`check` names it below its findings where it would fix one of them."""
 
@@ -35,24 +35,34 @@ FIX = "rl-resources check --fix"
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Mapping[bool, Path]:
     """The dataset without and with a good contribution, each a repository."""
     folder = tmp_path_factory.mktemp("sound")
-    return {new: plant_repository(folder / str(new), new=new) for new in (False, True)}
+    return {
+        False: plant_repository(folder / "without", new=False),
+        True: plant_repository(folder / "with", new=True),
+    }
 
 
 def follow(root: Path, step: Mapping[str, Any], found: Sequence[Finding]) -> None:
     """Do what a help says: an edit, or a command that it names."""
     asked = step.get("asked") or step.get("run") or str(step["with"]).strip("\n")
     assert asked
-    fixable = any(all_rules()[item.rule].fixer for item in found)
-    assert (asked == FIX and fixable) or any(asked in item.help for item in found), asked
+    assert is_said(asked, found), asked
     if "run" not in step:
         apply(root, [step])
         return
     program, *arguments = shlex.split(step["run"])
-    if program == "rl-resources":
-        own = {"draft": [str(root / part) if "/" in part else part for part in arguments]}
-        assert main([*own.get(arguments[0], arguments), "--root", str(root)]) == 0
-    else:
+    if program != "rl-resources":
         subprocess.run([program, *arguments], cwd=root, check=True, capture_output=True)
+        return
+    if arguments[0] == "draft":
+        arguments = [str(root / part) if "/" in part else part for part in arguments]
+    assert main([*arguments, "--root", str(root)]) == 0
+
+
+def is_said(asked: str, found: Sequence[Finding]) -> bool:
+    """Whether `check` asks for this with one of these findings or below them."""
+    if any(asked in item.help for item in found):
+        return True
+    return asked == FIX and any(all_rules()[item.rule].fixer for item in found)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -63,9 +73,8 @@ def test_a_broken_contribution_is_reported_at_its_place_and_fixed_by_its_help(
     shutil.copytree(sound[case.get("new", False)], root)
     apply(root, case["edit"])
     found = check_root(root)
-    assert sorted(f"{item.path}:{item.line} {item.rule}" for item in found) == sorted(
-        case["reported"]
-    )
+    reported = [f"{item.path}:{item.line} {item.rule}" for item in found]
+    assert sorted(reported) == sorted(case["reported"])
     for step in case["follow"]:
         follow(root, step, found)
     assert check_root(root) == []

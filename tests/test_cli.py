@@ -17,75 +17,94 @@ from rl_resources.cli.command import INTERRUPTED
 from sample_tree import apply, ran
 
 ROOT = Path(__file__).parents[1]
+TRIALS = "records/trials.csv"
+TUNING = "records/tuning.csv"
+
+
+@pytest.fixture
+def root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sample dataset, in whose folder the commands run."""
+    monkeypatch.chdir(root)
+    return root
 
 
 def test_the_shipped_tables_are_in_canonical_form_also_from_a_folder_below(capsys, monkeypatch):
-    monkeypatch.chdir(ROOT / "examples" / "tuning")
+    monkeypatch.chdir(ROOT / "examples/tuning")
     assert main(["fmt", "--check"]) == 0
-    assert capsys.readouterr() == ("", "")
+    printed, complaint = capsys.readouterr()
+    assert printed == ""
+    assert complaint == ""
 
 
 def test_among_the_files_of_another_data_package_answers_come_from_our_own(
-    tmp_path, capsys, monkeypatch
+    tmp_path, command, monkeypatch
 ):
-    (tmp_path / "datapackage.json").write_text('{"name": "another", "resources": []}')
+    descriptor = tmp_path / "datapackage.json"
+    descriptor.write_text('{"name": "another", "resources": []}')
     question = ["find", "--size", "7B", "--gpus", "1", "--format", "json"]
-    assert main([*question, "--root", str(ROOT)]) == 0
-    answer = capsys.readouterr().out
+    answer = command(*question, "--root", ROOT)
     monkeypatch.chdir(tmp_path)
-    assert main(question) == 0
-    assert capsys.readouterr().out == answer
-    assert main([*question, "--root", "."]) == 2
+    assert command(*question) == answer
+    complaint = command(*question, "--root", ".", status=2)
+    assert complaint
 
 
-def test_help_is_shown_without_a_command_and_the_version_is_that_of_the_dataset(capsys):
-    assert main([]) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "COMMAND" in shown.err
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"rl-resources {load(ROOT).version}\n"
+def test_help_is_shown_without_a_command_and_the_version_is_that_of_the_dataset(command):
+    complaint = command(status=2)
+    assert "COMMAND" in complaint
+    version = load(ROOT).version
+    printed = command("--version")
+    assert printed == f"rl-resources {version}\n"
 
 
-def test_rules_are_listed_and_explained(capsys):
-    assert main(["rules"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" (")[0] for line in lines] == list(all_rules())
-    assert main(["rules", "row-length"]) == 0
-    out = capsys.readouterr().out
-    assert [word for word in ("why:", "bad:", "good:") if word not in out] == []
-    assert main(["rules", "vocabulry"]) == 2
-    assert "`vocabulary`" in capsys.readouterr().err
+def test_rules_are_listed_and_explained(command):
+    listed = command("rules")
+    names = [line.split(" (")[0] for line in listed.splitlines()]
+    assert names == list(all_rules())
+    explained = command("rules", "row-length")
+    assert "why:" in explained
+    assert "bad:" in explained
+    assert "good:" in explained
+    complaint = command("rules", "vocabulry", status=2)
+    assert "`vocabulary`" in complaint
 
 
 def test_a_reader_that_goes_away_is_no_traceback():
     command = f"{sys.executable} -m rl_resources coverage --format json | head -c 1"
     done = ran("bash", "-c", command, cwd=ROOT)
-    assert (done.stdout, done.stderr) == ("{", "")
+    assert done.stdout == "{"
+    assert done.stderr == ""
 
 
-def test_sarif_names_every_rule_and_places_every_finding(root, capsys):
-    apply(root, [{"file": "records/tuning.csv", "line": 2, "set": {"device": "h8000"}}])
+def test_sarif_names_every_rule_and_places_every_finding(root, command):
+    unknown = {"device": "h8000"}
+    apply(root, [{"file": TUNING, "line": 2, "set": unknown}])
     # A roundabout path is the file that it leads to.
-    path = f"{root}/examples/../records/tuning.csv"
-    assert main(["check", path, "--root", str(root), "--format", "sarif"]) == 1
-    log = json.loads(capsys.readouterr().out)
+    path = f"{root}/examples/../{TUNING}"
+    text = command("check", path, "--format", "sarif", status=1)
+    log = json.loads(text)
     (run,) = log["runs"]
     assert log["version"] == "2.1.0"
-    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == list(all_rules())
+    described = run["tool"]["driver"]["rules"]
+    names = [rule["id"] for rule in described]
+    assert names == list(all_rules())
     (result,) = run["results"]
-    place = result["locations"][0]["physicalLocation"]
-    assert (result["ruleId"], result["level"]) == ("vocabulary", "error")
-    assert place["artifactLocation"]["uri"] == "records/tuning.csv"
+    assert result["ruleId"] == "vocabulary"
+    assert result["level"] == "error"
+    (location,) = result["locations"]
+    place = location["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == TUNING
     assert place["region"]["startLine"] == 2
 
 
-def _on_a_terminal(root: Path, *arguments: str, **environment: str) -> str:
+def _on_a_terminal(*arguments: str, **environment: str) -> str:
     """What a command shows on a terminal."""
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "rl_resources", *arguments, "--root", str(root)]
-    plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    process = subprocess.Popen(command, stdout=slave, stderr=slave, env=plain | environment)
+    command = [sys.executable, "-m", "rl_resources", *arguments]
+    variables = dict(os.environ)
+    variables.pop("NO_COLOR", None)
+    variables.update(environment)
+    process = subprocess.Popen(command, stdout=slave, stderr=slave, env=variables)
     os.close(slave)
     shown = b""
     try:
@@ -98,25 +117,38 @@ def _on_a_terminal(root: Path, *arguments: str, **environment: str) -> str:
     return shown.decode()
 
 
-def test_a_drafted_row_has_no_control_characters(root, capsys):
+def test_a_drafted_row_has_no_control_characters(root, command):
     script = next(root.glob("examples/tuning/7b/*.sh"))
-    asked = ("draft", str(script), "--set", "notes=\x1b[31mDerived")
-    assert main([*asked, "--root", str(root)]) == 0
-    assert "\x1b" not in capsys.readouterr().out
+    printed = command("draft", script, "--set", "notes=\x1b[31mDerived")
+    assert printed
+    assert "\x1b" not in printed
 
 
-@pytest.mark.parametrize(
-    ("environment", "colored"),
-    [({"TERM": "xterm-256color"}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False)],
-)
-def test_findings_are_colored_on_a_terminal_that_wants_it(environment, colored, root):
-    (root / "records" / "trials.csv").write_bytes(b"script,order,batch,outcome\r\n")
-    shown = _on_a_terminal(root, "check", "--select", "line-ending", **environment)
-    codes = ("\x1b[1m", "\x1b[31m", "\x1b[36m", "\x1b[0m") if colored else ("",) * 4
-    bold, red, cyan, plain = codes
-    place = f"{bold}records/trials.csv:1:27{plain}"
-    assert shown.startswith(f"{place}: {red}error{plain}: {cyan}line-ending{plain}: ")
-    assert ("\x1b" in shown) is colored
+BOLD = "\x1b[1m"
+RED = "\x1b[31m"
+CYAN = "\x1b[36m"
+PLAIN = "\x1b[0m"
+
+
+def _wrong_line_end(root: Path, **environment: str) -> str:
+    """What `check` shows on a terminal of a wrong end of a line."""
+    trials = root / TRIALS
+    trials.write_bytes(b"script,order,batch,outcome\r\n")
+    return _on_a_terminal("check", "--select", "line-ending", **environment)
+
+
+def test_findings_are_colored_on_a_terminal_that_wants_it(root):
+    shown = _wrong_line_end(root, TERM="xterm-256color")
+    place = f"{BOLD}{TRIALS}:1:27{PLAIN}"
+    severity = f"{RED}error{PLAIN}"
+    rule = f"{CYAN}line-ending{PLAIN}"
+    assert shown.startswith(f"{place}: {severity}: {rule}: ")
+
+
+def test_findings_are_not_colored_on_a_terminal_that_does_not_want_it(root):
+    shown = _wrong_line_end(root, TERM="xterm", NO_COLOR="1")
+    assert shown.startswith(f"{TRIALS}:1:27: error: line-ending: ")
+    assert "\x1b" not in shown
 
 
 def test_a_command_that_is_interrupted_says_so_in_one_line(monkeypatch, capsys):
@@ -128,63 +160,70 @@ def test_a_command_that_is_interrupted_says_so_in_one_line(monkeypatch, capsys):
     assert capsys.readouterr().err == "rl-resources: interrupted\n"
 
 
-TRIALS = "records/trials.csv"
+CRLF = {"replace": "\n", "with": "\r\n", "all": True}
 
 
-def fmt(root: Path, *arguments: str) -> int:
-    return main(["fmt", "--root", str(root), *arguments])
+def lines_of(path: Path) -> list[str]:
+    text = path.read_text(encoding="utf-8")
+    return text.splitlines()
 
 
 def test_check_shows_a_unified_diff_and_changes_nothing(root, capsys):
-    lines = (root / TRIALS).read_text(encoding="utf-8").splitlines()
-    swapped = "\n".join([lines[0], lines[2], lines[1], *lines[3:], ""])
-    apply(root, [{"file": TRIALS, "write": swapped}])
-    assert fmt(root, "--check") == 1
+    trials = root / TRIALS
+    header, first, second, *others = lines_of(trials)
+    swapped = "\n".join([header, second, first, *others, ""])
+    trials.write_text(swapped, encoding="utf-8")
+    assert main(["fmt", "--check"]) == 1
     shown = capsys.readouterr()
-    assert shown.out.splitlines()[:2] == [f"--- a/{TRIALS}", f"+++ b/{TRIALS}"]
-    assert [line for line in shown.out.splitlines()[2:] if line[0] in "+-"] == [
-        f"+{lines[1]}",
-        f"-{lines[1]}",
-    ]
+    old, new, *lines = shown.out.splitlines()
+    assert old == f"--- a/{TRIALS}"
+    assert new == f"+++ b/{TRIALS}"
+    changed = [line for line in lines if line.startswith(("+", "-"))]
+    assert changed == [f"+{first}", f"-{first}"]
     assert shown.err == f"{TRIALS}: would be rewritten\n"
-    assert (root / TRIALS).read_text(encoding="utf-8") == swapped
+    assert trials.read_text(encoding="utf-8") == swapped
 
 
-def test_what_cannot_be_seen_is_shown_in_the_diff(root, capsys):
+def test_what_cannot_be_seen_is_shown_in_the_diff(root, command):
     apply(root, [{"file": TRIALS, "replace": "script,", "with": "\ufeffscript,"}])
-    assert fmt(root, "--check") == 1
-    assert "-\\ufeffscript,order" in capsys.readouterr().out
+    shown = command("fmt", "--check", status=1)
+    assert "-\\ufeffscript,order" in shown
 
 
 def test_only_the_files_that_are_named_are_written(root, capsys):
-    for path in (TRIALS, "records/tuning.csv"):
-        apply(root, [{"file": path, "replace": "\n", "with": "\r\n", "all": True}])
-    assert fmt(root, str(root / TRIALS)) == 0
-    assert capsys.readouterr().err == f"{TRIALS}: rewritten\n"
-    assert b"\r" not in (root / TRIALS).read_bytes()
-    assert b"\r" in (root / "records/tuning.csv").read_bytes()
+    trials = root / TRIALS
+    tuning = root / TUNING
+    apply(root, [{"file": TRIALS, **CRLF}, {"file": TUNING, **CRLF}])
+    assert main(["fmt", str(trials)]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == f"{TRIALS}: rewritten\n"
+    assert b"\r" not in trials.read_bytes()
+    assert b"\r" in tuning.read_bytes()
 
 
 def test_a_file_that_cannot_be_read_is_left_alone_and_the_others_are_written(root, capsys):
-    apply(root, [{"file": "records/tuning.csv", "append": '"unclosed,\n'}])
-    apply(root, [{"file": TRIALS, "replace": "\n", "with": "\r\n", "all": True}])
-    before = (root / "records/tuning.csv").read_bytes()
-    assert fmt(root) == 1
+    tuning = root / TUNING
+    unclosed = {"file": TUNING, "append": '"unclosed,\n'}
+    apply(root, [unclosed, {"file": TRIALS, **CRLF}])
+    before = tuning.read_bytes()
+    assert main(["fmt"]) == 1
     shown = capsys.readouterr().err
     assert f"{TRIALS}: rewritten" in shown
-    assert "records/tuning.csv: left alone" in shown
-    assert (root / "records/tuning.csv").read_bytes() == before
+    assert f"{TUNING}: left alone" in shown
+    assert tuning.read_bytes() == before
 
 
-def test_fix_adds_a_column_that_the_schema_has_and_the_file_lacks(root):
+def test_fix_adds_a_column_that_the_schema_has_and_the_file_lacks(root, command):
     git(root, "init", "--quiet")
     commit(root)
-    path = root / "schema" / "trials.json"
+    path = root / "schema/trials.json"
     schema = json.loads(path.read_text(encoding="utf-8"))
-    schema["fields"].insert(1, {**schema["fields"][1], "name": "seed", "constraints": {}})
+    fields = schema["fields"]
+    seed = {**fields[1], "name": "seed", "constraints": {}}
+    fields.insert(1, seed)
     path.write_text(json.dumps(schema), encoding="utf-8")
-    before = (root / TRIALS).read_text(encoding="utf-8").splitlines()
-    assert main(["check", "--root", str(root), "--fix", "--select", "header,row-length"]) == 0
-    after = (root / TRIALS).read_text(encoding="utf-8").splitlines()
-    assert after[0] == "script,seed,order,batch,outcome"
-    assert after[1:] == [line.replace(",", ",,", 1) for line in before[1:]]
+    _, *before = lines_of(root / TRIALS)
+    command("check", "--fix", "--select", "header,row-length")
+    header, *after = lines_of(root / TRIALS)
+    assert header == "script,seed,order,batch,outcome"
+    assert after == [line.replace(",", ",,", 1) for line in before]

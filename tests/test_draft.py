@@ -3,10 +3,10 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 
@@ -20,7 +20,7 @@ from rl_resources.contribute.facts import read_form
 from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.facts.words import Fact
-from rl_resources.package import Package, read_package
+from rl_resources.package import Field, Package, read_package
 from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from sample_tree import files, with_tables
@@ -30,27 +30,58 @@ ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "examples" / "tuning").rglob("*.sh"))
 DATASET = read_dataset(read_package(ROOT))
 SCHEMA = DATASET.package.resources["tuning"].schema
-STATED = {"script", "model", "task", "gpus", "device", "nodes", "train", "infer", "framework"}
-STATED |= {"max_prompt_length", "max_response_length", "rollout_n"}
+STATED = {
+    "script",
+    "model",
+    "task",
+    "gpus",
+    "device",
+    "nodes",
+    "train",
+    "infer",
+    "framework",
+    "max_prompt_length",
+    "max_response_length",
+    "rollout_n",
+}
 
 HEADER = "#!/usr/bin/env bash\nset -euo pipefail\n"
 CASES = read_cases("draft")
 SOUND = read_cases("agreement")["sound"]["settings"]
-SETTINGS = SOUND | {"data.train_batch_size": "128", "trainer.n_gpus_per_node": "2"}
-SETTINGS |= {"actor_rollout_ref.rollout.gpu_memory_utilization": "0.5"}
+SETTINGS = {
+    **SOUND,
+    "data.train_batch_size": "128",
+    "trainer.n_gpus_per_node": "2",
+    "actor_rollout_ref.rollout.gpu_memory_utilization": "0.5",
+}
 NAME = "qwen2.5-7b-instruct_grpo_2_a100-80g_fsdp_vllm.sh"
 PLACE = f"examples/tuning/7b/{NAME}"
 HANDLE = "some-body"
 ON_A100 = ("--device", "A100 80 GB")
 OURS = (*ON_A100, "--contributor", HANDLE)
 
-Run = Callable[..., dict[str, Any]]
+
+class Drafted(NamedTuple):
+    """What the command answers; without a row it printed none."""
+
+    row: Mapping[str, str]
+    status: int
+    said: str
+
+    @property
+    def filled(self) -> dict[str, str]:
+        return {name: cell for name, cell in self.row.items() if cell}
+
+
+Run = Callable[..., Drafted]
 
 
 def script(settings: Mapping[str, str] | None = None, header: str = HEADER) -> str:
     chosen = SETTINGS | (settings or {})
-    overrides = "".join(f" \\\n    {key}={value}" for key, value in chosen.items())
-    return f'{header}python3 -m verl.trainer.main_ppo{overrides} \\\n    "$@"\n'
+    text = f"{header}python3 -m verl.trainer.main_ppo"
+    for key, value in chosen.items():
+        text += f" \\\n    {key}={value}"
+    return f'{text} \\\n    "$@"\n'
 
 
 def step(number: int) -> str:
@@ -60,18 +91,22 @@ def step(number: int) -> str:
     )
 
 
-RAN = "".join(step(number) for number in range(1, 6))
-FAILED = step(1) + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.90 GiB.\n"
+RAN = "".join(map(step, range(1, 6)))
+OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.90 GiB.\n"
+FAILED = step(1) + OUT_OF_MEMORY
 
 
 @pytest.fixture(scope="module")
 def proposed(frozen: Package) -> Callable[..., Draft]:
     """The draft of a script, without its findings."""
-    dataset, snapshot = read_dataset(frozen), take_snapshot(frozen)
+    dataset = read_dataset(frozen)
+    snapshot = take_snapshot(frozen)
 
     def made(text: str = "", *, log: str = "", device: str = "a100-80g") -> Draft:
         source = ScriptText("run_it.sh", text or script())
-        run = read_log(log.splitlines(), "`Log`") if log else TrainingLog()
+        run = TrainingLog()
+        if log:
+            run = read_log(log.splitlines(), "`Log`")
         stated = {"device": Fact(device)}
         return Draft(dataset, snapshot, source, log=run, stated=stated)
 
@@ -81,8 +116,9 @@ def proposed(frozen: Package) -> Callable[..., Draft]:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """The same dataset, to be written to."""
-    (tmp_path / "dataset").mkdir()
-    return plant_frozen(tmp_path / "dataset")
+    folder = tmp_path / "dataset"
+    folder.mkdir()
+    return plant_frozen(folder)
 
 
 @pytest.fixture
@@ -96,12 +132,13 @@ def mine(tmp_path: Path) -> Path:
 def run(root: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command: its row, exit status and messages."""
 
-    def draft(*arguments: object) -> dict[str, Any]:
+    def draft(*arguments: object) -> Drafted:
         capsys.readouterr()
-        status = main(["draft", *map(str, arguments), "--root", str(root)])
-        output = capsys.readouterr()
-        rows = [*csv.DictReader(io.StringIO(output.out)), {}]
-        return {"row": rows[0], "exit": status, "said": output.err}
+        words = [*map(str, arguments)]
+        status = main(["draft", *words, "--root", str(root)])
+        printed, said = capsys.readouterr()
+        rows = csv.DictReader(io.StringIO(printed))
+        return Drafted(next(rows, {}), status, said)
 
     return draft
 
@@ -127,12 +164,14 @@ def table(root: Path, name: str) -> list[dict[str, str]]:
 def bare() -> tuple[Dataset, Snapshot]:
     """The shipped dataset without records."""
     package = read_package(ROOT)
-    snapshot, dataset = take_snapshot(package), read_dataset(package)
-    names = ("tuning", "trials")
-    empty = {name: Table(package.resources[name], b"") for name in names}
+    dataset = read_dataset(package)
+    snapshot = take_snapshot(package)
+    tables = dict(snapshot.tables)
+    for name in ("tuning", "trials"):
+        tables[name] = Table(package.resources[name], b"")
     return (
-        with_tables(dataset, **dict.fromkeys(names, ())),
-        replace(snapshot, tables={**snapshot.tables, **empty}),
+        with_tables(dataset, tuning=(), trials=()),
+        replace(snapshot, tables=tables),
     )
 
 
@@ -140,123 +179,172 @@ def bare() -> tuple[Dataset, Snapshot]:
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_every_shipped_script_states_its_row_also_under_another_name(path, bare):
     """In a dataset without the record, with device and task stated."""
-    wanted = next(row for row in table(ROOT, "tuning") if row["script"] == path.name)
+    (wanted,) = (row for row in table(ROOT, "tuning") if row["script"] == path.name)
     text = path.read_text(encoding="utf-8")
-    stated = {name: Fact(wanted[name]) for name in ("device", "task")}
+    stated = {
+        "device": Fact(wanted["device"]),
+        "task": Fact(wanted["task"]),
+    }
     found = Draft(*bare, ScriptText("run.sh", text), stated=stated).row
-    assert (found["status"], found["statement"]) == ("reported", "stated-run")
+    assert found["status"] == "reported"
+    assert found["statement"] == "stated-run"
+    filled = {name for name in wanted if found[name]}
+    names = STATED | filled
+    names -= {"status", "statement"}
     # A reader alone knows of two pools of GPUs, and of an engine's share that it ignores.
-    by_hand = {"gpu_memory_utilization"} if wanted["infer"] == "vexact" else set()
-    by_hand |= {"nodes"} if "fully_async" in text else set()
-    names = STATED | {name for name in wanted if found[name]}
-    names -= by_hand | {"status", "statement"}
-    assert {name: found[name] for name in names} == {name: wanted[name] for name in names}
+    if wanted["infer"] == "vexact":
+        names.discard("gpu_memory_utilization")
+    if "fully_async" in text:
+        names.discard("nodes")
+    assert only(names, found) == only(names, wanted)
+
+
+def only(names: Iterable[str], row: Mapping[str, object]) -> dict[str, object]:
+    """The cells of a row with these names."""
+    return {name: row[name] for name in names}
 
 
 def test_everything_that_a_script_states_becomes_the_row(run, mine, root, unchecked):
     before = files(root)
     found = run(mine, *ON_A100, "--set", "task=grpo", "--set", "model=qwen2.5-7b-instruct")
-    assert (found["exit"], files(root)) == (0, before)
-    assert f"the script belongs at {PLACE}: writing puts a copy there" in found["said"]
-    assert {name: text for name, text in found["row"].items() if text} == CASES["row"]
-    empty = [name for name, text in found["row"].items() if not text and name != "notes"]
-    titles = (f"{SCHEMA.field(name).title} ({name})" for name in empty)
-    assert f"left empty: {', '.join(titles)}\n" in found["said"]
+    assert found.status == 0
+    assert files(root) == before
+    assert f"the script belongs at {PLACE}: writing puts a copy there" in found.said
+    assert found.filled == CASES["row"]
+    titles = []
+    for name, cell in found.row.items():
+        if cell == "" and name != "notes":
+            title = SCHEMA.field(name).title
+            titles.append(f"{title} ({name})")
+    assert f"left empty: {', '.join(titles)}\n" in found.said
 
 
 @each(CASES["cells"], "settings row")
 def test_cells_follow_from_the_settings(proposed, settings, row):
     found = proposed(script(settings)).row
-    assert {name: found[name] for name in row} == row
+    assert only(row, found) == row
 
 
 def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(proposed):
-    name, strategy = "actor_rollout_ref.rollout.name", "actor_rollout_ref.actor.strategy"
-    draft = proposed(script({strategy: "x"}).replace(f" \\\n    {name}=vllm", ""))
+    name = "actor_rollout_ref.rollout.name"
+    strategy = "actor_rollout_ref.actor.strategy"
+    text = script({strategy: "x"})
+    without_engine = text.replace(f" \\\n    {name}=vllm", "")
+    draft = proposed(without_engine)
     assert draft.unknown["infer"] == f"`{name}` is not set, or only known when the script runs"
     assert draft.unknown["train"] == f"no backend of the dataset has `{strategy}=x`"
 
 
 def test_on_an_ascend_device_vllm_is_its_edition(proposed):
-    assert proposed(device="ascend-910c").row["infer"] == "vllm-ascend"
-    assert proposed(device="h800").row["infer"] == "vllm"
+    on_ascend = proposed(device="ascend-910c")
+    on_nvidia = proposed(device="h800")
+    assert on_ascend.row["infer"] == "vllm-ascend"
+    assert on_nvidia.row["infer"] == "vllm"
 
 
 @each(CASES["logs"], "settings log row said")
 def test_a_log_gives_figures_and_releases(proposed, settings, log, row, said):
-    draft = proposed(script(settings), log=log.replace("STEPS", RAN).replace("FAILED", FAILED))
-    assert {name: draft.row[name] for name in row} == row
+    text = log.replace("STEPS", RAN)
+    text = text.replace("FAILED", FAILED)
+    draft = proposed(script(settings), log=text)
+    assert only(row, draft.row) == row
     assert said in "\n".join(draft.remarks)
 
 
 @each(CASES["unusable"], "arguments problem")
 def test_what_cannot_be_read_is_wrong_usage(run, mine, tmp_path, arguments, problem):
-    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    (tmp_path / "large").write_bytes(b"x" * (1 << 21))
-    paths = {"mine": mine, "binary": tmp_path / "binary", "large": tmp_path / "large"}
-    found = run(*(argument.format(**paths) for argument in arguments))
-    assert (found["exit"], problem in str(found["said"])) == (2, True)
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe\x00")
+    large = tmp_path / "large"
+    large.write_bytes(b"x" * (1 << 21))
+    words = [word.format(mine=mine, binary=binary, large=large) for word in arguments]
+    found = run(*words)
+    assert found.status == 2
+    assert problem in found.said
 
 
 def test_a_run_out_of_memory_is_no_record(run, mine, tmp_path, root):
     before = files(root)
-    found = run(mine, *OURS, "--log", saved(tmp_path, FAILED), "--write")
-    assert (found["exit"], files(root)) == (1, before)
-    assert "the run of the log ended with `CUDA out of memory. " in found["said"]
+    log = saved(tmp_path, FAILED)
+    found = run(mine, *OURS, "--log", log, "--write")
+    assert found.status == 1
+    assert files(root) == before
+    assert "the run of the log ended with `CUDA out of memory. " in found.said
 
 
 def test_a_log_of_another_release_fills_nothing(run, mine, tmp_path, root, unchecked):
     run(mine, *OURS, "--set", "infer_version=0.8.3", "--write")
-    text = f"Initializing a V1 LLM engine (v0.9.1) with config: x\n{RAN}"
-    found = run(root / PLACE, *ON_A100, "--log", saved(tmp_path, text), "--write")
-    assert (found["row"]["step_seconds"], found["row"]["infer_version"]) == ("", "0.8.3")
-    assert "infer_version is `0.8.3` there; what was read now says `0.9.1`" in found["said"]
-    assert "of another release than the row" in found["said"]
+    log = saved(tmp_path, f"Initializing a V1 LLM engine (v0.9.1) with config: x\n{RAN}")
+    found = run(root / PLACE, *ON_A100, "--log", log, "--write")
+    assert found.row["step_seconds"] == ""
+    assert found.row["infer_version"] == "0.8.3"
+    assert "infer_version is `0.8.3` there; what was read now says `0.9.1`" in found.said
+    assert "of another release than the row" in found.said
 
 
-def test_write_adds_the_row_and_a_fixed_copy_of_the_script(run, mine, root):
-    theirs = (
-        script(header="# Mine\nset -euo pipefail\n").replace('"$@"', "$@").replace("\n", "\r\n")
-    )
-    mine.write_bytes(theirs.encode())
+@pytest.fixture
+def theirs(mine: Path) -> bytes:
+    """The script with three mistakes that a copy has fixed."""
+    text = script(header="# Mine\nset -euo pipefail\n")
+    text = text.replace('"$@"', "$@")
+    content = text.replace("\n", "\r\n").encode()
+    mine.write_bytes(content)
+    return content
+
+
+def test_write_adds_the_row_and_a_fixed_copy_of_the_script(run, mine, root, theirs):
     before = files(root)
     found = run(mine, *ON_A100, "--contributor", f"@{HANDLE}", "--write")
-    assert found["exit"] == 0
+    assert found.status == 0
     fixed = "line-ending, shebang, unquoted-arguments"
-    assert f"certain fixes in the copy of the script: {fixed}\n" in found["said"]
-    assert "ready to commit" in found["said"]
-    after = files(root)
-    assert {path for path in after if after[path] != before.get(path)} == {
-        "records/tuning.csv",
-        PLACE,
-    }
-    assert (root / PLACE).stat().st_mode & 0o111
-    assert mine.read_bytes() == theirs.encode()
-    trials = root / "records" / "trials.csv"
-    trials.write_bytes(trials.read_bytes().replace(b"\n", b"\r\n"))  # nobody asked to fix that
-    after = files(root)
+    assert f"certain fixes in the copy of the script: {fixed}\n" in found.said
+    assert "ready to commit" in found.said
+    assert changed_files(before, files(root)) == {"records/tuning.csv", PLACE}
+    copy = root / PLACE
+    assert copy.stat().st_mode & 0o111
+    assert mine.read_bytes() == theirs
+
+
+def changed_files(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> set[str]:
+    """The files that are new or hold something else."""
+    changed = set()
+    for path, content in after.items():
+        if content != before.get(path):
+            changed.add(path)
+    return changed
+
+
+def test_what_was_written_once_is_not_written_again(run, mine, root, theirs):
+    run(mine, *ON_A100, "--contributor", f"@{HANDLE}", "--write")
+    trials = root / "records/trials.csv"
+    content = trials.read_bytes()
+    trials.write_bytes(content.replace(b"\n", b"\r\n"))  # nobody asked to fix that
+    before = files(root)
     again = run(mine, *ON_A100, "--contributor", "somebody-else", "--write")
-    assert (again["exit"], "certain fixes" in again["said"]) == (0, False)
-    assert f"contributor is `{HANDLE}` there" in again["said"]
-    assert files(root) == after
+    assert again.status == 0
+    assert "certain fixes" not in again.said
+    assert f"contributor is `{HANDLE}` there" in again.said
+    assert files(root) == before
 
 
 def test_a_refused_draft_reports_what_write_would_not_fix(run, mine):
-    mine.write_text(script().replace('"$@"', "$@"))
+    text = script()
+    mine.write_text(text.replace('"$@"', "$@"))
     found = run(mine, *ON_A100, "--contributor", "HANDLE", "--write")
-    assert re.findall(r"(?:error|warning): ([a-z-]+):", found["said"]) == ["provenance"]
+    reported = re.findall(r"(?:error|warning): ([a-z-]+):", found.said)
+    assert reported == ["provenance"]
 
 
 @each(CASES["refused"], "text settings end arguments said")
 def test_what_a_rule_objects_to_is_reported_and_not_written(
-    run, mine, root, text, settings, end, arguments, said
+    run, mine, root, *, text, settings, end, arguments, said
 ):
     mine.write_text(text or script(settings) + (end or ""))
     before = files(root)
     found = run(mine, *arguments, "--write")
-    assert found["exit"] == 1
-    assert said.format(mine=mine) in found["said"]
-    assert "Nothing was written: " in found["said"]
+    assert found.status == 1
+    assert said.format(mine=mine) in found.said
+    assert "Nothing was written: " in found.said
     assert files(root) == before
 
 
@@ -265,30 +353,42 @@ FORM = CASES["form"]["text"] + f"### Script\n\n```bash\n{script()}```\n\n"
 
 def test_an_issue_form_becomes_a_row(run, tmp_path):
     body = FORM + "### Exemption\n\nmin-saves-memry: Because.\n"
-    found = run("--issue", saved(tmp_path, body.replace("\n", "\r\n"), "issue.md"))
-    row = found["row"]
-    assert found["exit"] == 0
-    assert (row["script"], row["contributor"], row["gpus"]) == (NAME, HANDLE, "2")
-    assert row["peak_memory_gb"] == ""
-    assert "no record can be exempt from `min-saves-memry`" in found["said"]
+    issue = saved(tmp_path, body.replace("\n", "\r\n"), "issue.md")
+    found = run("--issue", issue)
+    assert found.status == 0
+    assert found.row["script"] == NAME
+    assert found.row["contributor"] == HANDLE
+    assert found.row["gpus"] == "2"
+    assert found.row["peak_memory_gb"] == ""
+    assert "no record can be exempt from `min-saves-memry`" in found.said
 
 
 def test_an_answer_that_does_not_fit_its_column_is_reported():
-    found = read_form(FORM.replace("\n2\n", "\ntwo\n"), DATASET)
-    assert found.facts["gpus"].text == ""
+    body = FORM.replace("\n2\n", "\ntwo\n")
+    found = read_form(body, DATASET)
+    fact = found.facts["gpus"]
+    assert fact.text == ""
     assert "`GPUs`: `two` is not one such as" in found.remarks[0]
 
 
+def answer_of_form(field: Field, answer: str) -> str:
+    return f"### {field.title}\n\n{answer}\n\n"
+
+
 def test_every_column_can_be_answered_by_its_title():
-    body = "".join(f"### {field.title}\n\n{field.example}\n\n" for field in SCHEMA.fields)
-    facts = read_form(body, DATASET).facts
-    wanted = {field.name: field.write(field.read(field.example)) for field in SCHEMA.fields}
+    body = ""
+    wanted = {}
+    for field in SCHEMA.fields:
+        body += answer_of_form(field, field.example)
+        value = field.read(field.example)
+        wanted[field.name] = field.write(value)
     wanted.pop("script")
+    facts = read_form(body, DATASET).facts
     assert {name: fact.text for name, fact in facts.items()} == wanted
 
 
 @pytest.mark.parametrize(
-    ("title", "answer", "cell"),
+    ("name", "answer", "cell"),
     [
         ("contributor", "@vermouth1372", "vermouth1372"),
         ("infer_version", "vLLM 0.8.3", "0.8.3"),
@@ -296,25 +396,30 @@ def test_every_column_can_be_answered_by_its_title():
         ("framework_version", "v0.9.1", "0.9.1"),
     ],
 )
-def test_a_handle_and_a_release_may_be_written_as_usual(title, answer, cell):
-    assert read_form(f"### {SCHEMA.field(title).title}\n\n{answer}\n", DATASET).facts == {
-        title: Fact(cell)
-    }
+def test_a_handle_and_a_release_may_be_written_as_usual(name, answer, cell):
+    body = answer_of_form(SCHEMA.field(name), answer)
+    found = read_form(body, DATASET)
+    assert found.facts == {name: Fact(cell)}
 
 
 @pytest.mark.parametrize(
-    ("title", "answer"), [("contributor", "John 2nd"), ("infer_version", "torch 2.6.0")]
+    ("name", "answer"), [("contributor", "John 2nd"), ("infer_version", "torch 2.6.0")]
 )
-def test_nobody_else_and_no_other_program_is_taken(title, answer):
-    fact = read_form(f"### {SCHEMA.field(title).title}\n\n{answer}\n", DATASET).facts[title]
-    assert not fact.text and f"`{answer}` is not one such as" in fact.doubt
+def test_nobody_else_and_no_other_program_is_taken(name, answer):
+    body = answer_of_form(SCHEMA.field(name), answer)
+    found = read_form(body, DATASET)
+    fact = found.facts[name]
+    assert fact.text == ""
+    assert f"`{answer}` is not one such as" in fact.doubt
 
 
 def test_hostile_answers_reach_no_terminal(root, tmp_path, capsys, unchecked):
-    body = FORM.replace("MIN", "\x1b[2J\x07MIN\x00x").replace("### Task", "### T\x1b]0;x\x07ask")
-    issue, log = saved(tmp_path, body.replace("\x00", ""), "issue.md"), FAILED + "\x1b[31m\x07"
-    arguments = ["--issue", str(issue), "--log", str(saved(tmp_path, log))]
+    body = FORM.replace("MIN", "\x1b[2J\x07MINx")
+    body = body.replace("### Task", "### T\x1b]0;x\x07ask")
+    issue = saved(tmp_path, body, "issue.md")
+    log = saved(tmp_path, FAILED + "\x1b[31m\x07")
+    arguments = ["--issue", str(issue), "--log", str(log)]
     assert main(["draft", *arguments, "--root", str(root)]) == 0
-    output = capsys.readouterr()
-    assert HANDLE in output.out
-    assert not set(output.out + output.err) & set("\x1b\x07\x00")
+    printed, said = capsys.readouterr()
+    assert HANDLE in printed
+    assert not set(printed + said) & set("\x1b\x07\x00")

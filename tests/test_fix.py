@@ -24,10 +24,12 @@ from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from sample_tree import Edit, apply, files, sample
 
 SCRIPT = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
-TRIALS, TUNING = "records/trials.csv", "records/tuning.csv"
-FIXABLE = [rule.name for rule in all_rules().values() if rule.fixer]
+TRIALS = "records/trials.csv"
+TUNING = "records/tuning.csv"
+FIXABLE = [name for name, rule in all_rules().items() if rule.fixer]
 CASES = read_cases("fix")
-FIXES, DOUBTFUL = CASES["fixes"], CASES["doubtful"]
+FIXES = CASES["fixes"]
+DOUBTFUL = CASES["doubtful"]
 CRLF = {"replace": "\n", "with": "\r\n", "all": True}
 
 
@@ -36,37 +38,49 @@ def tuning(**cells: str) -> Edit:
     return {"file": TUNING, "line": 2, "set": cells}
 
 
+def rule_of(name: str) -> str:
+    rule, _, _ = name.partition(" ")
+    return rule
+
+
 @pytest.mark.parametrize("name", FIXES)
 def test_a_certain_fix_is_made_and_nothing_else_changes(name, root):
-    sound = in_memory(root, FIXES[name].get("first", []))
-    found = fixed(in_memory(root, FIXES[name]["edit"]))
-    assert name.split()[0] in {*found.done.values(), "everything"}
+    case = FIXES[name]
+    sound = in_memory(root, case.get("first", []))
+    broken = in_memory(root, case["edit"])
+    found = fixed(broken)
+    assert rule_of(name) in {*found.done.values(), "everything"}
     assert found.snapshot.scripts == sound.scripts
-    assert [table.data for table in found.snapshot.tables.values()] == [
-        table.data for table in sound.tables.values()
-    ]
+    assert contents(found.snapshot) == contents(sound)
+
+
+def contents(snapshot: Snapshot) -> list[bytes | None]:
+    return [table.data for table in snapshot.tables.values()]
 
 
 def test_the_command_writes_what_it_fixes_and_names_the_rules(root, capsys):
     sound = files(root)
     apply(root, FIXES["everything at once"]["edit"])
     assert main(["check", "--fix", "--strict", "--root", str(root)]) == 0
-    out, err = capsys.readouterr()
-    assert (out, files(root)) == ("", sound)
-    assert (root / SCRIPT).stat().st_mode & 0o111
-    rules = re.findall(r"\(([a-z-]+)\)\n", err)
-    assert {"line-ending", "type", "script-name", "executable-script"} <= {*rules}
-    assert err.endswith("No findings in 4 records and 4 scripts.\n")
+    printed, said = capsys.readouterr()
+    assert printed == ""
+    assert files(root) == sound
+    script = root / SCRIPT
+    assert script.stat().st_mode & 0o111
+    rules = set(re.findall(r"\(([a-z-]+)\)\n", said))
+    assert rules >= {"line-ending", "type", "script-name", "executable-script"}
+    assert said.endswith("No findings in 4 records and 4 scripts.\n")
 
 
 def test_every_fixer_is_tested_and_has_its_rule():
-    assert {name.split()[0] for name in FIXES} - {"everything"} == set(FIXABLE)
+    tested = {rule_of(name) for name in FIXES}
+    assert tested - {"everything"} == set(FIXABLE)
 
 
-def test_rules_say_whether_they_are_fixable(capsys):
-    assert main(["rules"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" (")[0] for line in lines if ", fixable): " in line] == FIXABLE
+def test_rules_say_whether_they_are_fixable(command):
+    lines = command("rules").splitlines()
+    fixable = [line for line in lines if ", fixable): " in line]
+    assert [rule_of(line) for line in fixable] == FIXABLE
 
 
 def in_memory(root: Path, edits: Sequence[Edit]) -> Snapshot:
@@ -75,75 +89,118 @@ def in_memory(root: Path, edits: Sequence[Edit]) -> Snapshot:
 
 
 def fixed(snapshot: Snapshot) -> Fixed:
-    return fix(snapshot, list(all_rules().values()))
+    rules = all_rules()
+    return fix(snapshot, list(rules.values()))
 
 
 @each(DOUBTFUL, "edit")
 def test_what_is_in_doubt_is_left_to_a_person(edit, root):
     snapshot = in_memory(root, edit)
+    found = fixed(snapshot)
     assert findings_in(snapshot, chosen_rules())
-    assert not fixed(snapshot).done
+    assert not found.done
 
 
-def test_only_the_files_and_rules_that_are_named_change(root, capsys):
+@pytest.fixture
+def of_windows(root: Path) -> Path:
+    """Two tables with ends of lines of Windows, of which one has another mistake."""
     apply(root, [{"file": TRIALS, **CRLF}, tuning(device="H800"), {"file": TUNING, **CRLF}])
-    before = files(root)
-    assert main(["check", "--root", str(root), "--fix", str(root / TRIALS)]) == 0
-    assert {path for path, content in files(root).items() if content != before[path]} == {TRIALS}
-    assert main(["check", "--root", str(root), "--fix", "--select", "line-ending"]) == 0
-    assert b"\r" not in (root / TUNING).read_bytes()
-    assert b",H800," in (root / TUNING).read_bytes()
-    capsys.readouterr()
+    return root
 
 
-def test_check_says_what_is_fixable_only_where_a_fix_is_certain(root, capsys):
+def test_only_the_files_that_are_named_change(of_windows, command):
+    wanted = files(of_windows)
+    wanted[TRIALS] = wanted[TRIALS].replace(b"\r\n", b"\n")
+    command("check", "--root", of_windows, "--fix", of_windows / TRIALS)
+    assert files(of_windows) == wanted
+
+
+def test_only_what_the_rules_that_are_named_report_changes(of_windows, command):
+    command("check", "--root", of_windows, "--fix", "--select", "line-ending")
+    table = of_windows / TUNING
+    content = table.read_bytes()
+    assert b"\r" not in content
+    assert b",H800," in content
+
+
+@pytest.fixture
+def mistaken(root: Path) -> Path:
+    """The sample with a mistake whose fix is certain and one whose fix is not."""
     apply(root, [{"file": TRIALS, **CRLF}, tuning(task="GPRO")])
-    before = files(root)
-    assert main(["check", "--root", str(root)]) == 1
-    said = "`rl-resources check --fix` applies the fixes that are certain."
-    assert capsys.readouterr().err.splitlines() == ["2 errors in 2 files.", said]
-    assert files(root) == before
+    return root
+
+
+def test_check_says_what_is_fixable(mistaken, capsys):
+    before = files(mistaken)
+    assert main(["check", "--root", str(mistaken)]) == 1
+    output = capsys.readouterr()
+    assert output.err.splitlines() == [
+        "2 errors in 2 files.",
+        "`rl-resources check --fix` applies the fixes that are certain.",
+    ]
+    assert files(mistaken) == before
+
+
+def test_check_names_no_fix_where_none_is_certain(mistaken, capsys):
+    root = mistaken
     apply(root, DOUBTFUL["a shebang of another program"]["edit"])
     assert main(["check", "--root", str(root), "--select", "shebang"]) == 0
-    assert "--fix" not in capsys.readouterr().err
+    output = capsys.readouterr()
+    assert "shebang" in output.out
+    assert "--fix" not in output.err
 
 
-def test_a_new_column_is_added_and_one_that_was_dropped_is_not(tmp_path):
+@pytest.fixture
+def with_column(tmp_path: Path) -> Path:
+    """A repository whose schema has one column more than its table."""
     root = plant_repository(tmp_path, new=False)
-    before = (root / TRIALS).read_text(encoding="utf-8")
     field = '{"name": "hours", "type": "number", "title": "Hours", "description": "Its hours."}'
     old = '"fields": [\n    {'
-    apply(root, [{"file": "schema/trials.json", "replace": old, "with": f'"fields": [{field}, {{'}])
-    assert set(fixed(take_snapshot(read_package(root))).done.values()) == {"header"}
+    new = f'"fields": [{field}, {{'
+    apply(root, [{"file": "schema/trials.json", "replace": old, "with": new}])
+    return root
+
+
+def test_a_new_column_is_added(with_column):
+    found = fixed(in_memory(with_column, []))
+    assert set(found.done.values()) == {"header"}
+
+
+def test_a_column_that_was_dropped_is_not_added(with_column):
+    table = with_column / TRIALS
+    before = table.read_text(encoding="utf-8")
     dropped = re.sub(r",[^,\n]*$", "", before, flags=re.M)
-    (root / TRIALS).write_text(dropped, encoding="utf-8")
-    assert not fixed(take_snapshot(read_package(root))).done
-    commit(root)
-    assert not fixed(take_snapshot(read_package(root))).done
+    table.write_text(dropped, encoding="utf-8")
+    assert not fixed(in_memory(with_column, [])).done
+    commit(with_column)
+    assert not fixed(in_memory(with_column, [])).done
 
 
 SIGNS = '"|,|\t| |;|\ufeff|\u200b|\u00a0|H100|1.0|$@|é|\r\n|\r|\n|\n\n|<<<<<<< a\n|set -x\n|\\ \n'
-SPOILERS = st.sampled_from(SIGNS.split("|"))
+SPOILERS = st.lists(st.sampled_from(SIGNS.split("|")), min_size=1, max_size=3)
+NAMES = st.sampled_from(["trials", "tuning", "backends"])
+FORM = ["byte-order-mark", "line-ending", "row-length", "row-order"]
 
 
 @pytest.mark.nightly
 @given(st.data())
 @settings(max_examples=25, deadline=None)
 def test_whatever_a_file_contains_a_fix_of_its_form_loses_no_row_and_leaves_no_other(data):
-    name = data.draw(st.sampled_from(["trials", "tuning", "backends"]))
+    name = data.draw(NAMES)
     table = sample().tables[name]
-    spoilt = Table(table.resource, _broken(data, (table.data or b"").decode()).encode())
-    broken = replace(sample(), tables={**sample().tables, name: spoilt})
-    after = fix(broken, [all_rules()[name] for name in FORM]).snapshot
-    assert _rows(after.tables[name]) == _rows(spoilt)
-    assert not fixed(fixed(broken).snapshot).done
-
-
-FORM = ["byte-order-mark", "line-ending", "row-length", "row-order"]
+    text = _broken(data, table.decoded)
+    spoilt = Table(table.resource, text.encode())
+    tables = {**sample().tables, name: spoilt}
+    broken = replace(sample(), tables=tables)
+    rules = [all_rules()[name] for name in FORM]
+    in_form = fix(broken, rules).snapshot
+    assert _rows(in_form.tables[name]) == _rows(spoilt)
+    sound = fixed(broken).snapshot
+    assert not fixed(sound).done
 
 
 def _broken(data: st.DataObject, text: str) -> str:
-    for spoiler in data.draw(st.lists(SPOILERS, min_size=1, max_size=3)):
+    for spoiler in data.draw(SPOILERS):
         at = data.draw(st.integers(0, len(text)))
         text = text[:at] + spoiler + text[at:]
     return text
@@ -151,5 +208,9 @@ def _broken(data: st.DataObject, text: str) -> str:
 
 def _rows(table: Table) -> Counter[str]:
     """The letters and digits of every line that has any: what no fixer may lose."""
-    bare = ("".join(filter(str.isalnum, line.lower())) for line in table.decoded.splitlines())
-    return Counter(filter(None, bare))
+    rows: Counter[str] = Counter()
+    for line in table.decoded.splitlines():
+        bare = "".join(filter(str.isalnum, line.lower()))
+        if bare:
+            rows[bare] += 1
+    return rows

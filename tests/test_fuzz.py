@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import shutil
 from pathlib import Path
 from random import Random
 
@@ -21,19 +22,30 @@ EXPLAINED = re.compile(
     re.M,
 )
 CASES = read_cases("fuzz")
-TARGETS, LOG = CASES["targets"], CASES["log"]["text"]
-NOISE = (
-    *(b'"', b"'", b",", b"\n", b"\r", b"\0", b"\xff", b"\xef\xbb\xbf", b"\xe2\x80\xae", b"{"),
+TARGETS = CASES["targets"]
+LOG = CASES["log"]["text"]
+SIGNS = (
+    b'"',
+    b"'",
+    b",",
+    b"\n",
+    b"\r",
+    b"\0",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\xe2\x80\xae",
+    b"{",
     b"[[[",
-    *(b"$(", b"${x", b"`", b"\\\n", b"fi", b"=1 ", b"#", b"<<E\n", b"1e999", b"-", b"9" * 5000),
-    *(b"\n    * - ", b"### Script\n", b"step:", b"null", b"<script>", b"::", b"=HYPERLINK(1)"),
 )
+OF_BASH = (b"$(", b"${x", b"`", b"\\\n", b"fi", b"=1 ", b"#", b"<<E\n", b"1e999", b"-", b"9" * 5000)
+OF_PAGES = (b"\n    * - ", b"### Script\n", b"step:", b"null", b"<script>", b"::", b"=HYPERLINK(1)")
+NOISE = SIGNS + OF_BASH + OF_PAGES
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = plant(tmp_path_factory.mktemp("fuzz") / "dataset")
-    (root / "mine.csv").write_bytes((root / "records/tuning.csv").read_bytes())
+    shutil.copy(root / "records/tuning.csv", root / "mine.csv")
     page = device_tuning(load(REPOSITORY), "https://example.org/{path}")
     (root / "page.rst").write_text(page, encoding="utf-8")
     script = SHIPPED[0].read_text(encoding="utf-8")
@@ -47,26 +59,35 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _broken(data: bytes, random: Random) -> bytes:
     for _ in range(random.randint(1, 4)):
         start = random.randrange(len(data) + 1)
-        end = min(len(data), start + random.choice((0, 0, 1, 7, 200)))
-        copied = data[random.randrange(len(data) + 1) :][: random.choice((0, 0, 30))]
-        data = data[:start] + random.choice(NOISE) + copied + data[end:]
-    return data if random.random() < 0.9 else random.randbytes(300) + data
+        deleted = random.choice((0, 0, 1, 7, 200))
+        origin = random.randrange(len(data) + 1)
+        copied = random.choice((0, 0, 30))
+        copy = data[origin : origin + copied]
+        noise = random.choice(NOISE)
+        data = data[:start] + noise + copy + data[start + deleted :]
+    if random.random() < 0.9:
+        return data
+    return random.randbytes(300) + data
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("path", TARGETS)
 def test_a_broken_file_is_reported_and_breaks_nothing(path, root, capsys):
     commands, examples = TARGETS[path].values()
-    valid, random = (root / path).read_bytes(), Random(path)
+    file = root / path
+    valid = file.read_bytes()
+    random = Random(path)
     for _ in range(examples):
         broken = _broken(valid, random)
-        (root / path).write_bytes(broken)
+        file.write_bytes(broken)
         for command in commands:
+            words = command.replace("{}", path).split()
             with contextlib.chdir(root):
-                status = _status([*command.replace("{}", path).split(), "--root", "."])
+                status = _status([*words, "--root", "."])
             shown = "".join(capsys.readouterr())
-            assert status == 0 or (status in (1, 2) and EXPLAINED.search(shown)), broken[:2000]
-    (root / path).write_bytes(valid)
+            assert status in (0, 1, 2), broken[:2000]
+            assert status == 0 or EXPLAINED.search(shown), broken[:2000]
+    file.write_bytes(valid)
 
 
 def _status(arguments: list[str]) -> object:

@@ -4,8 +4,9 @@ import json
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
+from itertools import cycle
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -23,11 +24,20 @@ from rl_resources.text import is_web_address
 from website import ROOT, read_rows, served, visited, write_rows
 
 AT_ONCE = 20
-NOTES = [" ¦ ".join(PAYLOADS[at : at + AT_ONCE]) for at in range(0, len(PAYLOADS), AT_ONCE)]
-"""What stands in the notes of records, of which each has a page: many payloads, one before all."""
-RECORD = "qwen2.5-7b-instruct_grpo-lora_{}_h100_fsdp_vllm"
 FIRST = 1001
-RECORDS = [f"records/{RECORD.format(FIRST + at)}/" for at in range(len(NOTES))]
+"""The number of GPUs of the first record with a note."""
+NOTES: dict[int, str] = {}
+"""What stands in the notes of records, of which each has a page: many payloads, one before all."""
+for at in range(0, len(PAYLOADS), AT_ONCE):
+    gpus = FIRST + len(NOTES)
+    NOTES[gpus] = " ¦ ".join(PAYLOADS[at : at + AT_ONCE])
+
+
+def _record(gpus: int) -> str:
+    return f"qwen2.5-7b-instruct_grpo-lora_{gpus}_h100_fsdp_vllm"
+
+
+RECORDS = [f"records/{_record(gpus)}/" for gpus in NOTES]
 
 SHAPES = """async (addresses) => Promise.all(addresses.map(async (address) => {
   const text = await (await fetch(address)).text()
@@ -47,12 +57,13 @@ def _fill(root: Path, name: str) -> None:
     resource = read_package(root).resources[name]
     rows = read_rows(root / resource.path)
     free = [field.name for field in free_columns(resource.schema)]
-    free += [field for field in ("source_url",) if field in resource.schema.names]
+    if "source_url" in resource.schema.names:
+        free.append("source_url")
     (key,) = resource.schema.primary_key
-    rows += [
-        {**rows[0], **dict.fromkeys(free, text), key: f"payload-{number}"}
-        for number, text in enumerate(PAYLOADS)
-    ]
+    first = rows[0]
+    for number, text in enumerate(PAYLOADS):
+        cells = dict.fromkeys(free, text)
+        rows.append({**first, **cells, key: f"payload-{number}"})
     write_rows(root / resource.path, rows)
 
 
@@ -60,12 +71,12 @@ def _annotate(root: Path) -> None:
     """Put all notes into new records."""
     path = root / "records/tuning.csv"
     rows = read_rows(path)
-    good = next(row for row in rows if row["script"] == f"{RECORD.format(1)}.sh")
+    (good,) = (row for row in rows if row["script"] == f"{_record(1)}.sh")
     script = root / "examples/tuning/7b" / good["script"]
-    for number, note in enumerate(NOTES, FIRST):
-        name = f"{RECORD.format(number)}.sh"
+    for gpus, note in NOTES.items():
+        name = f"{_record(gpus)}.sh"
         shutil.copy(script, script.with_name(name))
-        rows.append({**good, "script": name, "gpus": str(number), "notes": note})
+        rows.append({**good, "script": name, "gpus": str(gpus), "notes": note})
     write_rows(path, rows)
 
 
@@ -73,9 +84,10 @@ def _spread(root: Path, name: str) -> None:
     """Put payloads into the free columns of the rows that a table has."""
     resource = read_package(root).resources[name]
     rows = read_rows(root / resource.path)
-    places = [(row, field.name) for row in rows for field in free_columns(resource.schema)]
-    for (row, column), text in zip(places, PAYLOADS * len(places), strict=False):
-        row[column] = text
+    payloads = cycle(PAYLOADS)
+    for row in rows:
+        for field in free_columns(resource.schema):
+            row[field.name] = next(payloads)
     write_rows(root / resource.path, rows)
 
 
@@ -103,9 +115,13 @@ def files(shared_folder: SharedFolder, root: Path) -> Path:
     """Everything that is rendered of it, before MkDocs makes pages of the Markdown."""
 
     def render(folder: Path) -> None:
-        for path, content in publish.render(root).items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes(content.encode() if isinstance(content, str) else content)
+        for name, content in publish.render(root).items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, str):
+                path.write_text(content, encoding="utf-8")
+            else:
+                path.write_bytes(content)
 
     return shared_folder("payloads-rendered", render)
 
@@ -119,7 +135,8 @@ def origin(shared_folder: SharedFolder, root: Path) -> Iterator[str]:
             patch.setattr(check, "check_root", lambda root, **_: [])
             build(root, folder)
 
-    with served(shared_folder("payloads-site", build_without_rules) / "site") as address:
+    folder = shared_folder("payloads-site", build_without_rules)
+    with served(folder / "site") as address:
         yield address
 
 
@@ -131,8 +148,23 @@ def test_words_next_to_a_url_are_no_link(text):
     assert not is_web_address(text)
 
 
-PAGES = ["devices/", "reports/0.5b/", RECORDS[0], "reports/", "charts/", "data/", "", "coverage/"]
-PAGES += ["sizes/7b/", "?model=0.5B", RECORDS[1], "estimate/"]
+PAGES = [
+    "devices/",
+    "reports/0.5b/",
+    RECORDS[0],
+    "reports/",
+    "charts/",
+    "data/",
+    "",
+    "coverage/",
+    "sizes/7b/",
+    "?model=0.5B",
+    RECORDS[1],
+    "estimate/",
+]
+ACTIVE = "article :is(iframe, object, embed, form form)"
+LINKS = "[href^='javascript:' i], [href^='data:' i], [href*='<'], [href*=' ']"
+FOREIGN = "[src*='elsewhere.invalid']"
 
 
 @pytest.mark.nightly
@@ -140,13 +172,17 @@ PAGES += ["sizes/7b/", "?model=0.5B", RECORDS[1], "estimate/"]
 def test_every_payload_is_text_and_runs_nothing(browser, origin, page):
     with visited(browser, f"{origin}/{page}") as tab:
         assert tab.evaluate("window.hacked") is None
-        elements = "iframe, object, embed, form form"
-        assert tab.locator(f"article :is({elements})").count() == 0
-        links = "[href^='javascript:' i], [href^='data:' i], [href*='<'], [href*=' ']"
-        assert tab.locator(f"{links}, [src*='elsewhere.invalid']").count() == 0
-        shown = seen(tab.locator("body").text_content() or "")
-        if page == "devices/":
-            assert [text for text in PAYLOADS if seen(text) not in shown] == []
+        assert tab.locator(ACTIVE).count() == 0
+        assert tab.locator(LINKS).count() == 0
+        assert tab.locator(FOREIGN).count() == 0
+        text = tab.locator("body").text_content() or ""
+    if page == "devices/":
+        assert not_shown(PAYLOADS, text) == []
+
+
+def not_shown(payloads: Iterable[str], text: str) -> list[str]:
+    shown = seen(text)
+    return [payload for payload in payloads if seen(payload) not in shown]
 
 
 @pytest.mark.nightly
@@ -154,64 +190,92 @@ def test_search_shows_what_it_finds_as_text(browser, origin):
     with visited(browser, f"{origin}/coverage/") as tab:
         tab.get_by_role("textbox", name="Search").press_sequentially("onerror")
         tab.locator(".md-search-result__link").first.wait_for()
-        assert "onerror" in (tab.locator(".md-search-result").text_content() or "")
-        assert tab.locator(".md-search-result :is(img, iframe, script, svg[onload])").count() == 0
+        results = tab.locator(".md-search-result")
+        assert "onerror" in (results.text_content() or "")
+        active = results.locator(":is(img, iframe, script, svg[onload])")
+        assert active.count() == 0
         assert tab.evaluate("window.hacked") is None
 
 
 @pytest.mark.nightly
 def test_the_page_of_a_record_has_one_shape_whatever_its_notes_say(browser, origin):
+    addresses = [f"{origin}/{page}" for page in RECORDS]
     with visited(browser, f"{origin}/404.html") as tab:
-        found = tab.evaluate(SHAPES, [f"{origin}/{page}" for page in RECORDS])
-    assert [
-        note for note, (_, text) in zip(NOTES, found, strict=True) if seen(note) not in seen(text)
-    ] == []
-    assert {tuple(shape) for shape, _ in found} == {tuple(found[0][0])}
+        found = tab.evaluate(SHAPES, addresses)
+    first, _ = found[0]
+    for note, (shape, text) in zip(NOTES.values(), found, strict=True):
+        assert not_shown([note], text) == []
+        assert shape == first
 
 
 def test_the_index_for_assistants_leads_to_no_other_site(files):
     text = (files / "llms.txt").read_text(encoding="utf-8")
-    page = MarkdownIt("gfm-like", {"html": True, "linkify": False}).render(text)
-    allowed = {"a", "blockquote", "code", "h1", "h2", "li", "p", "ul"}
-    assert {*re.findall(r"<(\w+)", page)} <= allowed
-    assert [link for link in re.findall(r'href="([^"]*)"', page) if "elsewhere" in link] == []
+    markdown = MarkdownIt("gfm-like", {"html": True, "linkify": False})
+    page = markdown.render(text)
+    tags = set(re.findall(r"<(\w+)", page))
+    assert tags <= {"a", "blockquote", "code", "h1", "h2", "li", "p", "ul"}
+    links = re.findall(r'href="([^"]*)"', page)
+    assert "elsewhere" not in "\n".join(links)
 
 
 def test_charts_are_well_formed_and_hold_no_script(files):
-    found = [path for path in files.rglob("*") if path.suffix in {".svg", ".xml"}]
-    assert len(found) == 2
-    for path in found:
-        tags = {str(item.tag).rpartition("}")[2] for item in ElementTree.parse(path).iter()}  # noqa: S314
-        assert tags & {"script", "foreignObject", "iframe"} == set(), path
+    drawings = [*files.rglob("*.svg"), *files.rglob("*.xml")]
+    assert len(drawings) == 2
+    for path in drawings:
+        tags = set()
+        for element in ElementTree.parse(path).iter():  # noqa: S314
+            _, _, tag = str(element.tag).rpartition("}")
+            tags.add(tag)
+        assert tags.isdisjoint({"script", "foreignObject", "iframe"}), path
 
 
+def _of_csv(files: Path, table: str, column: str) -> list[str]:
+    rows = read_rows(files / f"downloads/{table}.csv")
+    return [row[column] for row in rows]
+
+
+def _of_json(files: Path, table: str, column: str) -> list[str]:
+    name = "records" if table == "tuning" else table
+    text = (files / f"api/v1/{name}.json").read_text(encoding="utf-8")
+    items = json.loads(text)[name]
+    return [item[column] for item in items]
+
+
+def _of_parquet(files: Path, table: str, column: str) -> list[str]:
+    frame = pl.read_parquet(files / f"downloads/{table}.parquet")
+    return frame[column].to_list()
+
+
+def _of_sqlite(files: Path, table: str, column: str) -> list[str]:
+    with closing(sqlite3.connect(files / "downloads/rl-resources.sqlite")) as base:
+        rows = base.execute(f"SELECT {column} FROM {table}")  # noqa: S608
+        return [cell for (cell,) in rows]
+
+
+@pytest.mark.parametrize("read", [_of_csv, _of_json, _of_parquet, _of_sqlite])
 @pytest.mark.parametrize(
-    ("table", "column", "texts", "api"),
-    [("devices", "name", PAYLOADS, "devices"), ("tuning", "notes", NOTES, "records")],
+    ("table", "column", "texts"),
+    [("devices", "name", PAYLOADS), ("tuning", "notes", NOTES.values())],
 )
-def test_every_download_gives_every_payload_back(files, table, column, texts, api):
-    folder = files / "downloads"
-    document = json.loads((files / f"api/v1/{api}.json").read_text(encoding="utf-8"))
-    with closing(sqlite3.connect(folder / "rl-resources.sqlite")) as base:
-        by_format = {
-            "csv": [row[column] for row in read_rows(folder / f"{table}.csv")],
-            "json": [item[column] for item in document[api]],
-            "parquet": pl.read_parquet(folder / f"{table}.parquet")[column].to_list(),
-            "sqlite": [row[0] for row in base.execute(f"SELECT {column} FROM {table}")],  # noqa: S608
-        }
-    for kind, found in by_format.items():
-        assert {*texts} <= {*found}, kind
+def test_every_download_gives_every_payload_back(files, read, table, column, texts):
+    found = read(files, table, column)
+    assert set(texts) <= set(found)
 
 
 @pytest.mark.parametrize(
     "command",
-    ["find --size 7B --limit 2000", "find --size 7B --format json", "coverage"]
-    + [f"diff {ROOT} --format {form}" for form in ("text", "markdown")],
+    [
+        "find --size 7B --limit 2000",
+        "find --size 7B --format json",
+        "coverage",
+        f"diff {ROOT} --format text",
+        f"diff {ROOT} --format markdown",
+    ],
 )
 def test_a_terminal_gets_no_character_that_it_obeys(command, root, monkeypatch, capsys):
     monkeypatch.chdir(root)
     main(command.split())
     written = "".join(capsys.readouterr())
     assert len(written) > 500
-    assert [line for line in written.split("\n") if not line.isprintable()] == []
+    assert written.replace("\n", "").isprintable()
     assert re.search(r"^\s*::\w|##\[", written, re.M) is None

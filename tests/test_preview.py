@@ -11,20 +11,22 @@ from sample_tree import files, plant_site
 from website import RECORD, ROOT, edit_row, read_rows, write_rows
 
 GONE = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
-PAGE, SIZE = f"records/{RECORD}/index.html", "sizes/7b/index.html"
+PAGE = f"records/{RECORD}/index.html"
+SIZE = "sizes/7b/index.html"
 
 
 class Preview:
     """A server's builds of a checkout, without the server."""
 
     def __init__(self, root: Path, site: Path) -> None:
-        self.root, self.site, self.started = root, site, False
+        self.root = root
+        self.site = site
+        self.started = False
 
     def update(self) -> None:
         """Build as after an edit."""
-        config = load_config(
-            config_file=str(self.root / "mkdocs.yml"), site_dir=str(self.site), strict=True
-        )
+        description = str(self.root / "mkdocs.yml")
+        config = load_config(config_file=description, site_dir=str(self.site), strict=True)
         if not self.started:
             config.plugins.on_startup(command="serve", dirty=False)
         self.started = True
@@ -37,29 +39,44 @@ class Preview:
 @pytest.fixture
 def preview(tmp_path: Path) -> Preview:
     """A preview after its first build."""
-    made = Preview(plant_site(tmp_path / "checkout"), tmp_path / "site")
+    root = plant_site(tmp_path / "checkout")
+    made = Preview(root, tmp_path / "site")
     made.update()
     return made
 
 
-def test_an_edit_shows_on_its_pages_and_what_is_gone_goes(preview):
-    edit_row(preview.root, "tuning", f"{RECORD}.sh", max_batch="100", notes="Edited once more.")
-    table = preview.root / "records/tuning.csv"
-    write_rows(table, [row for row in read_rows(table) if row["script"] != f"{GONE}.sh"])
-    (preview.root / f"examples/tuning/7b/{GONE}.sh").unlink()
-    assert (preview.site / f"records/{GONE}/index.html").is_file()
+def edit_record(preview: Preview, **cells: str) -> None:
+    edit_row(preview.root, "tuning", f"{RECORD}.sh", **cells)
+
+
+def test_an_edit_shows_on_its_page(preview):
+    edit_record(preview, max_batch="100", notes="Edited once more.")
     preview.update()
     assert "Edited once more." in preview.text(PAGE)
+
+
+def test_what_is_gone_goes(preview):
+    table = preview.root / "records/tuning.csv"
+    kept = [row for row in read_rows(table) if row["script"] != f"{GONE}.sh"]
+    write_rows(table, kept)
+    script = preview.root / f"examples/tuning/7b/{GONE}.sh"
+    script.unlink()
+    page = preview.site / f"records/{GONE}/index.html"
+    assert page.is_file()
+    assert GONE in preview.text(SIZE)
+    preview.update()
+    assert not page.exists()
     assert GONE not in preview.text(SIZE)
-    assert not (preview.site / f"records/{GONE}/index.html").exists()
 
 
 def test_a_preview_is_what_a_first_build_gives(preview, tmp_path):
-    edit_row(preview.root, "tuning", f"{RECORD}.sh", max_batch="100", notes="Edited once more.")
+    edit_record(preview, max_batch="100", notes="Edited once more.")
     page = preview.root / "site/pages/contributing.md"
-    page.write_text(f"{page.read_text('utf-8')}\n\n## A last word\n", "utf-8")
+    text = page.read_text("utf-8")
+    page.write_text(f"{text}\n\n## A last word\n", "utf-8")
     preview.update()
-    fresh = Preview(preview.root.rename(tmp_path / "again"), tmp_path / "fresh")  # its own hook
+    again = preview.root.rename(tmp_path / "again")  # with a hook of its own
+    fresh = Preview(again, tmp_path / "fresh")
     fresh.update()
     assert files(preview.site) == files(fresh.site)
 
@@ -67,21 +84,24 @@ def test_a_preview_is_what_a_first_build_gives(preview, tmp_path):
 def test_a_mistake_before_there_is_any_page_ends_the_server(tmp_path, caplog):
     root = plant_site(tmp_path / "checkout")
     edit_row(root, "tuning", f"{RECORD}.sh", device="h8000")
+    preview = Preview(root, tmp_path / "site")
     with pytest.raises(Abort):
-        Preview(root, tmp_path / "site").update()
+        preview.update()
     assert "records/tuning.csv:3:" in caplog.text
 
 
 def test_the_server_watches_all_that_pages_are_made_of():
-    watched = load_config(config_file=str(ROOT / "mkdocs.yml")).watch
+    config = load_config(config_file=str(ROOT / "mkdocs.yml"))
     names = ("records", "schema", "examples", "site/templates", "site/assets", "datapackage.json")
-    assert set(watched) == {str(ROOT / name) for name in names}
+    assert set(config.watch) == {str(ROOT / name) for name in names}
 
 
 def test_a_mistake_shows_above_the_last_good_pages_until_it_is_fixed(preview):
-    before = preview.text(PAGE), preview.text(SIZE)
-    good = (preview.root / "records/tuning.csv").read_bytes()
-    edit_row(preview.root, "tuning", f"{RECORD}.sh", device="<h8000>")
+    record = preview.text(PAGE)
+    size = preview.text(SIZE)
+    table = preview.root / "records/tuning.csv"
+    good = table.read_bytes()
+    edit_record(preview, device="<h8000>")
     preview.update()
     for page in (PAGE, SIZE, "contributing/index.html"):
         text = preview.text(page)
@@ -89,6 +109,7 @@ def test_a_mistake_shows_above_the_last_good_pages_until_it_is_fixed(preview):
         assert "&lt;h8000&gt;" in text
         assert text.count("These pages are older than the data") == 1
     assert "These pages are older" not in preview.text("search/search_index.json")
-    (preview.root / "records/tuning.csv").write_bytes(good)
+    table.write_bytes(good)
     preview.update()
-    assert (preview.text(PAGE), preview.text(SIZE)) == before
+    assert preview.text(PAGE) == record
+    assert preview.text(SIZE) == size

@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -31,85 +33,145 @@ def _read(path: str | Path) -> str:
 
 
 def _run(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
-    return ran(*command, cwd=ROOT, env={**os.environ, "PATH": path})
+    variables = dict(os.environ)
+    variables["PATH"] = f"{BIN}{os.pathsep}{variables['PATH']}"
+    return ran(*command, cwd=ROOT, env=variables)
+
+
+def _sources() -> list[Path]:
+    package = ROOT / "tools/rl_resources"
+    return [*package.rglob("*.py")]
 
 
 @pytest.mark.nightly
 def test_the_linter_of_workflows_finds_nothing():
     done = _run(BIN / "jactionlint", "--format", "jsonl", *WORKFLOWS, *ACTIONS)
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "", done.stderr
 
 
 @cases("project", "accepted")
 @pytest.mark.nightly
 def test_a_tool_accepts_files_of_the_project(tool, pattern):
-    done = _run(sys.executable, "-m", *tool.split(), *ROOT.glob(pattern))
+    words = tool.split()
+    paths = [*ROOT.glob(pattern)]
+    done = _run(sys.executable, "-m", *words, *paths)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_is_pinned_and_has_the_rights_it_states(path):
-    text = _read(path)
-    loaded: dict[Any, Any] = yaml.safe_load(text)
-    steps = [step for job in loaded["jobs"].values() for step in job["steps"]]
+@pytest.fixture(params=WORKFLOWS, ids=lambda path: path.name)
+def workflow(request: pytest.FixtureRequest) -> Path:
+    """Each workflow."""
+    path: Path = request.param
+    return path
+
+
+@pytest.fixture
+def loaded(workflow: Path) -> dict[Any, Any]:
+    """What a workflow says."""
+    return dict(yaml.safe_load(_read(workflow)))
+
+
+def _commands(steps: Iterable[Mapping[str, str]]) -> list[str]:
+    return [step["run"] for step in steps if "run" in step]
+
+
+def test_a_workflow_is_pinned(workflow):
+    text = _read(workflow)
     uses = re.findall(r"uses: (.*)", text)
     assert uses
-    assert [line for line in uses if not re.fullmatch(PINNED, line)] == []
+    for line in uses:
+        assert re.fullmatch(PINNED, line)
+    for line in re.findall(r"pip install .*", text):
+        assert "--require-hashes" in line
+
+
+def test_a_step_of_a_workflow_gets_no_secret_and_no_text_of_others(workflow, loaded):
+    assert "secrets." not in _read(workflow)
+    for job in loaded["jobs"].values():
+        steps = job["steps"]
+        assert "${{" not in "\n".join(_commands(steps))
+        for step in steps:
+            if "actions/checkout@" in step.get("uses", ""):
+                assert step["with"]["persist-credentials"] is False
+
+
+def test_a_workflow_has_the_rights_it_states(loaded):
     assert loaded["permissions"] in ({}, {"contents": "read"})
-    assert "secrets." not in text
-    assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
-    checkouts = [step for step in steps if "actions/checkout@" in step.get("uses", "")]
-    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
-    installs = re.findall(r"pip install .*", text)
-    assert all("--require-hashes" in line for line in installs)
     events = loaded[True]  # YAML 1.1 reads `on` as true
-    assert not {"pull_request_target", "workflow_run"} & set(events)
+    assert "pull_request_target" not in events
+    assert "workflow_run" not in events
     if "pull_request" in events:  # whose code runs with read access
         assert loaded["permissions"] == {"contents": "read"}
-        assert not any("permissions" in job for job in loaded["jobs"].values())
+        for job in loaded["jobs"].values():
+            assert "permissions" not in job
 
 
 @pytest.mark.parametrize("path", ACTIONS, ids=lambda path: path.parent.name)
 def test_an_action_is_pinned_and_gets_its_inputs_as_variables(path):
     text = _read(path)
-    steps = yaml.safe_load(text)["runs"]["steps"]
-    assert all(re.fullmatch(PINNED, line) for line in re.findall(r"uses: (.*)", text))
-    assert [step["name"] for step in steps if "${{" in step.get("run", "")] == []
+    action = yaml.safe_load(text)
+    for line in re.findall(r"uses: (.*)", text):
+        assert re.fullmatch(PINNED, line)
+    commands = _commands(action["runs"]["steps"])
+    assert commands
+    assert "${{" not in "\n".join(commands)
+
+
+REQUIREMENT = r"[a-z0-9.\[\],_-]+==\S+( ; .+?)?( \\\n    --hash=sha256:[0-9a-f]{64})+(\n    #.*)*"
 
 
 @pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
 def test_every_requirement_has_one_version_and_hashes(path):
-    entries = [entry for entry in re.split(r"\n(?!\s)", _read(path)) if entry[:1].isalnum()]
-    form = r"[a-z0-9.\[\],_-]+==\S+( ; .+?)?( \\\n    --hash=sha256:[0-9a-f]{64})+(\n    #.*)*"
-    assert len(entries) > 20
-    assert [entry for entry in entries if not re.fullmatch(form, entry.strip())] == []
+    entries = re.split(r"\n(?!\s)", _read(path))
+    requirements = [entry.strip() for entry in entries if entry[:1].isalnum()]
+    assert len(requirements) > 20
+    for requirement in requirements:
+        assert re.fullmatch(REQUIREMENT, requirement)
+
+
+def _pins(name: str) -> set[str]:
+    text = _read(f"requirements/{name}.txt")
+    return set(re.findall(r"(?m)^[a-z]\S+==[^\\\n]*", text))
 
 
 def test_the_sets_of_requirements_agree():
-    pins = re.compile(r"^[a-z]\S+==[^\\\n]*", re.MULTILINE)
-    serve, test = (pins.findall(_read(f"requirements/{name}.txt")) for name in ("serve", "test"))
-    assert {*serve} - {*test} == set()
+    serve = _pins("serve")
+    assert serve
+    assert serve <= _pins("test")
 
 
 def test_locked_packages_of_npm_have_an_integrity_and_name_no_host():
     text = _read("tools/web/package-lock.json")
     packages = json.loads(text)["packages"]
-    assert all("integrity" in item for key, item in packages.items() if key)
+    packages.pop("")  # our own
+    for name, item in packages.items():
+        assert "integrity" in item, name
     assert '"resolved"' not in text
 
 
-def test_pre_commit_needs_nothing_but_the_clone_and_is_as_strict_as_ci():
-    (local,) = yaml.safe_load(_read(".pre-commit-config.yaml"))["repos"]
+@pytest.fixture(scope="module")
+def hooks() -> dict[str, Any]:
+    """Our hooks of pre-commit by name, in their order."""
+    settings = yaml.safe_load(_read(".pre-commit-config.yaml"))
+    (local,) = settings["repos"]
+    return {hook["id"]: hook for hook in local["hooks"]}
+
+
+def test_pre_commit_needs_nothing_but_the_clone(hooks):
     project = tomllib.loads(_read("pyproject.toml"))["project"]
-    extras, base = project["optional-dependencies"], project["dependencies"]
-    installed = {*extras["check"], *extras["test"], *base}
-    entries = {hook["id"]: hook["entry"] for hook in local["hooks"]}
-    for hook in local["hooks"]:
+    extras = project["optional-dependencies"]
+    installed = {*extras["check"], *extras["test"], *project["dependencies"]}
+    for hook in hooks.values():
         assert hook["language"] == "python"
         assert set(hook["additional_dependencies"]) <= installed
-    assert set(local["hooks"][0]["additional_dependencies"]) >= set(extras["check"])
-    assert entries["check"].endswith("rl_resources check --strict")
+    first, *_ = hooks.values()
+    assert set(first["additional_dependencies"]) >= set(extras["check"])
+
+
+def test_pre_commit_is_as_strict_as_ci(hooks):
+    entry = hooks["check"]["entry"]
+    assert entry.endswith("rl_resources check --strict")
     assert "rl-resources check --strict" in _read(".github/workflows/check.yml")
     assert re.search(r"(?m)^check: .*\n\t.*rl-resources check --strict$", _read("Makefile"))
 
@@ -119,22 +181,24 @@ def test_hooks_call_commands_that_exist(capsys):
         name, command, *_ = hook["entry"].split()
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
-        assert capsys.readouterr().out.startswith(f"usage: {name} {command}")
+        shown = capsys.readouterr()
+        assert shown.out.startswith(f"usage: {name} {command}")
 
 
 def test_packages_import_each_other_in_one_direction():
-    imported: dict[str, set[str]] = {}
-    for path in (ROOT / "tools" / "rl_resources").rglob("*.py"):
-        own, text = path.parts[len(ROOT.parts) + 2].removesuffix(".py"), _read(path)
-        names = re.findall(r"from rl_resources(?:\.| import )(\w+)", text)
-        imported.setdefault(own, set()).update({*names} - {own, "__init__"})
+    imported = defaultdict(set)
+    for path in _sources():
+        own = path.relative_to(ROOT / "tools/rl_resources").parts[0].removesuffix(".py")
+        names = re.findall(r"from rl_resources(?:\.| import )(\w+)", _read(path))
+        imported[own].update(names)
+        imported[own] -= {own, "__init__"}
     assert imported["cli"] > {"check", "contribute"}
     TopologicalSorter(imported).prepare()  # raises `CycleError` with the circle
 
 
 def test_one_module_reads_the_tables():
     readers = set()
-    for path in (ROOT / "tools" / "rl_resources").rglob("*.py"):
+    for path in _sources():
         text = _read(path)
         assert not re.search(r"\bDictReader\b|^import csv", text, re.MULTILINE), path
         if re.search(r"read_file\(.*LARGEST_TABLE_BYTES\)", text):

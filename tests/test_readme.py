@@ -15,95 +15,139 @@ from shipped import DATASET
 from website import ROOT, read_rows
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PRINTED = "http://localhost:8000"
+SERVED = "http://localhost:8000"
+INTERPRETERS = {"sh": "bash", "python": sys.executable}
+TUNING = "records/tuning.csv"
 
 
 def _block(language: str, word: str) -> str:
     blocks = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
     (found,) = [block for block in blocks if word in block]
-    return found.replace(".venv/bin/rl-resources", f"{sys.executable} -m rl_resources")
+    own = f"{sys.executable} -m rl_resources"
+    return found.replace(".venv/bin/rl-resources", own)
+
+
+def _printed(language: str, word: str, *, address: str = SERVED, folder: Path = ROOT) -> list[str]:
+    """The lines that an example prints."""
+    code = _block(language, word).replace(SERVED, address)
+    interpreter = INTERPRETERS[language]
+    done = ran(interpreter, "-c", code, cwd=folder, stdin=subprocess.DEVNULL)
+    return done.stdout.splitlines()
 
 
 def test_the_curl_example_prints_the_7b_records_of_at_most_two_gpus(address):
     program("curl")
     program("jq")
-    command = _block("sh", "curl").replace(PRINTED, address)
-    done = ran("bash", "-c", command)
-    small = [row for row in records_of_size(DATASET, "7B") if int(str(row["gpus"])) <= 2]
-    assert small
-    assert done.stdout.splitlines() == [
-        f"{row['tag']} {row['task']} {row['gpus']}x{row['device']} {script_path(DATASET, row)}"
-        for row in small
-    ]
+    printed = _printed("sh", "curl", address=address)
+    wanted = []
+    for row in records_of_size(DATASET, "7B"):
+        gpus = int(str(row["gpus"]))
+        if gpus <= 2:
+            hardware = f"{gpus}x{row['device']}"
+            path = script_path(DATASET, row)
+            wanted += [f"{row['tag']} {row['task']} {hardware} {path}"]
+    assert wanted
+    assert printed == wanted
 
 
 def test_the_pandas_example_prints_a_row_for_each_record(address):
-    code = _block("python", "read_json").replace(PRINTED, address)
-    done = ran(sys.executable, "-c", code)
-    assert len(done.stdout.splitlines()) == 1 + len(DATASET.records["tuning"])
+    _, *rows = _printed("python", "read_json", address=address)
+    records = DATASET.records["tuning"]
+    assert len(rows) == len(records)
 
 
 def test_find_as_printed_answers_with_the_command_of_a_script():
-    done = ran("bash", "-c", _block("sh", "rl-resources find"), cwd=ROOT)
-    (started,) = re.findall(r"^   bash (\S+\.sh)$", done.stdout, re.MULTILINE)
-    assert (ROOT / started).is_file()
+    printed = _printed("sh", "rl-resources find")
+    (command,) = [line for line in printed if line.startswith("   bash ")]
+    script = command.removeprefix("   bash ")
+    assert script.endswith(".sh")
+    assert (ROOT / script).is_file()
 
 
 def test_find_in_python_as_printed_prints_fit_certainty_and_reason():
-    code = _block("python", ".find(")
-    done = ran(sys.executable, "-c", code)
-    assert "ran-on-less  measured" in done.stdout
-    assert "no more memory each than yours" in done.stdout
+    printed = "\n".join(_printed("python", ".find("))
+    assert "ran-on-less  measured" in printed
+    assert "no more memory each than yours" in printed
 
 
-def _made(root: Path) -> tuple[str, str]:
-    """The script and the row that `new` as printed makes in the frozen dataset at `root`."""
+def _new(root: Path) -> Path:
+    """The script that `new` as printed writes with its row to the frozen dataset at `root`."""
     plant_frozen(root)
-    done = ran("bash", "-c", _block("sh", "rl-resources new"), cwd=root, stdin=subprocess.DEVNULL)
-    script, table = done.stdout.splitlines()
-    lines = (root / table).read_text(encoding="utf-8").splitlines()
-    return script, next(line for line in lines if line.startswith(Path(script).name))
+    script, table = _printed("sh", "rl-resources new", folder=root)
+    assert table == TUNING
+    return root / script
+
+
+def _lines(table: Path) -> list[str]:
+    text = table.read_text(encoding="utf-8")
+    return text.splitlines()
+
+
+def _line_of(root: Path, script: str) -> str:
+    lines = _lines(root / TUNING)
+    (found,) = [line for line in lines if line.startswith(f"{script},")]
+    return found
 
 
 def test_the_finding_as_printed_is_that_of_a_wrong_row(tmp_path):
-    wrong = _made(tmp_path / "made")[1].replace(",h100,", ",h1000,")
+    made = tmp_path / "made"
+    name = _new(made).name
+    right = _line_of(made, name)
+    wrong = right.replace(",h100,", ",h1000,")
     plant_frozen(tmp_path)
-    tuning = tmp_path / "records" / "tuning.csv"
-    lines = tuning.read_text(encoding="utf-8").splitlines()
-    tuning.write_text("\n".join([*lines[:5], wrong, *lines[5:]]) + "\n", encoding="utf-8")
+    tuning = tmp_path / TUNING
+    lines = _lines(tuning)
+    lines.insert(5, wrong)
+    tuning.write_text("\n".join([*lines, ""]), encoding="utf-8")
     done = ran(sys.executable, "-m", "rl_resources", "check", cwd=tmp_path)
-    said = done.stdout.replace(wrong.partition(",")[0], "…")
-    printed = [line.strip() for line in _block("text", "vocabulary").splitlines()]
-    found = {line.strip() for line in said.splitlines()}
-    assert printed[0] in found
-    assert any(line.startswith(printed[1].removesuffix(" …")) for line in found)
+    said = done.stdout.replace(name, "…")
+    found = [line.strip() for line in said.splitlines()]
+    printed = _block("text", "vocabulary")
+    finding, advice, *_ = [line.strip() for line in printed.splitlines()]
+    assert finding in found
+    begin = advice.removesuffix(" …")
+    assert any(line.startswith(begin) for line in found)
 
 
-def test_new_and_draft_as_printed_make_a_row_and_turn_it_into_a_measured_run(tmp_path):
+LOG = """\
+step:1 - timing_s/step:90.000
+step:2 - timing_s/step:90.000
+step:3 - timing_s/step:90.000
+step:4 - timing_s/step:90.000
+step:5 - timing_s/step:90.000
+"""
+
+
+def test_new_as_printed_makes_a_row_that_draft_as_printed_turns_into_a_measured_run(tmp_path):
     # Not the shipped records: somebody may have contributed just what is printed.
-    script, made = _made(tmp_path)
-    assert (tmp_path / script).is_file()
-    assert ",untested," in made
-    table = tmp_path / "records" / "tuning.csv"
+    script = _new(tmp_path)
+    assert script.is_file()
+    assert ",untested," in _line_of(tmp_path, script.name)
     log = tmp_path / "run.log"
-    log.write_text("".join(f"step:{at} - timing_s/step:90.000\n" for at in range(1, 6)))
+    log.write_text(LOG)
     (command,) = re.findall(r"`\.venv/bin/rl-resources (draft [^`]*)`", README)
-    words = {"SCRIPT": str(tmp_path / script), "LOG": str(log), "HANDLE": "jane-doe"}
+    words = {"SCRIPT": str(script), "LOG": str(log), "HANDLE": "jane-doe"}
     arguments = [words.get(word, word) for word in command.split()]
     assert main([*arguments, "--root", str(tmp_path)]) == 0
-    (row,) = (row for row in read_rows(table) if row["script"] == Path(script).name)
-    read = (row["status"], row["statement"], row["contributor"], row["step_seconds"])
-    assert read == ("reported", "measured-run", "jane-doe", "90")
+    rows = read_rows(tmp_path / TUNING)
+    (row,) = [row for row in rows if row["script"] == script.name]
+    assert row["status"] == "reported"
+    assert row["statement"] == "measured-run"
+    assert row["contributor"] == "jane-doe"
+    assert row["step_seconds"] == "90"
 
 
 def test_every_target_that_the_readme_names_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z]+):", makefile, re.MULTILINE)
     named = set(re.findall(r"(?:^|`|&& )make ([a-z]+)\b", README, re.MULTILINE))
     assert named >= {"serve", "test"}
-    assert named <= set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    assert named <= set(targets)
 
 
 def test_every_file_that_the_readme_links_to_exists():
     targets = re.findall(r"\]\((?!https?:)([^)]+)\)", README)
     assert targets
-    assert [target for target in targets if not (ROOT / target).exists()] == []
+    for target in targets:
+        path = ROOT / target
+        assert path.exists(), target

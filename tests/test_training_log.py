@@ -16,7 +16,11 @@ STEP = (
 
 
 def lines(count: int, form: str) -> str:
-    return "".join(form.replace("N", str(number)) + "\n" for number in range(1, count + 1))
+    text = ""
+    for number in range(1, count + 1):
+        line = form.replace("N", str(number))
+        text += f"{line}\n"
+    return text
 
 
 def read(text: str) -> TrainingLog:
@@ -26,11 +30,14 @@ def read(text: str) -> TrainingLog:
 @each(CASES["figures"], "text line times expected absent")
 def test_figures_are_those_of_the_steps(text, line, times, expected, absent):
     log = read(text or lines(times, line))
-    counts = {"steps": log.steps, "measured": log.measured}
-    found = {name: len(steps) for name, steps in counts.items()} | {"warm-up": log.warm_up}
-    found |= log.figures
+    counts = {
+        "steps": len(log.steps),
+        "measured": len(log.measured),
+        "warm-up": log.warm_up,
+    }
+    found = counts | log.figures
     assert {name: found.get(name) for name in expected} == expected
-    assert not found.keys() & {*(absent or ())}
+    assert found.keys().isdisjoint(absent or ())
 
 
 @pytest.mark.parametrize(
@@ -45,7 +52,8 @@ def test_figures_are_those_of_the_steps(text, line, times, expected, absent):
 def test_the_surroundings_of_a_step_do_not_matter(form):
     text = lines(4, form.format(STEP))
     found = read(text)
-    assert (len(found.steps), found.figures["step_seconds"]) == (4, 83)
+    assert len(found.steps) == 4
+    assert found.figures["step_seconds"] == 83
     assert found.figures["tokens_per_second_per_gpu"] == 1450.25
 
 
@@ -68,7 +76,8 @@ def test_the_batch_of_the_printed_configuration_and_printed_releases_are_read():
 def test_files_of_metrics_are_read(line, after, brackets):
     text = lines(5, line) + (after or "[" * (brackets or 0))
     found = read(text)
-    assert (len(found.steps), found.figures["step_seconds"]) == (5, 92)
+    assert len(found.steps) == 5
+    assert found.figures["step_seconds"] == 92
     assert found.figures["tokens_per_second_per_gpu"] == 1000.5
     assert found.figures["peak_memory_gb"] == 42.95
 

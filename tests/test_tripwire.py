@@ -12,8 +12,17 @@ from sample_tree import plant, plant_site, ran
 
 SHELL = '#!/bin/sh\ntouch "$TRIPWIRE/$(basename "$0")"\n'
 PYTHON = "import os, pathlib\npathlib.Path(os.environ['TRIPWIRE'], __name__).touch()\n"
-IMPORTED = ("sitecustomize", "usercustomize", "conftest", "hydra", "verl", "csv", "json", "pickle")
-IMPORTED += ("rl_resources",)
+IMPORTED = (
+    "sitecustomize",
+    "usercustomize",
+    "conftest",
+    "hydra",
+    "verl",
+    "csv",
+    "json",
+    "pickle",
+    "rl_resources",
+)
 PROGRAMS = ("bash", "sh", "python", "python3", "ray", "make", "sbatch", "torchrun", "conda", "pip")
 SCRIPT = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 # What the example page says is no record; every other command has done all of its work.
@@ -50,32 +59,35 @@ def trapped(tmp_path: Path) -> Path:
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in PROGRAMS:
-        (programs / name).write_text(SHELL)
-        (programs / name).chmod(0o755)
-    (root / "page.rst").write_text(
-        "Page\n====\n\n.. include:: records/tuning.csv\n", encoding="utf-8"
-    )
+        program = programs / name
+        program.write_text(SHELL)
+        program.chmod(0o755)
+    page = root / "page.rst"
+    page.write_text("Page\n====\n\n.. include:: records/tuning.csv\n", encoding="utf-8")
     (tmp_path / "tripwire").mkdir()
     return tmp_path
 
 
 @pytest.mark.nightly
 def test_no_command_runs_or_imports_anything_of_a_dataset(trapped):
-    root, wire = trapped / "dataset", trapped / "tripwire"
-    variables = {**os.environ, "TRIPWIRE": str(wire), "NO_MKDOCS_2_WARNING": "1"}
-    variables["PATH"] = f"{trapped / 'programs'}{os.pathsep}{os.environ['PATH']}"
-    program = Path(sys.executable).parent / "rl-resources"
-    for command in map(str.split, COMMANDS):
-        done = ran(sys.executable, program, *command, cwd=root, env=variables)
-        assert done.returncode == STATUSES.get(command[0], 0), (command, done.stderr)
+    wire = trapped / "tripwire"
+    programs = trapped / "programs"
+    variables = dict(os.environ, TRIPWIRE=str(wire), NO_MKDOCS_2_WARNING="1")
+    variables["PATH"] = f"{programs}{os.pathsep}{variables['PATH']}"
+    ours = Path(sys.executable).parent / "rl-resources"
+    for command in COMMANDS:
+        name, *arguments = command.split()
+        done = ran(sys.executable, ours, name, *arguments, cwd=trapped / "dataset", env=variables)
+        assert done.returncode == STATUSES.get(name, 0), (command, done.stderr)
         assert "Traceback" not in done.stderr, (command, done.stderr)
-        assert sorted(path.name for path in wire.iterdir()) == [], command
-    subprocess.run([trapped / "programs" / "bash"], env=variables, check=True)
-    assert [path.name for path in wire.iterdir()] == ["bash"]
+        assert [*wire.iterdir()] == [], command
+    subprocess.run([programs / "bash"], env=variables, check=True)
+    assert [*wire.iterdir()] == [wire / "bash"]
 
 
 def test_a_huge_script_is_reported_and_not_read(tmp_path, capsys):
     root = plant(tmp_path / "dataset")
-    os.truncate(root / "examples" / "tuning" / "7b" / SCRIPT, 1 << 40)
+    os.truncate(root / f"examples/tuning/7b/{SCRIPT}", 1 << 40)
     assert main(["check", "--root", str(root)]) == 1
-    assert f"examples/tuning/7b/{SCRIPT}:" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert f"examples/tuning/7b/{SCRIPT}:" in printed.out

@@ -9,9 +9,10 @@ import sys
 import tomllib
 import venv
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from packaging.requirements import Requirement
@@ -29,6 +30,14 @@ from website import ROOT
 
 PACKAGE = "tools/rl_resources/"
 DATA = ("records/", "schema/", "examples/tuning/", DESCRIPTOR)
+ABOUT = (
+    "METADATA",
+    "RECORD",
+    "WHEEL",
+    "entry_points.txt",
+    "licenses/LICENSE",
+    "licenses/LICENSE-DATA",
+)
 
 
 def _build(folder: Path) -> None:
@@ -60,17 +69,27 @@ def _pip(python: Path, *arguments: str) -> None:
 
 def _required(of: Distribution, seen: set[str]) -> Iterator[Distribution]:
     for requirement in map(Requirement, of.requires or ()):
-        wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-        if wanted and requirement.name not in seen:
-            seen.add(requirement.name)
-            yield (found := distribution(requirement.name))
+        name = requirement.name
+        if name not in seen and _is_wanted(requirement):
+            seen.add(name)
+            found = distribution(name)
+            yield found
             yield from _required(found, seen)
 
 
+def _is_wanted(requirement: Requirement) -> bool:
+    """Whether it is required here without any extra."""
+    if requirement.marker is None:
+        return True
+    return requirement.marker.evaluate({"extra": ""})
+
+
 def _link(installed: Distribution, library: Path) -> None:
-    for name in {path.parts[0] for path in installed.files or ()} - {"..", "__pycache__"}:
-        if not (library / name).exists():
-            (library / name).symlink_to(str(installed.locate_file(name)))
+    names = {path.parts[0] for path in installed.files or ()}
+    for name in names - {"..", "__pycache__"}:
+        link = library / name
+        if not link.exists():
+            link.symlink_to(str(installed.locate_file(name)))
 
 
 @pytest.fixture(scope="module")
@@ -88,45 +107,69 @@ def python(wheel: Path, shared_folder: SharedFolder) -> Path:
 
 def test_the_wheel_holds_package_data_scripts_and_licences_and_nothing_else(wheel):
     listed = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
-    files = [path for path in listed if (ROOT / path).is_file()]
-    package = [path.removeprefix("tools/") for path in files if path.startswith(PACKAGE)]
-    data = [f"rl_resources/_data/{path}" for path in files if path.startswith(DATA)]
-    about = f"{'-'.join(wheel.name.split('-')[:2])}.dist-info/"
-    names = ("METADATA", "RECORD", "WHEEL", "entry_points.txt")
-    names += ("licenses/LICENSE", "licenses/LICENSE-DATA")
-    expected = [*package, *data, *(f"{about}{name}" for name in names)]
-    assert sorted(zipfile.ZipFile(wheel).namelist()) == sorted(expected)
+    name, version, *_ = wheel.name.split("-")
+    expected = [f"{name}-{version}.dist-info/{about}" for about in ABOUT]
+    for path in listed:
+        if not (ROOT / path).is_file():
+            continue
+        if path.startswith(PACKAGE):
+            expected.append(path.removeprefix("tools/"))
+        if path.startswith(DATA):
+            expected.append(f"rl_resources/_data/{path}")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert sorted(names) == sorted(expected)
 
 
 def _run(python: Path, folder: Path, code: str, *arguments: str) -> str:
     """What code prints; the programs of an activated environment are not on its path."""
-    unset = ("PYTHONPATH", "VIRTUAL_ENV")
-    variables = {name: value for name, value in os.environ.items() if name not in unset}
+    variables = dict(os.environ)
+    for name in ("PYTHONPATH", "VIRTUAL_ENV"):
+        variables.pop(name, None)
     own = str(Path(sys.executable).parent)
-    variables["PATH"] = os.pathsep.join(path for path in os.get_exec_path() if path != own)
+    folders = [path for path in os.get_exec_path() if path != own]
+    variables["PATH"] = os.pathsep.join(folders)
     quiet = {"cwd": folder, "env": variables, "stdin": subprocess.DEVNULL}
     done = ran(python, "-c", code, *arguments, **quiet)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
+PROMISED = """
+import rl_resources
+
+data = rl_resources.load()
+found = data.find(size="7B", gpus=1, device="h100")
+print(data.version, len(data.tuning), found.attrs["start"], *found["id"])
+"""
+
+
 def test_the_promised_lines_answer_and_lead_to_a_script_that_is_there(python, tmp_path):
-    code = (
-        "import rl_resources; data = rl_resources.load()\n"
-        "found = data.find(size='7B', gpus=1, device='h100')\n"
-        "print(data.version, len(data.tuning), found.attrs['start'], *found['id'])\n"
-    )
-    version, tuning, _, script, *ids = _run(python, tmp_path, code).split()
+    printed = _run(python, tmp_path, PROMISED)
+    version, tuning, _, start, *ids = printed.split()
     ours = load(ROOT)
-    assert (version, int(tuning)) == (ours.version, len(ours.records["tuning"]))
-    assert ids == list(ours.find(size="7B", gpus=1, device="h100")["id"])
-    assert Path(script).is_relative_to(python.parents[1]) and Path(script).is_file()
+    assert version == ours.version
+    assert int(tuning) == len(ours.records["tuning"])
+    found = ours.find(size="7B", gpus=1, device="h100")
+    assert ids == list(found["id"])
+    script = Path(start)
+    assert script.is_relative_to(python.parents[1])
+    assert script.is_file()
+
+
+IMPORTED = """
+import sys
+
+before = set(sys.modules)
+import rl_resources
+
+print(*{name.partition(".")[0] for name in set(sys.modules) - before})
+"""
 
 
 def test_importing_the_package_imports_nothing_but_the_standard_library(python, tmp_path):
-    code = "import sys; before = set(sys.modules); import rl_resources\n"
-    code += "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
-    imported = set(_run(python, tmp_path, code).split())
+    printed = _run(python, tmp_path, IMPORTED)
+    imported = set(printed.split())
     assert imported - sys.stdlib_module_names == {"rl_resources"}
 
 
@@ -145,43 +188,75 @@ print(json.dumps([found, "pandas" in sys.modules]))
 """
 
 
+class Answer(NamedTuple):
+    """What one command line gives."""
+
+    status: int
+    printed: str
+    said: str
+
+
+def _answers(python: Path, folder: Path, commands: Iterable[str]) -> tuple[list[Answer], bool]:
+    """What command lines give one after the other, and whether pandas was imported."""
+    printed = _run(python, folder, MANY, *commands)
+    found, pandas = json.loads(printed)
+    return [Answer(*item) for item in found], pandas
+
+
+EXPORTS = [f"export {kind}" for kind in KINDS if kind != "rst"]
+READING = [
+    "find --size 7B --gpus 2 --device h800",
+    "coverage",
+    "export rst --size 7B",
+    *EXPORTS,
+]
+
+
 def test_what_only_reads_takes_the_installed_data_where_there_is_no_checkout(python, tmp_path):
-    commands = ("find --size 7B --gpus 2 --device h800", "coverage", "export rst --size 7B")
-    commands += tuple(f"export {kind}" for kind in KINDS if kind != "rst")
-    answers, pandas = json.loads(_run(python, tmp_path, MANY, *commands))
+    answers, pandas = _answers(python, tmp_path, READING)
     assert not pandas
-    assert [(status, err) for status, _, err in answers] == [(0, "")] * len(commands)
-    assert [out for _, out, _ in answers if "7B" not in out] == []
-    started, *_ = re.findall(r"bash (\S+\.sh)", answers[0][1])
-    assert Path(started).is_file()
+    for command, answer in zip(READING, answers, strict=True):
+        assert answer.status == 0, command
+        assert answer.said == "", command
+        assert "7B" in answer.printed, command
+    started, *_ = re.findall(r"bash (\S+\.sh)", answers[0].printed)
+    script = Path(started)
+    assert script.is_file()
 
 
-EXTRAS = read_cases("wheel")["extra"]
-COMMANDS = [(line.replace("SCRIPT", SCRIPT), extra) for line, extra in EXTRAS.items()]
+EXTRAS: Mapping[str, str] = read_cases("wheel")["extra"]
 
 
 def test_every_command_is_tried_and_every_extra_is_one_that_the_project_has():
-    assert {command.partition(" ")[0] for command, _ in COMMANDS} == {*OFFERED.choices}
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert {extra for _, extra in COMMANDS if extra} <= set(project["optional-dependencies"])
+    tried = {line.partition(" ")[0] for line in EXTRAS}
+    assert tried == set(OFFERED.choices)
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    extras = tomllib.loads(text)["project"]["optional-dependencies"]
+    assert set(EXTRAS.values()) - {""} <= extras.keys()
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = plant_repository(tmp_path_factory.mktemp("checkout") / "root", new=False)
+    script = root / SCRIPT
     # With all that its script states in the row, `draft` has nothing to validate.
-    assert main(["draft", str(root / SCRIPT), "--root", str(root), "--write"]) == 0
-    shutil.copy(ROOT / "tests" / "audit" / "page.rst", root)
-    script = (root / SCRIPT).read_text(encoding="utf-8")
-    (root / "run.sh").write_text(script.replace("Qwen2-7B", "Qwen2.5-7B"), encoding="utf-8")
+    assert main(["draft", str(script), "--root", str(root), "--write"]) == 0
+    shutil.copy(ROOT / "tests/audit/page.rst", root)
+    text = script.read_text(encoding="utf-8")
+    another = text.replace("Qwen2-7B", "Qwen2.5-7B")
+    (root / "run.sh").write_text(another, encoding="utf-8")
     return root
 
 
 def test_a_command_works_without_extras_or_says_in_two_lines_which_it_needs(python, checkout):
-    printed = _run(python, checkout, MANY, *(command for command, _ in COMMANDS))
-    for (command, extra), (status, _, err) in zip(COMMANDS, json.loads(printed)[0], strict=True):
-        assert status == (2 if extra else 0), (command, err)
+    commands = [line.replace("SCRIPT", SCRIPT) for line in EXTRAS]
+    answers, _ = _answers(python, checkout, commands)
+    for (line, extra), (status, _, said) in zip(EXTRAS.items(), answers, strict=True):
         if extra:
-            assert "not installed" in err.partition("\n")[0], err
-            assert err.endswith(f"pip install 'rl-resources[{extra}]'\n"), err
+            first, _, _ = said.partition("\n")
+            assert status == 2, line
+            assert "not installed" in first, line
+            assert said.endswith(f"pip install 'rl-resources[{extra}]'\n"), line
+        else:
+            assert status == 0, (line, said)
     assert not (checkout / "build").exists()

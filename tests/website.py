@@ -2,17 +2,17 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Literal
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 from lxml import html
-from playwright.sync_api import Browser, Page, Request
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,9 +27,25 @@ SEARCHED = [row["script"] for row in read_rows(ROOT / "records/trials.csv")]
 RECORD = next(name for name in SEARCHED if "-7b-" in name).removesuffix(".sh")
 """A record of a 7B model whose largest batch was searched."""
 MENU = re.findall(r"^  - [^:]+: (.+)\.md$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
-PAGES = tuple("/" if name == "index" else f"/{name}/" for name in MENU)
-PAGES += ("/sizes/7b/", "/sizes/405b/", f"/records/{RECORD}/", "/sizes/", "/records/", "/rules/")
-PAGES += ("/reports/7b/", "/404.html")
+
+
+def _address(name: str) -> str:
+    if name == "index":
+        return "/"
+    return f"/{name}/"
+
+
+PAGES = (
+    *map(_address, MENU),
+    "/sizes/7b/",
+    "/sizes/405b/",
+    f"/records/{RECORD}/",
+    "/sizes/",
+    "/records/",
+    "/rules/",
+    "/reports/7b/",
+    "/404.html",
+)
 """Those of the menu, and one of each other kind."""
 
 
@@ -68,7 +84,7 @@ def visited(
     page = context.new_page()
     wrong: list[str] = []
     origin = "/".join(address.split("/")[:3])
-    page.on("console", lambda line: wrong.append(line.text) if line.type == "error" else None)
+    page.on("console", lambda message: _note_message(wrong, message))
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("dialog", lambda dialog: wrong.append(dialog.message))
     page.on("requestfailed", lambda request: _note_failed(wrong, request))
@@ -79,6 +95,11 @@ def visited(
     yield page
     context.close()
     assert fails or not wrong, wrong
+
+
+def _note_message(wrong: list[str], message: ConsoleMessage) -> None:
+    if message.type == "error":
+        wrong.append(message.text)
 
 
 def _note_foreign(wrong: list[str], url: str, origin: str) -> None:
@@ -99,21 +120,34 @@ def _note_status(wrong: list[str], url: str, status: int) -> None:
 
 def broken_links(site: Path) -> list[str]:
     """Page and target of every link inside a built site that leads to no file or no element."""
-    trees = {path: html.parse(path) for path in site.rglob("*.html") if path.name != "404.html"}
-    ids = {path: set(tree.xpath("//@id")) for path, tree in trees.items()}
+    trees = {}
+    ids = {}
+    for path in site.rglob("*.html"):
+        if path.name != "404.html":
+            trees[path] = html.parse(path)
+            ids[path] = set(trees[path].xpath("//@id"))
     broken = []
     for path, tree in trees.items():
         here = "/" + path.relative_to(site).as_posix()
-        for target in tree.xpath("//@href | //@src"):
-            whole = urlsplit(urljoin(here, target))
-            if whole.scheme or whole.netloc:
-                continue
-            file = site / unquote(whole.path).lstrip("/")
-            file = file / "index.html" if file.is_dir() else file
-            known = ids.get(file, set())
-            if not file.is_file() or (whole.fragment and unquote(whole.fragment) not in known):
-                broken.append(f"{here}: {target}")
+        for link in tree.xpath("//@href | //@src"):
+            target = urlsplit(urljoin(here, link))
+            if not _leads_somewhere(target, site, ids):
+                broken += [f"{here}: {link}"]
     return broken
+
+
+def _leads_somewhere(target: SplitResult, site: Path, ids: Mapping[Path, set[str]]) -> bool:
+    """Whether a link leads out of the site, or to a file and an element of that file."""
+    if target.scheme or target.netloc:
+        return True
+    file = site / unquote(target.path).lstrip("/")
+    if file.is_dir():
+        file = file / "index.html"
+    if not file.is_file():
+        return False
+    if not target.fragment:
+        return True
+    return unquote(target.fragment) in ids.get(file, set())
 
 
 def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
@@ -128,5 +162,11 @@ def edit_row(root: Path, table: str, key: str, **cells: str) -> None:
     """Change cells of the row whose first cell is `key`."""
     path = root / "records" / f"{table}.csv"
     rows = read_rows(path)
-    next(row for row in rows if next(iter(row.values())) == key).update(cells)
+    for row in rows:
+        first, *_ = row.values()
+        if first == key:
+            row.update(cells)
+            break
+    else:
+        raise AssertionError(f"no row of {table} begins with {key}")
     write_rows(path, rows)

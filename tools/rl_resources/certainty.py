@@ -102,8 +102,9 @@ def in_words(row: Record) -> str:
     if row.get("outcome") == OUT_OF_MEMORY:
         return "ran out of memory"
     word = certainty(row)
-    claim = CLAIMS.get(statement_of(row))
-    return f"{word}: {claim}" if claim else word
+    if word != CLAIMED:
+        return word
+    return f"{word}: {CLAIMS[statement_of(row)]}"
 
 
 def script_said(tested_on: object, source: object) -> str:
