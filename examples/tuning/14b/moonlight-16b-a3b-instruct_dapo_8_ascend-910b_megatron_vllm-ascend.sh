@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN
+# Tag:      –
 # Model:    moonshotai/Moonlight-16B-A3B-Instruct
 # Task:     DAPO
 # Hardware: 8 x Ascend 910B (1 node)

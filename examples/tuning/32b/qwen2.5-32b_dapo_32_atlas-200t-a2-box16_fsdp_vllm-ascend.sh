@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN
+# Tag:      –
 # Model:    Qwen/Qwen2.5-32B
 # Task:     DAPO
 # Hardware: 32 x Atlas 200T A2 Box16 (2 nodes of 16)

@@ -30,7 +30,7 @@ TRAIN_FILES=${TRAIN_FILES:-"${HOME}/data/math/train.parquet"}
 VAL_FILES=${VAL_FILES:-"${HOME}/data/math/test.parquet"}
 
 # Engine
-STAGE_CONFIG=${STAGE_CONFIG:-"${HOME}/verl-omni/examples/gspo_trainer/qwen3_omni/qwen3_omni_thinker_only.yaml"}
+STAGE_CONFIG=${STAGE_CONFIG:-"${HOME}/verl-omni/examples/gspo_trainer/qwen3_omni_thinker_only.yaml"}
 
 # Hardware
 NNODES=${NNODES:-1}

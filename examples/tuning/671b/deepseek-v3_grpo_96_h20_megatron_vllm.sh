@@ -3,7 +3,7 @@
 # Tag:      MIN
 # Model:    deepseek-ai/DeepSeek-V3
 # Task:     GRPO
-# Hardware: 96 x H20 96 GB (12 nodes of 8), and 1.5 TB of host memory in each node
+# Hardware: 96 x H20 96 GB (12 nodes of 8), and 1.6 TB of host memory in each node
 # Backends: Megatron-Core trains, vLLM generates
 # Source:   https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/docs/perf/dpsk.md#L31
 #           https://github.com/volcengine/verl/blob/b178a3cd56f58b2d502255daba591e92833930a7/examples/grpo_trainer/run_deepseek671b_math_megatron_96gb.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN
+# Tag:      –
 # Model:    Qwen/Qwen2.5-7B
 # Task:     GMPO
 # Hardware: 4 NPUs of an Atlas 800T A2 server (1 node)

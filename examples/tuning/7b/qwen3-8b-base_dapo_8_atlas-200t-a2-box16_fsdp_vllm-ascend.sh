@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN
+# Tag:      –
 # Model:    Qwen/Qwen3-8B-Base
 # Task:     DAPO
 # Hardware: 8 x Atlas 200T A2 Box16 (1 node)

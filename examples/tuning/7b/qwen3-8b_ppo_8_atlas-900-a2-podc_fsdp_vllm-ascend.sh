@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN
+# Tag:      –
 # Model:    Qwen/Qwen3-8B
 # Task:     PPO
 # Hardware: 8 x Atlas 900 A2 PoDc (1 node)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Tag:      MIN
+# Tag:      –
 # Model:    Qwen/Qwen3-VL-8B-Instruct
 # Task:     GRPO
 # Hardware: 8 x Ascend 910B (1 node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rl_resources.facts.broken import Record, records
+from rl_resources.facts.memory import device_memory
 from rl_resources.facts.tags import SPEEDS, faster_record, smaller_run
 from rl_resources.script.run import Run, is_on
 from rl_resources.script.tags import asked_of_min, costs_time
@@ -16,7 +17,8 @@ def earned_tag(run: Run, family: str, record: Record, snapshot: Snapshot) -> str
     """
     asked = asked_of_min(run, family)
     on = [setting.known and is_on(setting) for setting in asked.values()]
-    if on and all(on) and smaller_run(snapshot, record) is None:
+    has_memory = device_memory(snapshot, record) > 0
+    if on and all(on) and has_memory and smaller_run(snapshot, record) is None:
         return "MIN"
     if not run.knows_backend or not run.knows_defaults or costs_time(run):
         return ""

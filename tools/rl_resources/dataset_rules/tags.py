@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from rl_resources.facts.broken import Record, records, with_cells
+from rl_resources.facts.memory import device_memory
 from rl_resources.facts.tags import (
     COMPARED,
     NO_TAG,
@@ -57,6 +58,31 @@ def _not_the_least(snapshot: Snapshot) -> Iterator[tuple[Record, KnownRun]]:
         smaller = smaller_run(snapshot, record)
         if _has_tag(record, "MIN") and smaller:
             yield record, smaller
+
+
+@rule("warning")
+def min_without_memory(snapshot: Snapshot) -> Iterator[Mistake]:
+    """The device of a MIN record has a known memory.
+
+    Otherwise nothing says that no other run took less.
+
+    Bad: MIN on `ascend-910b`, which is sold with 32 and with 64 GB
+    Good: MIN on `ascend-910b3`
+    """
+    for record in _without_memory(snapshot):
+        yield record.mistake("tag", ", but the memory of its device is not known", _EMPTY)
+
+
+def fix_min_without_memory(snapshot: Snapshot) -> Iterator[Edit]:
+    """Without their tag."""
+    found = _without_memory(snapshot)
+    yield from with_cells((record.table, record.row, "tag", "") for record in found)
+
+
+def _without_memory(snapshot: Snapshot) -> Iterator[Record]:
+    for record in records(snapshot, "tuning", "tag", "status", "device"):
+        if _has_tag(record, "MIN") and not device_memory(snapshot, record):
+            yield record
 
 
 def _has_tag(record: Record, tag: str) -> bool:

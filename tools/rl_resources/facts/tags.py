@@ -8,7 +8,6 @@ from typing import NamedTuple
 from rl_resources.certainty import RUNS
 from rl_resources.facts.broken import Record, records
 from rl_resources.facts.memory import device_memory
-from rl_resources.package import number
 from rl_resources.snapshot import Snapshot
 
 SPEEDS = ("tokens_per_second_per_gpu", "step_seconds")
@@ -30,24 +29,16 @@ class KnownRun(NamedTuple):
 
 
 def smaller_run(snapshot: Snapshot, record: Record) -> KnownRun | None:
-    """The run of the same kind on the least memory; `None` where none is known on less.
-
-    A device whose memory is not known has at least that of the smallest one.
-    """
+    """The run of the same kind on the least memory; `None` where none is known on less."""
     own = _as_run(snapshot, record)
     model, weights, _ = own.alike
     if not (model and weights and own.context):
         return None
-    memory_gb = own.memory_gb or record.number("gpus") * _smallest_device(snapshot)
     alike = [run for run in known_runs(snapshot) if run.alike == own.alike]
-    found = [run for run in alike if run.context >= own.context and 0 < run.memory_gb < memory_gb]
+    found = [
+        run for run in alike if run.context >= own.context and 0 < run.memory_gb < own.memory_gb
+    ]
     return min(found, key=lambda run: run.memory_gb, default=None)
-
-
-def _smallest_device(snapshot: Snapshot) -> float:
-    """The memory of the smallest device."""
-    known = [number(cell) or 0 for cell in snapshot.tables["devices"].columns["memory_gb"]]
-    return min(filter(None, known), default=0)
 
 
 @lru_cache(maxsize=1)
