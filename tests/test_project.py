@@ -9,6 +9,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from graphlib import TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,44 @@ def test_packages_import_each_other_in_one_direction():
         imported[own] -= {own, "__init__"}
     assert imported["cli"] > {"check", "contribute"}
     TopologicalSorter(imported).prepare()  # raises `CycleError` with the circle
+
+
+def _drawn() -> dict[str, set[str]]:
+    """Which package may import which, by the arrows of ARCHITECTURE's diagram."""
+    _, _, rest = _read("ARCHITECTURE.md").partition("flowchart LR")
+    diagram, _, _ = rest.partition("```")
+    without_labels = re.sub(r'\[".*?"\]', "", diagram)
+    drawn = defaultdict(set)
+    for line in without_labels.splitlines():
+        steps = [re.findall(r"\w+", step) for step in line.split("-->")]
+        for sources, targets in pairwise(steps):
+            for target in targets:
+                drawn[target].update(sources)
+    return drawn
+
+
+def _reachable(drawn: dict[str, set[str]], package: str) -> set[str]:
+    """All packages from which arrows lead to one."""
+    found: set[str] = set()
+    waiting = [package]
+    while waiting:
+        for source in drawn.get(waiting.pop(), set()) - found:
+            found.add(source)
+            waiting.append(source)
+    return found
+
+
+def test_the_diagram_of_packages_is_true_to_their_imports():
+    packages = {path.parent.name for path in _sources() if path.name == "__init__.py"}
+    packages -= {"rl_resources", "bash", "framework"}
+    drawn = _drawn()
+    assert packages <= drawn.keys() | {"base"}
+    for path in _sources():
+        own = path.relative_to(ROOT / "tools/rl_resources").parts[0]
+        if own not in packages:
+            continue
+        imported = set(re.findall(r"from rl_resources\.(\w+)", _read(path))) & packages
+        assert imported - {own} <= _reachable(drawn, own), path
 
 
 def test_one_module_reads_the_tables():
