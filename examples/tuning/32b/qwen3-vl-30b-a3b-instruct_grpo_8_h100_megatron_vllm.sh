@@ -18,7 +18,7 @@
 #   - The source starts Python by uv, with verl's lock file; this one takes python3 as it is.
 #   - Data paths, project and experiment name are ours; actor.strategy is spelled out.
 #
-# The parallel sizes are those that the header of the source calls tested; its defaults are tensor
+# The parallel sizes are those with which it ran by the header of the source; its defaults are tensor
 # and context parallel size 2. The source asks for 8 GPUs of 80 GB and names H100 and H200 as
 # examples. It names verl 0.7.1, Megatron-LM 0.16.0 and mbridge 0.15.1, and sets
 # CUDA_DEVICE_MAX_CONNECTIONS=1 and VLLM_ALLREDUCE_USE_SYMM_MEM=0 in the environment. DeepEP has to
