@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator
 
 from rl_resources.facts.broken import Record, records, with_cells
-from rl_resources.facts.memory import device_memory
 from rl_resources.facts.tags import (
     COMPARED,
     NO_TAG,
@@ -81,7 +80,8 @@ def fix_min_without_memory(snapshot: Snapshot) -> Iterator[Edit]:
 
 def _without_memory(snapshot: Snapshot) -> Iterator[Record]:
     for record in records(snapshot, "tuning", "tag", "status", "device"):
-        if _has_tag(record, "MIN") and not device_memory(snapshot, record):
+        device = snapshot.row("devices", record.text("device"))
+        if device and not device["memory_gb"] and _has_tag(record, "MIN"):
             yield record
 
 
