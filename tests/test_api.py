@@ -21,18 +21,24 @@ from shipped import DATASET
 
 CONTRACT = Path(__file__).with_name("api_contract.json")
 UNKNOWN = Repository(None, None, None)
-OTHERS: dict[str, str | bytes] = {"downloads/a.csv": b"a\xff\n", "rst/7b.rst": "ä\n", "a.md": "#"}
+OTHERS: dict[str, str | bytes] = {
+    "downloads/a.csv": b"a\xff\n",
+    "rst/7b.rst": "ä\n",
+    "a.md": "#",
+}
 
 
 def published(commit: str | None = None, site_url: str = "") -> dict[str, Any]:
-    documents = api.documents(DATASET, Repository(commit, 1_700_000_000, None), OTHERS)
+    repository = Repository(commit, 1_700_000_000, None)
+    documents = api.documents(DATASET, repository, OTHERS)
     return dict(files(DATASET, site_url, documents))
 
 
 @pytest.fixture(scope="module")
 def values() -> dict[str, Any]:
     found = {}
-    for path, text in published(commit="0" * 40).items():
+    texts = published(commit="0" * 40)
+    for path, text in texts.items():
         found[path.removeprefix("api/v1/")] = json.loads(text)
     return found
 
@@ -72,8 +78,10 @@ def test_one_record_is_the_same_in_every_document(values):
     for row in records:
         own = values[f"records/{row['id']}.json"]
         assert own["record"] == row
+    together = values["all.json"]
     for name in values["index.json"]["counts"]:
-        assert values["all.json"][name] == values[f"{name}.json"][name]
+        table = values[f"{name}.json"]
+        assert together[name] == table[name]
 
 
 def test_the_commit_is_named_only_where_the_checkout_has_no_changes(values):
@@ -113,7 +121,8 @@ def test_the_api_is_what_its_contract_says(values):
     tables = schemas["index"]["properties"]["counts"]["properties"]
     rows = {}
     for table in tables:
-        rows[f"row of {table}"] = schemas[table]["properties"][table]["items"]
+        properties = schemas[table]["properties"]
+        rows[f"row of {table}"] = properties[table]["items"]
     contract = json.loads(CONTRACT.read_text(encoding="utf-8"))
     assert sorted(openapi["paths"]) == contract["paths"]
     described = schemas | rows
@@ -163,22 +172,31 @@ def _moved(*rows: tuple[str, tuple[str, ...] | None]) -> Dataset:
 
 
 def test_moves_are_followed_to_what_stands_there_today():
-    dataset = _moved(("a", ("b", "c")), ("b", (TODAY,)), ("c", None))
-    found = {id_: move["moved_to"] for id_, move in moves(dataset, "tuning").items()}
-    assert found == {"a": (TODAY,), "b": (TODAY,), "c": ()}
+    dataset = _moved(
+        ("a", ("b", "c")),
+        ("b", (TODAY,)),
+        ("c", None),
+    )
+    found = moves(dataset, "tuning")
+    assert found["a"]["moved_to"] == (TODAY,)
+    assert found["b"]["moved_to"] == (TODAY,)
+    assert found["c"]["moved_to"] == ()
+    assert len(found) == 3
 
 
 def test_the_old_document_says_where_the_record_went_and_holds_its_schema():
     dataset = _moved(("old", (TODAY,)))
-    by_path = {item.path: item for item in api.documents(dataset, UNKNOWN, {})}
-    document = json.loads(by_path["records/old.json"].text)
+    documents = api.documents(dataset, UNKNOWN, {})
+    by_path = {item.path: item.text for item in documents}
+    document = json.loads(by_path["records/old.json"])
     assert document["record"] is None
     assert document["moved"] == {
         "moved_to": [TODAY],
         "version": "2026.12.0",
         "reason": "Why.",
     }
-    Draft202012Validator(api.schemas(dataset)["record"]).validate(document)
+    schema = api.schemas(dataset)["record"]
+    Draft202012Validator(schema).validate(document)
 
 
 def test_the_old_page_links_to_the_new_one_or_says_withdrawn():

@@ -15,16 +15,24 @@ from shipped import DATASET
 KNOWN = configurations(DATASET)
 SIZES = [str(row["size"]) for row in DATASET.records["sizes"]]
 HOSTILE = "<script>window.hacked=1</script>\x00\x1b[31m\u202e</text></svg>&\"'{{7*7}}]]>"
-LORA = next(row for row in DATASET.records["tuning"] if row["task"] == "GRPO-LoRA")
+RECORDS = DATASET.records["tuning"]
+LORA = next(row for row in RECORDS if row["task"] == "GRPO-LoRA")
 
 
 def test_a_record_that_is_not_run_takes_the_place_of_none_that_ran():
-    small = {**LORA, "script": f"0{LORA['script']}", "device": "t4", "status": "untested"}
-    dataset = with_tables(DATASET, tuning=[*DATASET.records["tuning"], small])
+    small = {
+        **LORA,
+        "script": f"0{LORA['script']}",
+        "device": "t4",
+        "status": "untested",
+    }
+    dataset = with_tables(DATASET, tuning=[*RECORDS, small])
     points = minimum_memory(configurations(dataset))
-    (least,) = [point for point in points if point.configuration.certainty == "not run"]
+    not_run = [point for point in points if point.configuration.certainty == "not run"]
+    (least,) = not_run
     assert least.value == 16
-    assert len(points) == len(minimum_memory(KNOWN)) + 1
+    ran = minimum_memory(KNOWN)
+    assert len(points) == len(ran) + 1
 
 
 def test_marks_lie_inside_the_panel_where_size_and_memory_put_them():
@@ -33,8 +41,9 @@ def test_marks_lie_inside_the_panel_where_size_and_memory_put_them():
     label = re.compile(r'<text class="quiet number middle" x="([\d.]+)"[^>]*>(.*?)<')
     sizes = {float(x): size for x, size in label.findall(panels)}
     marks = re.findall(r'translate\(([\d.]+) ([\d.]+)\)"><title>', panels)
+    chart = memory_chart(minimum_memory(KNOWN), SIZES)
     points = []
-    for _, of_task in memory_chart(minimum_memory(KNOWN), SIZES)["panels"]:
+    for _, of_task in chart["panels"]:
         points += of_task
     for (left, top), point in zip(marks, points, strict=True):
         x = float(left)
@@ -49,16 +58,21 @@ def test_marks_lie_inside_the_panel_where_size_and_memory_put_them():
 
 @pytest.mark.parametrize("axis", ["task", "device"])
 def test_the_best_covered_row_of_the_grid_is_first(axis):
+    found = coverage(DATASET)
     records = []
-    for _, cells in grid(coverage(DATASET).cells, axis, SIZES):
+    for _, cells in grid(found.cells, axis, SIZES):
         records.append(sum(cell.records for cell in cells))
     assert records == sorted(records, reverse=True)
 
 
 def test_hostile_names_stay_text_and_the_file_stays_well_formed():
-    changes = {"model": None, "model_as_published": HOSTILE}
+    changes = {
+        "model": None,
+        "model_as_published": HOSTILE,
+    }
     rows = [row | changes for row in DATASET.records["reports"]]
-    files = charts(Site(with_tables(DATASET, reports=rows)))
+    hostile = with_tables(DATASET, reports=rows)
+    files = charts(Site(hostile))
     tree = ElementTree.fromstring(files["charts/memory.svg"])  # noqa: S314
     links = tree.iter("{http://www.w3.org/2000/svg}a")
     names = [str(item.get("aria-label")) for item in links]

@@ -97,8 +97,11 @@ def asked(folder: Path, question: str) -> list[tuple[Any, ...]]:
 
 def by_mlcroissant(folder: Path, table: str) -> Rows:
     dataset = mlcroissant.Dataset(jsonld=str(folder / "croissant.json"))
-    found = rows(dataset.records(record_set=table))
-    return [{name.removeprefix(f"{table}/"): row[name] for name in row} for row in found]
+    found: Rows = []
+    for record in rows(dataset.records(record_set=table)):
+        row = {name.removeprefix(f"{table}/"): value for name, value in record.items()}
+        found.append(row)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -114,7 +117,8 @@ def by_mlcroissant(folder: Path, table: str) -> Rows:
 )
 def test_every_format_holds_every_cell_of_every_table(read, downloads_folder):
     for table in TABLES:
-        assert read(downloads_folder, table) == rows(DATASET.records[table]), table
+        expected = rows(DATASET.records[table])
+        assert read(downloads_folder, table) == expected, table
 
 
 def test_each_format_carries_its_schema(downloads_folder):
@@ -128,7 +132,8 @@ def test_each_format_carries_its_schema(downloads_folder):
         primary_key = [name for _, name, *_, place in columns if place]
         assert primary_key == list(schema.primary_key)
         keys = asked(downloads_folder, f'PRAGMA foreign_key_list("{table}")')
-        assert {key[3] for key in keys} == {key.field for key in schema.foreign_keys}
+        fields = {field for _, _, _, field, *_ in keys}
+        assert fields == {key.field for key in schema.foreign_keys}
         for field in schema.fields:
             assert f"-- {field.sentence}\n" in statements[table]
 
@@ -192,6 +197,8 @@ def test_the_dataset_card_names_the_license_and_a_file_for_every_table(downloads
     licenses = PACKAGE.document["licenses"]
     assert card["license"] == [license_["name"].lower() for license_ in licenses]
     configs = card["configs"]
-    assert [item["config_name"] for item in configs if item.get("default")] == ["tuning"]
-    assert [item["data_files"] for item in configs] == [f"{table}.parquet" for table in TABLES]
+    for item, table in zip(configs, TABLES, strict=True):
+        assert item["data_files"] == f"{table}.parquet"
+    (default,) = [item for item in configs if item.get("default")]
+    assert default["config_name"] == "tuning"
     assert PACKAGE.document["description"] in text

@@ -36,8 +36,10 @@ def test_every_record_has_an_entry_newest_first():
     assert newest.title == SCRIPTS[1]
     assert newest.updated == "2027-01-15T08:00:00Z"
     assert found.feed.updated == newest.updated
-    assert {entry.updated for entry in others} == {f"{DATASET.package.created}T00:00:00Z"}
-    assert sorted(entry.title for entry in entries) == sorted(SCRIPTS)
+    released = f"{DATASET.package.created}T00:00:00Z"
+    assert {entry.updated for entry in others} == {released}
+    titles = [entry.title for entry in entries]
+    assert sorted(titles) == sorted(SCRIPTS)
     ids = {entry.id for entry in entries}
     assert len(ids) == len(entries)
 
@@ -64,8 +66,9 @@ def test_without_records_the_feed_has_no_entry():
 )
 def test_urls_are_absolute_only_where_the_site_has_one(url, itself, site):
     mine = with_tables(DATASET, tuning=DATASET.records["tuning"][:1])
-    links = re.findall('href="([^"]+)"', feed_of(mine, url))
-    assert links == [itself, site, f"{site}records/{SCRIPTS[0]}/"]
+    text = feed_of(mine, url)
+    record = f"{site}records/{SCRIPTS[0]}/"
+    assert re.findall('href="([^"]+)"', text) == [itself, site, record]
 
 
 def test_llms_txt_has_the_form_of_the_proposal():

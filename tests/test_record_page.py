@@ -76,11 +76,14 @@ def test_the_page_answers_with_the_row_its_trials_and_its_script(record):
     page = page_of(record)
     device = DATASET.by_key["devices"][record["device"]]
     fits = words(part(page, '<h2 id="fit">'))
-    assert f"{record['gpus']} × {str(record['device']).upper()} 80 GB" in fits
+    name = str(record["device"]).upper()
+    assert f"{record['gpus']} × {name} 80 GB" in fits
     memory_gb = record["gpus"] * device["memory_gb"]  # type: ignore[operator]
     assert f"{memory_gb:g} GB in all" in fits
-    assert f"MaxBatch {record['max_batch'] or 'not searched'}" in fits
-    assert script_path(DATASET, record) in words(part(page, '<h2 id="begin">'))
+    max_batch = record["max_batch"] or "not searched"
+    assert f"MaxBatch {max_batch}" in fits
+    begin = words(part(page, '<h2 id="begin">'))
+    assert script_path(DATASET, record) in begin
     sure = words(part(page, '<h2 id="sure">', "</section>"))
     assert certainty(record) in sure
     assert ("not run here yet" in sure) == (not record["tested_on"])
@@ -99,7 +102,8 @@ def expected_rungs(record: Record) -> list[str]:
 
 
 def test_a_badge_names_hardware_and_certainty():
-    badge = json.loads(record_page.badges(DATASET)[f"badges/{RECORD}.json"])
+    files = record_page.badges(DATASET)
+    badge = json.loads(files[f"badges/{RECORD}.json"])
     assert set(badge) == {"schemaVersion", "label", "message"}
     tag = LORA["tag"] or NO_TAG
     assert badge["message"].endswith(f" · {tag} · {sure_of(LORA)}")
@@ -111,7 +115,8 @@ def test_each_setting_has_its_value_and_the_line_that_has_it():
     rows = part(page_of_lora(), '<h2 id="settings">').split("<tr>")
     permalink = f"{KNOWN.url}/blob/{KNOWN.commit}/{script_path(DATASET, LORA)}"
     run = ScriptText("x.sh", text).run
-    stated = [item for item in record_page.explained(run) if item.setting.place]
+    explained = record_page.explained(run)
+    stated = [item for item in explained if item.setting.place]
     assert len(stated) > 10
     for item in stated:
         setting = item.setting
@@ -127,7 +132,8 @@ def test_each_setting_has_its_value_and_the_line_that_has_it():
 
 @pytest.mark.parametrize("record", {row["train"]: row for row in RECORDS}.values())
 def test_what_saves_memory_is_shown_whatever_the_training_backend(record):
-    run = ScriptText(str(record["script"]), text_of(record)).training
+    name = str(record["script"])
+    run = ScriptText(name, text_of(record)).training
     savers = [
         run.optimizations["parameter-offload"],
         run.optimizations["optimizer-offload"],
@@ -145,8 +151,8 @@ def test_an_open_setting_shows_the_default_and_an_unreadable_one_no_value():
     assert "line" not in words(row)
     key = "actor_rollout_ref.rollout.gpu_memory_utilization"
     run = ScriptText("x.sh", f"python3 -m verl.trainer.main_ppo {key}=$(cat share)\n").run
-    (share,) = [item for item in record_page.explained(run) if item.setting.key == key]
-    assert share.value == "not known without running the script"
+    by_key = {item.setting.key: item.value for item in record_page.explained(run)}
+    assert by_key[key] == "not known without running the script"
 
 
 def test_one_node_needs_one_command_and_several_a_cluster_first():
@@ -170,12 +176,13 @@ def test_data_and_reward_are_said_before_the_command():
     script = f"#!/usr/bin/env bash\n{header}\n{text_of(LORA)}"
     page = page_of(LORA, script)
     reward = 'Reward: give <a href="https://a.org/r.py" rel="nofollow noopener">'
-    assert reward in part(page, '<h2 id="begin">', '<p class="command">')
+    begin = part(page, '<h2 id="begin">', '<p class="command">')
+    assert reward in begin
     before = part(page, '<h2 id="start-it">', "<pre><code>")
     assert "<li>Data: make.py (data_source mine)</li>" in before
     assert reward in before
-    begin = part(page_of_lora(), '<h2 id="begin">', "</section>")
-    assert "Reward" not in begin
+    without = part(page_of_lora(), '<h2 id="begin">', "</section>")
+    assert "Reward" not in without
 
 
 def test_the_release_that_first_trains_the_model_is_named():
@@ -193,14 +200,21 @@ def test_a_script_that_cannot_be_read_still_has_a_page():
 
 @pytest.mark.parametrize("remote", [None, "javascript:alert(2)", KNOWN.url])
 def test_a_page_links_to_the_repository_only_where_it_has_a_web_address(remote):
-    page = page_of(LORA, "true\n", Repository(None, None, remote))
-    link = f'href="{KNOWN.url}/blob/HEAD/{script_path(DATASET, LORA)}"'
-    assert (link in page) == (remote == KNOWN.url)
+    repository = Repository(None, None, remote)
+    page = page_of(LORA, "true\n", repository)
+    path = script_path(DATASET, LORA)
+    is_linked = f'href="{KNOWN.url}/blob/HEAD/{path}"' in page
+    assert is_linked == (remote == KNOWN.url)
     assert "alert(2)" not in page
 
 
 def test_a_url_that_is_not_https_never_becomes_a_link():
-    page = page_of({**LORA, "evidence": "javascript:alert(1)", "source": "http://a/"})
+    record = {
+        **LORA,
+        "evidence": "javascript:alert(1)",
+        "source": "http://a/",
+    }
+    page = page_of(record)
     assert "<td>javascript:alert(1)</td>" in page
     assert "<td>http://a/</td>" in page
 
@@ -219,7 +233,8 @@ def test_a_hostile_script_is_shown_as_text(browser):
     assert page.evaluate("window.hacked") is None
     assert page.locator("img, script, a[href^=javascript]").count() == 0
     row = page.locator("table.settings tr", has_text="Target modules")
-    assert PAYLOAD in str(row.locator("[data-label=Value]").text_content())
+    value = row.locator("[data-label=Value]").text_content()
+    assert PAYLOAD in str(value)
     shown = page.locator("pre", has_text="main_ppo").inner_text()
     assert shown.strip() == hostile.strip()
     page.close()

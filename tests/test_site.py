@@ -53,7 +53,8 @@ def test_every_report_is_on_one_page():
     for path, page in made().items():
         if path.startswith("reports/"):
             ids += re.findall(r'<tr id="([^"]+)"', page)
-    assert sorted(ids) == sorted(map(str, DATASET.by_key["reports"]))
+    reports = map(str, DATASET.by_key["reports"])
+    assert sorted(ids) == sorted(reports)
     listed = made()["reports/7b.md"].count('<tr id="')
     assert f"{listed} reports" in made()["index.md"]
     assert f"{listed} reports" in made()["sizes/7b.md"]
@@ -83,7 +84,8 @@ def test_a_device_is_written_with_its_name_outside_code(built):
 
 
 def test_search_finds_sizes_and_no_single_record(built):
-    index = json.loads((built / "search" / "search_index.json").read_text())
+    text = (built / "search/search_index.json").read_text()
+    index = json.loads(text)
     locations = {doc["location"].partition("#")[0] for doc in index["docs"]}
     assert "contributing/" in locations
     assert "sizes/7b/" in locations
@@ -92,8 +94,10 @@ def test_search_finds_sizes_and_no_single_record(built):
 
 def test_a_policy_allows_no_inline_script_unhashed(built):
     for path in PAGES:
-        name = path.removeprefix("/") if path.endswith(".html") else f"{path[1:]}index.html"
-        text = (built / name).read_text(encoding="utf-8")
+        file = built / path.removeprefix("/")
+        if file.is_dir():
+            file /= "index.html"
+        text = file.read_text(encoding="utf-8")
         (policy,) = META.findall(text)
         assert "unsafe" not in policy
         assert text.index("Content-Security-Policy") < text.index("<script")
@@ -105,8 +109,13 @@ def test_a_policy_allows_no_inline_script_unhashed(built):
 @pytest.mark.parametrize(
     ("path", "width"),
     [
-        *product(("/sizes/7b/", "/charts/", "/models/", f"/records/{RECORD}/"), (360,)),
-        *product(("/reports/7b/", "/records/", "/coverage/"), (1120,)),
+        ("/sizes/7b/", 360),
+        ("/charts/", 360),
+        ("/models/", 360),
+        (f"/records/{RECORD}/", 360),
+        ("/reports/7b/", 1120),
+        ("/records/", 1120),
+        ("/coverage/", 1120),
         *(pytest.param(*at, marks=pytest.mark.nightly) for at in product(PAGES, WIDTHS)),
     ],
 )
@@ -116,7 +125,8 @@ def test_a_page_loads_from_its_own_origin_and_has_eight_screens_of_a_phone_and_i
     with visited(browser, address + path, width) as page:
         assert page.locator("h1").count() == 1
         if width == 360:
-            assert page.evaluate("document.documentElement.scrollHeight") <= 8 * 740
+            height = page.evaluate("document.documentElement.scrollHeight")
+            assert height <= 8 * 740
         page.locator("details.fold, button.md-button").evaluate_all(SHOW_ALL)
         beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert page.evaluate(beyond) == 0
@@ -132,7 +142,8 @@ def test_without_javascript_tables_and_a_command_stand_for_finder_and_estimate(b
     assert not page.locator("#finder").is_visible()
     page.get_by_role("link", name="All records by size").click()
     page.wait_for_url("**/sizes/")
-    assert page.get_by_role("link", name="7B").count() > 0
+    sizes = page.get_by_role("link", name="7B")
+    assert sizes.count() > 0
     context.close()
 
 
@@ -148,7 +159,8 @@ def test_a_size_leads_to_its_records_and_its_words_to_the_finder(browser, addres
     with visited(browser, f"{address}/sizes/7b/") as page:
         headers = page.locator("table.tuning thead th").all_inner_texts()
         assert headers == list(HEADERS)
-        assert "vllm 0.8.3" in page.locator("[data-label=Infer]").all_inner_texts()
+        engines = page.locator("[data-label=Infer]")
+        assert "vllm 0.8.3" in engines.all_inner_texts()
         page.get_by_role("link", name=f"{RECORD}.sh").click()
         page.wait_for_url(f"**/records/{RECORD}/")
         page.go_back()
@@ -190,8 +202,9 @@ def test_examples_name_the_origin_of_their_page(browser, address):
 def test_under_the_policy_planted_markup_does_nothing(browser, address):
     def plant(route: Route) -> None:
         reply = route.fetch()
-        text = reply.text().replace("</h1>", f"</h1>{PLANTED}", 1)
-        route.fulfill(response=reply, body=text)
+        text = reply.text()
+        body = text.replace("</h1>", f"</h1>{PLANTED}", 1)
+        route.fulfill(response=reply, body=body)
 
     refused: list[str] = []
     page = browser.new_page()
@@ -213,8 +226,10 @@ def test_with_addresses_pages_link_to_the_repository_and_nothing_leaves_the_orig
     repository = "https://github.com/example/example"
     monkeypatch.setenv("REPOSITORY_URL", repository)
     monkeypatch.setenv("SITE_URL", "https://example.org/x/")
-    with served(build(ROOT, tmp_path)) as origin, visited(browser, f"{origin}/") as page:
-        assert page.locator(f'article a[href="{repository}"]').count() == 1
+    site = build(ROOT, tmp_path)
+    with served(site) as origin, visited(browser, f"{origin}/") as page:
+        links = page.locator(f'article a[href="{repository}"]')
+        assert links.count() == 1
         for path in ("/", "/devices/"):
             page.goto(f"{origin}{path}")
             footer = page.locator(".md-footer").get_by_role("link", name="Repository")
