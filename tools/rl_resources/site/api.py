@@ -96,7 +96,8 @@ class Document:
     def text(self) -> str:
         """The document as it is published: keys in the order given, one row of a table a line."""
         lines = [f" {_compact(name)}: {_lines(item)}" for name, item in self.value.items()]
-        return "{\n" + ",\n".join(lines) + "\n}\n"
+        text = ",\n".join(lines)
+        return f"{{\n{text}\n}}\n"
 
 
 def name_of(table: str) -> str:
@@ -177,7 +178,8 @@ def _by_id(dataset: Dataset) -> Iterator[Document]:
         yield _of_id(dataset, str(row["id"]), value, script)
     for id_, move in moves(dataset, "tuning").items():
         moved = {name: move[name] for name in ("moved_to", "version", "reason")}
-        yield _of_id(dataset, id_, {"record": None, "trials": [], "moved": moved}, None)
+        gone: dict[str, Any] = {"record": None, "trials": [], "moved": moved}
+        yield _of_id(dataset, id_, gone, None)
 
 
 def _of_id(dataset: Dataset, id_: str, value: Mapping[str, Any], script: str | None) -> Document:
@@ -246,14 +248,17 @@ def _records(dataset: Dataset, rows: Iterable[Record]) -> list[Record]:
 
 def _sure(row: Record) -> dict[str, Any]:
     """How sure a record or report is; without a mark `marks` is null."""
-    return {"certainty": certainty(row), "marks": list(marks(row)) or None}
+    return {
+        "certainty": certainty(row),
+        "marks": list(marks(row)) or None,
+    }
 
 
 def _lines(item: Any) -> str:
-    if not isinstance(item, list) or not all(isinstance(row, dict) for row in item):
+    if not isinstance(item, list) or not item:
         return _compact(item)
-    if not item:
-        return "[]"
+    if not all(isinstance(row, dict) for row in item):
+        return _compact(item)
     rows = ",\n".join(f"  {_compact(row)}" for row in item)
     return f"[\n{rows}\n ]"
 

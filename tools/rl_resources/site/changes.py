@@ -40,14 +40,23 @@ def _value(item: TableDiff) -> dict[str, Any]:
 
 def counts(item: TableDiff) -> str:
     """What differs in one table, in figures: `1 removed, 2 added`."""
-    found = {"removed": item.removed, "added": item.added, "changed": item.changed}
-    return ", ".join(f"{len(rows)} {kind}" for kind, rows in found.items() if rows)
+    found = {
+        "removed": len(item.removed),
+        "added": len(item.added),
+        "changed": len(item.changed),
+    }
+    return ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
 
 
 def as_text(diffs: Sequence[TableDiff]) -> str:
     """One line a row, `- removed`, `+ added` or `~ changed`, under its table."""
     return rendered(
-        "diff.txt", diffs=diffs, counts=counts, groups=_groups, printable=printable, same=SAME
+        "diff.txt",
+        diffs=diffs,
+        counts=counts,
+        groups=_groups,
+        printable=printable,
+        same=SAME,
     )
 
 
@@ -57,7 +66,13 @@ def as_markdown(diffs: Sequence[TableDiff]) -> str:
     for item in diffs:
         sections += [(item.name, group) for group in _groups(item) if group.rows]
     sections.sort(key=lambda section: section[1].mark != "-")
-    return rendered("diff.md", sections=sections, most=MOST_LISTED, escape=_escaped, same=SAME)
+    return rendered(
+        "diff.md",
+        sections=sections,
+        most=MOST_LISTED,
+        escape=_escaped,
+        same=SAME,
+    )
 
 
 class _Group(NamedTuple):
@@ -69,7 +84,8 @@ class _Group(NamedTuple):
 
 
 def _groups(item: TableDiff) -> Iterator[_Group]:
-    yield _Group("Deleted from", "-", {" ".join(key): () for key in item.removed})
+    removed = map(" ".join, item.removed)
+    yield _Group("Deleted from", "-", dict.fromkeys(removed, ()))
     added: dict[str, list[str]] = {}
     for key, row in item.added.items():
         others = {name: cell for name, cell in row.items() if cell and name not in item.key}

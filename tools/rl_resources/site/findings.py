@@ -178,7 +178,8 @@ def summary(findings: Iterable[Finding], looked_at: Mapping[str, int] | None = N
     """A line that counts what was found; without findings, what was `looked_at`."""
     found = list(findings)
     if found:
-        return f"{_severities(found)} in {_counted(len({item.path for item in found}), 'file')}."
+        files = {item.path for item in found}
+        return f"{_severities(found)} in {_counted(len(files), 'file')}."
     if not looked_at:
         return "No findings."
     words = [_counted(count, word) for word, count in looked_at.items()]
@@ -186,9 +187,13 @@ def summary(findings: Iterable[Finding], looked_at: Mapping[str, int] | None = N
 
 
 def _severities(findings: Sequence[Finding]) -> str:
-    counts: Counter[str] = Counter(item.severity for item in findings)
-    found = [severity for severity in ("error", "warning") if counts[severity]]
-    return " and ".join(_counted(counts[severity], severity) for severity in found)
+    counts = Counter(item.severity for item in findings)
+    words: list[str] = []
+    if counts["error"]:
+        words.append(_counted(counts["error"], "error"))
+    if counts["warning"]:
+        words.append(_counted(counts["warning"], "warning"))
+    return " and ".join(words)
 
 
 def _counted(count: int, word: str) -> str:

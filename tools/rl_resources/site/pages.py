@@ -168,9 +168,10 @@ def _rows_page(site: Site, table: str, group: str) -> str:
     (key,) = schema.primary_key
     every = site.records[table]
     sections: list[tuple[str, list[Field], list[Record]]] = []
+    fields = [field for field in schema.fields if field.name != group]
     for title, rows in grouped(every, lambda row: str(row[group])).items():
-        fields = [field for field in schema.fields if _fills(rows, field.name)]
-        sections.append((title, [field for field in fields if field.name != group], rows))
+        filled = [field for field in fields if _fills(rows, field.name)]
+        sections.append((title, filled, rows))
     runs: dict[str, Counter[tuple[str, str]]] = {str(row[key]): Counter() for row in every}
     for item in every_configuration(site.dataset):
         named = getattr(item, key)
@@ -273,7 +274,8 @@ def _coverage_page(site: Site) -> str:
     for task, _ in by_task:
         cells = [cell for cell in found.cells if cell.task == task]
         if cells:
-            tables.append((site.dataset.by_key["tasks"][task], grid(cells, "device", sizes)))
+            row = site.dataset.by_key["tasks"][task]
+            tables.append((row, grid(cells, "device", sizes)))
     return site.page(
         "coverage.md",
         by_task=by_task,

@@ -156,16 +156,21 @@ def _settings(run: Run | None) -> Mapping[str, Any]:
     for item in explained(run) if run else []:
         by_group = stated if item.setting.place else left
         by_group.setdefault(item.group, []).append(item)
-    return {"settings": [*stated.items()], "defaults": [*left.items()]}
+    return {
+        "settings": list(stated.items()),
+        "defaults": list(left.items()),
+    }
 
 
 def failures(rows: Iterable[Configuration], record: Configuration) -> list[Configuration]:
     """Runs of the same model and task that ran out of memory on no less hardware."""
     found: list[Configuration] = []
     for row in rows:
+        if row.state != "out-of-memory":
+            continue
         alike = row.model == record.model and row.task == record.task
         no_less = row.gpus >= record.gpus and row.memory_gb >= record.memory_gb
-        if row.state == "out-of-memory" and alike and no_less:
+        if alike and no_less:
             found.append(row)
     return found
 
@@ -178,8 +183,9 @@ def related(
     `less-hardware`: same model and task with less memory in all; `other-tag`: same model and task
     under the other tag; `other-task`: same model, another task.
     """
-    own = [row for row in rows if row.model == record.model and row.state == "run"]
-    same = [row for row in own if row.task == record.task and row.id != record.id]
+    ran = (row for row in rows if row.state == "run" and row.id != record.id)
+    own = [row for row in ran if row.model == record.model]
+    same = [row for row in own if row.task == record.task]
     less = _nearest(row for row in same if 0 < row.total_memory_gb < record.total_memory_gb)
     less = less[:MOST_RELATED]
     tagged = _nearest(row for row in same if row.tag not in {"", record.tag})
@@ -194,8 +200,8 @@ def related(
 def _nearest(rows: Iterable[Configuration], *alike: str) -> list[Configuration]:
     """Records first, by the memory in all, unknown last; of alike ones the first by id."""
     ranked = sorted(rows, key=lambda row: (row.kind != "record", *size_of(row)))
-    by_facts = grouped(ranked, attrgetter(*alike or _ALIKE))
-    return [rows_alike[0] for rows_alike in by_facts.values()]
+    facts = attrgetter(*alike or _ALIKE)
+    return [same[0] for same in grouped(ranked, facts).values()]
 
 
 _APPLIES: Mapping[str, Callable[[Run], bool]] = {
@@ -236,7 +242,8 @@ def explained(run: Run) -> list[Explained]:
     return found
 
 
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TABLE = Path(__file__).with_suffix(".toml")
+_TEXTS = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
 
 
 def _setting(run: Run, name: str) -> Setting:
@@ -276,8 +283,9 @@ def _estimate(dataset: Dataset, record: Record, run: Run) -> Estimate | None:
         return None
     gpus = float(str(record["gpus"]))
     memory_gb = float(str(device["memory_gb"]))
+    model = dataset.by_key["models"][record["model"]]
     try:
-        return of_script(run, gpus, memory_gb, dataset.by_key["models"][record["model"]])
+        return of_script(run, gpus, memory_gb, model)
     except UnusableInput:
         return None
 
@@ -296,7 +304,8 @@ def query_of(estimate: Estimate, device: str, infer: str) -> str:
         "infer": infer if asked.inputs["has_engine"] else "",
         **{name: f"{value:.10g}" for name, value in _others(asked)},
     }
-    return f"?{urlencode({name: word for name, word in words.items() if word})}"
+    said = {name: word for name, word in words.items() if word}
+    return f"?{urlencode(said)}"
 
 
 def _weights(asked: Asked) -> str:
