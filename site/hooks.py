@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment
 from mkdocs.config.defaults import MkDocsConfig
@@ -39,8 +39,18 @@ _HOLE = re.compile(r'<div data-table="([0-9]+)"></div>')
 _CODE = re.compile(r"^(?:```|~~~)", re.M)
 _INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.S)
 
+_CONVERTED = ("content", "toc", "present_anchor_ids", "_title_from_render")
+"""The attributes of a page that MkDocs sets when it converts its Markdown."""
+
 # MkDocs loads this file once a process, so the session outlives the rebuilds of a server.
 _session = SimpleNamespace(serving=False, files={}, mistakes="", tables={}, pages={})
+
+
+class _Converted(NamedTuple):
+    """The Markdown of a page with what it became."""
+
+    markdown: str
+    converted: dict[str, Any]
 
 
 class _Generated(File):
@@ -95,7 +105,8 @@ def script_sources(frame: str) -> str:
     """
     if _session.serving:
         return "'unsafe-inline'"
-    return " ".join(map(_source, _INLINE_SCRIPT.findall(frame)))
+    scripts = _INLINE_SCRIPT.findall(frame)
+    return " ".join(map(_source, scripts))
 
 
 def _source(script: str) -> str:
@@ -119,22 +130,21 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         tables.append(table[0])
         return hole
 
-    search = page.meta.get("search", {})
-    blocks = _BLOCK if search.get("exclude") else _TABLE
+    excluded = page.meta.get("search", {}).get("exclude")
+    blocks = _BLOCK if excluded else _TABLE
     code = _CODE.search(markdown)
     end = code.start() if code else len(markdown)
     text = blocks.sub(cut, markdown[:end]) + markdown[end:]
-    known, converted = _session.pages.get(path, ("", {}))
-    if _session.serving and text == known:
-        vars(page)["render"] = lambda *_: vars(page).update(converted)
+    known = _session.pages.get(path)
+    if _session.serving and known and text == known.markdown:
+        vars(page)["render"] = lambda *_: vars(page).update(known.converted)
     return text
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:
     """Keep what the Markdown of a page became: a preview converts only what an edit changed."""
-    names = ("content", "toc", "present_anchor_ids", "_title_from_render")
-    converted = {name: vars(page)[name] for name in names}
-    _session.pages[page.file.src_uri] = page.markdown, converted
+    converted = {name: vars(page)[name] for name in _CONVERTED}
+    _session.pages[page.file.src_uri] = _Converted(str(page.markdown), converted)
     return html
 
 

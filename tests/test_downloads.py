@@ -33,17 +33,21 @@ Rows = list[dict[str, Any]]
 
 def plain(value: Any) -> Any:
     """A value in the words of JSON, however a reader gives it."""
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, Decimal):
         return float(value)
-    return value.isoformat()[:10] if isinstance(value, date) else value
+    if isinstance(value, date):
+        return value.isoformat()[:10]
+    return value
 
 
 def rows(records: Iterable[Mapping[str, Any]]) -> Rows:
-    return [{name: plain(value) for name, value in record.items()} for record in records]
+    return [plain(record) for record in records]
 
 
 def named(table: str, cells: Iterable[Iterable[Any]]) -> Rows:
@@ -52,31 +56,38 @@ def named(table: str, cells: Iterable[Iterable[Any]]) -> Rows:
 
 
 def by_csv(folder: Path, table: str) -> Rows:
-    fields = {field.name: field for field in PACKAGE.resources[table].schema.fields}
+    schema = PACKAGE.resources[table].schema
+
+    def typed(line: Mapping[str, str]) -> Mapping[str, Any]:
+        return {name: schema.field(name).read(cell) for name, cell in line.items()}
+
     lines = read_rows(folder / f"{table}.csv")
-    return rows({name: fields[name].read(cell) for name, cell in line.items()} for line in lines)
+    return rows(map(typed, lines))
 
 
 def by_frictionless(folder: Path, table: str) -> Rows:
     package = frictionless.Package(str(folder / "datapackage.json"))
-    return rows(row.to_dict() for row in package.get_resource(table).read_rows())
+    found = package.get_resource(table).read_rows()
+    return rows(row.to_dict() for row in found)
 
 
 def by_polars(folder: Path, table: str) -> Rows:
-    return rows(pl.read_parquet(folder / f"{table}.parquet").iter_rows(named=True))
+    frame = pl.read_parquet(folder / f"{table}.parquet")
+    return rows(frame.iter_rows(named=True))
 
 
 def by_duckdb(folder: Path, table: str) -> Rows:
-    return named(table, duckdb.read_parquet(str(folder / f"{table}.parquet")).fetchall())
+    found = duckdb.read_parquet(str(folder / f"{table}.parquet"))
+    return named(table, found.fetchall())
 
 
 def by_sqlite(folder: Path, table: str) -> Rows:
     fields = PACKAGE.resources[table].schema.fields
     lists = [field.name for field in fields if field.type == "list"]
     found = named(table, asked(folder, f'SELECT * FROM "{table}"'))  # noqa: S608
-    return [
-        {**row, **{name: json.loads(row[name]) for name in lists if row[name]}} for row in found
-    ]
+    for row in found:
+        row.update({name: json.loads(row[name]) for name in lists if row[name]})
+    return found
 
 
 def asked(folder: Path, question: str) -> list[tuple[Any, ...]]:
@@ -85,20 +96,29 @@ def asked(folder: Path, question: str) -> list[tuple[Any, ...]]:
 
 
 def by_mlcroissant(folder: Path, table: str) -> Rows:
-    found = mlcroissant.Dataset(jsonld=str(folder / "croissant.json")).records(record_set=table)
-    return [{name.removeprefix(f"{table}/"): row[name] for name in row} for row in rows(found)]
-
-
-FOREIGN = (by_duckdb, by_frictionless, by_mlcroissant)
+    dataset = mlcroissant.Dataset(jsonld=str(folder / "croissant.json"))
+    found: Rows = []
+    for record in rows(dataset.records(record_set=table)):
+        row = {name.removeprefix(f"{table}/"): value for name, value in record.items()}
+        found.append(row)
+    return found
 
 
 @pytest.mark.parametrize(
     "read",
-    [by_csv, by_polars, by_sqlite, *(pytest.param(r, marks=pytest.mark.nightly) for r in FOREIGN)],
+    [
+        by_csv,
+        by_polars,
+        by_sqlite,
+        pytest.param(by_duckdb, marks=pytest.mark.nightly),
+        pytest.param(by_frictionless, marks=pytest.mark.nightly),
+        pytest.param(by_mlcroissant, marks=pytest.mark.nightly),
+    ],
 )
 def test_every_format_holds_every_cell_of_every_table(read, downloads_folder):
     for table in TABLES:
-        assert read(downloads_folder, table) == rows(DATASET.records[table]), table
+        expected = rows(DATASET.records[table])
+        assert read(downloads_folder, table) == expected, table
 
 
 def test_each_format_carries_its_schema(downloads_folder):
@@ -109,27 +129,32 @@ def test_each_format_carries_its_schema(downloads_folder):
         found = pl.read_parquet_metadata(downloads_folder / f"{table}.parquet")
         assert json.loads(found["table_schema"]) == schema.document
         columns = asked(downloads_folder, f'PRAGMA table_info("{table}")')
-        assert tuple(name for _, name, *_, place in columns if place) == schema.primary_key
+        primary_key = [name for _, name, *_, place in columns if place]
+        assert primary_key == list(schema.primary_key)
         keys = asked(downloads_folder, f'PRAGMA foreign_key_list("{table}")')
-        assert {key[3] for key in keys} == {key.field for key in schema.foreign_keys}
-        assert all(f"-- {field.sentence}\n" in statements[table] for field in schema.fields)
+        fields = {field for _, _, _, field, *_ in keys}
+        assert fields == {key.field for key in schema.foreign_keys}
+        for field in schema.fields:
+            assert f"-- {field.sentence}\n" in statements[table]
 
 
 def test_the_view_joins_model_and_device_to_every_record(downloads_folder):
     columns = "script, model_size, device_memory_gb"
     found = asked(downloads_folder, f"SELECT {columns} FROM records")  # noqa: S608
-    models, devices = DATASET.by_key["models"], DATASET.by_key["devices"]
-    assert found == [
-        (row["script"], models[row["model"]]["size"], devices[row["device"]]["memory_gb"])
-        for row in DATASET.records["tuning"]
-    ]
+    expected = []
+    for row in DATASET.records["tuning"]:
+        model = DATASET.by_key["models"][row["model"]]
+        device = DATASET.by_key["devices"][row["device"]]
+        expected.append((row["script"], model["size"], device["memory_gb"]))
+    assert found == expected
 
 
 @pytest.mark.nightly
 def test_mlcroissant_and_frictionless_accept_the_descriptions(downloads_folder):
     metadata = mlcroissant.Dataset(jsonld=str(downloads_folder / "croissant.json")).metadata
     issues = metadata.ctx.issues
-    assert (list(issues.errors), list(issues.warnings)) == ([], [])
+    assert not issues.errors
+    assert not issues.warnings
     for item in metadata.file_objects:
         content = (downloads_folder / item.content_url).read_bytes()
         assert item.sha256 == hashlib.sha256(content).hexdigest()
@@ -150,11 +175,11 @@ def test_the_page_describes_the_dataset_as_croissant_in_the_words_of_schema_org(
     _, found, files = described(DATASET)
     assert found["url"] == "https://example.org/x/data/"
     assert 50 <= len(found["description"]) <= 5000  # what Google's dataset search takes
-    assert [(item["contentUrl"], item["sha256"]) for item in found["distribution"]] == [
-        (f"https://example.org/x/downloads/{item.name}", item.sha256)
-        for item in files
-        if item.format == "CSV"
-    ]
+    for csv, item in zip(files, found["distribution"], strict=False):
+        assert csv.format == "CSV"
+        assert item["contentUrl"] == f"https://example.org/x/downloads/{csv.name}"
+        assert item["sha256"] == csv.sha256
+    assert len(found["distribution"]) == len(TABLES)
 
 
 def test_no_text_of_the_descriptor_ends_the_block_that_describes_the_dataset():
@@ -166,9 +191,14 @@ def test_no_text_of_the_descriptor_ends_the_block_that_describes_the_dataset():
 
 
 def test_the_dataset_card_names_the_license_and_a_file_for_every_table(downloads_folder):
-    _, front, text = (downloads_folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    content = (downloads_folder / "README.md").read_text(encoding="utf-8")
+    _, front, text = content.split("---\n", 2)
     card = yaml.safe_load(front)
-    assert card["license"] == [licence["name"].lower() for licence in PACKAGE.document["licenses"]]
-    assert [item["config_name"] for item in card["configs"] if item.get("default")] == ["tuning"]
-    assert [item["data_files"] for item in card["configs"]] == [f"{t}.parquet" for t in TABLES]
+    licenses = PACKAGE.document["licenses"]
+    assert card["license"] == [license_["name"].lower() for license_ in licenses]
+    configs = card["configs"]
+    for item, table in zip(configs, TABLES, strict=True):
+        assert item["data_files"] == f"{table}.parquet"
+    (default,) = [item for item in configs if item.get("default")]
+    assert default["config_name"] == "tuning"
     assert PACKAGE.document["description"] in text

@@ -40,8 +40,10 @@ def questions() -> Iterator[list[str]]:
     chance = random.Random(7)
     for _ in range(300):
         asked = {name: item for name, item in ASKED.items() if chance.random() < item["share"]}
-        words = {name: chance.choice(item["words"]) for name, item in asked.items()}
-        yield [part for name, word in words.items() for part in (f"--{name}", word)]
+        question: list[str] = []
+        for name, item in asked.items():
+            question += [f"--{name}", chance.choice(item["words"])]
+        yield question
 
 
 def ask(root: Path, question: list[str]) -> list[Any]:
@@ -52,8 +54,11 @@ def ask(root: Path, question: list[str]) -> list[Any]:
     if status == 2:
         return [status]
     found = json.loads(out.getvalue())
-    groups = (found["answers"], found["nearest"], found["failures"])
-    return [status, *([len(group), *map(_named, group[:10])] for group in groups)]
+    answer = [status]
+    for group in ("answers", "nearest", "failures"):
+        first = map(_named, found[group][:10])
+        answer.append([len(found[group]), *first])
+    return answer
 
 
 def _named(item: dict[str, Any]) -> str:
@@ -61,7 +66,8 @@ def _named(item: dict[str, Any]) -> str:
 
 
 def answers(root: Path, number: int = 300) -> Answers:
-    return {" ".join(asked): ask(root, asked) for asked in islice(questions(), number)}
+    asked = islice(questions(), number)
+    return {" ".join(question): ask(root, question) for question in asked}
 
 
 def exported(root: Path, form: str) -> str:
@@ -81,7 +87,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_find_gives_the_recorded_answers_in_their_order(root, number):
     recorded = json.loads((GOLDEN / "find.json").read_text(encoding="utf-8"))
     found = answers(root, number)
-    assert {key for key in found if found[key] != recorded[key]} == set()
+    differing = [question for question in found if found[question] != recorded[question]]
+    assert differing == []
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -23,8 +23,7 @@ TEMPLATE = "https://example.org/blob/main/{path}"
 HOSTILE = Path(__file__).parent / "hostile"
 
 RST = tomllib.loads((HOSTILE / "rst.toml").read_text(encoding="utf-8"))
-PAYLOADS = RST["payloads"]
-PAYLOADS += [text for text in map(one_line, corpus.PAYLOADS) if text not in set(PAYLOADS)]
+PAYLOADS = list(dict.fromkeys([*RST["payloads"], *map(one_line, corpus.PAYLOADS)]))
 
 _CELL_SIGNS = st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"])
 _MARKUP = st.sampled_from(RST["markup"])
@@ -44,10 +43,10 @@ PARSER_SETTINGS = {
 def _hostile(dataset: Dataset) -> Dataset:
     """One record of the 7B section for each payload, disputed, with the payload in free text."""
     first = dataset.by_key["tuning"][RECORD] | {"status": "disputed"}
-    rows = [
-        {**first, "script": f"hostile-{at}.sh", "contributor": text, "notes": text}
-        for at, text in enumerate(PAYLOADS)
-    ]
+    rows = []
+    for number, text in enumerate(PAYLOADS):
+        name = f"hostile-{number}.sh"
+        rows.append(first | {"script": name, "contributor": text, "notes": text})
     return with_tables(dataset, tuning=rows)
 
 
@@ -77,15 +76,21 @@ def _build(folder: Path, pages: dict[str, str], excluded: str = "") -> dict[str,
     )
     for name, text in pages.items():
         (source / f"{name}.rst").write_text(text, encoding="utf-8")
-    done = ran(sys.executable, *["-m", "sphinx", "-W", "-n", "-q"], source, folder / "html")
-    assert (done.returncode, done.stderr) == (0, "")
-    return {path.stem: path.read_text("utf-8") for path in (folder / "html").glob("*.html")}
+    out = folder / "html"
+    done = ran(sys.executable, "-m", "sphinx", "-W", "-n", "-q", source, out)
+    assert done.stderr == ""
+    assert done.returncode == 0
+    return {path.stem: path.read_text("utf-8") for path in out.glob("*.html")}
 
 
 def _html_cells(page: str) -> list[list[str]]:
     """The text of every row of every table body of a built page."""
-    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", page, re.DOTALL)
-    return [[_text(cell) for cell in re.findall(r"<td>(.*?)</td>", row, re.DOTALL)] for row in rows]
+    found = []
+    for row in re.findall(r"<tr[^>]*>(.*?)</tr>", page, re.DOTALL):
+        cells = re.findall(r"<td>(.*?)</td>", row, re.DOTALL)
+        if cells:
+            found.append([_text(cell) for cell in cells])
+    return found
 
 
 def _text(fragment: str) -> str:
@@ -96,26 +101,37 @@ def _text(fragment: str) -> str:
 
 
 def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(dataset, tmp_path):
-    pages = {"ours": device_tuning(dataset, TEMPLATE)}
-    pages["hostile"] = ":orphan:\n\n" + device_tuning(_hostile(dataset), None)
-    pages["host"] = ":orphan:\n\nTheirs\n~~~~~~\n\n.. include:: 7b.rst\n\nAfter it.\n"
-    pages["7b"] = size_table(dataset, "7B", TEMPLATE)
+    pages = {
+        "ours": device_tuning(dataset, TEMPLATE),
+        "hostile": ":orphan:\n\n" + device_tuning(_hostile(dataset), None),
+        "host": ":orphan:\n\nTheirs\n~~~~~~\n\n.. include:: 7b.rst\n\nAfter it.\n",
+        "7b": size_table(dataset, "7B", TEMPLATE),
+    }
     built = _build(tmp_path, pages, excluded="7b.rst")
-    models = [row[1] for row in _html_cells(built["host"]) if row]
+    _has_every_record(dataset, built["ours"])
+    models = [row[1] for row in _html_cells(built["host"])]
     records = records_of_size(dataset, "7B")
     assert models == [cells(dataset, record)["Model"] for record in records]
     assert "After it." in built["host"]
+    _shows_payloads_as_text(dataset, built["hostile"])
+
+
+def _has_every_record(dataset: Dataset, page: str) -> None:
     scripts = {str(row["script"]) for row in dataset.records["tuning"]}
-    assert scripts == {row[7] for row in _html_cells(built["ours"]) if row and row[7]}
-    assert len(set(re.findall(r'href="(https://example[^"]*)"', built["ours"]))) == len(scripts)
-    page = built["hostile"]
-    shown = [row for row in _html_cells(page) if row and row[0]]
+    assert {row[7] for row in _html_cells(page) if row[7]} == scripts
+    links = re.findall(r'href="(https://example[^"]*)"', page)
+    assert len(set(links)) == len(scripts)
+
+
+def _shows_payloads_as_text(dataset: Dataset, page: str) -> None:
+    shown = [row for row in _html_cells(page) if row[0]]
     assert [row[8].removesuffix("\n") for row in shown] == PAYLOADS
     record = dataset.by_key["tuning"][RECORD]
     said = script_line(record)
     sure = f"{certainty(record)}, disputed"
+    text = _text(page)
     for number, payload in enumerate(PAYLOADS):
-        assert f"hostile-{number}.sh ({sure}): {said}. {payload}" in _text(page)
+        assert f"hostile-{number}.sh ({sure}): {said}. {payload}" in text
     html_cells = "".join(re.findall(r"<td>.*?</td>", page, re.DOTALL))
     assert "SECRET-VERSION" not in html_cells
     assert "root:x:" not in page
@@ -130,7 +146,8 @@ def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(d
 def test_escaped_text_reads_as_the_text_and_is_nothing_else(text):
     cell = _cell(escape(text))
     assert cell.astext() == text
-    assert {type(node) for node in cell.findall()} <= {nodes.entry, nodes.paragraph, nodes.Text}
+    found = {type(node) for node in cell.findall()}
+    assert found <= {nodes.entry, nodes.paragraph, nodes.Text}
 
 
 def test_controls_become_visible_and_line_breaks_become_spaces():

@@ -40,18 +40,24 @@ def test_a_size_without_records_says_how_to_add_one():
 
 
 def test_the_dictionary_has_every_column():
-    names = re.findall(r'<th data-label="Column" scope="row"><code>(.*?)</code>', made()["data.md"])
-    schemas = [resource.schema for resource in DATASET.package.resources.values()]
-    columns = [name for schema in schemas for name in schema.names]
-    assert [name.replace("<wbr>", "") for name in names] == columns
+    page = made()["data.md"].replace("<wbr>", "")
+    columns = []
+    for resource in DATASET.package.resources.values():
+        columns += resource.schema.names
+    head = r'<th data-label="Column" scope="row"><code>(.*?)</code>'
+    assert re.findall(head, page) == columns
 
 
 def test_every_report_is_on_one_page():
-    text = "".join(page for path, page in made().items() if path.startswith("reports/"))
-    ids = re.findall(r'<tr id="([^"]+)"', text)
-    assert sorted(ids) == sorted(str(row["report"]) for row in DATASET.records["reports"])
+    ids = []
+    for path, page in made().items():
+        if path.startswith("reports/"):
+            ids += re.findall(r'<tr id="([^"]+)"', page)
+    reports = map(str, DATASET.by_key["reports"])
+    assert sorted(ids) == sorted(reports)
     listed = made()["reports/7b.md"].count('<tr id="')
-    assert all(f"{listed} reports" in made()[path] for path in ("index.md", "sizes/7b.md"))
+    assert f"{listed} reports" in made()["index.md"]
+    assert f"{listed} reports" in made()["sizes/7b.md"]
 
 
 # The built site
@@ -62,45 +68,54 @@ def test_every_link_inside_the_site_leads_somewhere(built):
 
 
 def test_a_device_is_written_with_its_name_outside_code(built):
-    ids = "|".join(sorted(map(re.escape, DATASET.by_key["devices"]), key=len, reverse=True))
-    written = re.compile(rf"(?<![\w./-])(?:{ids})(?![\w./-])|(?<!\w)[0-9]+\*[A-Z][A-Z0-9-]+")
-    rows = (*DATASET.records["reports"], *DATASET.records["tuning"])
-    contributed = {str(cell) for row in rows for cell in row.values()}
-    read = "not(ancestor::code or ancestor::pre or ancestor::script)"
-    found = [
-        f"{path.parent.name}: {text}"
-        for path in built.rglob("*.html")
-        for text in html.parse(path).xpath(
-            f"//text()[{read}] | //@title | //@aria-label | //@placeholder | //@content"
-        )
-        if written.search(text) and text.strip() not in contributed
-    ]
+    devices = "|".join(map(re.escape, DATASET.by_key["devices"]))
+    written = re.compile(rf"(?<![\w./-])(?:{devices})(?![\w./-])|(?<!\w)[0-9]+\*[A-Z][A-Z0-9-]+")
+    contributed: set[str] = set()
+    for row in (*DATASET.records["reports"], *DATASET.records["tuning"]):
+        contributed |= set(map(str, row.values()))
+    outside_code = "//text()[not(ancestor::code or ancestor::pre or ancestor::script)]"
+    read = f"{outside_code} | //@title | //@aria-label | //@placeholder | //@content"
+    found = []
+    for path in built.rglob("*.html"):
+        texts = html.parse(path).xpath(read)
+        ids = [text for text in texts if written.search(text)]
+        found += [f"{path.parent.name}: {text}" for text in ids if text.strip() not in contributed]
     assert found == []
 
 
 def test_search_finds_sizes_and_no_single_record(built):
-    docs = json.loads((built / "search" / "search_index.json").read_text())["docs"]
-    locations = {doc["location"].partition("#")[0] for doc in docs}
-    assert {"contributing/", "sizes/7b/"} <= locations
-    assert {place for place in locations if place.startswith("records/")} == {"records/"}
+    text = (built / "search/search_index.json").read_text()
+    index = json.loads(text)
+    locations = {doc["location"].partition("#")[0] for doc in index["docs"]}
+    assert "contributing/" in locations
+    assert "sizes/7b/" in locations
+    assert [place for place in locations if place.startswith("records/")] == ["records/"]
 
 
 def test_a_policy_allows_no_inline_script_unhashed(built):
     for path in PAGES:
-        name = path.removeprefix("/") if path.endswith(".html") else f"{path[1:]}index.html"
-        text = (built / name).read_text(encoding="utf-8")
+        file = built / path.removeprefix("/")
+        if file.is_dir():
+            file /= "index.html"
+        text = file.read_text(encoding="utf-8")
         (policy,) = META.findall(text)
         assert "unsafe" not in policy
         assert text.index("Content-Security-Policy") < text.index("<script")
         inline = re.findall(r"<script>(.*?)</script>", text, re.S)
-        assert policy.count("sha256-") == len(inline) > 0
+        assert inline
+        assert policy.count("sha256-") == len(inline)
 
 
 @pytest.mark.parametrize(
     ("path", "width"),
     [
-        *product(("/sizes/7b/", "/charts/", "/models/", f"/records/{RECORD}/"), (360,)),
-        *product(("/reports/7b/", "/records/", "/coverage/"), (1120,)),
+        ("/sizes/7b/", 360),
+        ("/charts/", 360),
+        ("/models/", 360),
+        (f"/records/{RECORD}/", 360),
+        ("/reports/7b/", 1120),
+        ("/records/", 1120),
+        ("/coverage/", 1120),
         *(pytest.param(*at, marks=pytest.mark.nightly) for at in product(PAGES, WIDTHS)),
     ],
 )
@@ -110,7 +125,8 @@ def test_a_page_loads_from_its_own_origin_and_has_eight_screens_of_a_phone_and_i
     with visited(browser, address + path, width) as page:
         assert page.locator("h1").count() == 1
         if width == 360:
-            assert page.evaluate("document.documentElement.scrollHeight") <= 8 * 740
+            height = page.evaluate("document.documentElement.scrollHeight")
+            assert height <= 8 * 740
         page.locator("details.fold, button.md-button").evaluate_all(SHOW_ALL)
         beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert page.evaluate(beyond) == 0
@@ -126,22 +142,25 @@ def test_without_javascript_tables_and_a_command_stand_for_finder_and_estimate(b
     assert not page.locator("#finder").is_visible()
     page.get_by_role("link", name="All records by size").click()
     page.wait_for_url("**/sizes/")
-    assert page.get_by_role("link", name="7B").count() > 0
+    sizes = page.get_by_role("link", name="7B")
+    assert sizes.count() > 0
     context.close()
 
 
 @pytest.mark.parametrize("target", ["rules/#missing-dollar", "data/#trials", "devices/#row-h100"])
 def test_a_link_into_a_closed_drawer_opens_it(browser, address, target):
     with visited(browser, f"{address}/{target}") as page:
-        assert page.locator(":target").is_visible()
-        assert page.locator(":target").evaluate("(row) => row.getBoundingClientRect().top") < 800
+        row = page.locator(":target")
+        assert row.is_visible()
+        assert row.evaluate("(row) => row.getBoundingClientRect().top") < 800
 
 
 def test_a_size_leads_to_its_records_and_its_words_to_the_finder(browser, address):
     with visited(browser, f"{address}/sizes/7b/") as page:
         headers = page.locator("table.tuning thead th").all_inner_texts()
         assert headers == list(HEADERS)
-        assert "vllm 0.8.3" in page.locator("[data-label=Infer]").all_inner_texts()
+        engines = page.locator("[data-label=Infer]")
+        assert "vllm 0.8.3" in engines.all_inner_texts()
         page.get_by_role("link", name=f"{RECORD}.sh").click()
         page.wait_for_url(f"**/records/{RECORD}/")
         page.go_back()
@@ -152,11 +171,14 @@ def test_a_size_leads_to_its_records_and_its_words_to_the_finder(browser, addres
 def test_copy_and_dark_mode_work_under_the_policy(browser, address):
     with visited(browser, f"{address}/records/{RECORD}/", width=1440) as page:
         page.get_by_title("Copy to clipboard").first.click()
-        assert page.evaluate("navigator.clipboard.readText()").startswith("bash examples/")
-        page.locator("article .highlight").last.hover()
-        page.locator("article .highlight").last.get_by_role("button").click()
         copied = page.evaluate("navigator.clipboard.readText()")
-        assert copied == DATASET.script(f"{RECORD}.sh").read_text().rstrip("\n")
+        assert copied.startswith("bash examples/")
+        block = page.locator("article .highlight").last
+        block.hover()
+        block.get_by_role("button").click()
+        copied = page.evaluate("navigator.clipboard.readText()")
+        script = DATASET.script(f"{RECORD}.sh").read_text()
+        assert copied == script.rstrip("\n")
         page.get_by_title("Use the dark colors").click()
         page.locator("body[data-md-color-scheme=slate]").wait_for()
 
@@ -180,17 +202,20 @@ def test_examples_name_the_origin_of_their_page(browser, address):
 def test_under_the_policy_planted_markup_does_nothing(browser, address):
     def plant(route: Route) -> None:
         reply = route.fetch()
-        text = reply.text().replace("</h1>", f"</h1>{PLANTED}", 1)
-        route.fulfill(response=reply, body=text)
+        text = reply.text()
+        body = text.replace("</h1>", f"</h1>{PLANTED}", 1)
+        route.fulfill(response=reply, body=body)
 
-    page, refused = browser.new_page(), list[str]()
+    refused: list[str] = []
+    page = browser.new_page()
     page.on("console", lambda line: refused.append(line.text))
     page.route("**/sizes/7b/", plant)
     page.goto(f"{address}/sizes/7b/")
     page.get_by_role("link", name="planted").click()
     assert page.evaluate("window.planted") is None
     assert page.locator("h1").is_visible()
-    assert sum("Content Security Policy" in line for line in refused) >= 3
+    by_policy = [line for line in refused if "Content Security Policy" in line]
+    assert len(by_policy) >= 3
     page.close()
 
 
@@ -201,12 +226,15 @@ def test_with_addresses_pages_link_to_the_repository_and_nothing_leaves_the_orig
     repository = "https://github.com/example/example"
     monkeypatch.setenv("REPOSITORY_URL", repository)
     monkeypatch.setenv("SITE_URL", "https://example.org/x/")
-    with served(build(ROOT, tmp_path)) as origin, visited(browser, f"{origin}/") as page:
-        assert page.locator(f'article a[href="{repository}"]').count() == 1
+    site = build(ROOT, tmp_path)
+    with served(site) as origin, visited(browser, f"{origin}/") as page:
+        links = page.locator(f'article a[href="{repository}"]')
+        assert links.count() == 1
         for path in ("/", "/devices/"):
             page.goto(f"{origin}{path}")
             footer = page.locator(".md-footer").get_by_role("link", name="Repository")
             assert footer.get_attribute("href") == repository
-            mistake = page.get_by_role("link", name="Report a mistake").get_attribute("href")
+            report = page.get_by_role("link", name="Report a mistake")
+            mistake = report.get_attribute("href")
             assert mistake.startswith(f"{repository}/issues/new?")
         assert mistake.endswith("template=mistake.yml&where=https%3A//example.org/x/devices/")

@@ -34,20 +34,40 @@ def with_script(page: Page, content: str) -> None:
 
 def table(page: Page, columns: dict[str, Sequence[str]], rows: str = "") -> Locator:
     """A table of these columns, with the script at work."""
-    heads = "".join(f"<th>{name}</th>" for name in columns)
-    each_row = zip(*columns.values(), strict=True)
-    cells = ["".join(f"<td>{cell}</td>" for cell in row) for row in each_row]
-    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    heads = f"<th>{'</th><th>'.join(columns)}</th>"
+    if not rows:
+        for row in zip(*columns.values(), strict=True):
+            rows += f"<tr><td>{'</td><td>'.join(row)}</td></tr>"
+        rows = f"<tbody>{rows}</tbody>"
     with_script(
         page,
-        f"<article><h1>Things</h1><table><thead><tr>{heads}</tr></thead>"
-        f"{rows or f'<tbody>{body}</tbody>'}</table></article>",
+        f"<article><h1>Things</h1><table><thead><tr>{heads}</tr></thead>{rows}</table></article>",
     )
     return page.locator("table")
 
 
 def order(found: Locator, column: int = 1) -> list[str]:
-    return found.locator(f"tbody tr:not([hidden]) > :nth-child({column})").all_text_contents()
+    cells = found.locator(f"tbody tr:not([hidden]) > :nth-child({column})")
+    return cells.all_text_contents()
+
+
+def shown(page: Page) -> Locator:
+    return page.locator("table.reports tbody tr:visible")
+
+
+def status(page: Page) -> str:
+    """What is said above the table: how many rows are shown, and their order."""
+    return page.locator(".table-tools output").first.inner_text()
+
+
+def choice(page: Page, name: str) -> Locator:
+    return page.get_by_role("combobox", name=name)
+
+
+def facts(page: Page, name: str) -> set[str]:
+    """The values that the rows in sight have of a fact."""
+    found = shown(page).evaluate_all(FACTS)
+    return {row[name] for row in found}
 
 
 @cases("tables", "sorted")
@@ -57,14 +77,19 @@ def test_a_column_sorts_as_a_reader_expects(page, cells, ascending):
     button.click()
     assert order(found) == ascending
     filled = [cell for cell in ascending if cell]
+    empty = [cell for cell in ascending if not cell]
     button.click()
-    assert order(found) == filled[::-1] + [""] * (len(cells) - len(filled))
+    assert order(found) == [*reversed(filled), *empty]
     button.click()
     assert order(found) == cells
 
 
 def test_equal_cells_keep_the_order_given_in_either_direction(page):
-    found = table(page, {"Task": ["b", "a", "b", "a"], "Place": ["1", "2", "3", "4"]})
+    columns = {
+        "Task": ["b", "a", "b", "a"],
+        "Place": ["1", "2", "3", "4"],
+    }
+    found = table(page, columns)
     button = found.get_by_role("button", name="Task")
     button.click()
     assert order(found, 2) == ["2", "4", "1", "3"]
@@ -73,7 +98,11 @@ def test_equal_cells_keep_the_order_given_in_either_direction(page):
 
 
 def test_a_header_is_a_button_for_the_keyboard_that_says_its_order(page):
-    found = table(page, {"Task": ["b", "a"], "Place": ["1", "2"]})
+    columns = {
+        "Task": ["b", "a"],
+        "Place": ["1", "2"],
+    }
+    found = table(page, columns)
     header = found.locator("th").first
     page.keyboard.press("Tab")
     while page.evaluate("document.activeElement.textContent") != "Task":
@@ -87,14 +116,18 @@ def test_a_header_is_a_button_for_the_keyboard_that_says_its_order(page):
 
 @cases("tables", "together")
 def test_rows_that_belong_together_stay_together(page, body, ascending):
-    bodies = "".join(f"<tbody>{body.replace('NAME', name)}</tbody>" for name in "ba")
+    bodies = ""
+    for name in "ba":
+        named = body.replace("NAME", name)
+        bodies += f"<tbody>{named}</tbody>"
     found = table(page, {"Name": []}, bodies)
     found.get_by_role("button", name="Name").click()
     assert order(found) == ascending
 
 
 def test_a_table_of_one_row_or_marked_as_plain_is_left_alone(page):
-    assert table(page, {"Name": ["a"]}).get_by_role("button").count() == 0
+    single = table(page, {"Name": ["a"]})
+    assert single.get_by_role("button").count() == 0
     with_script(
         page,
         "<article data-plain><table><thead><tr><th>a</th></tr></thead>"
@@ -106,64 +139,77 @@ def test_a_table_of_one_row_or_marked_as_plain_is_left_alone(page):
 def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_reported(browser, address):
     with visited(browser, address + REPORTS) as page:
         tools = page.get_by_role("group", name="Filter and order: Reports of 7B models")
+        output = tools.get_by_role("status")
         page.get_by_role("button", name="Show all").click()
         every = page.locator("table.reports tbody tr").count()
-        assert tools.get_by_role("status").inner_text() == f"{every} rows"
+        assert output.inner_text() == f"{every} rows"
         tools.get_by_role("searchbox", name="Filter").fill("H100 grpo")
-        shown = page.locator("table.reports tbody tr:visible").all_text_contents()
-        assert 0 < len(shown) < every
-        assert all("h100" in row.lower() and "grpo" in row.lower() for row in shown)
-        assert tools.get_by_role("status").inner_text() == f"{len(shown)} of {every} rows"
+        rows = shown(page).all_text_contents()
+        assert 0 < len(rows) < every
+        for row in rows:
+            assert "h100" in row.lower()
+            assert "grpo" in row.lower()
+        assert output.inner_text() == f"{len(rows)} of {every} rows"
         page.keyboard.press("Escape")
-        assert page.locator("table.reports tbody tr:visible").count() == every
+        assert shown(page).count() == every
 
 
 def test_a_link_to_a_row_that_the_filter_hides_shows_it(browser, address):
     with visited(browser, address + REPORTS) as page:
         row = page.locator("table.reports tbody tr").last
-        page.get_by_role("searchbox", name="Filter").fill("no row has these words")
+        words = page.get_by_role("searchbox", name="Filter")
+        words.fill("no row has these words")
         assert not row.is_visible()
-        page.evaluate(f"location.hash = '{row.get_attribute('id')}'")
+        id_ = row.get_attribute("id")
+        page.evaluate(f"location.hash = '{id_}'")
         row.wait_for()
-        assert page.get_by_role("searchbox", name="Filter").input_value() == ""
+        assert words.input_value() == ""
 
 
 def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(browser, address):
     query = "?task=GRPO&outcome=out+of+memory"
-    with visited(browser, f"{address}{REPORTS}{query}") as page:
-        rows = page.locator("table.reports tbody tr:visible")
-        found = [(row["task"], row["outcome"]) for row in rows.evaluate_all(FACTS)]
-        assert {*found} == {("GRPO", "out of memory")}
-        page.get_by_role("combobox", name="Weights").select_option("full fine-tuning")
+    with visited(browser, address + REPORTS + query) as page:
+        weights = choice(page, "Weights")
+        batch = page.get_by_role("columnheader", name="Batch")
+        assert facts(page, "task") == {"GRPO"}
+        assert facts(page, "outcome") == {"out of memory"}
+        weights.select_option("full fine-tuning")
         page.get_by_role("button", name="Resource").click()
-        asked = {"task": "GRPO", "outcome": "out of memory", "weights": "full fine-tuning"}
-        assert dict(parse_qsl(urlsplit(page.url).query)) == asked | {"order": "2 ascending"}
-        assert {row["weights"] for row in rows.evaluate_all(FACTS)} == {"full fine-tuning"}
+        asked = urlsplit(page.url).query
+        assert dict(parse_qsl(asked)) == {
+            "task": "GRPO",
+            "outcome": "out of memory",
+            "weights": "full fine-tuning",
+            "order": "2 ascending",
+        }
+        assert facts(page, "weights") == {"full fine-tuning"}
         page.get_by_text("Columns", exact=True).click()
         page.get_by_role("checkbox", name="Batch").uncheck()
-        assert not page.locator("[data-label=Batch]").filter(visible=True).count()
-        assert not page.get_by_role("columnheader", name="Batch").is_visible()
-        count = page.locator(".table-tools output").inner_text()
+        cells = page.locator("[data-label=Batch]")
+        assert cells.filter(visible=True).count() == 0
+        assert not batch.is_visible()
+        count = status(page)
         page.goto(f"{address}/sizes/")
         page.go_back()
-        assert page.get_by_role("combobox", name="Weights").input_value() == "full fine-tuning"
-        assert page.locator(".table-tools output").inner_text() == count
-        assert page.get_by_role("columnheader", name="Batch").is_visible()
+        assert weights.input_value() == "full fine-tuning"
+        assert status(page) == count
+        assert batch.is_visible()
         page.go_back()
-        assert "by Resource" not in page.locator(".table-tools output").inner_text()
+        assert "by Resource" not in status(page)
         page.go_back()
-        assert page.get_by_role("combobox", name="Weights").input_value() == ""
-        assert page.get_by_role("combobox", name="Task").input_value() == "GRPO"
-        assert page.locator(".table-tools output").inner_text() != count
+        assert weights.input_value() == ""
+        assert choice(page, "Task").input_value() == "GRPO"
+        assert status(page) != count
 
 
 def test_a_table_begins_with_a_few_rows_and_a_link_to_another_row_shows_all(browser, address):
     with visited(browser, address + REPORTS) as page:
+        assert shown(page).count() == 8
         rows = page.locator("table.reports tbody tr")
-        assert rows.filter(visible=True).count() == 8
         last = rows.last.get_attribute("id")
     with visited(browser, f"{address}{REPORTS}?task=PPO#{last}") as page:
-        assert page.locator(f"[id='{last}']").is_visible()
+        row = page.locator(f"[id='{last}']")
+        assert row.is_visible()
 
 
 @pytest.mark.nightly
@@ -172,21 +218,25 @@ def test_every_table_of_rows_can_be_ordered_on_a_wide_screen_and_on_a_phone(brow
     plain = ":not([data-plain], [data-plain] *)"
     several = f"article table{plain}:has(thead):has(tbody tr ~ tr, tbody ~ tbody)"
     with visited(browser, address + path, 1440) as page:
-        tables = page.locator(several).count()
-        assert page.locator(".table-order select").count() == tables
-        for width, handle in ((1440, f"{several} thead button"), (360, ".table-order select")):
+        tables = page.locator(several)
+        lists = page.locator(".table-order select")
+        assert lists.count() == tables.count()
+        buttons = page.locator(f"{several} thead button")
+        for width, handles in ((1440, buttons), (360, lists)):
             page.set_viewport_size({"width": width, "height": 740})
-            in_sight = page.locator(several).filter(visible=True).count()
-            assert page.locator(handle).filter(visible=True).count() >= in_sight
+            in_sight = tables.filter(visible=True).count()
+            assert handles.filter(visible=True).count() >= in_sight
 
 
 def test_a_phone_orders_cards_by_a_list_of_columns(browser, address):
     with visited(browser, address + REPORTS, 360) as page:
-        page.get_by_role("combobox", name="Order").select_option("Resource descending")
-        gpus = page.locator("[data-label=Resource]").all_text_contents()
-        counts = [int(re.match(r"\d+", text)[0]) for text in gpus]  # type: ignore[index]
+        choice(page, "Order").select_option("Resource descending")
+        cells = page.locator("[data-label=Resource]").all_text_contents()
+        gpus = re.findall(r"^\d+", "\n".join(cells), re.MULTILINE)
+        assert len(gpus) == len(cells)
+        counts = list(map(int, gpus))
         assert counts == sorted(counts, reverse=True)
-        assert "by Resource descending" in page.get_by_role("status").first.inner_text()
+        assert "by Resource descending" in status(page)
 
 
 @pytest.mark.parametrize("width", [360, 1440])
@@ -200,6 +250,8 @@ def test_a_table_without_its_script_shows_every_row_and_no_dead_controls(
     page.route("**/tables.js", lambda route: route.abort())
     page.goto(address + REPORTS)
     rows = page.locator("table.reports tbody tr")
-    assert rows.filter(visible=True).count() == rows.count() > 200
-    assert page.locator(".table-tools, thead button").count() == 0
+    assert rows.count() > 200
+    assert rows.filter(visible=True).count() == rows.count()
+    controls = page.locator(".table-tools, thead button")
+    assert controls.count() == 0
     context.close()

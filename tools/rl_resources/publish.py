@@ -95,7 +95,11 @@ def feed(site: Site, times: Mapping[int, int]) -> str:
         entries.append((changed, row))
     entries.sort(key=itemgetter(0), reverse=True)
     return site.page(
-        FEED, FEED, entries=entries, released=released, record_id=api.record_id, urn=_urn
+        FEED,
+        entries=entries,
+        released=released,
+        record_id=api.record_id,
+        urn=_urn,
     )
 
 

@@ -32,24 +32,28 @@ def as_json(dataset: Dataset, found: Found, notes: Sequence[str]) -> str:
 
 def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, Any]:
     """Everything that was found, in values that JSON has."""
-    against = _contradictions(dataset, found)
-    return {
+    value: dict[str, Any] = {
         "dataset_version": dataset.version,
         "query": {name: value or None for name, value in found.query._asdict().items()},
         "notes": list(notes),
         "answers": [_flat(row) for row in found.answers],
         "start": sentences.start(found.script, _root(dataset)) if found.script else None,
         "estimate": estimate_command(dataset, found) or None,
-        **{name: row.id if (row := getattr(found, name)) else None for name in _EXTREMES},
-        "largest": [{"task": row.task, "size": row.size, "best": row.id} for row in found.largest],
-        "nearest": [
-            {"nearest": item.kind, "missing": item.reason, **_flat(item.row)}
-            for item in found.nearest
-        ],
-        "failures": [_flat(row) for row in found.failures],
-        "unclear": [_flat(row) for row in found.unclear],
-        "contradictions": {name: [_cells(row) for row in rows] for name, rows in against.items()},
     }
+    for name in _EXTREMES:
+        extreme = getattr(found, name)
+        value[name] = extreme.id if extreme else None
+    value["largest"] = [
+        {"task": row.task, "size": row.size, "best": row.id} for row in found.largest
+    ]
+    value["nearest"] = [
+        {"nearest": item.kind, "missing": item.reason, **_flat(item.row)} for item in found.nearest
+    ]
+    value["failures"] = list(map(_flat, found.failures))
+    value["unclear"] = list(map(_flat, found.unclear))
+    against = _contradictions(dataset, found)
+    value["contradictions"] = {name: list(map(_cells, rows)) for name, rows in against.items()}
+    return value
 
 
 def _flat(row: Configuration) -> dict[str, Any]:
@@ -58,24 +62,32 @@ def _flat(row: Configuration) -> dict[str, Any]:
 
 
 def _cells(row: Configuration) -> dict[str, Any]:
-    known = {name: cell for name, cell in row._asdict().items() if name != "fit"}
-    lists = {name: list(cell) for name, cell in known.items() if isinstance(cell, tuple)}
-    flags = {name: cell for name, cell in known.items() if isinstance(cell, bool)}
-    return {name: cell or None for name, cell in known.items()} | lists | flags
+    known = row._asdict()
+    del known["fit"]
+    for name, cell in known.items():
+        if isinstance(cell, tuple):
+            known[name] = list(cell)
+        elif not isinstance(cell, bool):
+            known[name] = cell or None
+    return known
 
 
 def _contradictions(dataset: Dataset, found: Found) -> dict[str, list[Configuration]]:
     """What other reports say against those that are listed, by the id of these."""
     by_id = {row.id: row for row in every_configuration(dataset)}
     nearest = (item.row for item in found.nearest)
-    listed = (*found.answers, *found.unclear, *found.failures, *nearest)
-    against = {row.id: [by_id[name] for name in row.contradicts if name in by_id] for row in listed}
-    return {name: rows for name, rows in against.items() if rows}
+    against: dict[str, list[Configuration]] = {}
+    for row in (*found.answers, *found.unclear, *found.failures, *nearest):
+        contradicting = [by_id[name] for name in row.contradicts if name in by_id]
+        if contradicting:
+            against[row.id] = contradicting
+    return against
 
 
 def _root(dataset: Dataset) -> str:
     """What a command names before a script's path: readers of a checkout are in its root."""
-    return str(dataset.package.root) if is_packaged(dataset.package.root) else ""
+    root = dataset.package.root
+    return str(root) if is_packaged(root) else ""
 
 
 def estimate_command(dataset: Dataset, found: Found) -> str:
@@ -83,19 +95,26 @@ def estimate_command(dataset: Dataset, found: Found) -> str:
 
     Empty where one does, or where model, GPUs or device are open.
     """
-    query, fits = found.query, {row.fit for row in found.answers}
+    query = found.query
     model = dataset.by_key["models"].get(query.model)
     asked = model and estimable(model) and query.gpus and query.memory_gb
     several = len(query.devices) > 1 or query.weights == "partial"
-    if not asked or several or (fits and RAN_ON_LESS not in fits):
+    if not asked or several:
+        return ""
+    fits = {row.fit for row in found.answers}
+    if fits and RAN_ON_LESS not in fits:
         return ""
     words = {
         "model": query.model,
         "gpus": query.gpus,
         "device": query.device,
         "memory": "" if query.device else f"{query.memory_gb:g}",
-        **{name: getattr(query, name) for name in ("task", "weights", "train", "infer")},
-        **({"prompt-length": "0", "response-length": query.length} if query.length else {}),
+        "task": query.task,
+        "weights": query.weights,
+        "train": query.train,
+        "infer": query.infer,
+        "prompt-length": "0" if query.length else "",
+        "response-length": query.length,
     }
     options = (f"--{name} {shlex.quote(str(word))}" for name, word in words.items() if word)
     return " ".join(["rl-resources estimate", *options])
@@ -135,6 +154,9 @@ def as_text(
 
 def coverage_as_json(found: Coverage, version: str) -> str:
     """Every cell that anything is known of, what is wanted most, and which tags are missing."""
+    missing: list[dict[str, str]] = []
+    for tag, sizes in found.missing.items():
+        missing += [{"size": size, "tag": tag} for size in sizes]
     value = {
         "dataset_version": version,
         "cells": [cell._asdict() for cell in found.cells],
@@ -143,30 +165,32 @@ def coverage_as_json(found: Coverage, version: str) -> str:
         "wanted": [
             {"size": cell.size, "task": cell.task, "device": cell.device} for cell in found.wanted
         ],
-        "missing_tags": [
-            {"size": size, "tag": tag} for tag, sizes in found.missing.items() for size in sizes
-        ],
+        "missing_tags": missing,
     }
     return json_text(value, 1)
 
 
 def coverage_as_text(dataset: Dataset, found: Coverage) -> str:
     """What there is, what is wanted, and which tags are missing."""
-    table = partial(_cell_table, devices_of(dataset))
-    values = {"table": table, "rule": WANTED_RULE, "most_wanted": MOST_WANTED}
-    return rendered("coverage.txt", found=found, **values)
+    return rendered(
+        "coverage.txt",
+        found=found,
+        table=partial(_cell_table, devices_of(dataset)),
+        rule=WANTED_RULE,
+        most_wanted=MOST_WANTED,
+    )
 
 
 def _cell_table(names: Devices, cells: Sequence[Cell], counts: Mapping[str, str]) -> str:
     """An aligned table of cells with some of their counts, by header; 0 is empty."""
 
-    def row_of(cell: Cell) -> tuple[str, ...]:
+    rows = [["SIZE", "TASK", "DEVICE", *counts]]
+    for cell in cells:
         figures = (str(getattr(cell, name) or "") for name in counts.values())
-        return (cell.size, cell.task, names.label(cell.device), *figures)
-
-    rows = [("SIZE", "TASK", "DEVICE", *counts), *map(row_of, cells)]
+        rows.append([cell.size, cell.task, names.label(cell.device), *figures])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    lines = ("  ".join(map(str.ljust, row, widths)) for row in rows)
+    return "\n".join(map(str.rstrip, lines))
 
 
 def inputs_as_text() -> str:
@@ -176,14 +200,20 @@ def inputs_as_text() -> str:
 
 def estimate_as_json(estimate: Estimate) -> str:
     """The estimate with its knobs and limits."""
-    found = [_knob(knob) for knob in knobs(estimate)]
-    return json_text({**estimate.as_dict(), "knobs": found, "limits": limits(estimate)}, 2)
+    value = estimate.as_dict() | {
+        "knobs": [_knob(knob) for knob in knobs(estimate)],
+        "limits": limits(estimate),
+    }
+    return json_text(value, 2)
 
 
 def _knob(knob: Knob) -> dict[str, Any]:
-    saves = {phase: round(gb, 2) for phase, gb in knob.saves.items()}
-    found = {"setting": knob.setting, "saves_gb": saves, "price": knob.price}
-    return {**found, "line": knob.line or None}
+    return {
+        "setting": knob.setting,
+        "saves_gb": {phase: round(gb, 2) for phase, gb in knob.saves.items()},
+        "price": knob.price,
+        "line": knob.line or None,
+    }
 
 
 def estimate_as_text(estimate: Estimate) -> str:

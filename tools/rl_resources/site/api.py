@@ -71,7 +71,14 @@ _HEAD: Mapping[str, Schema] = {
 }
 _PARAMETERS = {"record": "id", "size": "size"}
 """By schema, in place of a file's name in the path of all documents of a directory."""
-_LIMITS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"}
+_LIMITS = {
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minLength",
+    "maxLength",
+}
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,8 @@ class Document:
     def text(self) -> str:
         """The document as it is published: keys in the order given, one row of a table a line."""
         lines = [f" {_compact(name)}: {_lines(item)}" for name, item in self.value.items()]
-        return "{\n" + ",\n".join(lines) + "\n}\n"
+        text = ",\n".join(lines)
+        return f"{{\n{text}\n}}\n"
 
 
 def name_of(table: str) -> str:
@@ -110,30 +118,28 @@ def documents(
     tables["records"] = _records(dataset, dataset.records["tuning"])
     tables["reports"] = [{**row, **_sure(row)} for row in dataset.records["reports"]]
     head = _head(dataset, repository)
-    listed = [
-        *(_table(dataset, name, rows) for name, rows in tables.items()),
-        *(size_document(dataset, size) for size in sizes(dataset)),
-        *_by_id(dataset),
-        Document("estimate.json", "estimate", _estimate(dataset)),
-        Document("all.json", "all", head | tables),
-    ]
-    counts = {name: len(rows) for name, rows in tables.items()}
-    return [_index(head | {"counts": counts}, listed, files), *listed]
+    listed = [_table(dataset, name, rows) for name, rows in tables.items()]
+    listed += [size_document(dataset, size) for size in sizes(dataset)]
+    listed += _by_id(dataset)
+    listed.append(Document("estimate.json", "estimate", _estimate(dataset)))
+    listed.append(Document("all.json", "all", head | tables))
+    head["counts"] = {name: len(rows) for name, rows in tables.items()}
+    return [_index(head, listed, files), *listed]
 
 
 def _estimate(dataset: Dataset) -> dict[str, Any]:
     """The formula, with the figures of each model and device that it can be asked for."""
-    models = [row for row in dataset.records["models"] if estimable(row)]
-    figures = {str(row["model"]): model_figures(row) for row in models}
+    models: list[dict[str, Any]] = []
+    for row in filter(estimable, dataset.records["models"]):
+        figures, guesses = model_figures(row)
+        assumed = [item.input for item in guesses]
+        models.append({"model": row["model"], "inputs": figures, "assumed": assumed})
     devices = dataset.records["devices"]
     return {
         "dataset_version": dataset.version,
         **published(),
         "verdicts": dict(VERDICTS),
-        "models": [
-            {"model": name, "inputs": found, "assumed": [item.input for item in guesses]}
-            for name, (found, guesses) in figures.items()
-        ],
+        "models": models,
         "devices": {row["device"]: row["memory_gb"] for row in devices if row["memory_gb"]},
     }
 
@@ -146,8 +152,12 @@ def records_document(dataset: Dataset) -> Document:
 def size_document(dataset: Dataset, size: str) -> Document:
     """The tuning records of one size."""
     rows = _records(dataset, records_of_size(dataset, size))
-    about = {"dataset_version": dataset.version, "size": dataset.by_key["sizes"][size]}
-    value = {**about, "count": len(rows), "records": rows}
+    value = {
+        "dataset_version": dataset.version,
+        "size": dataset.by_key["sizes"][size],
+        "count": len(rows),
+        "records": rows,
+    }
     return Document(f"sizes/{size.lower()}.json", "size", value)
 
 
@@ -159,17 +169,26 @@ def _table(dataset: Dataset, name: str, rows: list[Record]) -> Document:
 def _by_id(dataset: Dataset) -> Iterator[Document]:
     """A document for each id of a record, also for those that are gone."""
     for row in _records(dataset, dataset.records["tuning"]):
-        trials = list(dataset.by_script["trials"].get(row["script"], ()))
-        value: dict[str, Any] = {"record": row, "trials": trials, "moved": None}
-        yield _of_id(dataset, str(row["id"]), value, quote(f"{_ROOT}{SCRIPTS}/{row['script']}"))
+        value = {
+            "record": row,
+            "trials": list(dataset.by_script["trials"].get(row["script"], ())),
+            "moved": None,
+        }
+        script = quote(f"{_ROOT}{SCRIPTS}/{row['script']}")
+        yield _of_id(dataset, str(row["id"]), value, script)
     for id_, move in moves(dataset, "tuning").items():
         moved = {name: move[name] for name in ("moved_to", "version", "reason")}
-        yield _of_id(dataset, id_, {"record": None, "trials": [], "moved": moved}, None)
+        gone: dict[str, Any] = {"record": None, "trials": [], "moved": moved}
+        yield _of_id(dataset, id_, gone, None)
 
 
 def _of_id(dataset: Dataset, id_: str, value: Mapping[str, Any], script: str | None) -> Document:
-    links = {"page": quote(f"{_ROOT}records/{id_}/"), "script": script}
-    known = {"dataset_version": dataset.version, "id": id_, **value, "links": links}
+    known = {
+        "dataset_version": dataset.version,
+        "id": id_,
+        **value,
+        "links": {"page": quote(f"{_ROOT}records/{id_}/"), "script": script},
+    }
     return Document(f"records/{id_}.json", "record", known)
 
 
@@ -206,7 +225,10 @@ def _head(dataset: Dataset, repository: Repository) -> dict[str, Any]:
 
 def _checksum(content: str | bytes) -> dict[str, Any]:
     data = content.encode() if isinstance(content, str) else content
-    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    return {
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
 
 
 def _records(dataset: Dataset, rows: Iterable[Record]) -> list[Record]:
@@ -226,14 +248,19 @@ def _records(dataset: Dataset, rows: Iterable[Record]) -> list[Record]:
 
 def _sure(row: Record) -> dict[str, Any]:
     """How sure a record or report is; without a mark `marks` is null."""
-    return {"certainty": certainty(row), "marks": list(marks(row)) or None}
+    return {
+        "certainty": certainty(row),
+        "marks": list(marks(row)) or None,
+    }
 
 
 def _lines(item: Any) -> str:
-    if not isinstance(item, list) or not all(isinstance(row, dict) for row in item):
+    if not isinstance(item, list) or not item:
+        return _compact(item)
+    if not all(isinstance(row, dict) for row in item):
         return _compact(item)
     rows = ",\n".join(f"  {_compact(row)}" for row in item)
-    return f"[\n{rows}\n ]" if rows else "[]"
+    return f"[\n{rows}\n ]"
 
 
 # A day in ISO form. A figure of type number stays one where it is whole: `80.0`.
@@ -259,31 +286,38 @@ def schemas(dataset: Dataset) -> dict[str, Schema]:
     rows = {name: _row_schema(name, schema) for name, schema in tables.items()}
     arrays = {name: _array(row) for name, row in rows.items()}
     counted = {"dataset_version": _VERSION, "count": _COUNT}
-    licenses = {"licenses": _array(_object(name=_MAYBE, title=_MAYBE, path=_MAYBE))}
-    listed = {
-        "counts": _object("Rows by table.", **dict.fromkeys(rows, _COUNT)),
-        "openapi": _URL,
-        "documents": _array(_object(path=_URL, schema=_URL, **_CHECKSUM)),
-        "downloads": _array(_object(path=_URL, **_CHECKSUM)),
-    }
-    size = {"size": rows["sizes"], **counted, "records": arrays["records"]}
-    return {
-        **{
-            name: _object(schema.title, **counted, **{name: arrays[name]})
-            for name, schema in tables.items()
-        },
-        "index": _object("What there is", **_HEAD, **licenses, **listed),
-        "all": _object("Everything in one document", **_HEAD, **licenses, **arrays),
-        "size": _object("The tuning records of one size", **size),
-        "record": _record_schema(rows),
-        "estimate": _estimate_schema(),
-    }
+    found: dict[str, Schema] = {}
+    for name, schema in tables.items():
+        found[name] = _object(schema.title, **counted, **{name: arrays[name]})
+    license_ = _object(name=_MAYBE, title=_MAYBE, path=_MAYBE)
+    head = {**_HEAD, "licenses": _array(license_)}
+    found["index"] = _object(
+        "What there is",
+        **head,
+        counts=_object("Rows by table.", **dict.fromkeys(rows, _COUNT)),
+        openapi=_URL,
+        documents=_array(_object(path=_URL, schema=_URL, **_CHECKSUM)),
+        downloads=_array(_object(path=_URL, **_CHECKSUM)),
+    )
+    found["all"] = _object("Everything in one document", **head, **arrays)
+    found["size"] = _object(
+        "The tuning records of one size",
+        size=rows["sizes"],
+        **counted,
+        records=arrays["records"],
+    )
+    found["record"] = _record_schema(rows)
+    found["estimate"] = _estimate_schema()
+    return found
 
 
 def _row_schema(name: str, schema: TableSchema) -> Schema:
     columns = {field.name: property_schema(field) for field in schema.fields}
-    derived = {"records": {**_DERIVED, **_SURE}, "reports": _SURE}
-    return _object(schema.description, **columns, **derived.get(name, {}))
+    if name == "records":
+        columns |= _DERIVED
+    if name in {"records", "reports"}:
+        columns |= _SURE
+    return _object(schema.description, **columns)
 
 
 def _record_schema(rows: Mapping[str, Schema]) -> Schema:
@@ -307,10 +341,9 @@ def _record_schema(rows: Mapping[str, Schema]) -> Schema:
 def _estimate_schema() -> Schema:
     """The parts of the formula; `estimate/formula.toml` explains what is in each."""
     parts: dict[str, Any] = {**published(), "verdicts": {}, "models": [], "devices": {}}
-    kinds: dict[str, Schema] = {
-        name: {"type": "array" if isinstance(value, list) else "object"}
-        for name, value in parts.items()
-    }
+    kinds: dict[str, Schema] = {}
+    for name, value in parts.items():
+        kinds[name] = {"type": "array" if isinstance(value, list) else "object"}
     about = "The estimate of GPU memory: inputs, and terms that are evaluated in their order"
     return _object(about, dataset_version=_VERSION, **kinds)
 
@@ -318,7 +351,12 @@ def _estimate_schema() -> Schema:
 def _object(description: str = "", /, **properties: Schema) -> Schema:
     """An object. It has no title: generators of clients would call their class by that."""
     about = {"description": description} if description else {}
-    return {**about, "type": "object", "properties": properties, "required": list(properties)}
+    return {
+        **about,
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+    }
 
 
 def _array(items: Schema) -> Schema:
@@ -331,8 +369,11 @@ def _or_null(schema: Schema, description: str) -> Schema:
 
 def property_schema(field: Field) -> Schema:
     """What a JSON value of this column may be. An empty cell is `null`, so no key is absent."""
-    schema: Schema = {"title": field.title, "description": field.sentence}
-    schema |= TYPES[field.type].json
+    schema: Schema = {
+        "title": field.title,
+        "description": field.sentence,
+        **TYPES[field.type].json,
+    }
     if field.item_words:
         schema["items"] = {"type": "string", "enum": list(field.item_words)}
     elif field.item_pattern:
@@ -343,7 +384,9 @@ def property_schema(field: Field) -> Schema:
         schema["format"] = field.format
     known = field.constraints
     if "enum" in known:
-        schema["enum"] = [*known["enum"], *([] if field.required else [None])]
+        schema["enum"] = list(known["enum"])
+        if not field.required:
+            schema["enum"].append(None)
     # The constraints of a list and a date are of the cell, not of the JSON value.
     if field.type not in {"list", "date"}:
         if "pattern" in known:
@@ -356,10 +399,11 @@ def openapi(
     dataset: Dataset, site_url: str, listed: Sequence[Document], known: Mapping[str, Schema]
 ) -> Schema:
     """The OpenAPI 3.1 description of `listed`; the first document of a kind is its example."""
-    kinds: dict[str, Document] = {}
+    operations: dict[str, Schema] = {}
     for item in listed:
-        parameter, folder = _PARAMETERS.get(item.schema), item.path.partition("/")[0]
-        kinds.setdefault(f"{folder}/{{{parameter}}}.json" if parameter else item.path, item)
+        path = f"/{_path_of_kind(item)}"
+        if path not in operations:
+            operations[path] = {"get": _get(item, known)}
     about = dataset.package.document
     license_ = about["licenses"][0]
     return {
@@ -372,21 +416,38 @@ def openapi(
             "license": {"name": license_["title"], "identifier": license_["name"]},
         },
         "servers": [{"url": f"{site_url}{BASE}" if site_url else "."}],
-        "paths": {f"/{path}": {"get": _get(item, known)} for path, item in kinds.items()},
+        "paths": operations,
         "components": {"schemas": dict(known)},
     }
+
+
+def _path_of_kind(item: Document) -> str:
+    parameter = _PARAMETERS.get(item.schema)
+    if not parameter:
+        return item.path
+    folder, _, _ = item.path.partition("/")
+    return f"{folder}/{{{parameter}}}.json"
 
 
 def _get(item: Document, known: Mapping[str, Schema]) -> Schema:
     """The operation that gets a document, and all of its kind."""
     operation: Schema = {"summary": known[item.schema]["description"]}
-    if name := _PARAMETERS.get(item.schema):
-        example = item.path.partition("/")[2].removesuffix(".json")
-        known_by = {"name": name, "in": "path", "required": True, "schema": _TEXT}
-        operation["parameters"] = [known_by | {"example": example}]
+    if item.schema in _PARAMETERS:
+        parameter = {
+            "name": _PARAMETERS[item.schema],
+            "in": "path",
+            "required": True,
+            "schema": _TEXT,
+            "example": item.path.partition("/")[2].removesuffix(".json"),
+        }
+        operation["parameters"] = [parameter]
     content = {
         "schema": {"$ref": f"#/components/schemas/{item.schema}"},
         "examples": {"published": {"externalValue": item.path}},
     }
-    reply = {"description": "The document.", "content": {"application/json": content}}
-    return operation | {"responses": {"200": reply}}
+    reply = {
+        "description": "The document.",
+        "content": {"application/json": content},
+    }
+    operation["responses"] = {"200": reply}
+    return operation

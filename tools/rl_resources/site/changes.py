@@ -6,9 +6,9 @@ What contributors wrote is escaped: control characters in text, markup in Markdo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from rl_resources.query.diff import Key, TableDiff
+from rl_resources.query.diff import TableDiff
 from rl_resources.site.templates import rendered
 from rl_resources.site.tuning_table import escape
 from rl_resources.text import json_text, printable, shown
@@ -26,53 +26,76 @@ def as_json(diffs: Sequence[TableDiff]) -> str:
 
 
 def _value(item: TableDiff) -> dict[str, Any]:
-    def named(key: Key) -> dict[str, str]:
-        return dict(zip(item.key, key, strict=True))
-
+    changed: list[dict[str, Any]] = []
+    for key, changes in item.changed.items():
+        named = dict(zip(item.key, key, strict=True))
+        changed.append({"key": named, "changes": [change._asdict() for change in changes]})
     return {
         "table": item.name,
         "removed": list(item.removed.values()),
         "added": list(item.added.values()),
-        "changed": [
-            {"key": named(key), "changes": [change._asdict() for change in changes]}
-            for key, changes in item.changed.items()
-        ],
+        "changed": changed,
     }
 
 
 def counts(item: TableDiff) -> str:
     """What differs in one table, in figures: `1 removed, 2 added`."""
-    found = {"removed": item.removed, "added": item.added, "changed": item.changed}
-    return ", ".join(f"{len(rows)} {kind}" for kind, rows in found.items() if rows)
+    found = {
+        "removed": len(item.removed),
+        "added": len(item.added),
+        "changed": len(item.changed),
+    }
+    return ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
 
 
 def as_text(diffs: Sequence[TableDiff]) -> str:
     """One line a row, `- removed`, `+ added` or `~ changed`, under its table."""
     return rendered(
-        "diff.txt", diffs=diffs, counts=counts, groups=_groups, printable=printable, same=SAME
+        "diff.txt",
+        diffs=diffs,
+        counts=counts,
+        groups=_groups,
+        printable=printable,
+        same=SAME,
     )
 
 
 def as_markdown(diffs: Sequence[TableDiff]) -> str:
     """For reviewers: what was deleted first and in bold, then what was added and changed."""
-    groups = [(item.name, *group) for item in diffs for group in _groups(item) if group[2]]
-    groups.sort(key=lambda group: group[2] != "-")
-    return rendered("diff.md", sections=groups, most=MOST_LISTED, escape=_escaped, same=SAME)
+    sections: list[tuple[str, _Group]] = []
+    for item in diffs:
+        sections += [(item.name, group) for group in _groups(item) if group.rows]
+    sections.sort(key=lambda section: section[1].mark != "-")
+    return rendered(
+        "diff.md",
+        sections=sections,
+        most=MOST_LISTED,
+        escape=_escaped,
+        same=SAME,
+    )
 
 
-def _groups(item: TableDiff) -> Iterator[tuple[str, str, Mapping[str, Sequence[str]]]]:
-    """Rows that differ in one way: a title, a mark, the facts of each by name."""
-    yield "Deleted from", "-", {" ".join(key): () for key in item.removed}
-    added = {
-        " ".join(key): [f"{n}: {cell}" for n, cell in row.items() if cell and n not in item.key]
-        for key, row in item.added.items()
-    }
-    yield "Added to", "+", added
-    changed = {
-        " ".join(key): [f"{name}: {old or EMPTY} -> {new or EMPTY}" for name, old, new in changes]
-        for key, changes in item.changed.items()
-    }
-    yield "Changed in", "~", changed
+class _Group(NamedTuple):
+    """Rows that differ in one way, each with its facts by its name."""
+
+    title: str
+    mark: str
+    rows: Mapping[str, Sequence[str]]
+
+
+def _groups(item: TableDiff) -> Iterator[_Group]:
+    removed = map(" ".join, item.removed)
+    yield _Group("Deleted from", "-", dict.fromkeys(removed, ()))
+    added: dict[str, list[str]] = {}
+    for key, row in item.added.items():
+        others = {name: cell for name, cell in row.items() if cell and name not in item.key}
+        added[" ".join(key)] = [f"{name}: {cell}" for name, cell in others.items()]
+    yield _Group("Added to", "+", added)
+    changed: dict[str, list[str]] = {}
+    for key, changes in item.changed.items():
+        facts = [f"{name}: {old or EMPTY} -> {new or EMPTY}" for name, old, new in changes]
+        changed[" ".join(key)] = facts
+    yield _Group("Changed in", "~", changed)
 
 
 def _escaped(text: str) -> str:

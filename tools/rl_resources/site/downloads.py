@@ -35,12 +35,38 @@ VIEW = "records"
 """The view of the database that joins records with their models and devices."""
 
 
-_PARQUET = {"integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date}
-_SQLITE = {"integer": "INTEGER", "number": "REAL", "boolean": "BOOLEAN", "date": "DATE"}
-"""The types of both by that of the Table Schema; other columns are text, or lists of text."""
+_PARQUET = {
+    "integer": pl.Int64,
+    "number": pl.Float64,
+    "boolean": pl.Boolean,
+    "date": pl.Date,
+}
+_SQLITE = {
+    "integer": "INTEGER",
+    "number": "REAL",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+}
+_CROISSANT_TYPES = {
+    "integer": "Integer",
+    "number": "Float",
+    "boolean": "Boolean",
+    "date": "Date",
+}
+"""The types of each by that of the Table Schema; other columns are text, or lists of text."""
 _CROISSANT_WORDS = (
-    *("citeAs", "column", "extract", "field", "fileObject", "isArray", "arrayShape", "key"),
-    *("recordSet", "separator", "source", "transform"),
+    "citeAs",
+    "column",
+    "extract",
+    "field",
+    "fileObject",
+    "isArray",
+    "arrayShape",
+    "key",
+    "recordSet",
+    "separator",
+    "source",
+    "transform",
 )
 _CROISSANT_CONTEXT: Mapping[str, Any] = {
     "@language": "en",
@@ -54,7 +80,6 @@ _CROISSANT_CONTEXT: Mapping[str, Any] = {
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     **{word: f"cr:{word}" for word in _CROISSANT_WORDS},
 }
-_CROISSANT_TYPES = {"integer": "Integer", "number": "Float", "boolean": "Boolean", "date": "Date"}
 
 
 class Download(NamedTuple):
@@ -77,13 +102,15 @@ class Download(NamedTuple):
 
 def downloads(site: Site) -> Iterator[Download]:
     """Every file, the same bytes for the same dataset. Croissant alone names the site's URL."""
-    dataset, package = site.dataset, site.dataset.package
-    titles = {name: item.schema.title for name, item in package.resources.items()}
-    csv = {name: (package.root / it.path).read_bytes() for name, it in package.resources.items()}
-    for name, title in titles.items():
-        yield Download(f"{name}.csv", "CSV", title, csv[name], name)
-    for name, title in titles.items():
-        yield Download(f"{name}.parquet", "Parquet", title, parquet(dataset, name), name)
+    dataset = site.dataset
+    package = dataset.package
+    csv: dict[str, bytes] = {}
+    for name, item in package.resources.items():
+        csv[name] = (package.root / item.path).read_bytes()
+        yield Download(f"{name}.csv", "CSV", item.schema.title, csv[name], name)
+    for name, item in package.resources.items():
+        content = parquet(dataset, name)
+        yield Download(f"{name}.parquet", "Parquet", item.schema.title, content, name)
     yield Download("rl-resources.sqlite", "SQLite", "All tables", database(dataset))
     holds = "Data Package 2.0 with all Table Schemas"
     yield _described("datapackage.json", holds, descriptor(package, csv))
@@ -98,10 +125,13 @@ def _described(name: str, holds: str, document: Mapping[str, Any]) -> Download:
 
 def parquet(dataset: Dataset, name: str) -> bytes:
     """One table with typed columns; the file's metadata have its Table Schema and the licenses."""
-    package, schema = dataset.package, dataset.package.resources[name].schema
-    fields = schema.fields
-    types: dict[str, Any] = {item.name: _PARQUET.get(item.type, pl.String) for item in fields}
-    types |= {item.name: pl.List(pl.String) for item in fields if item.type == "list"}
+    package = dataset.package
+    schema = package.resources[name].schema
+    types: dict[str, Any] = {}
+    for field in schema.fields:
+        types[field.name] = _PARQUET.get(field.type, pl.String)
+        if field.type == "list":
+            types[field.name] = pl.List(pl.String)
     about = {
         "title": schema.title,
         "description": schema.description,
@@ -130,29 +160,32 @@ def database(dataset: Dataset) -> bytes:
 def _stored(value: Value) -> object:
     if isinstance(value, tuple):
         return json.dumps(value, ensure_ascii=False)
-    return value.isoformat() if isinstance(value, date) else value
+    if isinstance(value, date):
+        return value.isoformat()
+    return value
 
 
 def _create_table(resource: Resource) -> str:
     """The statement; the database keeps it with its comments, so `.schema` shows their meaning."""
     schema = resource.schema
-    columns = [
-        f'"{field.name}" {_SQLITE.get(field.type, "TEXT")}{" NOT NULL" * field.required}, '
-        f"-- {field.sentence}\n"
-        for field in schema.fields
-    ]
-    keys = [
-        f', FOREIGN KEY ("{key.field}") REFERENCES "{key.resource}" ("{key.reference}")\n'
-        for key in schema.foreign_keys
-    ]
+    statement = f'CREATE TABLE "{resource.name}" ( -- {schema.title}\n'
+    for field in schema.fields:
+        type_ = _SQLITE.get(field.type, "TEXT")
+        if field.required:
+            type_ += " NOT NULL"
+        statement += f'"{field.name}" {type_}, -- {field.sentence}\n'
     primary_key = ", ".join(f'"{name}"' for name in schema.primary_key)
-    rest = f"PRIMARY KEY ({primary_key})\n{''.join(keys)}"
-    return f'CREATE TABLE "{resource.name}" ( -- {schema.title}\n{"".join(columns)}{rest})'
+    statement += f"PRIMARY KEY ({primary_key})\n"
+    for key in schema.foreign_keys:
+        target = f'"{key.resource}" ("{key.reference}")'
+        statement += f', FOREIGN KEY ("{key.field}") REFERENCES {target}\n'
+    return f"{statement})"
 
 
 def _create_view(package: Package) -> str:
     """The tuning records, each with what is known of its model and its device."""
-    columns, joins = ["tuning.*"], ""
+    columns = ["tuning.*"]
+    joins = ""
     for table, key in (("models", "model"), ("devices", "device")):
         names = package.resources[table].schema.names
         columns += [f'"{table}"."{name}" AS "{key}_{name}"' for name in names if name != key]
@@ -164,21 +197,21 @@ def _create_view(package: Package) -> str:
 def descriptor(package: Package, csv: Mapping[str, bytes]) -> dict[str, Any]:
     """Data Package 2.0 of the CSV files next to it, by resource. It needs no other file."""
 
-    def resource(item: Mapping[str, Any]) -> dict[str, Any]:
+    resources: list[dict[str, Any]] = []
+    for item in package.document["resources"]:
         name = item["name"]
-        schema, content = package.resources[name].schema, csv[name]
-        return {
+        schema = package.resources[name].schema
+        described = {
             **item,
             "path": f"{name}.csv",
             "title": schema.title,
             "description": schema.description,
-            "bytes": len(content),
-            "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
+            "bytes": len(csv[name]),
+            "hash": f"sha256:{hashlib.sha256(csv[name]).hexdigest()}",
             "schema": schema.document,
         }
-
-    document = package.document
-    return {**document, "resources": [resource(item) for item in document["resources"]]}
+        resources.append(described)
+    return {**package.document, "resources": resources}
 
 
 def croissant(package: Package, csv: Mapping[str, bytes], site_url: str) -> dict[str, Any]:
@@ -187,7 +220,8 @@ def croissant(package: Package, csv: Mapping[str, bytes], site_url: str) -> dict
     With the site's URL the document can be read by its own URL; without one mlcroissant needs the
     files next to it.
     """
-    folder, about = f"{site_url}{BASE}/" if site_url else "", package.document
+    about = package.document
+    folder = f"{site_url}{BASE}/" if site_url else ""
     return {
         "@context": _CROISSANT_CONTEXT,
         "@type": "Dataset",
@@ -234,25 +268,28 @@ def _record_set(resource: Resource) -> dict[str, Any]:
 
 
 def _field(table: str, field: Field) -> dict[str, Any]:
-    is_list = field.type == "list"
-    return {
+    source: dict[str, Any] = {
+        "fileObject": {"@id": f"{table}.csv"},
+        "extract": {"column": field.name},
+    }
+    found: dict[str, Any] = {
         "@type": "cr:Field",
         "@id": f"{table}/{field.name}",
         "name": field.name,
         "description": field.sentence,
         "dataType": f"sc:{_CROISSANT_TYPES.get(field.type, 'Text')}",
-        "source": {
-            "fileObject": {"@id": f"{table}.csv"},
-            "extract": {"column": field.name},
-            **({"transform": {"separator": field.delimiter}} if is_list else {}),
-        },
-        **({"isArray": True, "arrayShape": "-1"} if is_list else {}),
+        "source": source,
     }
+    if field.type == "list":
+        source["transform"] = {"separator": field.delimiter}
+        found |= {"isArray": True, "arrayShape": "-1"}
+    return found
 
 
 def citation(package: Package) -> str:
     """One line to cite this version by."""
-    about, year = package.document, package.created[:4]
+    about = package.document
+    year = package.created[:4]
     named = f"{about['name']}: {about['title']}"
     return f"{', '.join(authors(package))} ({year}). {named}. Version {package.version}."
 

@@ -32,13 +32,14 @@ from rl_resources.query.sentences import resource, step_time, sure, tag
 from rl_resources.query.vocabulary import NO_TAG
 from rl_resources.site.api import BASE
 from rl_resources.site.templates import OWN, environment
-from rl_resources.site.tuning_table import escape, meaning, records_of_size, sizes, sure_of
+from rl_resources.site.tuning_table import escape, meaning, records_of_size, sure_of
 from rl_resources.text import is_web_address, printable
 
 TEMPLATES = PurePosixPath("site/templates")
 UNKNOWN_SIZE = "Unknown size"
 LOCAL = "http://localhost:8000/"
 """In place of the site's URL where it is not configured: there `make serve` shows the site."""
+_THREAD = re.compile(r"^https://[^/]+/(.+?/.+?)/(?:issues|pull|discussions)/.*?([^/]*)$")
 SHOWN: Mapping[str, Sequence[str]] = {
     "tuning": ("tag", "model", "task", "gpus", "device", "max_batch"),
     "reports": ("outcome", "model_as_published", "task", "gpus", "device"),
@@ -81,16 +82,21 @@ class Site:
     def __init__(
         self, dataset: Dataset, repository_url: str | None = None, site_url: str | None = None
     ) -> None:
-        self.dataset, self.package, self.records = dataset, dataset.package, dataset.records
+        self.dataset = dataset
+        self.package = dataset.package
+        self.records = dataset.records
         self.devices = devices_of(dataset)
-        url = repository_url or ""
-        self.repository = url if is_web_address(url) else ""
-        self.site_url, self.at = site_url or "", site_url or LOCAL
+        self.repository = ""
+        if repository_url and is_web_address(repository_url):
+            self.repository = repository_url
+        self.site_url = site_url or ""
+        self.at = site_url or LOCAL
         reports = Counter(text_of(row, "size") for row in dataset.records["reports"])
-        self.sizes = [
-            Size(name, row, len(records_of_size(dataset, name)), reports[name])
-            for name, row in zip(sizes(dataset), dataset.records["sizes"], strict=True)
-        ]
+        self.sizes: list[Size] = []
+        for row in dataset.records["sizes"]:
+            name = str(row["size"])
+            records = len(records_of_size(dataset, name))
+            self.sizes.append(Size(name, row, records, reports[name]))
 
     def page(self, path: str, template: str = "", /, **values: Any) -> str:
         """The text of the file at `path`, by the template of that name unless another is named.
@@ -98,15 +104,13 @@ class Site:
         Raises `jinja2.TemplateError` for a template that cannot be used.
         """
         templates = _environment(self.package.root / TEMPLATES)
-        tag_field = self.package.resources["tuning"].schema.field("tag")
-        values = {
+        shared = {
             "site": self,
-            "tag_field": tag_field,
+            "tag_field": self.package.resources["tuning"].schema.field("tag"),
             "device": self.devices.label,
             "to": partial(link, path),
-            **values,
         }
-        return templates.get_template(f"{template or path}.jinja").render(values)
+        return templates.get_template(f"{template or path}.jinja").render(shared | values)
 
     def pieces(self, table: str, field: Field, record: Record) -> Sequence[Piece]:
         """A cell as text and links: URLs link to themselves, keys to the row that they name."""
@@ -115,7 +119,8 @@ class Site:
             return ()
         if isinstance(value, tuple) and all(map(is_web_address, value)):
             return [Piece(str(place), url, url) for place, url in enumerate(value, start=1)]
-        text, key = field.write(value), self.package.resources[table].schema.foreign_key(field.name)
+        text = field.write(value)
+        key = self.package.resources[table].schema.foreign_key(field.name)
         if not key:
             return [Piece(text, text if is_web_address(text) else "")]
         name = self.devices.label(text) if key.resource == "devices" else text
@@ -124,9 +129,12 @@ class Site:
     def _url_of_row(self, table: str, key: str) -> str:
         """The row of another table on its page, if it has one, or the row's own link."""
         row = self.dataset.by_key.get(table, {}).get(key)
-        if row and table in {"models", "devices"}:
-            return f"{table}/#{quote(anchor(self.package.resources[table].schema, row))}"
-        found = str(row.get("link")) if row else ""
+        if not row:
+            return ""
+        if table in {"models", "devices"}:
+            schema = self.package.resources[table].schema
+            return f"{table}/#{quote(anchor(schema, row))}"
+        found = str(row.get("link"))
         return found if is_web_address(found) else ""
 
 
@@ -142,7 +150,9 @@ def slug(text: str) -> str:
 
 def place(row: Configuration) -> str:
     """The page of a record or report, below the site's root."""
-    return f"records/{row.id}/" if row.kind == "record" else f"{reports_url(row.size)}#{row.id}"
+    if row.kind == "record":
+        return f"records/{row.id}/"
+    return f"{reports_url(row.size)}#{row.id}"
 
 
 def reports_url(size: str) -> str:
@@ -156,33 +166,65 @@ def link(page: str, target: str) -> str:
     The URL of `sizes/7b.md` is `sizes/7b/`, that of `sizes/index.md` is `sizes/`.
     """
     path, mark, fragment = target.partition("#")
-    depth = page.count("/") + (PurePosixPath(page).name != "index.md")
-    return f"{'../' * depth or './'}{quote(path)}{mark}{fragment}"
+    depth = page.count("/")
+    if PurePosixPath(page).name != "index.md":
+        depth += 1
+    root = "../" * depth or "./"
+    return f"{root}{quote(path)}{mark}{fragment}"
 
 
 def source_name(report: Record) -> str:
     """Who published a report: a repository, a thread such as `owner/name#12`, or a host."""
+    if report["source_repo"]:
+        return str(report["source_repo"])
     url = str(report["source_url"])
-    if report["source_repo"] or not is_web_address(url):
-        return str(report["source_repo"] or url)
-    thread = re.search(r"^https://[^/]+/(.+?/.+?)/(?:issues|pull|discussions)/.*?([^/]*)$", url)
-    return f"{thread[1]}#{thread[2]}" if thread else urlsplit(url).netloc
+    if not is_web_address(url):
+        return url
+    thread = _THREAD.search(url)
+    if thread:
+        return f"{thread[1]}#{thread[2]}"
+    return urlsplit(url).netloc
 
 
 @cache
 def _environment(templates: Path) -> Environment:
     found = environment(templates, OWN, autoescape=True)
-    filters = (markdown, fenced, coded, breakable, heading, labelled)
-    functions = (
-        *(anchor, hardware, meaning, place, reports_url, resource, slug, source_name),
-        *(step_time, sure, sure_of, tag),
-    )
-    found.tests |= {"web_address": is_web_address, "estimable": estimable}
-    found.filters |= {filter_.__name__: filter_ for filter_ in filters} | {"visible": printable}
-    found.globals |= {function.__name__: function for function in functions}
-    found.globals |= {"api": BASE, "headers": HEADERS, "shown": SHOWN, "no_tag": NO_TAG}
-    found.globals |= {"scale": SCALE, "marks": MARKS, "figures": FIGURES}
-    found.globals |= {"tested_word": TESTED, "rewritten": REWRITTEN}
+    found.tests |= {
+        "web_address": is_web_address,
+        "estimable": estimable,
+    }
+    found.filters |= {
+        "breakable": breakable,
+        "coded": coded,
+        "fenced": fenced,
+        "heading": heading,
+        "labelled": labelled,
+        "markdown": markdown,
+        "visible": printable,
+    }
+    found.globals |= {
+        "anchor": anchor,
+        "api": BASE,
+        "figures": FIGURES,
+        "hardware": hardware,
+        "headers": HEADERS,
+        "marks": MARKS,
+        "meaning": meaning,
+        "no_tag": NO_TAG,
+        "place": place,
+        "reports_url": reports_url,
+        "resource": resource,
+        "rewritten": REWRITTEN,
+        "scale": SCALE,
+        "shown": SHOWN,
+        "slug": slug,
+        "source_name": source_name,
+        "step_time": step_time,
+        "sure": sure,
+        "sure_of": sure_of,
+        "tag": tag,
+        "tested_word": TESTED,
+    }
     found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return found
 
@@ -197,24 +239,31 @@ def fenced(text: str, language: str = "") -> Markup:
 
     `language` is a word, or attributes in braces.
     """
-    fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", text)), default=0))
-    closing = "" if text.endswith("\n") else "\n"
-    return Markup(f"{fence}{language}\n{text}{closing}{fence}\n")  # noqa: S704
+    inside = re.findall(r"`+", text)
+    longest = max(map(len, inside), default=0)
+    fence = "`" * max(3, longest + 1)
+    if not text.endswith("\n"):
+        text += "\n"
+    return Markup(f"{fence}{language}\n{text}{fence}\n")  # noqa: S704
 
 
 def coded(text: str) -> Markup:
     """HTML of a sentence in which backticks enclose code."""
-    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape_html(text))))  # noqa: S704
+    escaped = str(escape_html(text))
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", escaped))  # noqa: S704
 
 
 def breakable(text: str) -> Markup:
     """HTML of a long name that may be broken after each `_` and `/`."""
-    return Markup(re.sub(r"[_/]", r"\g<0><wbr>", str(escape_html(text))))  # noqa: S704
+    escaped = str(escape_html(text))
+    return Markup(re.sub(r"[_/]", r"\g<0><wbr>", escaped))  # noqa: S704
 
 
 def heading(field: Field) -> str:
     """A column's title with its unit."""
-    return f"{field.title} ({field.unit})" if field.unit else field.title
+    if not field.unit:
+        return field.title
+    return f"{field.title} ({field.unit})"
 
 
 def labelled(rows: str, headers: Sequence[str]) -> Markup:

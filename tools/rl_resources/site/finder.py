@@ -63,22 +63,46 @@ def columns(rows: Sequence[Configuration]) -> dict[str, list[Any]]:
     """Rows by column."""
     ranks = {row.id: rank for rank, row in enumerate(sorted(rows, key=size_of))}
     by_id = {row.id: row for row in rows}
-    cells = [_cells(row, by_id) | {"rank": ranks[row.id]} for row in rows]
-    return {name: [row[name] for row in cells] for name in cells[0]}
+    by_column: dict[str, list[Any]] = {}
+    for row in rows:
+        cells = _cells(row, by_id) | {"rank": ranks[row.id]}
+        for name, cell in cells.items():
+            by_column.setdefault(name, []).append(cell)
+    return by_column
 
 
 _SAME = (
-    *("id", "kind", "tag", "position", "model", "task", "weights", "gpus", "device", "memory_gb"),
-    *("vendor", "possible_devices", "variant", "nodes", "state", "doubtful", "certainty", "marks"),
+    "id",
+    "kind",
+    "tag",
+    "position",
+    "model",
+    "task",
+    "weights",
+    "gpus",
+    "device",
+    "memory_gb",
+    "vendor",
+    "possible_devices",
+    "variant",
+    "nodes",
+    "state",
+    "doubtful",
+    "certainty",
+    "marks",
     "series",
-    *("conditions", "length"),
+    "conditions",
+    "length",
 )
+"""The columns that are facts of a configuration, under the same names."""
 
 
 def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, Any]:
-    against = (by_id[name] for name in row.contradicts if name in by_id)
     linked = is_web_address(row.source)
-    disputed = [sentences.note(row)] if sentences.is_disputed(row) and row.notes else []
+    doubts: list[str] = []
+    if sentences.is_disputed(row) and row.notes:
+        doubts.append(sentences.note(row))
+    doubts += [sentences.contradicted(by_id[name]) for name in row.contradicts if name in by_id]
     return {
         **{name: getattr(row, name) for name in _SAME},
         **sentences.parts(row),
@@ -87,7 +111,7 @@ def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, 
         "figures": tuple(sentences.figures(row)),
         "evidence": f"{sentences.evidence(row)}. {'' if linked else row.source}",
         "source": row.source if linked else "",
-        "doubts": (*disputed, *map(sentences.contradicted, against)),
+        "doubts": doubts,
         "start": sentences.start(row) if row.script else "",
         "script": sentences.script(row),
     }

@@ -9,7 +9,7 @@ import os
 import re
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
@@ -21,10 +21,13 @@ from rl_resources.text import json_text, printable
 if TYPE_CHECKING:
     from rl_resources.rule import Rule
 
-_BOLD, _RED, _YELLOW, _CYAN, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
-_COLORS = {"error": _RED, "warning": _YELLOW}
-
-
+_BOLD = "\x1b[1m"
+_CYAN = "\x1b[36m"
+_PLAIN = "\x1b[0m"
+_OF_SEVERITY = {
+    "error": "\x1b[31m",  # red
+    "warning": "\x1b[33m",  # yellow
+}
 MOST_ALIKE = 5
 """Findings that people are shown each by itself where they differ by record and value alone."""
 _RECORD_OR_VALUE = re.compile(r" of .+? is |`[^`]*`|[0-9]+")
@@ -34,18 +37,20 @@ def without_repeats(findings: Iterable[Finding]) -> list[Finding]:
     """For people: of one mistake in many cells of a column the first, with their number."""
     shown: list[Finding] = []
     for alike in grouped(findings, _kind).values():
-        if len(alike) > MOST_ALIKE:
-            others = f"and {len(alike) - 1} more like it in this file"
-            alike = [alike[0]._replace(message=f"{alike[0].message}, {others}")]
-        shown += alike
+        if len(alike) <= MOST_ALIKE:
+            shown += alike
+            continue
+        first, *others = alike
+        message = f"{first.message}, and {len(others)} more like it in this file"
+        shown.append(first._replace(message=message))
     return sorted(shown, key=attrgetter("position"))
 
 
 def _kind(item: Finding) -> tuple[str, ...]:
     """What alike findings share. Scripts are short, and their findings are each of its own."""
-    in_table = not item.path.endswith((".sh", ".rst"))
-    what = _RECORD_OR_VALUE.sub("", item.message) if in_table else str(item.position)
-    return item.rule, item.path, what
+    if item.path.endswith((".sh", ".rst")):
+        return item.rule, item.path, str(item.position)
+    return item.rule, item.path, _RECORD_OR_VALUE.sub("", item.message)
 
 
 def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str]:
@@ -55,10 +60,19 @@ def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str
     """
     for item in without_repeats(findings):
         place = f"{printable(item.path)}:{item.line}:{item.column}"
-        words = [(place, _BOLD), (item.severity, _COLORS[item.severity]), (item.rule, _CYAN)]
-        head = [f"{code}{word}{_PLAIN}" if color else word for word, code in words]
-        help_line = f"  help: {item.help}\n" if item.help else ""
-        yield f"{': '.join(head)}: {item.message}\n{help_line}"
+        severity: str = item.severity
+        rule = item.rule
+        if color:
+            place = f"{_BOLD}{place}{_PLAIN}"
+            severity = f"{_OF_SEVERITY[severity]}{severity}{_PLAIN}"
+            rule = f"{_CYAN}{rule}{_PLAIN}"
+        yield f"{place}: {severity}: {rule}: {item.message}\n{_indented_help(item.help)}"
+
+
+def _indented_help(text: str) -> str:
+    if not text:
+        return ""
+    return f"  help: {text}\n"
 
 
 def error_as_text(error: BaseException) -> str:
@@ -66,7 +80,7 @@ def error_as_text(error: BaseException) -> str:
     if isinstance(error, InvalidDataset):
         return "".join(as_text(error.findings))
     if isinstance(error, RlResourcesError):
-        return f"{error}\n" + (f"  help: {error.help}\n" if error.help else "")
+        return f"{error}\n{_indented_help(error.help)}"
     return "".join(traceback.format_exception(error))
 
 
@@ -75,8 +89,11 @@ def wants_color(stream: TextIO) -> bool:
 
     `NO_COLOR` declines where it is not empty (https://no-color.org); so does the terminal `dumb`.
     """
-    declined = os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in {"", "dumb"}
-    return not declined and stream.isatty()
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("TERM", "") in {"", "dumb"}:
+        return False
+    return stream.isatty()
 
 
 def as_json(findings: Iterable[Finding]) -> Iterator[str]:
@@ -86,8 +103,11 @@ def as_json(findings: Iterable[Finding]) -> Iterator[str]:
 
 def as_sarif(findings: Iterable[Finding], rules: Iterable[Rule], version: str) -> Iterator[str]:
     """A SARIF 2.1.0 log, https://docs.oasis-open.org/sarif/sarif/v2.1.0/, with all `rules`."""
-    described = [_sarif_rule(rule) for rule in rules]
-    driver = {"name": "rl-resources", "version": version, "rules": described}
+    driver = {
+        "name": "rl-resources",
+        "version": version,
+        "rules": [_sarif_rule(rule) for rule in rules],
+    }
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -107,12 +127,15 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
 
 
 def _sarif_result(finding: Finding) -> dict[str, Any]:
-    region = {"startLine": finding.line, "startColumn": finding.column}
-    place = {"artifactLocation": {"uri": quote(finding.path)}, "region": region}
+    place = {
+        "artifactLocation": {"uri": quote(finding.path)},
+        "region": {"startLine": finding.line, "startColumn": finding.column},
+    }
+    message = f"{finding.message}{_help_line(finding)}"
     return {
         "ruleId": finding.rule,
         "level": finding.severity,
-        "message": {"text": _unlinked(f"{finding.message}{_help_line(finding)}")},
+        "message": {"text": _unlinked(message)},
         "locations": [{"physicalLocation": place}],
     }
 
@@ -128,17 +151,22 @@ def as_github(findings: Iterable[Finding]) -> Iterator[str]:
     Escapes as the runner unescapes: `%`, CR and LF in the message, also `:` and `,` in properties.
     """
     for finding in without_repeats(findings):
-        place = f"file={_property(finding.path)},line={finding.line},col={finding.column}"
+        path = _property(finding.path)
+        place = f"file={path},line={finding.line},col={finding.column}"
+        title = _property(finding.rule)
         text = _data(finding.message + _help_line(finding))
-        yield f"::{finding.severity} {place},title={_property(finding.rule)}::{text}\n"
+        yield f"::{finding.severity} {place},title={title}::{text}\n"
 
 
 def _help_line(finding: Finding) -> str:
-    return f"\nhelp: {finding.help}" if finding.help else ""
+    if not finding.help:
+        return ""
+    return f"\nhelp: {finding.help}"
 
 
 def _data(text: str) -> str:
-    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    for character, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
+        text = text.replace(character, code)
     return printable(text)
 
 
@@ -147,16 +175,28 @@ def _property(text: str) -> str:
 
 
 def summary(findings: Iterable[Finding], looked_at: Mapping[str, int] | None = None) -> str:
-    """A line that counts what was found, or else what was `looked_at`."""
+    """A line that counts what was found; without findings, what was `looked_at`."""
     found = list(findings)
-    if not found:
-        words = [_counted(count, word) for word, count in (looked_at or {}).items()]
-        return f"No findings{' in ' if words else ''}{' and '.join(words)}."
-    files = len({item.path for item in found})
-    severities = Counter(item.severity for item in found)
-    words = [_counted(severities[one], one) for one in ("error", "warning") if severities[one]]
-    return f"{' and '.join(words)} in {_counted(files, 'file')}."
+    if found:
+        files = {item.path for item in found}
+        return f"{_severities(found)} in {_counted(len(files), 'file')}."
+    if not looked_at:
+        return "No findings."
+    words = [_counted(count, word) for word, count in looked_at.items()]
+    return f"No findings in {' and '.join(words)}."
+
+
+def _severities(findings: Sequence[Finding]) -> str:
+    counts = Counter(item.severity for item in findings)
+    words: list[str] = []
+    if counts["error"]:
+        words.append(_counted(counts["error"], "error"))
+    if counts["warning"]:
+        words.append(_counted(counts["warning"], "warning"))
+    return " and ".join(words)
 
 
 def _counted(count: int, word: str) -> str:
-    return f"{count or 'no'} {word}{'s' if count != 1 else ''}"
+    if count == 1:
+        return f"1 {word}"
+    return f"{count or 'no'} {word}s"

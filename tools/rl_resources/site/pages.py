@@ -22,6 +22,7 @@ import polars as pl
 from rl_resources.dataset import grouped
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import published
+from rl_resources.package import Field, Record
 from rl_resources.query import coverage
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
@@ -70,26 +71,27 @@ def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
 def _front(site: Site) -> str:
     """The finder's form, and the minimum hardware of each size."""
     rows = configurations(site.dataset)
-    smallest = {
-        size.name: {
+    least: dict[str, dict[str, Any]] = {}
+    for size in site.sizes:
+        least[size.name] = {
             WEIGHTS[key]: coverage.headline(rows, size.name, key) for key in coverage.HEADLINES
         }
-        for size in site.sizes
-    }
     return site.page(
         "index.md",
         choices=choices(site, rows),
         filters=FILTERS,
-        least=smallest,
+        least=least,
         data=finder.PATH,
     )
 
 
 def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:
-    """Words with their titles for each field of the form: every device, else those in use."""
+    """Words with their titles for each field of the form: every device, of others those in use."""
 
     def in_use(name: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
-        used = {word for row in rows for word in row.words(name)}
+        used: set[str] = set()
+        for row in rows:
+            used |= set(row.words(name))
         return [(word, title) for word, title in words.items() if word in used]
 
     sizes = [(size.name, "any model of this size") for size in site.sizes]
@@ -105,22 +107,25 @@ def _records(site: Site) -> dict[str, str]:
     """All records, the sizes, and the records of each size."""
     dataset = site.dataset
     known = {row.id: row for row in configurations(dataset)}
-    every: list[dict[str, Any]] = [
-        {
+    every: list[dict[str, Any]] = []
+    by_size: dict[str, list[dict[str, Any]]] = {}
+    for record in site.records["tuning"]:
+        item = known[record_id(record)]
+        row = {
             "record": record,
-            "item": known[record_id(record)],
+            "item": item,
             "cells": cells(dataset, record),
             "accepted": accepted_by(releases_of(dataset, record["script"])),
         }
-        for record in site.records["tuning"]
-    ]
-    by_size = grouped(every, lambda row: row["item"].size)
+        every.append(row)
+        by_size.setdefault(item.size, []).append(row)
     found = {
         "records/index.md": site.page("records/index.md", "records.md", rows=every),
         "sizes/index.md": site.page("sizes/index.md", "sizes.md"),
     }
     for size in site.sizes:
-        path, rows = f"sizes/{size.name.lower()}.md", by_size.get(size.name, [])
+        path = f"sizes/{size.name.lower()}.md"
+        rows = by_size.get(size.name, [])
         found[path] = site.page(path, "size.md", size=size, rows=rows)
     return found
 
@@ -128,12 +133,14 @@ def _records(site: Site) -> dict[str, str]:
 def _reports(site: Site) -> dict[str, str]:
     """The overview, and one page for each size that has reports."""
     by_id = {item.id: item for item in every_configuration(site.dataset)}
-    rows = [(row, by_id[str(row["report"])]) for row in site.records["reports"]]
-    # Runs before benchmarks on random tokens, then those with the fewest empty cells.
-    rows.sort(key=lambda pair: ("synthetic" in pair[1].scenario, [*pair[0].values()].count(None)))
-    by_size = grouped(rows, lambda pair: pair[1].size or UNKNOWN_SIZE)
-    names = [*(size.name for size in site.sizes), UNKNOWN_SIZE]
-    sections = {name: by_size[name] for name in names if name in by_size}
+    by_size: dict[str, list[tuple[Record, Configuration]]] = {}
+    for row in site.records["reports"]:
+        item = by_id[str(row["report"])]
+        by_size.setdefault(item.size or UNKNOWN_SIZE, []).append((row, item))
+    sections: dict[str, list[tuple[Record, Configuration]]] = {}
+    for name in (*(size.name for size in site.sizes), UNKNOWN_SIZE):
+        if name in by_size:
+            sections[name] = sorted(by_size[name], key=_rank_of_report)
     shared = {
         "sections": sections,
         "schema": site.package.resources["reports"].schema,
@@ -148,19 +155,27 @@ def _reports(site: Site) -> dict[str, str]:
     return found
 
 
+def _rank_of_report(report: tuple[Record, Configuration]) -> tuple[bool, int]:
+    """Runs before benchmarks on random tokens, then those with the fewest empty cells."""
+    row, item = report
+    empty = list(row.values()).count(None)
+    return "synthetic" in item.scenario, empty
+
+
 def _rows_page(site: Site, table: str, group: str) -> str:
     """A page with all rows of a table, in sections, with the columns that any row of one fills."""
     schema = site.package.resources[table].schema
+    (key,) = schema.primary_key
     every = site.records[table]
+    sections: list[tuple[str, list[Field], list[Record]]] = []
     fields = [field for field in schema.fields if field.name != group]
-    sections = [
-        (title, [f for f in fields if any(row[f.name] is not None for row in rows)], rows)
-        for title, rows in grouped(every, lambda row: str(row[group])).items()
-    ]
-    key = schema.primary_key[0]
+    for title, rows in grouped(every, lambda row: str(row[group])).items():
+        filled = [field for field in fields if _fills(rows, field.name)]
+        sections.append((title, filled, rows))
     runs: dict[str, Counter[tuple[str, str]]] = {str(row[key]): Counter() for row in every}
     for item in every_configuration(site.dataset):
-        if (named := getattr(item, key)) in runs and item.size:
+        named = getattr(item, key)
+        if named in runs and item.size:
             runs[named][item.kind, item.size] += 1
     return site.page(
         f"{table}.md",
@@ -169,10 +184,19 @@ def _rows_page(site: Site, table: str, group: str) -> str:
         table=table,
         schema=schema,
         runs=runs,
-        name=lambda row: (
-            site.devices.label(row[key]) if key == "device" else row[key].rpartition("/")[2]
-        ),
+        name=partial(_name_of_row, site),
     )
+
+
+def _fills(rows: Iterable[Record], column: str) -> bool:
+    return any(row[column] is not None for row in rows)
+
+
+def _name_of_row(site: Site, row: Record) -> str:
+    """A device by its label, a model without its owner."""
+    if "device" in row:
+        return site.devices.label(str(row["device"]))
+    return str(row["model"]).rpartition("/")[2]
 
 
 def data_page(site: Site, files: Sequence[Download]) -> str:
@@ -188,7 +212,8 @@ def data_page(site: Site, files: Sequence[Download]) -> str:
 
 def charts(site: Site) -> dict[str, str]:
     """`charts.md` with the memory chart as `charts/memory.svg`, `coverage.md`, `estimate.md`."""
-    dataset, known = site.dataset, configurations(site.dataset)
+    dataset = site.dataset
+    known = configurations(dataset)
     memory = coverage.minimum_memory(known)
     values = {
         "memory": memory,
@@ -217,65 +242,89 @@ def memory_chart(points: Sequence[coverage.Point], sizes: Sequence[str]) -> dict
 
     All have the same axes: sizes across, memory up, with a line for each of `powers`.
     """
-    panels = [
-        (task, group)
-        for task, group in grouped(points, attrgetter("configuration.task")).items()
-        if len({point.configuration.size for point in group}) >= FEWEST_SIZES
-    ]
-    panels.sort(key=lambda panel: (-sum(point.of for point in panel[1]), panel[0]))
+    panels: list[tuple[str, list[coverage.Point]]] = []
+    for task, group in grouped(points, attrgetter("configuration.task")).items():
+        known = {point.configuration.size for point in group}
+        if len(known) >= FEWEST_SIZES:
+            panels.append((task, group))
+    panels.sort(key=_rank_of_panel)
     values = [point.value for point in points] or [1.0]
-    powers = range(int(log(min(values), STEP)), int(log(max(values), STEP)) + 2)
-    return {"panels": panels, "sizes": sizes, "powers": powers, "step": STEP, "log": log}
+    lowest = int(log(min(values), STEP))
+    highest = int(log(max(values), STEP))
+    return {
+        "panels": panels,
+        "sizes": sizes,
+        "powers": range(lowest, highest + 2),
+        "step": STEP,
+        "log": log,
+    }
+
+
+def _rank_of_panel(panel: tuple[str, Sequence[coverage.Point]]) -> tuple[int, str]:
+    task, points = panel
+    return -sum(point.of for point in points), task
 
 
 def _coverage_page(site: Site) -> str:
     found = coverage.coverage(site.dataset)
     sizes = [size.name for size in site.sizes]
     every = (*found.cells, *found.partial)
-    tasks, devices = (grid(every, axis, sizes) for axis in ("task", "device"))
-    of_task = {task: [cell for cell in found.cells if cell.task == task] for task, _ in tasks}
+    by_task = grid(every, "task", sizes)
+    tables: list[tuple[Record, Grid]] = []
+    for task, _ in by_task:
+        cells = [cell for cell in found.cells if cell.task == task]
+        if cells:
+            row = site.dataset.by_key["tasks"][task]
+            tables.append((row, grid(cells, "device", sizes)))
     return site.page(
         "coverage.md",
-        by_task=tasks,
-        by_device=devices,
+        by_task=by_task,
+        by_device=grid(every, "device", sizes),
         found=found,
         wanted=found.wanted[: coverage.MOST_WANTED],
         wanted_rule=coverage.WANTED_RULE,
-        tables=[
-            (site.dataset.by_key["tasks"][task], grid(cells, "device", sizes))
-            for task, cells in of_task.items()
-            if cells
-        ],
+        tables=tables,
         start=partial(_start_of_contribution, site),
     )
 
 
-def grid(
-    cells: Iterable[coverage.Cell], axis: str, sizes: Sequence[str]
-) -> list[tuple[str, Sequence[coverage.Cell]]]:
+Grid = list[tuple[str, Sequence[coverage.Cell]]]
+
+
+def grid(cells: Iterable[coverage.Cell], axis: str, sizes: Sequence[str]) -> Grid:
     """For each word of an axis a cell for each size, summed over the other axis.
 
     The best covered is first: by its records, then by its reports.
     """
     sums: dict[str, dict[str, coverage.Cell]] = {}
     for cell in cells:
-        if cell.size and (word := getattr(cell, axis)):
-            row = sums.setdefault(word, {size: coverage.Cell(size, word, word) for size in sizes})
-            row[cell.size] = row[cell.size].plus(cell)
+        word = getattr(cell, axis)
+        if not word or not cell.size:
+            continue
+        if word not in sums:
+            sums[word] = {size: coverage.Cell(size, word, word) for size in sizes}
+        row = sums[word]
+        row[cell.size] = row[cell.size].plus(cell)
+    lines = [(word, list(row.values())) for word, row in sums.items()]
+    return sorted(lines, key=_rank_of_line)
 
-    def rank(line: tuple[str, Sequence[coverage.Cell]]) -> tuple[int, int, str]:
-        word, row = line
-        records, reports = (cell.records for cell in row), (cell.reports for cell in row)
-        return -sum(records), -sum(reports), word
 
-    return sorted(((word, [*row.values()]) for word, row in sums.items()), key=rank)
+def _rank_of_line(line: tuple[str, Sequence[coverage.Cell]]) -> tuple[int, int, str]:
+    word, row = line
+    records = sum(cell.records for cell in row)
+    reports = sum(cell.reports for cell in row)
+    return -records, -reports, word
 
 
 def _start_of_contribution(site: Site, cell: coverage.Cell, task: str = "") -> str:
     """Where a record of a cell begins: the form of the repository, filled in, or our own page."""
     if not site.repository:
         return link("coverage.md", "contributing/")
-    known = {"template": "record.yml", "task": task or cell.task, "device": cell.device}
+    known = {
+        "template": "record.yml",
+        "task": task or cell.task,
+        "device": cell.device,
+    }
     return f"{site.repository}/issues/new?{urlencode(known)}"
 
 
@@ -285,16 +334,16 @@ def backtest(folder: Path) -> dict[str, Any] | None:
         return None
     cases = pl.read_csv(folder / "backtest.csv", infer_schema_length=None)
     errors = pl.read_csv(folder / "backtest_errors.csv", infer_schema_length=None)
-    peaks = cases.filter(pl.col("measured_gb") > 0)
-    decided = Counter(cases.select("outcome", "verdict").rows())
+    peaks = cases.filter(pl.col("measured_gb") > 0).with_columns(
+        x=pl.col("measured_gb").log(2), y=pl.col("estimated_gb").log(2)
+    )
+    counts = Counter(cases.select("outcome", "verdict").rows())
+    decided: dict[str, dict[str, int]] = {}
+    for outcome, words in OUTCOMES.items():
+        decided[words] = {verdict: counts[outcome, verdict] for verdict in VERDICTS}
     return {
         "runs": cases.height,
-        "peaks": peaks.with_columns(
-            x=pl.col("measured_gb").log(2), y=pl.col("estimated_gb").log(2)
-        ).to_dicts(),
+        "peaks": peaks.to_dicts(),
         "errors": grouped(errors.to_dicts(), itemgetter("by")),
-        "decided": {
-            words: {verdict: decided[outcome, verdict] for verdict in VERDICTS}
-            for outcome, words in OUTCOMES.items()
-        },
+        "decided": decided,
     }

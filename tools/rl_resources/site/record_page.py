@@ -9,7 +9,6 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,18 +47,19 @@ _URL = re.compile(r"(https://[^\s,;]+)")
 
 def badges(dataset: Dataset) -> dict[str, str]:
     """What runs where and how sure that is, for https://shields.io/badges/endpoint-badge."""
-    return {
-        f"badges/{row.id}.json": json_text(
-            {
-                "schemaVersion": 1,
-                "label": f"{row.model_label} {row.task}",
-                "message": f"{resource(row)} · {tag(row)} · {sure(row)}",
-            },
-            2,
-        )
-        for row in configurations(dataset)
-        if row.kind == "record"
-    }
+    found: dict[str, str] = {}
+    for row in _records(dataset):
+        badge = {
+            "schemaVersion": 1,
+            "label": f"{row.model_label} {row.task}",
+            "message": f"{resource(row)} · {tag(row)} · {sure(row)}",
+        }
+        found[f"badges/{row.id}.json"] = json_text(badge, 2)
+    return found
+
+
+def _records(dataset: Dataset) -> list[Configuration]:
+    return [row for row in configurations(dataset) if row.kind == "record"]
 
 
 def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dict[str, str]:
@@ -68,30 +68,23 @@ def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dic
     `scripts` maps the name of a script to its text; raises `KeyError` for a record without one.
     """
     dataset = site.dataset
-    by_id = {row.id: row for row in configurations(dataset) if row.kind == "record"}
-    script_url = (site.repository and repository.script_url()) or ""
-    made = {}
+    by_id = {row.id: row for row in _records(dataset)}
+    made: dict[str, str] = {}
     for record in dataset.records["tuning"]:
-        row, path = by_id[record_id(record)], script_path(dataset, record)
+        row = by_id[record_id(record)]
         text = scripts[str(record["script"])]
-        read = script_text(path, text)
-        run = read.run if record["framework"] == FRAMEWORK else None
-        made[f"records/{row.id}.md"] = site.page(
-            f"records/{row.id}.md",
+        script_facts = _script_facts(dataset, record, text)
+        path = f"records/{row.id}.md"
+        made[path] = site.page(
+            path,
             "record.md",
             **_facts(dataset, row, record),
-            **_settings(run),
-            data=[linked(line.text) for line in read.labeled("Data")],
-            reward=[linked(line.text) for line in read.labeled("Reward")],
-            **estimated(dataset, record, run),
+            **script_facts,
             configuration=row,
-            script=text,
-            run=run,
-            path=path,
             start=start(row),
             script_line=script(row),
             start_downloaded=f"bash {shlex.quote(row.script.rpartition('/')[2])}",
-            permalink=script_url.replace("{path}", quote(path)),
+            permalink=_permalink(site, repository, script_facts["path"]),
         )
     for id_, move in moves(dataset, "tuning").items():
         path = f"records/{id_}.md"
@@ -99,9 +92,34 @@ def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dic
     return made
 
 
+def _permalink(site: Site, repository: Repository, path: str) -> str:
+    """The URL of a script; empty where no page may link to the repository."""
+    script_url = repository.script_url()
+    if not site.repository or not script_url:
+        return ""
+    return script_url.replace("{path}", quote(path))
+
+
+def _script_facts(dataset: Dataset, record: Record, text: str) -> Mapping[str, Any]:
+    path = script_path(dataset, record)
+    read = script_text(path, text)
+    run = read.run if record["framework"] == FRAMEWORK else None
+    return {
+        "script": text,
+        "path": path,
+        "run": run,
+        "data": [linked(line.text) for line in read.labeled("Data")],
+        "reward": [linked(line.text) for line in read.labeled("Reward")],
+        **_settings(run),
+        **estimated(dataset, record, run),
+    }
+
+
 def _facts(dataset: Dataset, row: Configuration, record: Record) -> Mapping[str, Any]:
-    name, schema = record["script"], dataset.package.resources["tuning"].schema
-    releases, every = releases_of(dataset, name), configurations(dataset)
+    name = record["script"]
+    schema = dataset.package.resources["tuning"].schema
+    releases = releases_of(dataset, name)
+    every = configurations(dataset)
     return {
         "record": record,
         "schema": schema,
@@ -121,9 +139,11 @@ def _facts(dataset: Dataset, row: Configuration, record: Record) -> Mapping[str,
 def linked(text: str) -> list[Piece]:
     """A text of a script's header, each URL in it as a link that shows the end of its path."""
     found: list[Piece] = []
-    for part in map(str.strip, _URL.split(printable(text))):
+    for split in _URL.split(printable(text)):
+        part = split.strip()
         if is_web_address(part):
-            found.append(Piece(part.rstrip("/").rpartition("/")[2], part))
+            end_of_path = part.rstrip("/").rpartition("/")[2]
+            found.append(Piece(end_of_path, part))
         elif part:
             found.append(Piece(part))
     return found
@@ -131,17 +151,28 @@ def linked(text: str) -> list[Piece]:
 
 def _settings(run: Run | None) -> Mapping[str, Any]:
     """Those that the script states and those that it leaves to the framework, each by group."""
-    found, by_group = explained(run) if run else [], attrgetter("group")
-    stated = grouped((item for item in found if item.setting.place), by_group)
-    left = grouped((item for item in found if not item.setting.place), by_group)
-    return {"settings": [*stated.items()], "defaults": [*left.items()]}
+    stated: dict[str, list[Explained]] = {}
+    left: dict[str, list[Explained]] = {}
+    for item in explained(run) if run else []:
+        by_group = stated if item.setting.place else left
+        by_group.setdefault(item.group, []).append(item)
+    return {
+        "settings": list(stated.items()),
+        "defaults": list(left.items()),
+    }
 
 
 def failures(rows: Iterable[Configuration], record: Configuration) -> list[Configuration]:
     """Runs of the same model and task that ran out of memory on no less hardware."""
-    alike = record.model, record.task, "out-of-memory"
-    failed = (row for row in rows if (row.model, row.task, row.state) == alike)
-    return [row for row in failed if row.gpus >= record.gpus and row.memory_gb >= record.memory_gb]
+    found: list[Configuration] = []
+    for row in rows:
+        if row.state != "out-of-memory":
+            continue
+        alike = row.model == record.model and row.task == record.task
+        no_less = row.gpus >= record.gpus and row.memory_gb >= record.memory_gb
+        if alike and no_less:
+            found.append(row)
+    return found
 
 
 def related(
@@ -152,14 +183,16 @@ def related(
     `less-hardware`: same model and task with less memory in all; `other-tag`: same model and task
     under the other tag; `other-task`: same model, another task.
     """
-    own = [row for row in rows if row.model == record.model and row.state == "run"]
-    same = [row for row in own if row.task == record.task and row.id != record.id]
+    ran = (row for row in rows if row.state == "run" and row.id != record.id)
+    own = [row for row in ran if row.model == record.model]
+    same = [row for row in own if row.task == record.task]
     less = _nearest(row for row in same if 0 < row.total_memory_gb < record.total_memory_gb)
+    less = less[:MOST_RELATED]
     tagged = _nearest(row for row in same if row.tag not in {"", record.tag})
     tasks = _nearest((row for row in own if row.task not in {"", record.task}), "task")
     return {
-        "less-hardware": less[:MOST_RELATED],
-        "other-tag": [row for row in tagged[:1] if row not in less[:MOST_RELATED]],
+        "less-hardware": less,
+        "other-tag": [row for row in tagged[:1] if row not in less],
         "other-task": tasks[:MOST_RELATED],
     }
 
@@ -167,7 +200,8 @@ def related(
 def _nearest(rows: Iterable[Configuration], *alike: str) -> list[Configuration]:
     """Records first, by the memory in all, unknown last; of alike ones the first by id."""
     ranked = sorted(rows, key=lambda row: (row.kind != "record", *size_of(row)))
-    return [first for first, *_ in grouped(ranked, attrgetter(*alike or _ALIKE)).values()]
+    facts = attrgetter(*alike or _ALIKE)
+    return [same[0] for same in grouped(ranked, facts).values()]
 
 
 _APPLIES: Mapping[str, Callable[[Run], bool]] = {
@@ -194,21 +228,28 @@ class Explained(NamedTuple):
 
 def explained(run: Run) -> list[Explained]:
     """The settings that bear on this run, in the order of the table."""
-    return [
-        Explained(group, row["title"], setting, _value(run, setting), row["why"])
-        for group, rows in _TEXTS.items()
-        for row in rows
-        if _APPLIES[row.get("when", "")](run)
-        and (setting := _setting(run, row["setting"])).key
-        and (setting.place or "default" not in row)
-    ]
+    found: list[Explained] = []
+    for group, rows in _TEXTS.items():
+        for row in rows:
+            applies = _APPLIES[row.get("when", "")]
+            if not applies(run):
+                continue
+            setting = _setting(run, row["setting"])
+            said = setting.place or "default" not in row
+            if setting.key and said:
+                value = _value(run, setting)
+                found.append(Explained(group, row["title"], setting, value, row["why"]))
+    return found
 
 
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TABLE = Path(__file__).with_suffix(".toml")
+_TEXTS = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
 
 
 def _setting(run: Run, name: str) -> Setting:
-    found: Setting = run.setting(name) if "." in name else getattr(run, name)
+    if "." in name:
+        return run.setting(name)
+    found: Setting = getattr(run, name)
     return found
 
 
@@ -218,17 +259,14 @@ def _value(run: Run, setting: Setting) -> str:
         return "not set"
     if not setting.known:
         return "not known without running the script"
-    value = setting.value
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else written(value)
+    if isinstance(setting.value, list | tuple):
+        return ", ".join(map(str, setting.value))
+    return written(setting.value)
 
 
 def estimated(dataset: Dataset, record: Record, run: Run | None) -> Mapping[str, Any]:
     """What the page of a record shows: the estimate of its script, `None` where there is none."""
-    device, found = dataset.by_key["devices"].get(record["device"]), None
-    if run and device and device["memory_gb"]:
-        sizes = float(str(record["gpus"])), float(str(device["memory_gb"]))
-        with suppress(UnusableInput):
-            found = of_script(run, *sizes, dataset.by_key["models"][record["model"]])
+    found = _estimate(dataset, record, run) if run else None
     if found is None:
         return {"estimate": None}
     assumed = found.configuration.assumed
@@ -239,29 +277,54 @@ def estimated(dataset: Dataset, record: Record, run: Run | None) -> Mapping[str,
     }
 
 
+def _estimate(dataset: Dataset, record: Record, run: Run) -> Estimate | None:
+    device = dataset.by_key["devices"].get(record["device"])
+    if not device or not device["memory_gb"]:
+        return None
+    gpus = float(str(record["gpus"]))
+    memory_gb = float(str(device["memory_gb"]))
+    model = dataset.by_key["models"][record["model"]]
+    try:
+        return of_script(run, gpus, memory_gb, model)
+    except UnusableInput:
+        return None
+
+
 def query_of(estimate: Estimate, device: str, infer: str) -> str:
     """The query of a URL that fills the form with the inputs of a record's estimate."""
     asked = estimate.configuration
-    rank, quantized = asked.inputs["lora_rank"], asked.inputs["quantized"]
+    rank = asked.inputs["lora_rank"]
     words = {
         "model": asked.model,
         "gpus": f"{asked.inputs['gpus']:g}",
         "device": device,
-        "weights": "qlora" if quantized else "lora" if rank else "full",
+        "weights": _weights(asked),
         "lora_rank": f"{rank:g}" if rank else "",
         "train": asked.train,
         "infer": infer if asked.inputs["has_engine"] else "",
         **{name: f"{value:.10g}" for name, value in _others(asked)},
     }
-    return f"?{urlencode({name: word for name, word in words.items() if word})}"
+    said = {name: word for name, word in words.items() if word}
+    return f"?{urlencode(said)}"
+
+
+def _weights(asked: Asked) -> str:
+    if asked.inputs["quantized"]:
+        return "qlora"
+    if asked.inputs["lora_rank"]:
+        return "lora"
+    return "full"
 
 
 def _others(asked: Asked) -> Iterator[tuple[str, float]]:
     """The inputs that the form does not assume; sizes of parallelism it would choose are named."""
-    own = backends()[asked.train]
+    defaults = backends()[asked.train]
     for name, item in inputs_by_name().items():
-        default = own.get(name, item.get("default"))
-        value, chosen = asked.inputs[name], name.endswith("_parallel")
-        unset = value < item["minimum"]  # a micro batch where batches are filled up by tokens
-        if name not in {*OWN_FIELDS, "device_gb"} and not unset and (chosen or value != default):
+        value = asked.inputs[name]
+        if name in OWN_FIELDS or name == "device_gb":
+            continue
+        if value < item["minimum"]:
+            continue  # a micro batch where batches are filled up by tokens
+        assumed = defaults.get(name, item.get("default"))
+        if value != assumed or name.endswith("_parallel"):
             yield name, value

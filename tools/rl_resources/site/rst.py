@@ -17,7 +17,7 @@ from rl_resources.query.vocabulary import NO_TAG
 from rl_resources.script.name import FORM
 from rl_resources.site.templates import rendered
 from rl_resources.site.tuning_table import (
-    cells,
+    escaped_cells,
     legend,
     meaning,
     records_of_size,
@@ -40,8 +40,10 @@ _URL_CHARACTERS = ":/?#[]@!$&'()*+,;=%~-._"
 
 def files(dataset: Dataset, script_url: str | None) -> dict[str, str]:
     """The page and one table for every size, by path."""
-    tables = {f"rst/{s.lower()}.rst": size_table(dataset, s, script_url) for s in sizes(dataset)}
-    return {"rst/device_tuning.rst": device_tuning(dataset, script_url), **tables}
+    found = {"rst/device_tuning.rst": device_tuning(dataset, script_url)}
+    for size in sizes(dataset):
+        found[f"rst/{size.lower()}.rst"] = size_table(dataset, size, script_url)
+    return found
 
 
 def device_tuning(dataset: Dataset, script_url: str | None) -> str:
@@ -73,17 +75,17 @@ def size_table(dataset: Dataset, size: str, script_url: str | None) -> str:
 
 
 def _table(dataset: Dataset, size: str, script_url: str | None) -> str:
-    def linked(record: Record) -> list[str]:
-        found, texts = url(dataset, record, script_url), cells(dataset, record)
-        script = link(texts["Link"], found) if found else literal(texts["Link"])
-        escaped = {name: escape(text) for name, text in texts.items()}
-        return list({**escaped, "Link": script}.values())
+    def cells(record: Record) -> list[str]:
+        name = str(record["script"])
+        found = url(dataset, record, script_url)
+        script = link(name, found) if found else literal(name)
+        return escaped_cells(dataset, record, escape, script)
 
     return rendered(
         "table.rst",
         records=records_of_size(dataset, size),
         headers=HEADERS,
-        cells=linked,
+        cells=cells,
         escape=escape,
         literal=literal,
         sure=sure_of,
@@ -95,7 +97,8 @@ def _table(dataset: Dataset, size: str, script_url: str | None) -> str:
 def _heading(title: str, underline: str) -> str:
     text = escape(title)
     # An underline shorter than its title or 4 is an error; no character is wider than its bytes.
-    return f"{text}\n{underline * max(4, len(text.encode()))}"
+    width = max(4, len(text.encode()))
+    return f"{text}\n{underline * width}"
 
 
 def escape(text: str) -> str:
@@ -103,7 +106,9 @@ def escape(text: str) -> str:
     line = one_line(text)
     if not line:
         return "\\"  # an empty cell
-    return _inline(line) if _PLAIN_START.match(line) else "\\ " + _inline(line)
+    if _PLAIN_START.match(line):
+        return _inline(line)
+    return "\\ " + _inline(line)
 
 
 def _inline(line: str) -> str:
@@ -116,7 +121,9 @@ def _inline(line: str) -> str:
 def literal(text: str) -> str:
     """`text` as an inline literal; as plain text where no literal can contain it."""
     line = one_line(text)
-    return f"``{line}``" if _LITERAL.fullmatch(line) else escape(line)
+    if _LITERAL.fullmatch(line):
+        return f"``{line}``"
+    return escape(line)
 
 
 def link(label: str, url: str) -> str:
@@ -127,5 +134,8 @@ def link(label: str, url: str) -> str:
 
 def one_line(text: str) -> str:
     """`text` without what no line can contain: breaks become spaces, other controls U+FFFD."""
-    controls = (one for one in set(text) if unicodedata.category(one) in {"Cc", "Cs", "Zl", "Zp"})
-    return text.translate({ord(one): " " if one.isspace() else "\ufffd" for one in controls})
+    replaced: dict[int, str] = {}
+    for character in set(text):
+        if unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}:
+            replaced[ord(character)] = " " if character.isspace() else "\ufffd"
+    return text.translate(replaced)

@@ -44,16 +44,21 @@ def terminal(text: str, width: int, *, color: bool) -> str:
     One that begins with `# ` is a title. One with `$ ` is a command, which stays one line, so that
     it can be copied. `-  ` and `1. ` indent the other lines; URLs are not broken.
     """
-    wrapped = (part for line in text.split("\n")[:-1] for part in _wrapped(line, width, color))
+    *paragraphs, _ = text.split("\n")
+    wrapped: list[str] = []
+    for paragraph in paragraphs:
+        wrapped += _wrapped(paragraph, width, color)
     return "\n".join(wrapped).lstrip("\n") + "\n"
 
 
 def _wrapped(paragraph: str, width: int, color: bool) -> list[str]:
     [(kind, mark, text)] = _PARAGRAPH.findall(printable(paragraph))
-    mark = "   " if kind == "$ " else mark
+    if kind == "$ ":
+        mark = "   "
+        width = len(mark + text)
     lines = textwrap.wrap(
         text,
-        len(mark + text) if kind == "$ " else width,
+        width,
         initial_indent=mark,
         subsequent_indent=" " * len(mark),
         break_long_words=False,
@@ -62,4 +67,6 @@ def _wrapped(paragraph: str, width: int, color: bool) -> list[str]:
     safe = [unobeyed(line) for line in lines]
     if kind != "# ":
         return safe
-    return ["", *(f"\x1b[1m{line}\x1b[0m" if color else line for line in safe)]
+    if color:
+        safe = [f"\x1b[1m{line}\x1b[0m" for line in safe]
+    return ["", *safe]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
 from urllib.parse import quote
@@ -51,7 +51,7 @@ def doubt(record: Record) -> str:
     if DISPUTED in marks(record):
         return DISPUTED
     word = certainty(record)
-    return NOT_RUN if word == NOT_RUN else ""
+    return word if word == NOT_RUN else ""
 
 
 def sure_of(record: Record) -> str:
@@ -68,13 +68,15 @@ def cells(dataset: Dataset, record: Record) -> dict[str, str]:
     """The nine cells by header, as on verl's page (`vllm0.8.3`); an empty one is unknown."""
     cell = partial(text_of, record)
     doubted = doubt(record)
-    doubted = f" ({doubted})" if doubted else ""
+    max_batch = cell("max_batch")
+    if doubted:
+        max_batch = f"{max_batch} ({doubted})".strip()
     return {
         "Tag": cell("tag") or NO_TAG,
         "Model": cell("model").partition("/")[2],
         "Task": cell("task"),
         "Resource": hardware(record["gpus"], devices_of(dataset).label(cell("device"))),
-        "MaxBatch": f"{cell('max_batch')}{doubted}".strip(),
+        "MaxBatch": max_batch,
         "Train": cell("train"),
         "Infer": f"{cell('infer')}{cell('infer_version')}".replace(" ", ""),
         "Link": cell("script"),
@@ -88,18 +90,32 @@ def url(dataset: Dataset, record: Record, template: str | None) -> str:
     Placeholders are `{path}` (from the repository's root), `{script}` and `{size}`.
     """
     path = script_path(dataset, record)
-    parts = {"path": path, "script": text_of(record, "script"), "size": path.split("/")[-2]}
+    parts = {
+        "path": path,
+        "script": text_of(record, "script"),
+        "size": path.split("/")[-2],
+    }
     return re.sub(r"\{(path|script|size)\}", lambda name: quote(parts[name[1]]), template or "")
+
+
+def escaped_cells(
+    dataset: Dataset, record: Record, escape: Callable[[str], str], script: str
+) -> list[str]:
+    """The nine cells, escaped for a markup in which `script` is the link to the script."""
+    found = {name: escape(text) for name, text in cells(dataset, record).items()}
+    found["Link"] = script
+    return list(found.values())
 
 
 def markdown(dataset: Dataset, sections: Sequence[str], script_url: str | None) -> str:
     """For each size a heading and a table; a sentence in its place where there is no record."""
 
     def linked(record: Record) -> list[str]:
-        found, texts = url(dataset, record, script_url), cells(dataset, record)
-        escaped = {name: escape(text) for name, text in texts.items()}
-        link = f"[{escaped['Link']}](<{found}>)" if found else escaped["Link"]
-        return list({**escaped, "Link": link}.values())
+        script = escape(str(record["script"]))
+        found = url(dataset, record, script_url)
+        if found:
+            script = f"[{script}](<{found}>)"
+        return escaped_cells(dataset, record, escape, script)
 
     tables = {size: records_of_size(dataset, size) for size in sections}
     return rendered(
