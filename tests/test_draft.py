@@ -15,8 +15,8 @@ from cases import each, read_cases
 from rl_resources.cli import main
 from rl_resources.contribute import draft as draft_module
 from rl_resources.contribute.changes import Fixed
-from rl_resources.contribute.draft import Draft
 from rl_resources.contribute.facts import read_form
+from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.facts.words import Fact
@@ -65,15 +65,15 @@ FAILED = step(1) + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocat
 
 
 @pytest.fixture(scope="module")
-def proposed(frozen: Package) -> Callable[..., Draft]:
-    """The draft of a script, without its findings."""
+def proposed(frozen: Package) -> Callable[..., Proposal]:
+    """The record that is proposed for a script."""
     dataset, snapshot = read_dataset(frozen), take_snapshot(frozen)
 
-    def made(text: str = "", *, log: str = "", device: str = "a100-80g") -> Draft:
+    def made(text: str = "", *, log: str = "", device: str = "a100-80g") -> Proposal:
         source = ScriptText("run_it.sh", text or script())
         run = read_log(log.splitlines(), "`Log`") if log else TrainingLog()
         stated = {"device": Fact(device)}
-        return Draft(dataset, snapshot, source, log=run, stated=stated)
+        return merge(Sources(source, run, stated=stated), dataset, snapshot)
 
     return made
 
@@ -143,7 +143,7 @@ def test_every_shipped_script_states_its_row_also_under_another_name(path, bare)
     wanted = next(row for row in table(ROOT, "tuning") if row["script"] == path.name)
     text = path.read_text(encoding="utf-8")
     stated = {name: Fact(wanted[name]) for name in ("device", "task")}
-    found = Draft(*bare, ScriptText("run.sh", text), stated=stated).row
+    found = merge(Sources(ScriptText("run.sh", text), stated=stated), *bare).row
     assert (found["status"], found["statement"]) == ("reported", "stated-run")
     # A reader alone knows of two pools of GPUs, and of an engine's share that it ignores.
     by_hand = {"gpu_memory_utilization"} if wanted["infer"] == "vexact" else set()

@@ -16,7 +16,7 @@ from rl_resources.check.registry import chosen_rules
 from rl_resources.cli import main
 from rl_resources.contribute import draft as draft_module
 from rl_resources.contribute.changes import Fixed, with_rows, with_script
-from rl_resources.contribute.draft import Draft
+from rl_resources.contribute.merge import Proposal
 from rl_resources.contribute.new import OPTIONS, new_record
 from rl_resources.contribute.new_script import (
     ALGORITHMS,
@@ -80,7 +80,7 @@ def _new(root: Path, **changed: str | None) -> int:
 
 def _made(
     combinations: Iterable[Sequence[str]], dataset: Dataset, snapshot: Snapshot
-) -> dict[str, Draft]:
+) -> dict[str, Proposal]:
     """The records of the combinations that are offered, by their path."""
     found = {}
     for combination in combinations:
@@ -94,7 +94,7 @@ def _made(
 
 
 def _assert_clean_if_there_is_room(
-    made: Mapping[str, Draft], dataset: Dataset, snapshot: Snapshot
+    made: Mapping[str, Proposal], dataset: Dataset, snapshot: Snapshot
 ) -> None:
     """What all rules report of a dataset with these records added at once.
 
@@ -102,14 +102,14 @@ def _assert_clean_if_there_is_room(
     """
     after = with_rows(snapshot, {"tuning": [record.row for record in made.values()]})
     for path, record in made.items():
-        after = with_script(after, path, record.script.text.encode())
+        after = with_script(after, path, record.sources.script.text.encode())
     found = [item for item in findings_in(after, chosen_rules()) if item.rule != "unlikely-memory"]
     small = [Path(path).name for path, record in made.items() if _lacks_room(record, dataset)]
     reported = [f"{item.rule}: {item.message}".split(" is `")[0] for item in found]
     assert sorted(reported) == sorted(f"run-memory: gpus of {name}" for name in small)
 
 
-def _lacks_room(record: Draft, dataset: Dataset) -> bool:
+def _lacks_room(record: Proposal, dataset: Dataset) -> bool:
     """Whether 16 bytes of each parameter that trains, or 2 of one that does not, have no room."""
     row = record.row
     known_of = dataset.by_key["models"][row["model"]]["parameters_b"]
@@ -183,8 +183,10 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
 ):
     asked = {**ASKED, "task": "PPO", "train": train, "tag": tag}
     record = new_record(asked, dataset, snapshot)
-    assert (record.row["tag"], record.script.text.splitlines()[2]) == (tag, header)
-    switches = re.findall(r"(\w*offload|enable_gradient_checkpointing)=(\w+)", record.script.text)
+    assert (record.row["tag"], record.sources.script.text.splitlines()[2]) == (tag, header)
+    switches = re.findall(
+        r"(\w*offload|enable_gradient_checkpointing)=(\w+)", record.sources.script.text
+    )
     assert {value for _, value in switches} == {str(on)}
     assert [name for name, _ in switches].count("optimizer_offload") == 2  # of actor and critic
     switched = {"activation-checkpointing", "parameter-offload", "optimizer-offload"}

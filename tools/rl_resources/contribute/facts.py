@@ -28,7 +28,7 @@ Facts = Mapping[str, Fact]
 """By column."""
 
 
-def merged(sources: Iterable[Facts]) -> Facts:
+def first_known(sources: Iterable[Facts]) -> Facts:
     """For each column the first fact that is known, else the first doubt, else an empty fact."""
     found: defaultdict[str, Fact] = defaultdict(Fact)
     for facts in sources:

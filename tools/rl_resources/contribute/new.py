@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rl_resources.certainty import UNTESTED
 from rl_resources.contribute.changes import write_changes
-from rl_resources.contribute.draft import UNTESTED, Draft
+from rl_resources.contribute.draft import Draft, check, place
 from rl_resources.contribute.facts import Facts, script_name
+from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.new_script import Configuration, cluster_of, refusals, script_text
 from rl_resources.dataset import Dataset, read_dataset, script_path, typed_dataset
 from rl_resources.errors import InvalidDataset, UnusableInput
@@ -35,15 +37,16 @@ def new(root: Path, asked: Asked) -> Draft:
     package = read_package(root)
     snapshot = take_snapshot(package)
     record = new_record(asked, typed_dataset(package, snapshot.tables), snapshot)
-    _refuse(record.obstacles)
-    if record.findings:
-        raise InvalidDataset(record.findings)
-    write_changes(root, record.changes)
-    return record
+    drafted = check(place(record, snapshot), write=True)
+    _refuse(drafted.obstacles)
+    if drafted.findings:
+        raise InvalidDataset(drafted.findings)
+    write_changes(root, drafted.written)
+    return drafted
 
 
-def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Draft:
-    """The draft of the record that is asked for, of a script that nobody has run.
+def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Proposal:
+    """The record that is asked for, of a script that nobody has run.
 
     Raises `UnusableInput` with everything that is missing, unknown or impossible.
     """
@@ -56,7 +59,8 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Draft:
     text = script_text(wanted, known, name.removesuffix(".sh"))
     path = script_path(dataset, {"model": words["model"], "script": name})
     assumed = {"status": Fact(UNTESTED)}
-    record = Draft(dataset, snapshot, ScriptText(path, text), stated=stated, assumed=assumed)
+    sources = Sources(ScriptText(path, text), stated=stated, assumed=assumed)
+    record = merge(sources, dataset, snapshot)
     if record.existing:
         raise UnusableInput(
             f"records/tuning.csv has a row for {name} already",
@@ -65,7 +69,7 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Draft:
     return record
 
 
-def next_step(record: Draft) -> str:
+def next_step(record: Proposal) -> str:
     """What to do with a record that was written."""
     who = "" if record.row["contributor"] else " --contributor HANDLE"
     return (
