@@ -81,18 +81,21 @@ def next_step(record: Proposal) -> str:
 def _words(asked: Asked, dataset: Dataset) -> Facts:
     """The dataset's words for what is asked for. Raises `UnusableInput` with all problems."""
     words = {option: read_word(dataset, option, text) for option, text in asked.items()}
-    _refuse(
-        [f"--{it} is required: `new '?'` lists its words" for it in PARTS if it not in asked]
-        + [f"--{option}: {word.why_empty}" for option, word in words.items() if word.doubt]
-    )
+    missing = [part for part in PARTS if part not in asked]
+    problems = [f"--{part} is required: `new '?'` lists its words" for part in missing]
+    problems += [f"--{option}: {word.why_empty}" for option, word in words.items() if word.doubt]
+    _refuse(problems)
     return words
 
 
 def listed_words(root: Path) -> str:
     """The words of all options."""
     dataset = read_dataset(read_package(root))
-    words = {option: ", ".join(known_words(dataset, option)) or "a number" for option in OPTIONS}
-    return "".join(f"--{option}: {listed}\n" for option, listed in words.items())
+    lines = []
+    for option in OPTIONS:
+        words = ", ".join(known_words(dataset, option)) or "a number"
+        lines.append(f"--{option}: {words}\n")
+    return "".join(lines)
 
 
 def _refuse(problems: Sequence[str]) -> None:
@@ -103,8 +106,10 @@ def _refuse(problems: Sequence[str]) -> None:
 
 def _configuration(words: Asked, dataset: Dataset) -> Configuration:
     rows = {part: dataset.by_key[table][words[part]] for part, table in TABLES.items()}
-    cluster = cluster_of(int(words["gpus"]), rows["device"])
-    train, infer = (SAME_BACKEND.get(words[part], words[part]) for part in ("train", "infer"))
     return Configuration(
-        **rows, tag=words.get("tag", ""), cluster=cluster, strategy=train, engine=infer
+        **rows,
+        tag=words.get("tag", ""),
+        cluster=cluster_of(int(words["gpus"]), rows["device"]),
+        strategy=SAME_BACKEND.get(words["train"], words["train"]),
+        engine=SAME_BACKEND.get(words["infer"], words["infer"]),
     )
