@@ -33,7 +33,7 @@ from rl_resources.script.algorithm import (
     right_value,
 )
 from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND
-from rl_resources.script.run import LACKING, Run, is_on
+from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules.arguments import bounds
 from rl_resources.script_rules.run_rule import run_rule
@@ -42,8 +42,11 @@ from rl_resources.text import misspelt
 _WHOLE_NODE = 8
 """GPUs of a machine that can have no more, so that a run with more needs more machines."""
 _ALWAYS_STATED = (
-    *("activation-checkpointing", "parameter-offload", "optimizer-offload"),
-    *("sequence-packing", "dynamic-batch"),
+    "activation-checkpointing",
+    "parameter-offload",
+    "optimizer-offload",
+    "sequence-packing",
+    "dynamic-batch",
 )
 """Memory optimizations that a row has to name; others it may leave out."""
 
@@ -60,10 +63,14 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     A critic may begin as another model, but not as the framework's example by oversight.
     """
     yield from _other_model(pair, run, family_alone=False)
-    critic, trained = run.setting("critic.model.path"), run.model_path
-    is_ppo = algorithm_of(pair.text("task")) in {"PPO", ""}  # others have no critic
-    asked = is_ppo and run.estimator.text == "gae" and trained.place and not critic.place
-    if asked and critic.text and critic.text != trained.text:
+    critic = run.setting("critic.model.path")
+    trained = run.model_path
+    is_ppo = algorithm_of(pair.text("task")) in {"PPO", ""}
+    if not is_ppo or run.estimator.text != "gae":
+        return  # there is no critic
+    if critic.place or not trained.place:
+        return
+    if critic.text and critic.text != trained.text:
         message = f"{in_words(critic)}, another model than the one that trains"
         fix = f"Set `critic.model.path`; most begin as the actor, at `{trained.key}`."
         yield Mistake(*pair.place_of(critic), message, fix)
@@ -87,20 +94,24 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
     Of a name without an owner it may be that only family and size are meant: that the script trains
     another variant of these is then the milder mistake.
     """
-    known, path = pair.models or (pair.text("model"),), run.model_path_end
-    if not path or not pair.text("model") or path in pair.script.script.names:
-        return
-    name = model_in_path(path, known)
-    alike = likeness(name, known) if name else ""
-    if name is None or alike not in {"variant", "other"}:
-        return
     said = pair.text("model")
-    may_be_family = alike == "variant" and "/" not in said and not _VARIANT.search(_plain(said))
+    path = run.model_path_end
+    if not said or not path or path in pair.script.script.names:
+        return
+    known = pair.models or (said,)
+    name = model_in_path(path, known)
+    if not name:
+        return
+    alike = likeness(name, known)
+    if alike not in {"variant", "other"}:
+        return
+    names_family = "/" not in said and not _VARIANT.search(_plain(said))
+    may_be_family = names_family and alike == "variant"
     if family_alone != may_be_family:
         return
-    setting = run.model_path._replace(value=path)
-    right = name if is_id(name) or "/" not in known[0] else ""
-    yield from pair.differs("model", setting, right, said)
+    is_cell = is_id(name) or "/" not in known[0]
+    right = name if is_cell else ""
+    yield from pair.differs("model", run.model_path._replace(value=path), right, said)
 
 
 @run_rule()
@@ -112,16 +123,22 @@ def task_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `GRPO` with `actor_rollout_ref.model.lora_rank=32`
     Good: `GRPO-LoRA` with `actor_rollout_ref.model.lora_rank=32`
     """
-    task, algorithm = pair.text("task"), algorithm_of(pair.text("task"))
+    task = pair.text("task")
     if not task:
         return
+    algorithm = algorithm_of(task)
     setting = contradicting_algorithm(run, algorithm)
     if setting is not None:
         yield from pair.differs("task", setting, "", right_value(run, setting, algorithm))
-    rank, adapters = run.lora_rank, bool(ADAPTERS.search(task))
-    if rank.number is not None and (rank.number > 0) != adapters:
-        right = ADAPTERS.sub("", task) if adapters else f"{task}-LoRA"
-        yield from pair.differs("task", rank, right, "" if adapters else "0")
+    rank = run.lora_rank
+    if rank.number is None:
+        return
+    of_adapters = ADAPTERS.search(task) is not None
+    trains_adapters = rank.number > 0
+    if of_adapters and not trains_adapters:
+        yield from pair.differs("task", rank, ADAPTERS.sub("", task))
+    if trains_adapters and not of_adapters:
+        yield from pair.differs("task", rank, f"{task}-LoRA", "0")
 
 
 @run_rule()
@@ -133,26 +150,31 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `8` as `gpus` with `trainer.nnodes=2 trainer.n_gpus_per_node=8`
     Good: `16` as `gpus` with `trainer.nnodes=2 trainer.n_gpus_per_node=8`
     """
-    wanted, gpus = pair.number("gpus"), run.gpus.number
+    wanted = pair.number("gpus")
+    gpus = run.gpus.number
     if wanted is not None and gpus is not None and wanted != gpus:
         parts = " and ".join(pair.said_by_script(part) for part in run.gpu_counts)
         setting, right = _wrong_count(run, wanted)
         said = f"{parts}, which makes `{gpus}`"
         yield from pair.differs("gpus", setting, str(gpus), right, said)
         return
-    nodes, wanted = run.nodes, pair.number("nodes")
+    wanted = pair.number("nodes")
+    nodes = run.nodes
     if wanted is not None and nodes.number is not None and wanted != nodes.number:
         yield from pair.differs("nodes", nodes, str(nodes.number))
 
 
 def _wrong_count(run: Run, gpus: int) -> tuple[Setting, str]:
     """The setting that keeps a script from `gpus` in all, and what it should be."""
-    nodes, each = run.nodes, run.gpus_per_node
+    nodes = run.nodes
+    each = run.gpus_per_node
     if not nodes.number:  # several pools of GPUs
         return each, ""
     if each.number == _WHOLE_NODE and gpus % _WHOLE_NODE == 0:
         return nodes, str(gpus // _WHOLE_NODE)
-    return each, str(gpus // nodes.number) if gpus % nodes.number == 0 else ""
+    if gpus % nodes.number:
+        return each, ""
+    return each, str(gpus // nodes.number)
 
 
 @run_rule()
@@ -165,20 +187,22 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `fsdp` as `train` with `actor_rollout_ref.actor.strategy=megatron`
     Good: `megatron` as `train` with `actor_rollout_ref.actor.strategy=megatron`
     """
-    for column, setting, known in (
-        ("train", run.train_backend, BACKENDS),
-        ("infer", run.infer_backend, ENGINES),
+    for column, setting, known, of_other_role in (
+        ("train", run.train_backend, BACKENDS, ENGINES),
+        ("infer", run.infer_backend, ENGINES, BACKENDS),
     ):
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         found = setting.text or ""
-        other_role = said in (ENGINES if column == "train" else BACKENDS)
+        if not said or said == found or said in of_other_role:
+            continue
         # The framework's default does not count where a key that was refused may mean this one.
-        unsure = not setting.place and run.composition.rejected
-        plausible = found in known or misspelt(found, known)
-        if said and said != found and plausible and not (other_role or unsure):
-            right = found if found in known else ""
-            yield from pair.differs(column, setting, right, said)
+        if run.composition.rejected and not setting.place:
+            continue
+        if found in known:
+            yield from pair.differs(column, setting, found, said)
+        elif misspelt(found, known):
+            yield from pair.differs(column, setting, "", said)
 
 
 @run_rule()
@@ -190,30 +214,36 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `512` as `max_prompt_length` with `data.max_prompt_length=1024`
     Good: `1024` as `max_prompt_length` with `data.max_prompt_length=1024`
     """
-    micro = ("micro_batch_per_gpu", run.micro_batch_size_per_gpu)
-    if run.dynamic_batch.flag:
-        micro = ("max_tokens_per_gpu", run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu"))
-    for column, setting in (
-        ("max_prompt_length", run.max_prompt_length),
-        ("max_response_length", run.max_response_length),
-        ("rollout_n", run.rollout_n),
-        ("lora_rank", run.lora_rank),
-        ("gpu_memory_utilization", run.gpu_memory_utilization),
-        micro,
-    ):
-        wanted, found = number(pair.text(column)), setting.value
-        # A value that the framework refuses says nothing of the run.
-        least, most = bounds(setting.key, (1, inf))
-        possible = isinstance(found, int | float) and least <= found <= most
-        if wanted is not None and possible and wanted != found:
-            yield from pair.differs(column, setting, str(found))
-    unused = "micro_batch_per_gpu" if run.dynamic_batch.flag else "max_tokens_per_gpu"
-    if run.dynamic_batch.flag is not None and pair.text(unused):
+    settings = {
+        "max_prompt_length": run.max_prompt_length,
+        "max_response_length": run.max_response_length,
+        "rollout_n": run.rollout_n,
+        "lora_rank": run.lora_rank,
+        "gpu_memory_utilization": run.gpu_memory_utilization,
+    }
+    by_tokens = run.dynamic_batch.flag
+    if by_tokens:
+        unused = "micro_batch_per_gpu"
+        settings["max_tokens_per_gpu"] = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
+    else:
+        unused = "max_tokens_per_gpu"
+        settings["micro_batch_per_gpu"] = run.micro_batch_size_per_gpu
+    for column, setting in settings.items():
+        wanted = number(pair.text(column))
+        if wanted is not None and wanted != setting.value and _is_possible(setting):
+            yield from pair.differs(column, setting, str(setting.value))
+    if by_tokens is not None and pair.text(unused):
         wrong = ", but the run of its script has none"
         yield pair.mistake(unused, wrong, "Leave it empty, or fix the script.")
     both = {pair.text("precision"), run.precision}
     if len(both) > 1 and both <= _FORMATS:
         yield from pair.differs("precision", run.dtype, run.precision)
+
+
+def _is_possible(setting: Setting) -> bool:
+    """Whether the framework accepts a number: one that it refuses says nothing of the run."""
+    least, most = bounds(setting.key, (1, inf))
+    return isinstance(setting.value, int | float) and least <= setting.value <= most
 
 
 _FORMATS = frozenset({"bf16", "fp16", "fp32"})
@@ -231,14 +261,20 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
     """
     column = "memory_optimizations"
+    if not pair.text(column):
+        return
     words = pair.text(column).split("; ")
-    for word, setting in run.optimizations.items() if pair.text(column) else ():
-        stated = word in words or word in _ALWAYS_STATED
-        if stated and setting.known and is_on(setting) != (word in words):
-            change = "Remove" if word in words else "Add"
-            lacking = f"the script does not turn on `{word}`"
-            wrong = f", but {lacking if setting is LACKING else pair.said_by_script(setting)}"
-            yield pair.mistake(column, wrong, f"{change} `{word}`, or correct the script.")
+    for word, setting in run.optimizations.items():
+        if word in words and is_off(setting):
+            change = "Remove"
+        elif word not in words and word in _ALWAYS_STATED and is_on(setting):
+            change = "Add"
+        else:
+            continue
+        said = f"the script does not turn on `{word}`"
+        if setting is not LACKING:
+            said = pair.said_by_script(setting)
+        yield pair.mistake(column, f", but {said}", f"{change} `{word}`, or correct the script.")
 
 
 @run_rule()
@@ -292,13 +328,17 @@ def _estimate(pair: Pair, run: Run) -> Estimate | None:
         found = of_script(run, gpus, memory_gb, _model(pair.model_facts))
     except UnusableInput:
         return None
-    unsure = found and any(NOT_KNOWN in item.reason for item in found.configuration.assumed)
-    return None if unsure else found
+    if found and any(NOT_KNOWN in item.reason for item in found.configuration.assumed):
+        return None
+    return found
 
 
 def _model(facts: Mapping[str, str]) -> Mapping[str, str | float | bool | None]:
     """The cells of a model as values."""
-    return {
-        name: cell == "true" if cell in {"true", "false"} else number(cell) or cell or None
-        for name, cell in facts.items()
-    }
+    values: dict[str, str | float | bool | None] = {}
+    for name, cell in facts.items():
+        if cell in {"true", "false"}:
+            values[name] = cell == "true"
+        else:
+            values[name] = number(cell) or cell or None
+    return values
