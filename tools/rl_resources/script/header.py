@@ -53,7 +53,9 @@ def _joined(text: str) -> Iterator[HeaderLine]:
             continue
         if found:
             yield found
+            found = None
         labeled = _LABELED.fullmatch(line)
-        found = HeaderLine(labeled["label"], labeled["text"], number) if labeled else None
+        if labeled:
+            found = HeaderLine(labeled["label"], labeled["text"], number)
     if found:
         yield found
