@@ -59,7 +59,8 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or name not in columns:
-            help_ = nearest(name, columns).sentence() or f"Its columns are {', '.join(columns)}."
+            listed = ", ".join(columns)
+            help_ = nearest(name, columns).sentence() or f"Its columns are {listed}."
             raise UnusableInput(f"--set {shown(pair)}: is not COLUMN=VALUE of a record", help_)
         fact = read_word(dataset, name, value)
         if fact.doubt:
@@ -96,14 +97,19 @@ def read_form(body: str, dataset: Dataset) -> Form:
     The titles are those of the columns, `Script`, `Log` and `Exemption`, below which each line is
     `rule: reason`; other titles are ignored.
     """
-    answers = dict(_answers(body))
+    answers = {}
+    for title, text in _sections(body):
+        answer = text.strip()
+        if title and answer.lower() not in NO_ANSWER:
+            answers[title] = answer
+
     facts = {}
     remarks = []
     for column in dataset.package.resources["tuning"].schema.fields:
-        answer = answers.get(column.title.lower())
-        if answer is None or column.name == "script":
+        title = column.title.lower()
+        if title not in answers or column.name == "script":
             continue
-        fact = read_word(dataset, column.name, answer)
+        fact = read_word(dataset, column.name, answers[title])
         facts[column.name] = fact
         if fact.doubt:
             remarks.append(f"`{column.title}`: {fact.why_empty}")
@@ -124,12 +130,17 @@ def read_form(body: str, dataset: Dataset) -> Form:
     return Form(facts, script, log, exempt, tuple(remarks))
 
 
-def _answers(body: str) -> Iterator[tuple[str, str]]:
-    """Titles in lower case with their answers; a line of a code block is no title."""
+def _sections(body: str) -> Iterator[tuple[str, str]]:
+    """Titles in lower case, each with the text below; a line of a code block is no title.
+
+    The title of what stands above the first one is empty.
+    """
     text = re.sub(r"\r\n?", "\n", body)
-    headings = [item for item in _HEADING_OR_CODE.finditer(text) if item["title"]]
-    ends = [item.start() for item in headings[1:]]
-    for heading, end in zip(headings, [*ends, len(text)], strict=False):
-        answer = text[heading.end() : end].strip()
-        if answer.lower() not in NO_ANSWER:
-            yield heading["title"].lower(), answer
+    title = ""
+    begin = 0
+    for found in _HEADING_OR_CODE.finditer(text):
+        if found["title"]:
+            yield title, text[begin : found.start()]
+            title = found["title"].lower()
+            begin = found.end()
+    yield title, text[begin:]
