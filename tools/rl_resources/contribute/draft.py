@@ -158,9 +158,9 @@ class Draft:
     def obstacles(self) -> list[str]:
         """Why nothing can be written, but for findings."""
         path = self.record.path
-        taken = any(change.path == path and change.was is not None for change in self.changes)
-        if taken:
-            return [f"{path} exists already with other text: change it there"]
+        for change in self.changes:
+            if change.path == path and change.was is not None:
+                return [f"{path} exists already with other text: change it there"]
         return [*self.record.lacks]
 
     @property

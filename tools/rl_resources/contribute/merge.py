@@ -68,11 +68,12 @@ def merge(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Proposal:
     """The record that the sources make together."""
     schema = dataset.package.resources["tuning"].schema
     certain = _certain(sources, dataset, snapshot)
-    name = script_name({part: certain[part].text for part in PARTS})
+    parts = {part: certain[part].text for part in PARTS}
+    name = script_name(parts)
     path = ""
     existing: Row = {}
     if name:
-        path = script_path(dataset, {"model": certain["model"].text, "script": name})
+        path = script_path(dataset, {"model": parts["model"], "script": name})
         existing = snapshot.row("tuning", name)
 
     logged = _releases(sources.log, certain["infer"].text, dataset)
@@ -87,17 +88,28 @@ def merge(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Proposal:
         new["tag"] = _earned_tag(sources.script.training, new, snapshot)
     row: Row = new
     if existing:
-        row = _filled(existing, new, ran=bool(sources.log.steps) and not mismatch)
+        ran = bool(sources.log.steps) and not mismatch
+        row = _filled(existing, new, ran=ran)
 
     remarks = [*_remarks(sources, mismatch)]
-    if path and all(script.path != path for script in snapshot.scripts):
+    places = {script.path for script in snapshot.scripts}
+    if path and path not in places:
         remarks.append(f"the script belongs at {path}: writing puts a copy there")
     if existing:
         assumed = {"script", *sources.assumed} - logged.keys()
         remarks += _differences(row, new, assumed)
     unknown = _unknown(row, facts)
-    lacks = tuple(_lacks(unknown, schema, sources.log))
-    return Proposal(sources, schema, name, path, existing, row, unknown, lacks, remarks)
+    return Proposal(
+        sources=sources,
+        schema=schema,
+        name=name,
+        path=path,
+        existing=existing,
+        row=row,
+        unknown=unknown,
+        lacks=tuple(_lacks(unknown, schema, sources.log)),
+        remarks=remarks,
+    )
 
 
 def _certain(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Facts:
@@ -147,7 +159,9 @@ def _mismatch(sources: Sources, releases: Facts, existing: Row) -> str:
 
 def _filled(existing: Row, new: Row, *, ran: bool) -> Row:
     """The row of the dataset with its empty cells filled; `ran` means that a log shows its run."""
-    filled = {column: cell or new[column] for column, cell in existing.items()}
+    filled = {}
+    for column, cell in existing.items():
+        filled[column] = cell or new[column]
     if existing["status"] != UNTESTED:
         return filled
     if ran:
@@ -158,16 +172,18 @@ def _filled(existing: Row, new: Row, *, ran: bool) -> Row:
 
 
 def _table_text(schema: TableSchema, row: Row) -> str:
-    return as_csv([schema.names, [row[column] for column in schema.names]])
+    cells = [row[column] for column in schema.names]
+    return as_csv([schema.names, cells])
 
 
 def _earned_tag(run: Run | None, row: Row, snapshot: Snapshot) -> str:
     if run is None:
         return ""
     resource = snapshot.package.resources["tuning"]
-    table = Table(resource, _table_text(resource.schema, row).encode())
-    family = snapshot.row("models", row["model"]).get("family", "")
-    return earned_tag(run, family, Record(table, 0), snapshot)
+    text = _table_text(resource.schema, row)
+    table = Table(resource, text.encode())
+    model = snapshot.row("models", row["model"])
+    return earned_tag(run, model.get("family", ""), Record(table, 0), snapshot)
 
 
 def earned_tag(run: Run, family: str, record: Record, snapshot: Snapshot) -> str:
@@ -184,7 +200,8 @@ def earned_tag(run: Run, family: str, record: Record, snapshot: Snapshot) -> str
         return ""
     if not any(map(record.text, SPEEDS)):
         return ""
-    others = [it for it in records(snapshot, "tuning", "tag") if it.text("tag") == "RECOMMENDED"]
+    tagged = records(snapshot, "tuning", "tag")
+    others = [other for other in tagged if other.text("tag") == "RECOMMENDED"]
     if faster_record(record, others):
         return ""
     return "RECOMMENDED"

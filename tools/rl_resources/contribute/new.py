@@ -80,10 +80,14 @@ def next_step(record: Proposal) -> str:
 
 def _words(asked: Asked, dataset: Dataset) -> Facts:
     """The dataset's words for what is asked for. Raises `UnusableInput` with all problems."""
-    words = {option: read_word(dataset, option, text) for option, text in asked.items()}
     missing = [part for part in PARTS if part not in asked]
     problems = [f"--{part} is required: `new '?'` lists its words" for part in missing]
-    problems += [f"--{option}: {word.why_empty}" for option, word in words.items() if word.doubt]
+    words = {}
+    for option, text in asked.items():
+        word = read_word(dataset, option, text)
+        words[option] = word
+        if word.doubt:
+            problems.append(f"--{option}: {word.why_empty}")
     _refuse(problems)
     return words
 
@@ -105,7 +109,9 @@ def _refuse(problems: Sequence[str]) -> None:
 
 
 def _configuration(words: Asked, dataset: Dataset) -> Configuration:
-    rows = {part: dataset.by_key[table][words[part]] for part, table in TABLES.items()}
+    rows = {}
+    for part, table in TABLES.items():
+        rows[part] = dataset.by_key[table][words[part]]
     return Configuration(
         **rows,
         tag=words.get("tag", ""),
