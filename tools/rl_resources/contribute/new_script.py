@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from math import gcd
+from math import ceil, gcd
 from pathlib import Path
 
 from rl_resources.estimate.configuration import figure
@@ -121,7 +121,10 @@ class Configuration:
 
 def strategies(known: Shipped) -> Mapping[str, str]:
     """The training backends of a release, each with the choice of `model_engine` that brings it."""
-    found = {str(it.value(f"{ACTOR}.strategy")): name for name, it in known.choices.items()}
+    found = {}
+    for name, choice in known.choices.items():
+        strategy = str(choice.value(f"{ACTOR}.strategy"))
+        found[strategy] = name
     if "fsdp" in found:
         found["fsdp2"] = found["fsdp"]
     return found
@@ -154,7 +157,8 @@ def refusals(wanted: Configuration, known: Shipped) -> Iterator[str]:
             yield f"{backend} is for accelerators of {vendor}, not for {device['name']}"
         able = [name for name, item in known_of.items() if item.adapters]
         if wanted.task["adapters_only"] and word not in able:
-            yield f"LoRA cannot be {loras} by {word} in {release}, only by {', '.join(able)}"
+            possible = ", ".join(able)
+            yield f"LoRA cannot be {loras} by {word} in {release}, only by {possible}"
 
 
 def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
@@ -186,7 +190,9 @@ def _choice(strategy: str, known: Shipped) -> str:
     """The override that chooses a training backend; empty if it is the framework's default."""
     choice = strategies(known)[strategy]
     default = next(iter(known.choices))
-    return "" if choice == default else f" {known.group}={choice}"
+    if choice == default:
+        return ""
+    return f" {known.group}={choice}"
 
 
 def parallel_sizes(wanted: Configuration) -> dict[str, str]:
@@ -207,7 +213,10 @@ def parallel_sizes(wanted: Configuration) -> dict[str, str]:
 
 def _billions(model: Record) -> float:
     """The parameters of a model, of its size in the dataset where they are not known."""
-    return figure(model, "parameters_b") or float(text_of(model, "size").removesuffix("B"))
+    known = figure(model, "parameters_b")
+    if known:
+        return known
+    return float(text_of(model, "size").removesuffix("B"))
 
 
 def _kv_heads(model: Record) -> float:
@@ -216,9 +225,9 @@ def _kv_heads(model: Record) -> float:
 
 def splits_into(model: Record, parts: int) -> bool:
     """Whether every layer of a model can be divided over `parts` GPUs."""
-    kv_heads = _kv_heads(model)
     if figure(model, "attention_heads") % parts:
         return False
+    kv_heads = _kv_heads(model)
     return kv_heads % parts == 0 or parts % kv_heads == 0
 
 
@@ -231,7 +240,7 @@ def cluster_of(gpus: int, device: Record) -> Cluster:
 
 def batch_of(gpus: int) -> tuple[int, int]:
     """Prompts per step and per update, which every number of data-parallel ranks divides."""
-    update = -(-LEAST_UPDATE_PROMPTS // gpus) * gpus
+    update = ceil(LEAST_UPDATE_PROMPTS / gpus) * gpus
     return update * UPDATES, update
 
 
@@ -241,8 +250,9 @@ def engine_size(model: Record, cluster: Cluster, share: float) -> int:
     room = cluster.memory_gb * share / 2
     most = 1
     for size in _divisors(cluster.gpus):
-        fills_nodes = cluster.per_node % size == 0 or size % cluster.per_node == 0
-        if not fills_nodes or not splits_into(model, size):
+        fills_nodes = size % cluster.per_node == 0
+        fits_node = cluster.per_node % size == 0
+        if not (fills_nodes or fits_node) or not splits_into(model, size):
             continue
         if weights_gb / size <= room:
             return size
@@ -256,7 +266,8 @@ def _divisors(number: int) -> list[int]:
 
 def expert_parallel(model: Record, cluster: Cluster) -> int:
     """GPUs of a node over which the experts of a layer are spread evenly."""
-    return gcd(int(figure(model, "experts")) or 1, cluster.per_node)
+    experts = int(figure(model, "experts")) or 1
+    return gcd(experts, cluster.per_node)
 
 
 def megatron_sizes(model: Record, cluster: Cluster, *, offload: bool) -> tuple[int, int]:
@@ -269,9 +280,11 @@ def megatron_sizes(model: Record, cluster: Cluster, *, offload: bool) -> tuple[i
     kv_heads = _kv_heads(model) or 1
     tensors = [size for size in _divisors(cluster.per_node) if kv_heads % size == 0]
     pipelines = [stages for stages in _divisors(cluster.nodes) if layers % stages == 0]
+    room = cluster.memory_gb / 2
     state = 0 if offload else OPTIMIZER_BYTES / cluster.gpus
     for pipeline, tensor in product(pipelines, tensors):
-        held = GRADIENT_BYTES / (max(tensor, expert) * pipeline) + state
-        if _billions(model) * held <= cluster.memory_gb / 2:
+        parts = max(tensor, expert) * pipeline
+        held = GRADIENT_BYTES / parts + state
+        if _billions(model) * held <= room:
             return tensor, pipeline
     return tensors[-1], pipelines[-1]

@@ -40,7 +40,9 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
     if run is None:
         return {}
     device = dataset.by_key["devices"].get(named["device"].text, {})
-    on_npu = run.setting("trainer.device").text == "npu" or device.get("vendor") == "Huawei"
+    on_npu = device.get("vendor") == "Huawei"
+    if run.setting("trainer.device").text == "npu":
+        on_npu = True
     found = {
         "framework": Fact(FRAMEWORK),
         "model": _model(run, dataset),
@@ -99,9 +101,10 @@ def _model(run: Run, dataset: Dataset) -> Fact:
         return read_word(dataset, "model", path)
     models = [str(model) for model in dataset.by_key["models"]]
     name = model_in_path(path, models)
-    found = [model for model in models if name and likeness(name, [model]) == "same"]
-    if len(found) == 1:
-        return Fact(found[0])
+    if name:
+        found = [model for model in models if likeness(name, [model]) == "same"]
+        if len(found) == 1:
+            return Fact(found[0])
     return Fact(doubt=f"the script trains `{shown(path)}`, which is not a model of the dataset")
 
 
@@ -114,9 +117,10 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
     if rank is None:
         return _unknown(run.lora_rank)
     fits = []
+    trains_adapters = rank > 0
     for row in dataset.records["tasks"]:
         task = str(row["task"])
-        if row["adapters_only"] == (rank > 0) and _may_be(run, algorithm_of(task)):
+        if row["adapters_only"] == trains_adapters and _may_be(run, algorithm_of(task)):
             fits.append(task)
     if not fits:
         return Fact(doubt=f"no task of the dataset has `{estimator.key}={shown(estimator.text)}`")
@@ -132,16 +136,21 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
 
 def _may_be(run: Run, algorithm: str) -> bool:
     estimator = run.estimator.text or ""
-    wanted = ESTIMATORS.get(algorithm, {algorithm.lower().replace("-", "_")})
-    return estimator in wanted and contradicting_algorithm(run, algorithm) is None
+    usual = algorithm.lower().replace("-", "_")
+    if estimator not in ESTIMATORS.get(algorithm, {usual}):
+        return False
+    return contradicting_algorithm(run, algorithm) is None
 
 
 def _backend(setting: Setting, named: str, dataset: Dataset, *, on_npu: bool = False) -> Fact:
     """A backend in the dataset's words; `on_npu` prefers a vendor's edition of it."""
     if setting.text is None:
         return _unknown(setting)
-    words = [str(row["backend"]) for row in dataset.records["backends"]]
-    fits = [word for word in words if SAME_BACKEND.get(word, word) == setting.text]
+    fits = []
+    for row in dataset.records["backends"]:
+        word = str(row["backend"])
+        if SAME_BACKEND.get(word, word) == setting.text:
+            fits.append(word)
     if not fits:
         return Fact(doubt=f"no backend of the dataset has `{setting.key}={shown(setting.text)}`")
     preferred = [named, setting.text]
