@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
@@ -72,21 +73,22 @@ class Devices:
     """
 
     def __init__(self, dataset: Dataset) -> None:
-        rows = dataset.by_key["devices"]
-        self.known = {str(key): _device(row) for key, row in rows.items()}
-        exact: dict[str, list[str]] = {}
+        self.known: dict[str, Device] = {}
         self._families: dict[str, list[str]] = {}
+        exact: dict[str, list[str]] = {}
         endings: dict[str, list[str]] = {}
         for row in dataset.records["devices"]:
             key = text_of(row, "device")
             stem = _without_memory(key)
-            device = self.known[key]
+            device = _device(row)
+            self.known[key] = device
             with_memory = f"{stem}{device.memory_gb:g}"
             names = (key, text_of(row, "name"), device.label, with_memory)
             for text in (*names, *items_of(row, "aliases")):
                 exact.setdefault(device_name(text), [key])
             self._families.setdefault(device_name(stem), []).append(key)
-            endings.setdefault(device_name(key.partition("-")[2]), []).append(key)
+            _, _, ending = key.partition("-")
+            endings.setdefault(device_name(ending), []).append(key)
         self.spellings = {**endings, **self._families, **exact}
 
     def named(self, text: str) -> list[str]:
@@ -99,7 +101,8 @@ class Devices:
         memory = _GIGABYTES.search(lower)
         if memory is None:
             return []
-        found = self.spellings.get(device_name(_GIGABYTES.sub(" ", lower)), [])
+        without_memory = _GIGABYTES.sub(" ", lower)
+        found = self.spellings.get(device_name(without_memory), [])
         return self._with_memory(found, float(memory[1]))
 
     def label(self, key: str) -> str:
@@ -114,7 +117,7 @@ class Devices:
         Else the largest memory counts, so that a smaller device is never said to be enough.
         """
         meant = [self._family(part) for part in _OR.split(text) if part]
-        keys = [key for family in meant for key in family]
+        keys = list(chain.from_iterable(meant))
         if not stated_gb:
             memory_gb = self._most(keys) if all(meant) else 0
             return Meant(keys, self._vendor(keys, text), memory_gb)
@@ -155,7 +158,8 @@ class Devices:
     def _named_within(self, text: str) -> list[str]:
         """The devices whose whole name is a word of a text: of `A800 80GB PCIe` the A800."""
         found: list[str] = []
-        for word in _NUMBERED.findall(_GIGABYTES.sub(" ", text.lower())):
+        without_memory = _GIGABYTES.sub(" ", text.lower())
+        for word in _NUMBERED.findall(without_memory):
             found += self._families.get(word) or self.spellings.get(word, [])
         return found
 
@@ -188,8 +192,8 @@ def _device(row: Record) -> Device:
 def _notes(row: Record, label: str, memory_gb: float) -> Iterator[str]:
     """What the label of a device does not say."""
     name = text_of(row, "name")
-    said = {device_name(label), device_name(device_label(text_of(row, "device")))}
-    if device_name(name) not in said:
+    family = device_label(text_of(row, "device"))
+    if device_name(name) not in {device_name(label), device_name(family)}:
         yield f"{label} is {name}."
     if not memory_gb:
         yield "Its memory is not known: only runs on it count."
@@ -207,8 +211,9 @@ def hardware(gpus: object, device: str) -> str:
 
 def device_name(text: str) -> str:
     """The text without vendor, punctuation and spelling of the unit: `a10080g` of `A100 80GB`."""
-    bare = _GIGABYTES.sub(r"\1g", _VENDOR.sub("", text.lower()))
-    return re.sub(r"[^a-z0-9]", "", bare)
+    without_vendor = _VENDOR.sub("", text.lower())
+    with_unit = _GIGABYTES.sub(r"\1g", without_vendor)
+    return re.sub(r"[^a-z0-9]", "", with_unit)
 
 
 def written(text: str) -> str:
@@ -218,7 +223,8 @@ def written(text: str) -> str:
 
 def device_label(device: str) -> str:
     """The name for people: `A100 PCIe` of `a100-pcie-80g`."""
-    return " ".join(_capital(part) for part in _without_memory(device).split("-"))
+    parts = _without_memory(device).split("-")
+    return " ".join(_capital(part) for part in parts)
 
 
 def _capital(part: str) -> str:

@@ -63,7 +63,8 @@ def with_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> Snapshot
             "`rl-resources check` reports every error in the file and its fix.",
         )
     for name, new in rows.items():
-        after = _with_data(after, name, _joined(after.tables[name], new).encode())
+        text = _joined(after.tables[name], new)
+        after = _with_data(after, name, text.encode())
     return formatted(after, paths.__contains__)[0]
 
 
@@ -93,21 +94,27 @@ def _joined(table: Table, new: Sequence[Row]) -> str:
     added = []
     keys = set()
     for cells in new:
-        added.append(tuple(cells.get(name, "") for name in table.schema.names))
-        keys.add(tuple(cells.get(name, "") for name in key))
+        added.append(_cells(cells, table.schema.names))
+        keys.add(_cells(cells, key))
     old = zip(table.rows, table.cells(key), strict=True)
     kept = [row.cells for row, its_key in old if its_key not in keys]
     return write([table.schema.names, *kept, *added])
 
 
+def _cells(row: Row, columns: Iterable[str]) -> tuple[str, ...]:
+    return tuple(row.get(column, "") for column in columns)
+
+
 def with_script(snapshot: Snapshot, path: str, data: bytes) -> Snapshot:
     """The dataset with an executable script at `path`."""
     others = [script for script in snapshot.scripts if script.path != path]
-    return _with_scripts(snapshot, [*others, ScriptFile(path, data=data, executable=True)])
+    script = ScriptFile(path, data=data, executable=True)
+    return _with_scripts(snapshot, [*others, script])
 
 
 def _with_scripts(snapshot: Snapshot, scripts: Iterable[ScriptFile]) -> Snapshot:
-    return replace(snapshot, scripts=tuple(sorted(scripts, key=attrgetter("path"))))
+    in_order = sorted(scripts, key=attrgetter("path"))
+    return replace(snapshot, scripts=tuple(in_order))
 
 
 def changes_between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
@@ -159,7 +166,8 @@ def fix(snapshot: Snapshot, rules: Iterable[Rule], asked: Asked = everything) ->
                 after = _edited(now, edit)
                 if after is not now:
                     now = after
-                    done[f"{edit.path}: {edit.done} ({rule.name})"] = rule.name
+                    what = f"{edit.path}: {edit.done} ({rule.name})"
+                    done[what] = rule.name
         if now is before:
             break
     return Fixed(now, done)
@@ -169,8 +177,11 @@ def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
     """The edits of a rule's fixer for the files with findings."""
     if not paths or not rule.fixer:
         return []
-    targets = targets_of(snapshot, paths.__contains__).get(rule.scope, tuple)()
-    return [edit for target in targets for edit in rule.fixer(target)]
+    edits: list[Edit] = []
+    targets = targets_of(snapshot, paths.__contains__).get(rule.scope, tuple)
+    for target in targets():
+        edits += rule.fixer(target)
+    return edits
 
 
 def _edited(snapshot: Snapshot, edit: Edit) -> Snapshot:

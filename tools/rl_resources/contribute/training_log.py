@@ -82,12 +82,15 @@ class TrainingLog:
     @property
     def warm_up(self) -> int:
         """Steps that are excluded as warm-up: a tenth, at least one and at most ten."""
-        return min(len(self.steps), max(1, min(MOST_WARM_UP_STEPS, len(self.steps) // 10)))
+        steps = len(self.steps)
+        tenth = min(MOST_WARM_UP_STEPS, steps // 10)
+        return min(steps, max(1, tenth))
 
     @property
     def measured(self) -> list[Step]:
         """The steps after warm-up that neither validate nor save."""
-        return [step for step in self.steps[self.warm_up :] if not step.interrupted]
+        after_warm_up = self.steps[self.warm_up :]
+        return [step for step in after_warm_up if not step.interrupted]
 
     @property
     def figures(self) -> dict[str, float]:
@@ -107,7 +110,8 @@ class TrainingLog:
     def add(self, step: Step) -> None:
         """Take in a step; a number lower than the last one begins another run."""
         self.out_of_memory = ""
-        if self.steps and 0 < step.number < self.steps[-1].number:
+        last = self.steps[-1].number if self.steps else 0
+        if 0 < step.number < last:
             self.steps = []
         self.steps.append(step)
 
@@ -209,13 +213,17 @@ def _positive(value: object) -> float:
 
 def _release_patterns() -> Mapping[str, re.Pattern[str]]:
     """How a log names the release of each program."""
-    programs = {name: engine.releases for name, engine in ENGINES.items() if engine.releases}
-    programs[FRAMEWORK] = (named_version(FRAMEWORK),)
     patterns = {}
-    for name, releases in programs.items():
-        before = "|".join(releases)
-        patterns[name] = re.compile(rf"(?:{before}){_VERSION}", re.IGNORECASE)
+    for name, engine in ENGINES.items():
+        if engine.releases:
+            patterns[name] = _release_pattern(engine.releases)
+    patterns[FRAMEWORK] = _release_pattern([named_version(FRAMEWORK)])
     return patterns
+
+
+def _release_pattern(before: Iterable[str]) -> re.Pattern[str]:
+    texts = "|".join(before)
+    return re.compile(rf"(?:{texts}){_VERSION}", re.IGNORECASE)
 
 
 def _read_message(log: TrainingLog, line: str, patterns: Mapping[str, re.Pattern[str]]) -> None:
