@@ -105,13 +105,15 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
     alike = likeness(name, known)
     if alike not in {"variant", "other"}:
         return
-    names_family = "/" not in said and not _VARIANT.search(_plain(said))
-    may_be_family = names_family and alike == "variant"
+    names_variant = "/" in said or _VARIANT.search(_plain(said))
+    may_be_family = alike == "variant" and not names_variant
     if family_alone != may_be_family:
         return
-    is_cell = is_id(name) or "/" not in known[0]
-    right = name if is_cell else ""
-    yield from pair.differs("model", run.model_path._replace(value=path), right, said)
+    right = ""
+    if is_id(name) or "/" not in known[0]:
+        right = name
+    setting = run.model_path._replace(value=path)
+    yield from pair.differs("model", setting, right, said)
 
 
 @run_rule()
@@ -150,18 +152,18 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `8` as `gpus` with `trainer.nnodes=2 trainer.n_gpus_per_node=8`
     Good: `16` as `gpus` with `trainer.nnodes=2 trainer.n_gpus_per_node=8`
     """
-    wanted = pair.number("gpus")
-    gpus = run.gpus.number
-    if wanted is not None and gpus is not None and wanted != gpus:
-        parts = " and ".join(pair.said_by_script(part) for part in run.gpu_counts)
-        setting, right = _wrong_count(run, wanted)
-        said = f"{parts}, which makes `{gpus}`"
-        yield from pair.differs("gpus", setting, str(gpus), right, said)
+    gpus = pair.number("gpus")
+    found = run.gpus.number
+    if gpus is not None and found not in {None, gpus}:
+        parts = [pair.said_by_script(part) for part in run.gpu_counts]
+        said = f"{' and '.join(parts)}, which makes `{found}`"
+        setting, right = _wrong_count(run, gpus)
+        yield from pair.differs("gpus", setting, str(found), right, said)
         return
-    wanted = pair.number("nodes")
-    nodes = run.nodes
-    if wanted is not None and nodes.number is not None and wanted != nodes.number:
-        yield from pair.differs("nodes", nodes, str(nodes.number))
+    nodes = pair.number("nodes")
+    found = run.nodes.number
+    if nodes is not None and found not in {None, nodes}:
+        yield from pair.differs("nodes", run.nodes, str(found))
 
 
 def _wrong_count(run: Run, gpus: int) -> tuple[Setting, str]:
@@ -243,7 +245,9 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
 def _is_possible(setting: Setting) -> bool:
     """Whether the framework accepts a number: one that it refuses says nothing of the run."""
     least, most = bounds(setting.key, (1, inf))
-    return isinstance(setting.value, int | float) and least <= setting.value <= most
+    if not isinstance(setting.value, int | float):
+        return False
+    return least <= setting.value <= most
 
 
 _FORMATS = frozenset({"bf16", "fp16", "fp32"})
@@ -274,7 +278,8 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         said = f"the script does not turn on `{word}`"
         if setting is not LACKING:
             said = pair.said_by_script(setting)
-        yield pair.mistake(column, f", but {said}", f"{change} `{word}`, or correct the script.")
+        fix = f"{change} `{word}`, or correct the script."
+        yield pair.mistake(column, f", but {said}", fix)
 
 
 @run_rule()
@@ -289,7 +294,8 @@ def run_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     stated = number(pair.model_facts.get("parameters_b", ""))
     parameters = stated or parameters_in_name(pair.text("model"))
     least = minimum_memory_gb(parameters, run.weights, run.optimizations_on)
-    own = (pair.number("gpus") or 0) * pair.device_memory_gb
+    gpus = pair.number("gpus") or 0
+    own = gpus * pair.device_memory_gb
     if run.weights and own and least > own:
         need = f"{parameters:g} billion parameters need {least:.0f} GB at the least"
         wrong = f": {own:g} GB together, but {need}, as {pair.script.path} trains them"
@@ -313,9 +319,10 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     if found is None or found.verdict not in {"unlikely", "cannot fit"}:
         return
     low, high = found.interval_gb
-    about = f"about {found.peak_gb:.0f} GB ({low:.0f} to {high:.0f}) for each GPU"
+    interval = f"({low:.0f} to {high:.0f})"
+    need = f"about {found.peak_gb:.0f} GB {interval} for each GPU"
     own = f"{found.device_gb:.0f} GB ({pair.device_memory_gb:g} GiB)"
-    message = f"{about} are estimated, and the device has {own}"
+    message = f"{need} are estimated, and the device has {own}"
     yield Mistake(*pair.place("gpus"), message, _HELP)
 
 
@@ -328,8 +335,11 @@ def _estimate(pair: Pair, run: Run) -> Estimate | None:
         found = of_script(run, gpus, memory_gb, _model(pair.model_facts))
     except UnusableInput:
         return None
-    if found and any(NOT_KNOWN in item.reason for item in found.configuration.assumed):
+    if found is None:
         return None
+    for assumption in found.configuration.assumed:
+        if NOT_KNOWN in assumption.reason:
+            return None
     return found
 
 

@@ -57,7 +57,8 @@ def reward_function(pair: Pair, run: Run) -> Iterator[Mistake]:
     if not release or _has_own_reward(run):
         return
     known = support(FRAMEWORK)
-    unscored = [name for name in data_sources(pair, run) if not known.scores(name, release)]
+    names = data_sources(pair, run)
+    unscored = [name for name in names if not known.scores(name, release)]
     rewards = pair.script.labeled("Reward")
     if not unscored or any(line.names_a_place for line in rewards):
         return
@@ -69,7 +70,8 @@ def reward_function(pair: Pair, run: Run) -> Iterator[Mistake]:
         "Prepare data that it scores, set `reward.custom_reward_function.path`, or say in a line "
         "`# Reward:` of the header what the reader provides, with the URL that publishes it."
     )
-    yield Mistake(*_place(pair, run, rewards or pair.script.labeled("Data")), message, fix)
+    lines = rewards or pair.script.labeled("Data")
+    yield Mistake(*_place(pair, run, lines), message, fix)
 
 
 @run_rule()
@@ -97,12 +99,13 @@ def _preparation_problems(
         script = known.script(path)
         if script is None or not script.is_in(release):
             there = [item.script for item in known.preparations if item.is_in(release)]
-            yield f"{FRAMEWORK} {release} has no `{path}`", nearest(path, there).sentence()
+            problem = f"{FRAMEWORK} {release} has no `{path}`"
+            yield problem, nearest(path, there).sentence()
             continue
         others = [name for name in line.data_sources if name not in script.data_sources]
         if others and script.data_sources:
-            right = quoted(script.data_sources)
-            yield f"`{path}` does not write the data_source {quoted(others)}", f"It is {right}."
+            problem = f"`{path}` does not write the data_source {quoted(others)}"
+            yield problem, f"It is {quoted(script.data_sources)}."
 
 
 @run_rule("warning")
@@ -165,7 +168,9 @@ def _files(run: Run) -> Iterator[tuple[str, str]]:
         content = run.content(key)
         if content is None:
             continue
-        text = "".join(_UNKNOWN if part.text is None else part.text for part in content.parts)
+        text = ""
+        for part in content.parts:
+            text += _UNKNOWN if part.text is None else part.text
         for path in _BETWEEN_PATHS.split(text):
             if path:
                 yield key, path
@@ -173,7 +178,8 @@ def _files(run: Run) -> Iterator[tuple[str, str]]:
 
 def _end(path: str) -> str:
     """A file with its directory."""
-    return "/".join(path.split("/")[-2:])
+    parts = path.split("/")
+    return "/".join(parts[-2:])
 
 
 def _is_known_file(path: str) -> bool:
@@ -184,7 +190,8 @@ def _is_known_file(path: str) -> bool:
 def _usual_data_sources(path: str) -> Sequence[str]:
     """What the framework's own script writes under the name of this file or its directory."""
     for part in reversed(_end(path).split("/")):
-        found = support(FRAMEWORK).preparation(part.partition(".")[0])
+        name, _, _ = part.partition(".")
+        found = support(FRAMEWORK).preparation(name)
         if found:
             return found.data_sources
     return ()

@@ -38,7 +38,10 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     if pair.text("tag").upper() != "MIN":
         return
     asked = asked_of_min(run, pair.model_facts.get("family", ""))
-    off = {setting.key: setting for setting in asked.values() if is_off(setting)}
+    off = {}
+    for setting in asked.values():
+        if is_off(setting):
+            off[setting.key] = setting
     if run.misses_recomputation:  # it was meant to be on
         off.pop(run.gradient_checkpointing.key, None)
     right: list[str] = []
@@ -67,9 +70,9 @@ def recommended_costs_time(pair: Pair, run: Run) -> Iterator[Mistake]:
     on = {name: setting for name, setting in found.items() if name not in needed}
     if not on:
         return
-    right = quoted(switched_off(setting.key) for setting in on.values())
-    noted = quoted(f"It does not fit without {name}, by the estimate." for name in on)
-    fix = f"Set {right}, write {noted} into the notes if that is so"
+    right = [switched_off(setting.key) for setting in on.values()]
+    notes = [f"It does not fit without {name}, by the estimate." for name in on]
+    fix = f"Set {quoted(right)}, write {quoted(notes)} into the notes if that is so"
     yield _against_tag(pair, on.values(), "sets", fix)
 
 
