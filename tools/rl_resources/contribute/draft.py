@@ -146,7 +146,7 @@ def _findings(placed: Placed) -> Sequence[Finding]:
 
 @dataclass(frozen=True)
 class Draft:
-    """A record that was checked; `fixes` are the rules whose mistakes its script has no more."""
+    """A record that was checked; `fixes` names the rules that fixed its script."""
 
     record: Proposal
     changes: Sequence[Change]
