@@ -15,8 +15,8 @@ from cases import each, read_cases
 from rl_resources.cli import main
 from rl_resources.contribute import draft as draft_module
 from rl_resources.contribute.changes import Fixed
-from rl_resources.contribute.draft import Draft
 from rl_resources.contribute.facts import read_form
+from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.facts.words import Fact
@@ -97,18 +97,18 @@ FAILED = step(1) + OUT_OF_MEMORY
 
 
 @pytest.fixture(scope="module")
-def proposed(frozen: Package) -> Callable[..., Draft]:
-    """The draft of a script, without its findings."""
+def proposed(frozen: Package) -> Callable[..., Proposal]:
+    """The record that is proposed for a script."""
     dataset = read_dataset(frozen)
     snapshot = take_snapshot(frozen)
 
-    def made(text: str = "", *, log: str = "", device: str = "a100-80g") -> Draft:
+    def made(text: str = "", *, log: str = "", device: str = "a100-80g") -> Proposal:
         source = ScriptText("run_it.sh", text or script())
         run = TrainingLog()
         if log:
             run = read_log(log.splitlines(), "`Log`")
         stated = {"device": Fact(device)}
-        return Draft(dataset, snapshot, source, log=run, stated=stated)
+        return merge(Sources(source, run, stated=stated), dataset, snapshot)
 
     return made
 
@@ -185,7 +185,7 @@ def test_every_shipped_script_states_its_row_also_under_another_name(path, bare)
         "device": Fact(wanted["device"]),
         "task": Fact(wanted["task"]),
     }
-    found = Draft(*bare, ScriptText("run.sh", text), stated=stated).row
+    found = merge(Sources(ScriptText("run.sh", text), stated=stated), *bare).row
     assert found["status"] == "reported"
     assert found["statement"] == "stated-run"
     filled = {name for name in wanted if found[name]}
@@ -423,3 +423,10 @@ def test_hostile_answers_reach_no_terminal(root, tmp_path, capsys, unchecked):
     printed, said = capsys.readouterr()
     assert HANDLE in printed
     assert not set(printed + said) & set("\x1b\x07\x00")
+
+
+def test_a_header_that_leaves_the_tag_open_is_not_given_one(proposed):
+    log = step(1)
+    earned = proposed(script(), log=log).row["tag"]
+    open_ = proposed(f"# Tag:      –\n{script()}", log=log).row["tag"]
+    assert (earned, open_) == ("MIN", "")

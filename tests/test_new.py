@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from rl_resources.check.registry import chosen_rules
 from rl_resources.cli import main
 from rl_resources.contribute import draft as draft_module
 from rl_resources.contribute.changes import Fixed, with_rows, with_script
-from rl_resources.contribute.draft import Draft
+from rl_resources.contribute.merge import Proposal
 from rl_resources.contribute.new import OPTIONS, new_record
 from rl_resources.contribute.new_script import (
     ALGORITHMS,
@@ -36,14 +37,17 @@ from rl_resources.script.backends import BACKENDS
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.snapshot import Snapshot, take_snapshot
 from sample_tree import files
+from website import read_rows
 
 ROOT = Path(__file__).parents[1]
 CASES = read_cases("new")
 ASKED = CASES["asked"]
 NAME = "qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh"
 PATH = f"examples/tuning/7b/{NAME}"
-SMALL, LARGE = "Qwen/Qwen2.5-0.5B-Instruct", "Qwen/Qwen2.5-72B-Instruct"
-EXPERTS, BARE = "Qwen/Qwen3-30B-A3B", "nvidia/NVIDIA-Nemotron-Nano-9B-v2"
+SMALL = "Qwen/Qwen2.5-0.5B-Instruct"
+LARGE = "Qwen/Qwen2.5-72B-Instruct"
+EXPERTS = "Qwen/Qwen3-30B-A3B"
+BARE = "nvidia/NVIDIA-Nemotron-Nano-9B-v2"
 GPUS = ("1", "2", "3", "6", "8", "12", "13", "24", "100", "512", "1000", "6000")
 TRAINS = tuple(sorted(strategies(shipped("verl")).keys() & BACKENDS))
 
@@ -73,77 +77,92 @@ def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _new(root: Path, **changed: str | None) -> int:
     """The exit status of the command for `ASKED` with changes; `None` leaves an option out."""
-    asked = {**ASKED, **changed}
-    options = [f"--{name}={text}" for name, text in asked.items() if text is not None]
-    return main(["new", "--root", str(root), *options])
+    command = ["new", "--root", str(root)]
+    for name, text in (ASKED | changed).items():
+        if text is not None:
+            command.append(f"--{name}={text}")
+    return main(command)
 
 
 def _made(
     combinations: Iterable[Sequence[str]], dataset: Dataset, snapshot: Snapshot
-) -> dict[str, Draft]:
+) -> dict[str, Proposal]:
     """The records of the combinations that are offered, by their path."""
     found = {}
     for combination in combinations:
-        try:
-            asked = dict(zip(OPTIONS, combination, strict=True))
+        asked = dict(zip(OPTIONS, combination, strict=True))
+        with suppress(UnusableInput):
             record = new_record(asked, dataset, snapshot)
-        except UnusableInput:
-            continue
-        found.setdefault(record.path, record)
+            found.setdefault(record.path, record)
     return found
 
 
 def _assert_clean_if_there_is_room(
-    made: Mapping[str, Draft], dataset: Dataset, snapshot: Snapshot
+    made: Mapping[str, Proposal], dataset: Dataset, snapshot: Snapshot
 ) -> None:
     """What all rules report of a dataset with these records added at once.
 
     `unlikely-memory` is left out: some of the combinations are too large for their GPUs.
     """
     after = with_rows(snapshot, {"tuning": [record.row for record in made.values()]})
+    expected = []
     for path, record in made.items():
-        after = with_script(after, path, record.script.text.encode())
-    found = [item for item in findings_in(after, chosen_rules()) if item.rule != "unlikely-memory"]
-    small = [Path(path).name for path, record in made.items() if _lacks_room(record, dataset)]
-    reported = [f"{item.rule}: {item.message}".split(" is `")[0] for item in found]
-    assert sorted(reported) == sorted(f"run-memory: gpus of {name}" for name in small)
+        after = with_script(after, path, record.sources.script.text.encode())
+        if _lacks_room(record, dataset):
+            expected.append(f"run-memory: gpus of {record.name}")
+    reported = []
+    for item in findings_in(after, chosen_rules()):
+        if item.rule != "unlikely-memory":
+            subject = item.message.partition(" is `")[0]
+            reported.append(f"{item.rule}: {subject}")
+    assert sorted(reported) == sorted(expected)
 
 
-def _lacks_room(record: Draft, dataset: Dataset) -> bool:
+def _lacks_room(record: Proposal, dataset: Dataset) -> bool:
     """Whether 16 bytes of each parameter that trains, or 2 of one that does not, have no room."""
     row = record.row
     known_of = dataset.by_key["models"][row["model"]]["parameters_b"]
     parameters = float(str(known_of or parameters_in_name(row["model"])))
     memory = dataset.by_key["devices"][row["device"]]["memory_gb"]
-    each = 2 if row["tag"] == "MIN" or row["weights"] == "lora" else 16
-    return parameters * each > int(row["gpus"]) * float(str(memory or "inf"))
+    if memory is None:
+        return False
+    bytes_each = 16
+    if row["tag"] == "MIN" or row["weights"] == "lora":
+        bytes_each = 2
+    room = int(row["gpus"]) * float(str(memory))
+    return parameters * bytes_each > room
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("tag", ["MIN", "RECOMMENDED"])
 def test_every_combination_that_is_offered_is_clean_where_it_has_room(tag, dataset, snapshot):
     """Each word of each option at least once, in combinations that change from one to the next."""
-    tasks, trains, infers = (known_words(dataset, name) for name in ("task", "train", "infer"))
-    devices, models = known_words(dataset, "device"), known_words(dataset, "model")
+    tasks = known_words(dataset, "task")
+    trains = known_words(dataset, "train")
+    infers = known_words(dataset, "infer")
+    devices = known_words(dataset, "device")
+    models = known_words(dataset, "model")
     backends = product((SMALL, EXPERTS), tasks, ("8",), ("h100", "ascend-910b3"), trains, infers)
     sizes = product((LARGE, BARE), ("GRPO",), GPUS, ("h20",), ("fsdp2", "megatron"), ("sglang",))
     each_device = product((SMALL,), ("PPO",), ("16",), devices, ("fsdp",), ("vllm",))
     each_model = product(models, ("DAPO",), ("32",), ("h200",), ("megatron",), ("vllm",))
     every = [*_thinned(backends), *sizes, *each_device, *each_model]
-    made = _made(((*item, tag) for item in every), dataset, snapshot)
+    tagged = [(*item, tag) for item in every]
+    made = _made(tagged, dataset, snapshot)
     assert len(made) > len(models) + len(devices) + len(GPUS)
     _assert_clean_if_there_is_room(made, dataset, snapshot)
 
 
 def _thinned(combinations: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
     """Every task and backend that is offered, each pair of them once."""
-    seen = set()
+    seen: set[tuple[str, ...]] = set()
     for item in combinations:
         _, task, _, device, train, infer = item
-        pair = (task, train), (train, infer, device)
-        offered = train in (*strategies(shipped("verl")), "mindspeed")
-        if offered and any(part not in seen for part in pair):
-            seen.update(pair)
+        if train not in (*strategies(shipped("verl")), "mindspeed"):
+            continue
+        pairs = {(task, train), (train, infer, device)}
+        if not pairs <= seen:
+            seen |= pairs
             yield item
 
 
@@ -154,7 +173,8 @@ def test_a_sample_of_what_is_offered_is_clean(dataset, snapshot):
 
 
 def test_every_task_and_backend_is_offered_or_refused_with_what_is(dataset, snapshot):
-    verl, refused = shipped("verl"), {}
+    verl = shipped("verl")
+    refused = {}
     assert set(engines(verl)) == {"vllm", "sglang", "trtllm"}
     for option in ("task", "train", "infer"):
         for word in known_words(dataset, option):
@@ -162,11 +182,12 @@ def test_every_task_and_backend_is_offered_or_refused_with_what_is(dataset, snap
                 new_record({**ASKED, option: word}, dataset, snapshot)
             except UnusableInput as error:
                 refused[word] = str(error)
-    assert refused["deepspeed"].endswith(f"it offers {', '.join(sorted(strategies(verl)))}")
+    backends = ", ".join(sorted(strategies(verl)))
+    assert refused["deepspeed"].endswith(f"it offers {backends}")
     assert refused["lmdeploy"].endswith("it offers sglang, trtllm, vllm")
     assert "for accelerators of Huawei, not for NVIDIA H100" in refused["vllm-ascend"]
-    offered = set(known_words(dataset, "task")) - set(refused)
-    assert {word.removesuffix("-LoRA") for word in offered} == set(ALGORITHMS)
+    tasks = [task for task in known_words(dataset, "task") if task not in refused]
+    assert {task.removesuffix("-LoRA") for task in tasks} == set(ALGORITHMS)
 
 
 @pytest.mark.parametrize("train", TRAINS)
@@ -183,21 +204,24 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
 ):
     asked = {**ASKED, "task": "PPO", "train": train, "tag": tag}
     record = new_record(asked, dataset, snapshot)
-    assert (record.row["tag"], record.script.text.splitlines()[2]) == (tag, header)
-    switches = re.findall(r"(\w*offload|enable_gradient_checkpointing)=(\w+)", record.script.text)
+    text = record.sources.script.text
+    assert record.row["tag"] == tag
+    assert text.splitlines()[2] == header
+    switches = re.findall(r"(\w*offload|enable_gradient_checkpointing)=(\w+)", text)
     assert {value for _, value in switches} == {str(on)}
     assert [name for name, _ in switches].count("optimizer_offload") == 2  # of actor and critic
-    switched = {"activation-checkpointing", "parameter-offload", "optimizer-offload"}
+    expected = {"sequence-packing", "dynamic-batch", "rollout-sleep"}
     of_backend: dict[str, set[str]] = {
         "fsdp": {"activation-offload"},
         "fsdp2": {"activation-offload", "gradient-offload"},
         "megatron": {"gradient-offload"},
         "veomni": {"activation-offload"},
     }
-    switched |= of_backend.get(train, set())
-    always = {"sequence-packing", "dynamic-batch", "rollout-sleep"}
+    if on:
+        expected |= {"activation-checkpointing", "parameter-offload", "optimizer-offload"}
+        expected |= of_backend.get(train, set())
     found = record.row["memory_optimizations"].split("; ")
-    assert sorted(found) == sorted(always | switched if on else always)
+    assert sorted(found) == sorted(expected)
 
 
 def test_new_writes_a_script_that_can_be_started_and_its_row(root, capsys):
@@ -205,13 +229,15 @@ def test_new_writes_a_script_that_can_be_started_and_its_row(root, capsys):
     assert _new(root) == 0
     out, err = capsys.readouterr()
     assert out.splitlines() == [PATH, "records/tuning.csv"]
-    assert f"bash {PATH}" in err and "--contributor HANDLE --write" in err
+    assert f"bash {PATH}" in err
+    assert "--contributor HANDLE --write" in err
     assert (root / PATH).stat().st_mode & 0o111
-    after = files(root)
-    assert {name for name in after if after[name] != before.get(name)} == set(out.splitlines())
+    changed = [name for name, data in files(root).items() if data != before.get(name)]
+    assert sorted(changed) == out.splitlines()
     text = (root / PATH).read_text()
     assert "\n# Data:     verl's examples/data_preprocess/gsm8k.py" in text
-    assert "\n# Hardware: 8 x NVIDIA H100" in text and "nobody has run it yet" in text
+    assert "\n# Hardware: 8 x NVIDIA H100" in text
+    assert "nobody has run it yet" in text
     assert max(map(len, text.splitlines())) <= 110
     assert main(["check", "--strict", "--root", str(root)]) == 0
     subprocess.run(["bash", "-n", root / PATH], check=True)
@@ -222,7 +248,8 @@ def test_what_cannot_be_is_refused_with_everything_that_is_wrong(
     changed, missing, messages, root, capsys
 ):
     before = files(root)
-    assert _new(root, **changed, **dict.fromkeys(missing or ())) == 2
+    left_out = dict.fromkeys(missing or ())
+    assert _new(root, **changed, **left_out) == 2
     err = capsys.readouterr().err
     assert [message for message in messages if message not in err] == []
     assert files(root) == before
@@ -240,7 +267,8 @@ def test_a_configuration_without_room_is_refused(root, capsys):
     assert _new(root, model=LARGE, device="t4", gpus="4") == 1
     out, err = capsys.readouterr()
     assert "run-memory: gpus of qwen2.5-72b-instruct_grpo_4_t4" in err
-    assert (out, files(root)) == ("", before)
+    assert out == ""
+    assert files(root) == before
 
 
 def test_nothing_is_overwritten(root, capsys, unchecked):
@@ -262,7 +290,8 @@ def test_two_new_records_that_are_neighbors_merge_by_pull_and_fmt(
     shutil.copy(ROOT / ".gitattributes", root)
     git(root, "init", "--quiet", "--initial-branch", "main")
     commit(root)
-    for branch, device in (("first", "h100"), ("neighbor", "h800")):
+    devices = {"first": "h100", "neighbor": "h800"}
+    for branch, device in devices.items():
         git(root, "switch", "--quiet", "--create", branch, "main")
         assert _new(root, device=device) == 0
         commit(root)
@@ -270,8 +299,8 @@ def test_two_new_records_that_are_neighbors_merge_by_pull_and_fmt(
     git(clone, "clone", "--quiet", "--branch", "neighbor", str(root), ".")
     git(clone, *IDENTITY, "pull", "--quiet", "--no-rebase", "origin", "first")
     assert main(["fmt", "--root", str(clone)]) == 0
-    both = {NAME, NAME.replace("h100", "h800")}
-    assert both <= {line.split(",")[0] for line in (clone / "records/tuning.csv").open()}
+    scripts = {row["script"] for row in read_rows(clone / "records/tuning.csv")}
+    assert scripts >= {NAME, NAME.replace("h100", "h800")}
     assert main(["check", "--strict", "--root", str(clone)]) == 0
 
 
@@ -287,11 +316,14 @@ def test_megatron_splits_a_model_over_stages_when_a_node_does_not_hold_it():
     model = {"parameters_b": 405, "layers": 128, "attention_heads": 128, "kv_heads": 8}
     assert megatron_sizes(model, cluster, offload=True) == (8, 8)
     # 126 layers are not divided by 4 or 8.
-    assert megatron_sizes(model | {"layers": 126}, cluster, offload=True) == (8, 2)
+    model["layers"] = 126
+    assert megatron_sizes(model, cluster, offload=True) == (8, 2)
 
 
 def test_batches_are_multiples_of_the_gpus():
     for gpus in (*range(1, 130), 1000, 6000, 100000):
         step, update = batch_of(gpus)
-        assert step % gpus == update % gpus == step % update == 0
+        assert step % gpus == 0
+        assert update % gpus == 0
+        assert step % update == 0
         assert update >= 64

@@ -97,9 +97,8 @@ def test_an_estimate_says_what_it_assumes_where_the_script_does_not_set_them(tmp
     script = tmp_path / "qwen2.5-7b-instruct_grpo_8_h100_fsdp_swift.sh"
     script.write_text(script_with().text)
     found = estimate(DATASET, {}, script=str(script))
-    (assumed,) = [
-        item for item in found.configuration.assumed if item.input == "gpu_memory_utilization"
-    ]
+    by_input = {item.input: item for item in found.configuration.assumed}
+    assumed = by_input["gpu_memory_utilization"]
     assert assumed.value == 0.5
     assert assumed.reason == f"{SWIFT.utilization} is not known without running the script"
 

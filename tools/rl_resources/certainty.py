@@ -94,7 +94,9 @@ def marks(row: Record) -> tuple[str, ...]:
     if row.get("contradicts"):
         return (DISPUTED,)
     status = str(row.get("status"))
-    return (status,) if status in MARKS else ()
+    if status in MARKS:
+        return (status,)
+    return ()
 
 
 def in_words(row: Record) -> str:
@@ -111,4 +113,6 @@ def script_said(tested_on: object, source: object) -> str:
     """Whether the script of a record ran here, by the day when it did and the record's source."""
     if tested_on:
         return f"{TESTED}: this script ran on {tested_on}"
-    return REWRITTEN if source else f"Script {NOT_RUN_HERE}"
+    if source:
+        return REWRITTEN
+    return f"Script {NOT_RUN_HERE}"

@@ -28,8 +28,14 @@ _VENDORS = {
 """What says the vendor of a device that the table lacks, in lower case; the first one counts."""
 _NUMBERED = re.compile(r"[a-z]*[0-9][a-z0-9]*", re.ASCII)
 _OR = re.compile(r"\s*(?:/|,|\bor\b|\band\b)\s*")
-_CAPITALS = {"pcie": "PCIe", "superpod": "SuperPoD", "podc": "PoDc", "box16": "Box16"}
-_CAPITALS |= {"ada": "Ada", "ti": "Ti"}
+_CAPITALS = {
+    "pcie": "PCIe",
+    "superpod": "SuperPoD",
+    "podc": "PoDc",
+    "box16": "Box16",
+    "ada": "Ada",
+    "ti": "Ti",
+}
 _SHORTEST_BEGINNING = 5
 _FIRST_WITH_BF16 = 8.0
 """NVIDIA's compute capability from which on there is BF16."""
@@ -67,35 +73,43 @@ class Devices:
     """
 
     def __init__(self, dataset: Dataset) -> None:
-        rows = dataset.by_key["devices"]
-        self.known = {str(key): _device(row) for key, row in rows.items()}
-        exact: dict[str, list[str]] = {}
+        self.known: dict[str, Device] = {}
         self._families: dict[str, list[str]] = {}
+        exact: dict[str, list[str]] = {}
         endings: dict[str, list[str]] = {}
         for row in dataset.records["devices"]:
             key = text_of(row, "device")
             stem = _without_memory(key)
-            with_memory = f"{stem}{self.known[key].memory_gb:g}"
-            names = (key, text_of(row, "name"), self.known[key].label, with_memory)
+            device = _device(row)
+            self.known[key] = device
+            with_memory = f"{stem}{device.memory_gb:g}"
+            names = (key, text_of(row, "name"), device.label, with_memory)
             for text in (*names, *items_of(row, "aliases")):
                 exact.setdefault(device_name(text), [key])
             self._families.setdefault(device_name(stem), []).append(key)
-            endings.setdefault(device_name(key.partition("-")[2]), []).append(key)
+            _, _, ending = key.partition("-")
+            endings.setdefault(device_name(ending), []).append(key)
         self.spellings = {**endings, **self._families, **exact}
 
     def named(self, text: str) -> list[str]:
         """The devices that a person's words can mean: one, several of different memory, or none."""
         name = device_name(text)
-        if found := self.spellings.get(name) or self.spellings.get(name.removesuffix("s")):
-            return found
+        for spelling in (name, name.removesuffix("s")):
+            if spelling in self.spellings:
+                return self.spellings[spelling]
         lower = text.lower()
         memory = _GIGABYTES.search(lower)
-        found = self.spellings.get(device_name(_GIGABYTES.sub(" ", lower)), [])
-        return [key for key in found if memory and self.known[key].memory_gb == float(memory[1])]
+        if memory is None:
+            return []
+        without_memory = _GIGABYTES.sub(" ", lower)
+        found = self.spellings.get(device_name(without_memory), [])
+        return self._with_memory(found, float(memory[1]))
 
     def label(self, key: str) -> str:
         """The name of a device for people, also of one that the table lacks: `A100 80 GB`."""
-        return self.known[key].label if key in self.known else device_label(key)
+        if key in self.known:
+            return self.known[key].label
+        return device_label(key)
 
     def published(self, text: str, stated_gb: float = 0) -> Meant:
         """The devices that a source's words can mean, with the memory that it states, if any.
@@ -103,44 +117,59 @@ class Devices:
         Else the largest memory counts, so that a smaller device is never said to be enough.
         """
         meant = [self._family(part) for part in _OR.split(text) if part]
-        keys = [key for family in meant for key in family]
+        keys = list(chain.from_iterable(meant))
         if not stated_gb:
-            return Meant(keys, self._vendor(keys, text), self._most(keys) if all(meant) else 0)
+            memory_gb = self._most(keys) if all(meant) else 0
+            return Meant(keys, self._vendor(keys, text), memory_gb)
         is_known = bool(keys)
         keys = keys or self._named_within(text)
         vendor = self._vendor(keys, text)
+        is_variant = bool(keys) and not is_known
         if len(meant) > 1:
-            return Meant(keys, vendor, stated_gb, bool(keys) and not is_known)
-        same = [key for key in keys if self.known[key].memory_gb == stated_gb]
-        is_variant = bool(keys) and not (is_known and same)
-        return Meant(same or keys, vendor, stated_gb, is_variant)
+            return Meant(keys, vendor, stated_gb, is_variant)
+        same = self._with_memory(keys, stated_gb)
+        if not same:
+            return Meant(keys, vendor, stated_gb, bool(keys))
+        return Meant(same, vendor, stated_gb, is_variant)
+
+    def _with_memory(self, keys: Iterable[str], memory_gb: float) -> list[str]:
+        return [key for key in keys if self.known[key].memory_gb == memory_gb]
 
     def _vendor(self, keys: Iterable[str], text: str) -> str:
         """That of all these devices; without any that which the words say."""
         vendors = {self.known[key].vendor for key in keys}
+        if len(vendors) == 1:
+            return vendors.pop()
         if vendors:
-            return vendors.pop() if len(vendors) == 1 else ""
+            return ""
         lower = text.lower()
-        return next((name for name, pattern in _VENDORS.items() if pattern.search(lower)), "")
+        for vendor, pattern in _VENDORS.items():
+            if pattern.search(lower):
+                return vendor
+        return ""
 
     def _most(self, keys: Iterable[str]) -> float:
         """The largest memory of these devices; 0 where that of one is unknown."""
         sizes = [self.known[key].memory_gb for key in keys]
-        return max(sizes) if sizes and all(sizes) else 0
+        if not all(sizes):
+            return 0
+        return max(sizes, default=0)
 
     def _named_within(self, text: str) -> list[str]:
         """The devices whose whole name is a word of a text: of `A800 80GB PCIe` the A800."""
-        words = _NUMBERED.findall(_GIGABYTES.sub(" ", text.lower()))
-        found = (self._families.get(word) or self.spellings.get(word, []) for word in words)
-        return list(chain.from_iterable(found))
+        found: list[str] = []
+        without_memory = _GIGABYTES.sub(" ", text.lower())
+        for word in _NUMBERED.findall(without_memory):
+            found += self._families.get(word) or self.spellings.get(word, [])
+        return found
 
     def _family(self, text: str) -> list[str]:
         """All devices that a source can mean where it does not say which memory."""
         name = device_name(text)
-        if found := self._families.get(name) or self.named(text):
+        found = self._families.get(name) or self.named(text)
+        if found or len(name) < _SHORTEST_BEGINNING:
             return found
-        keys: Iterable[str] = self.known if len(name) >= _SHORTEST_BEGINNING else ()
-        return [key for key in keys if device_name(key).startswith(name)]
+        return [key for key in self.known if device_name(key).startswith(name)]
 
 
 @lru_cache(maxsize=1)
@@ -150,9 +179,12 @@ def devices_of(dataset: Dataset) -> Devices:
 
 
 def _device(row: Record) -> Device:
-    key, memory = text_of(row, "device"), row["memory_gb"]
-    memory_gb = memory if isinstance(memory, float) else 0
-    label = device_label(key) + (f" {memory_gb:g} GB" if memory_gb else "")
+    label = device_label(text_of(row, "device"))
+    memory_gb = row["memory_gb"]
+    if not isinstance(memory_gb, float):
+        memory_gb = 0
+    if memory_gb:
+        label = f"{label} {memory_gb:g} GB"
     notes = " ".join(_notes(row, label, memory_gb))
     return Device(text_of(row, "vendor"), memory_gb, label, notes)
 
@@ -160,13 +192,15 @@ def _device(row: Record) -> Device:
 def _notes(row: Record, label: str, memory_gb: float) -> Iterator[str]:
     """What the label of a device does not say."""
     name = text_of(row, "name")
-    if device_name(name) not in map(device_name, (label, device_label(text_of(row, "device")))):
+    family = device_label(text_of(row, "device"))
+    if device_name(name) not in {device_name(label), device_name(family)}:
         yield f"{label} is {name}."
     if not memory_gb:
         yield "Its memory is not known: only runs on it count."
+    if text_of(row, "vendor") != "NVIDIA":
+        return
     capability = re.fullmatch(r"[0-9]+\.[0-9]", text_of(row, "architecture"))
-    nvidia = text_of(row, "vendor") == "NVIDIA"
-    if nvidia and capability and float(capability[0]) < _FIRST_WITH_BF16:
+    if capability and float(capability[0]) < _FIRST_WITH_BF16:
         yield f"{label} has no BF16: a run in BF16 or FP8 needs another precision on it."
 
 
@@ -177,8 +211,9 @@ def hardware(gpus: object, device: str) -> str:
 
 def device_name(text: str) -> str:
     """The text without vendor, punctuation and spelling of the unit: `a10080g` of `A100 80GB`."""
-    bare = _GIGABYTES.sub(r"\1g", _VENDOR.sub("", text.lower()))
-    return re.sub(r"[^a-z0-9]", "", bare)
+    without_vendor = _VENDOR.sub("", text.lower())
+    with_unit = _GIGABYTES.sub(r"\1g", without_vendor)
+    return re.sub(r"[^a-z0-9]", "", with_unit)
 
 
 def written(text: str) -> str:
@@ -188,12 +223,16 @@ def written(text: str) -> str:
 
 def device_label(device: str) -> str:
     """The name for people: `A100 PCIe` of `a100-pcie-80g`."""
-    return " ".join(_capital(part) for part in _without_memory(device).split("-"))
+    parts = _without_memory(device).split("-")
+    return " ".join(_capital(part) for part in parts)
 
 
 def _capital(part: str) -> str:
-    is_word = part.isalpha() and len(part) > 3
-    return _CAPITALS.get(part) or (part.capitalize() if is_word else part.upper())
+    if part in _CAPITALS:
+        return _CAPITALS[part]
+    if part.isalpha() and len(part) > 3:
+        return part.capitalize()
+    return part.upper()
 
 
 def _without_memory(key: str) -> str:

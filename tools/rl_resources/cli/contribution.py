@@ -138,9 +138,9 @@ def new(arguments: Arguments) -> int:
         sys.stdout.write(listed_words(root_of(arguments)))
         return 0
     texts = {name: getattr(arguments, name).strip() for name in (*REQUIRED, "tag", "contributor")}
-    record = new(root_of(arguments), {name: text for name, text in texts.items() if text})
-    sys.stdout.write("".join(f"{change.path}\n" for change in record.changes))
-    sys.stderr.write(next_step(record))
+    drafted = new(root_of(arguments), {name: text for name, text in texts.items() if text})
+    sys.stdout.write("".join(f"{change.path}\n" for change in drafted.changes))
+    sys.stderr.write(next_step(drafted.record))
     return 0
 
 
@@ -174,7 +174,7 @@ def draft(arguments: Arguments) -> int:
         print(f"draft: {printable(line)}", file=sys.stderr)
     show(drafted.findings)
     print(f"draft: {drafted.verdict()}", file=sys.stderr)
-    sys.stdout.write(drafted.as_csv())
+    sys.stdout.write(drafted.record.as_csv())
     return FOUND if arguments.write and drafted.refused else 0
 
 

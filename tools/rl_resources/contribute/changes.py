@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rl_resources.check import Asked, all_rules, everything, findings_in, targets_of
 from rl_resources.errors import Finding, UnusableInput
@@ -39,12 +39,14 @@ class Change:
 
     def diff(self) -> str:
         """The change of a text as a unified diff, as git shows it."""
-        before, after = (
-            (data or b"").decode().splitlines(keepends=True) for data in (self.was, self.becomes)
-        )
-        lines = difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}")
-        missing_end = "\n\\ No newline at end of file\n"
-        return "".join(line if line.endswith("\n") else line + missing_end for line in lines)
+        before = (self.was or b"").decode().splitlines(keepends=True)
+        after = (self.becomes or b"").decode().splitlines(keepends=True)
+        found = ""
+        for line in difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}"):
+            found += line
+            if not line.endswith("\n"):
+                found += "\n\\ No newline at end of file\n"
+        return found
 
 
 def with_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> Snapshot:
@@ -61,19 +63,24 @@ def with_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> Snapshot
             "`rl-resources check` reports every error in the file and its fix.",
         )
     for name, new in rows.items():
-        after = _with_data(after, name, _joined(after.tables[name], new).encode())
+        text = _joined(after.tables[name], new)
+        after = _with_data(after, name, text.encode())
     return formatted(after, paths.__contains__)[0]
 
 
 def formatted(snapshot: Snapshot, asked: Asked) -> tuple[Snapshot, list[str]]:
     """The dataset with tables in canonical form, and the paths of those that cannot be read."""
-    tables = [(name, table) for name, table in snapshot.tables.items() if asked(table.path)]
-    texts = {name: canonical(snapshot, table) for name, table in tables}
     after = snapshot
-    for name, text in texts.items():
-        if text is not None:
+    unreadable = []
+    for name, table in snapshot.tables.items():
+        if not asked(table.path):
+            continue
+        text = canonical(snapshot, table)
+        if text is None:
+            unreadable.append(table.path)
+        else:
             after = _with_data(after, name, text.encode())
-    return after, [table.path for name, table in tables if texts[name] is None]
+    return after, unreadable
 
 
 def _with_data(snapshot: Snapshot, name: str, data: bytes) -> Snapshot:
@@ -83,21 +90,31 @@ def _with_data(snapshot: Snapshot, name: str, data: bytes) -> Snapshot:
 
 def _joined(table: Table, new: Sequence[Row]) -> str:
     """A table's text with new rows at its end, without those that had their keys."""
-    columns, key = table.schema.names, table.schema.primary_key
-    keys = {tuple(row.get(name, "") for name in key) for row in new}
+    key = table.schema.primary_key
+    added = []
+    keys = set()
+    for cells in new:
+        added.append(_cells(cells, table.schema.names))
+        keys.add(_cells(cells, key))
     old = zip(table.rows, table.cells(key), strict=True)
     kept = [row.cells for row, its_key in old if its_key not in keys]
-    return write([columns, *kept, *([row.get(name, "") for name in columns] for row in new)])
+    return write([table.schema.names, *kept, *added])
+
+
+def _cells(row: Row, columns: Iterable[str]) -> tuple[str, ...]:
+    return tuple(row.get(column, "") for column in columns)
 
 
 def with_script(snapshot: Snapshot, path: str, data: bytes) -> Snapshot:
     """The dataset with an executable script at `path`."""
     others = [script for script in snapshot.scripts if script.path != path]
-    return _with_scripts(snapshot, [*others, ScriptFile(path, data=data, executable=True)])
+    script = ScriptFile(path, data=data, executable=True)
+    return _with_scripts(snapshot, [*others, script])
 
 
 def _with_scripts(snapshot: Snapshot, scripts: Iterable[ScriptFile]) -> Snapshot:
-    return replace(snapshot, scripts=tuple(sorted(scripts, key=attrgetter("path"))))
+    in_order = sorted(scripts, key=attrgetter("path"))
+    return replace(snapshot, scripts=tuple(in_order))
 
 
 def changes_between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
@@ -105,9 +122,11 @@ def changes_between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     before = {script.path: script for script in old.scripts}
     after = {script.path: script for script in new.scripts}
     for path, script in after.items():
-        was = before.get(path)
-        if script != was:
-            yield Change(path, was.data if was else None, script.data, bool(script.executable))
+        old_script = before.get(path)
+        if script == old_script:
+            continue
+        was = old_script.data if old_script else None
+        yield Change(path, was, script.data, bool(script.executable))
     for path in before.keys() - after.keys():
         yield Change(path, before[path].data, None)
     for name, table in new.tables.items():
@@ -142,9 +161,13 @@ def fix(snapshot: Snapshot, rules: Iterable[Rule], asked: Asked = everything) ->
         for rule in fixable:
             paths = {item.path for item in findings if item.rule == rule.name}
             for edit in _edits(now, rule, paths):
-                if asked(edit.path) and (after := _edited(now, *edit[:2])) is not now:
+                if not asked(edit.path):
+                    continue
+                after = _edited(now, edit)
+                if after is not now:
                     now = after
-                    done[f"{edit.path}: {edit.done} ({rule.name})"] = rule.name
+                    what = f"{edit.path}: {edit.done} ({rule.name})"
+                    done[what] = rule.name
         if now is before:
             break
     return Fixed(now, done)
@@ -154,19 +177,30 @@ def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
     """The edits of a rule's fixer for the files with findings."""
     if not paths or not rule.fixer:
         return []
-    targets = targets_of(snapshot, paths.__contains__).get(rule.scope, tuple)()
-    return [edit for target in targets for edit in rule.fixer(target)]
+    edits: list[Edit] = []
+    targets = targets_of(snapshot, paths.__contains__).get(rule.scope, tuple)
+    for target in targets():
+        edits += rule.fixer(target)
+    return edits
 
 
-def _edited(snapshot: Snapshot, path: str, fields: Mapping[str, Any]) -> Snapshot:
-    """The snapshot with other fields of the file at `path`; itself where they are the same."""
+def _edited(snapshot: Snapshot, edit: Edit) -> Snapshot:
+    """The snapshot after an edit; itself where that changes nothing."""
     for name, table in snapshot.tables.items():
-        if table.path == path:
-            same = fields["data"] == table.data
-            return snapshot if same else _with_data(snapshot, name, fields["data"])
-    before = snapshot.scripts
-    after = tuple(replace(it, **fields) if it.path == path else it for it in before)
-    return snapshot if after == before else _with_scripts(snapshot, after)
+        if table.path != edit.path:
+            continue
+        data = edit.fields["data"]
+        if data == table.data:
+            return snapshot
+        return _with_data(snapshot, name, data)
+    for script in snapshot.scripts:
+        if script.path != edit.path:
+            continue
+        after = replace(script, **edit.fields)
+        if after != script:
+            others = [other for other in snapshot.scripts if other is not script]
+            return _with_scripts(snapshot, [*others, after])
+    return snapshot
 
 
 def write_changes(root: Path, changes: Sequence[Change]) -> None:

@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import zip_longest
 
 from rl_resources.check import all_rules
 from rl_resources.dataset import Dataset
@@ -28,13 +27,14 @@ Facts = Mapping[str, Fact]
 """By column."""
 
 
-def merged(sources: Iterable[Facts]) -> Facts:
+def first_known(sources: Iterable[Facts]) -> Facts:
     """For each column the first fact that is known, else the first doubt, else an empty fact."""
     found: defaultdict[str, Fact] = defaultdict(Fact)
     for facts in sources:
         for column, fact in facts.items():
             before = found[column]
-            if not before.text and (fact.text or not before.doubt):
+            is_better = fact.text or not before.doubt
+            if is_better and not before.text:
                 found[column] = fact
     return found
 
@@ -43,7 +43,9 @@ def script_name(cells: Mapping[str, str]) -> str:
     """The file name that the cells of a row make; empty if one of its parts is."""
     parts = {part: cells[part].lower() for part in PARTS}
     parts["model"] = slug_of(parts["model"])
-    return "_".join(parts.values()) + ".sh" if all(parts.values()) else ""
+    if not all(parts.values()):
+        return ""
+    return "_".join(parts.values()) + ".sh"
 
 
 def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
@@ -52,23 +54,27 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
     Raises `UnusableInput` for an unknown column, or a value that it cannot have.
     """
     found: dict[str, Fact] = {}
-    names = dataset.package.resources["tuning"].schema.names
-    columns = [name for name in names if name != "script"]
+    columns = [*dataset.package.resources["tuning"].schema.names]
+    columns.remove("script")
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or name not in columns:
-            help_ = nearest(name, columns).sentence() or f"Its columns are {', '.join(columns)}."
+            listed = ", ".join(columns)
+            help_ = nearest(name, columns).sentence() or f"Its columns are {listed}."
             raise UnusableInput(f"--set {shown(pair)}: is not COLUMN=VALUE of a record", help_)
-        found[name] = read_word(dataset, name, value)
-        if found[name].doubt:
-            raise UnusableInput(f"--set {shown(pair)}: {found[name].why_empty}")
+        fact = read_word(dataset, name, value)
+        if fact.doubt:
+            raise UnusableInput(f"--set {shown(pair)}: {fact.why_empty}")
+        found[name] = fact
     return found
 
 
 def may_be_exempt(rule: str) -> bool:
     """Whether who adds a record may state its exemption: that of a run that is as it is."""
-    known, families = all_rules().get(rule), {"agreement", "releases", "running", "data"}
-    return known is not None and known.severity == "warning" and known.family in families
+    known = all_rules().get(rule)
+    if known is None or known.severity != "warning":
+        return False
+    return known.family in {"agreement", "releases", "running", "data"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +97,50 @@ def read_form(body: str, dataset: Dataset) -> Form:
     The titles are those of the columns, `Script`, `Log` and `Exemption`, below which each line is
     `rule: reason`; other titles are ignored.
     """
-    answers = dict(_answers(body))
-    fields = dataset.package.resources["tuning"].schema.fields
-    asked = [it for it in fields if it.title.lower() in answers and it.name != "script"]
-    facts = {it.name: read_word(dataset, it.name, answers[it.title.lower()]) for it in asked}
-    doubts = ((it.title, facts[it.name]) for it in asked)
-    remarks = [f"`{title}`: {fact.why_empty}" for title, fact in doubts if fact.doubt]
-    lines = (line.partition(":") for line in answers.get("exemption", "").splitlines())
-    reasons = {rule.strip(): one_line(reason) for rule, _, reason in lines}
-    exempt = {rule: reason for rule, reason in reasons.items() if may_be_exempt(rule)}
-    refused = (rule for rule in reasons if rule not in exempt)
-    remarks += [f"no record can be exempt from `{shown(rule)}`" for rule in refused]
-    script, log = (answers.get(name, "") for name in ("script", "log"))
-    return Form(facts, _CODE.sub(r"\2", script), _CODE.sub(r"\2", log), exempt, (*remarks,))
+    answers = {}
+    for title, text in _sections(body):
+        answer = text.strip()
+        if title and answer.lower() not in NO_ANSWER:
+            answers[title] = answer
+
+    facts = {}
+    remarks = []
+    for column in dataset.package.resources["tuning"].schema.fields:
+        title = column.title.lower()
+        if title not in answers or column.name == "script":
+            continue
+        fact = read_word(dataset, column.name, answers[title])
+        facts[column.name] = fact
+        if fact.doubt:
+            remarks.append(f"`{column.title}`: {fact.why_empty}")
+
+    reasons = {}
+    for line in answers.get("exemption", "").splitlines():
+        rule, _, reason = line.partition(":")
+        reasons[rule.strip()] = one_line(reason)
+    exempt = {}
+    for rule, reason in reasons.items():
+        if may_be_exempt(rule):
+            exempt[rule] = reason
+        else:
+            remarks.append(f"no record can be exempt from `{shown(rule)}`")
+
+    script = _CODE.sub(r"\2", answers.get("script", ""))
+    log = _CODE.sub(r"\2", answers.get("log", ""))
+    return Form(facts, script, log, exempt, tuple(remarks))
 
 
-def _answers(body: str) -> Iterator[tuple[str, str]]:
-    """Titles in lower case with their answers; a line of a code block is no title."""
+def _sections(body: str) -> Iterator[tuple[str, str]]:
+    """Titles in lower case, each with the text below; a line of a code block is no title.
+
+    The title of what stands above the first one is empty.
+    """
     text = re.sub(r"\r\n?", "\n", body)
-    headings = [item for item in _HEADING_OR_CODE.finditer(text) if item["title"]]
-    for heading, after in zip_longest(headings, headings[1:]):
-        answer = text[heading.end() : after.start() if after else None].strip()
-        if answer.lower() not in NO_ANSWER:
-            yield heading["title"].lower(), answer
+    title = ""
+    begin = 0
+    for found in _HEADING_OR_CODE.finditer(text):
+        if found["title"]:
+            yield title, text[begin : found.start()]
+            title = found["title"].lower()
+            begin = found.end()
+    yield title, text[begin:]

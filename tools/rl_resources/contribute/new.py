@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rl_resources.certainty import UNTESTED
 from rl_resources.contribute.changes import write_changes
-from rl_resources.contribute.draft import UNTESTED, Draft
+from rl_resources.contribute.draft import Draft, check, place
 from rl_resources.contribute.facts import Facts, script_name
+from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.new_script import Configuration, cluster_of, refusals, script_text
 from rl_resources.dataset import Dataset, read_dataset, script_path, typed_dataset
 from rl_resources.errors import InvalidDataset, UnusableInput
@@ -35,15 +37,16 @@ def new(root: Path, asked: Asked) -> Draft:
     package = read_package(root)
     snapshot = take_snapshot(package)
     record = new_record(asked, typed_dataset(package, snapshot.tables), snapshot)
-    _refuse(record.obstacles)
-    if record.findings:
-        raise InvalidDataset(record.findings)
-    write_changes(root, record.changes)
-    return record
+    drafted = check(place(record, snapshot), write=True)
+    _refuse(drafted.obstacles)
+    if drafted.findings:
+        raise InvalidDataset(drafted.findings)
+    write_changes(root, drafted.written)
+    return drafted
 
 
-def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Draft:
-    """The draft of the record that is asked for, of a script that nobody has run.
+def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Proposal:
+    """The record that is asked for, of a script that nobody has run.
 
     Raises `UnusableInput` with everything that is missing, unknown or impossible.
     """
@@ -56,7 +59,8 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Draft:
     text = script_text(wanted, known, name.removesuffix(".sh"))
     path = script_path(dataset, {"model": words["model"], "script": name})
     assumed = {"status": Fact(UNTESTED)}
-    record = Draft(dataset, snapshot, ScriptText(path, text), stated=stated, assumed=assumed)
+    sources = Sources(ScriptText(path, text), stated=stated, assumed=assumed)
+    record = merge(sources, dataset, snapshot)
     if record.existing:
         raise UnusableInput(
             f"records/tuning.csv has a row for {name} already",
@@ -65,7 +69,7 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Draft:
     return record
 
 
-def next_step(record: Draft) -> str:
+def next_step(record: Proposal) -> str:
     """What to do with a record that was written."""
     who = "" if record.row["contributor"] else " --contributor HANDLE"
     return (
@@ -76,19 +80,26 @@ def next_step(record: Draft) -> str:
 
 def _words(asked: Asked, dataset: Dataset) -> Facts:
     """The dataset's words for what is asked for. Raises `UnusableInput` with all problems."""
-    words = {option: read_word(dataset, option, text) for option, text in asked.items()}
-    _refuse(
-        [f"--{it} is required: `new '?'` lists its words" for it in PARTS if it not in asked]
-        + [f"--{option}: {word.why_empty}" for option, word in words.items() if word.doubt]
-    )
+    missing = [part for part in PARTS if part not in asked]
+    problems = [f"--{part} is required: `new '?'` lists its words" for part in missing]
+    words = {}
+    for option, text in asked.items():
+        word = read_word(dataset, option, text)
+        words[option] = word
+        if word.doubt:
+            problems.append(f"--{option}: {word.why_empty}")
+    _refuse(problems)
     return words
 
 
 def listed_words(root: Path) -> str:
     """The words of all options."""
     dataset = read_dataset(read_package(root))
-    words = {option: ", ".join(known_words(dataset, option)) or "a number" for option in OPTIONS}
-    return "".join(f"--{option}: {listed}\n" for option, listed in words.items())
+    lines = []
+    for option in OPTIONS:
+        words = ", ".join(known_words(dataset, option)) or "a number"
+        lines.append(f"--{option}: {words}\n")
+    return "".join(lines)
 
 
 def _refuse(problems: Sequence[str]) -> None:
@@ -98,9 +109,13 @@ def _refuse(problems: Sequence[str]) -> None:
 
 
 def _configuration(words: Asked, dataset: Dataset) -> Configuration:
-    rows = {part: dataset.by_key[table][words[part]] for part, table in TABLES.items()}
-    cluster = cluster_of(int(words["gpus"]), rows["device"])
-    train, infer = (SAME_BACKEND.get(words[part], words[part]) for part in ("train", "infer"))
+    rows = {}
+    for part, table in TABLES.items():
+        rows[part] = dataset.by_key[table][words[part]]
     return Configuration(
-        **rows, tag=words.get("tag", ""), cluster=cluster, strategy=train, engine=infer
+        **rows,
+        tag=words.get("tag", ""),
+        cluster=cluster_of(int(words["gpus"]), rows["device"]),
+        strategy=SAME_BACKEND.get(words["train"], words["train"]),
+        engine=SAME_BACKEND.get(words["infer"], words["infer"]),
     )

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import gcd
+from itertools import product
+from math import ceil, gcd
 from pathlib import Path
 
 from rl_resources.estimate.configuration import figure
@@ -120,22 +121,29 @@ class Configuration:
 
 def strategies(known: Shipped) -> Mapping[str, str]:
     """The training backends of a release, each with the choice of `model_engine` that brings it."""
-    found = {str(it.value(f"{ACTOR}.strategy")): name for name, it in known.choices.items()}
-    return found | ({"fsdp2": found["fsdp"]} if "fsdp" in found else {})
+    found = {}
+    for name, choice in known.choices.items():
+        strategy = str(choice.value(f"{ACTOR}.strategy"))
+        found[strategy] = name
+    if "fsdp" in found:
+        found["fsdp2"] = found["fsdp"]
+    return found
 
 
 def engines(known: Shipped) -> tuple[str, ...]:
     """The rollout engines of a release: those that it has settings of their own for."""
-    found = next(iter(known.choices.values())).value(f"{ROLLOUT}.engine_kwargs")
-    return tuple(map(str, found))
+    default = next(iter(known.choices.values()))
+    return tuple(map(str, default.value(f"{ROLLOUT}.engine_kwargs")))
 
 
 def refusals(wanted: Configuration, known: Shipped) -> Iterator[str]:
     """Why the framework cannot do what is asked for, each reason a sentence with what it can do."""
-    release, task = f"{known.framework} {known.version}", wanted.task
-    if task["algorithm"] not in ALGORITHMS:
-        possible, name = ", ".join(ALGORITHMS), task["algorithm"]
-        yield f"no settings alone make {release} run {name}; known are those of {possible}"
+    release = f"{known.framework} {known.version}"
+    algorithm = wanted.task["algorithm"]
+    device = wanted.device
+    if algorithm not in ALGORITHMS:
+        possible = ", ".join(ALGORITHMS)
+        yield f"no settings alone make {release} run {algorithm}; known are those of {possible}"
     for does, row, word, offered, loras, known_of in (
         ("train", wanted.train, wanted.strategy, strategies(known), "trained", BACKENDS),
         ("generate", wanted.infer, wanted.engine, engines(known), "loaded", ENGINES),
@@ -144,24 +152,27 @@ def refusals(wanted: Configuration, known: Shipped) -> Iterator[str]:
         if word not in offered:
             possible = ", ".join(sorted(offered))
             yield f"{release} does not {does} with {backend}; it offers {possible}"
-        if (vendor := VENDORS.get(backend)) not in {None, wanted.device["vendor"]}:
-            yield f"{backend} is for accelerators of {vendor}, not for {wanted.device['name']}"
+        vendor = VENDORS.get(backend, device["vendor"])
+        if vendor != device["vendor"]:
+            yield f"{backend} is for accelerators of {vendor}, not for {device['name']}"
         able = [name for name, item in known_of.items() if item.adapters]
-        if task["adapters_only"] and word not in able:
-            yield f"LoRA cannot be {loras} by {word} in {release}, only by {', '.join(able)}"
+        if wanted.task["adapters_only"] and word not in able:
+            possible = ", ".join(able)
+            yield f"LoRA cannot be {loras} by {word} in {release}, only by {possible}"
 
 
 def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
     """The script of a configuration that the framework offers; `name` is its stem."""
-    choice, share = strategies(known)[wanted.strategy], SHARE_OF_ENGINE[wanted.tag]
+    share = SHARE_OF_ENGINE[wanted.tag]
     algorithm = ALGORITHMS[str(wanted.task["algorithm"])]
+    has_groups = algorithm.estimator in GROUP_ESTIMATORS
     batch, mini_batch = batch_of(wanted.cluster.gpus)
     template = environment(OWN).get_template("script.sh.jinja")
     return template.render(
         vars(wanted),
         algorithm=algorithm,
         batch=batch,
-        choice="" if choice == next(iter(known.choices)) else f" {known.group}={choice}",
+        choice=_choice(wanted.strategy, known),
         engine_share=share,
         engine_size=engine_size(wanted.model, wanted.cluster, share),
         mini_batch=mini_batch,
@@ -171,28 +182,41 @@ def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
         release=f"{known.framework} {known.version}",
         tag_line=tag_line(wanted.tag or NO_TAG),
         rollout=ENGINES.get(wanted.engine, Engine()),
-        rollout_n=GROUP if algorithm.estimator in GROUP_ESTIMATORS else 1,
+        rollout_n=GROUP if has_groups else 1,
     )
+
+
+def _choice(strategy: str, known: Shipped) -> str:
+    """The override that chooses a training backend; empty if it is the framework's default."""
+    choice = strategies(known)[strategy]
+    default = next(iter(known.choices))
+    if choice == default:
+        return ""
+    return f" {known.group}={choice}"
 
 
 def parallel_sizes(wanted: Configuration) -> dict[str, str]:
     """The parallel sizes of the training backend, by their keys in its section."""
     found: dict[str, str] = {}
+    backend = BACKENDS[wanted.strategy]
     if wanted.strategy == "megatron":
         offload = wanted.tag != "RECOMMENDED"
         tensor, pipeline = megatron_sizes(wanted.model, wanted.cluster, offload=offload)
         found["tensor_model_parallel_size"] = str(tensor)
         found["pipeline_model_parallel_size"] = str(pipeline)
-    if key := BACKENDS[wanted.strategy].all_gpus:
-        found[key] = "$((NNODES * GPUS_PER_NODE))"
-    if wanted.model["experts"] and (key := BACKENDS[wanted.strategy].expert_parallel):
-        found[key] = str(expert_parallel(wanted.model, wanted.cluster))
+    if backend.all_gpus:
+        found[backend.all_gpus] = "$((NNODES * GPUS_PER_NODE))"
+    if backend.expert_parallel and wanted.model["experts"]:
+        found[backend.expert_parallel] = str(expert_parallel(wanted.model, wanted.cluster))
     return found
 
 
 def _billions(model: Record) -> float:
     """The parameters of a model, of its size in the dataset where they are not known."""
-    return figure(model, "parameters_b") or float(text_of(model, "size").removesuffix("B"))
+    known = figure(model, "parameters_b")
+    if known:
+        return known
+    return float(text_of(model, "size").removesuffix("B"))
 
 
 def _kv_heads(model: Record) -> float:
@@ -201,8 +225,10 @@ def _kv_heads(model: Record) -> float:
 
 def splits_into(model: Record, parts: int) -> bool:
     """Whether every layer of a model can be divided over `parts` GPUs."""
-    heads, kv_heads = figure(model, "attention_heads"), _kv_heads(model)
-    return heads % parts == 0 and (kv_heads % parts == 0 or parts % kv_heads == 0)
+    if figure(model, "attention_heads") % parts:
+        return False
+    kv_heads = _kv_heads(model)
+    return kv_heads % parts == 0 or parts % kv_heads == 0
 
 
 def cluster_of(gpus: int, device: Record) -> Cluster:
@@ -214,17 +240,24 @@ def cluster_of(gpus: int, device: Record) -> Cluster:
 
 def batch_of(gpus: int) -> tuple[int, int]:
     """Prompts per step and per update, which every number of data-parallel ranks divides."""
-    update = -(-LEAST_UPDATE_PROMPTS // gpus) * gpus
+    update = ceil(LEAST_UPDATE_PROMPTS / gpus) * gpus
     return update * UPDATES, update
 
 
 def engine_size(model: Record, cluster: Cluster, share: float) -> int:
     """GPUs of one rollout engine, which fills its nodes if it spans several."""
-    node = cluster.per_node
-    whole = [size for size in _divisors(cluster.gpus) if node % size == 0 or size % node == 0]
-    sizes = [size for size in whole if splits_into(model, size)]
-    room, weights_gb = cluster.memory_gb * share / 2, _billions(model) * WEIGHT_BYTES
-    return next((size for size in sizes if weights_gb / size <= room), sizes[-1])
+    weights_gb = _billions(model) * WEIGHT_BYTES
+    room = cluster.memory_gb * share / 2
+    most = 1
+    for size in _divisors(cluster.gpus):
+        fills_nodes = size % cluster.per_node == 0
+        fits_node = cluster.per_node % size == 0
+        if not (fills_nodes or fits_node) or not splits_into(model, size):
+            continue
+        if weights_gb / size <= room:
+            return size
+        most = size
+    return most
 
 
 def _divisors(number: int) -> list[int]:
@@ -233,7 +266,8 @@ def _divisors(number: int) -> list[int]:
 
 def expert_parallel(model: Record, cluster: Cluster) -> int:
     """GPUs of a node over which the experts of a layer are spread evenly."""
-    return gcd(int(figure(model, "experts")) or 1, cluster.per_node)
+    experts = int(figure(model, "experts")) or 1
+    return gcd(experts, cluster.per_node)
 
 
 def megatron_sizes(model: Record, cluster: Cluster, *, offload: bool) -> tuple[int, int]:
@@ -241,17 +275,16 @@ def megatron_sizes(model: Record, cluster: Cluster, *, offload: bool) -> tuple[i
 
     They are the fewest that fit, else the most that are possible.
     """
-    expert, layers = expert_parallel(model, cluster), figure(model, "layers") or 1
+    expert = expert_parallel(model, cluster)
+    layers = figure(model, "layers") or 1
     kv_heads = _kv_heads(model) or 1
-    splits = [
-        (tensor, pipeline)
-        for pipeline in _divisors(cluster.nodes)
-        for tensor in _divisors(cluster.per_node)
-        if kv_heads % tensor == layers % pipeline == 0
-    ]
-    each = 0 if offload else OPTIMIZER_BYTES / cluster.gpus
-    for tensor, pipeline in splits:
-        held = GRADIENT_BYTES / (max(tensor, expert) * pipeline) + each
-        if _billions(model) * held <= cluster.memory_gb / 2:
+    tensors = [size for size in _divisors(cluster.per_node) if kv_heads % size == 0]
+    pipelines = [stages for stages in _divisors(cluster.nodes) if layers % stages == 0]
+    room = cluster.memory_gb / 2
+    state = 0 if offload else OPTIMIZER_BYTES / cluster.gpus
+    for pipeline, tensor in product(pipelines, tensors):
+        parts = max(tensor, expert) * pipeline
+        held = GRADIENT_BYTES / parts + state
+        if _billions(model) * held <= room:
             return tensor, pipeline
-    return splits[-1]
+    return tensors[-1], pipelines[-1]

@@ -22,8 +22,12 @@ from rl_resources.text import shown
 def name_facts(script: ScriptText, snapshot: Snapshot) -> Facts:
     """The cells that a file name of the right form states, each if its word is known."""
     name = Path(script.path).name
-    words = {part: word_of_name(snapshot, name, part) for part in PARTS}
-    return {part: Fact(word) for part, word in words.items() if word}
+    found = {}
+    for part in PARTS:
+        word = word_of_name(snapshot, name, part)
+        if word:
+            found[part] = Fact(word)
+    return found
 
 
 def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
@@ -36,8 +40,10 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
     if run is None:
         return {}
     device = dataset.by_key["devices"].get(named["device"].text, {})
-    on_npu = run.setting("trainer.device").text == "npu" or device.get("vendor") == "Huawei"
-    return {
+    on_npu = device.get("vendor") == "Huawei"
+    if run.setting("trainer.device").text == "npu":
+        on_npu = True
+    found = {
         "framework": Fact(FRAMEWORK),
         "model": _model(run, dataset),
         "task": _task(run, named["task"].text, dataset),
@@ -48,24 +54,33 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
         "max_prompt_length": _count(run.max_prompt_length),
         "max_response_length": _count(run.max_response_length),
         "rollout_n": _count(run.rollout_n),
-        **{name: Fact(text) for name, text in memory_cells(run).items()},
     }
+    for name, text in memory_cells(run).items():
+        found[name] = Fact(text)
+    return found
 
 
 def memory_cells(run: Run) -> dict[str, str]:
     """The cells that decide memory, as the run sets them; empty if that is not known."""
-    by_tokens = run.dynamic_batch.flag
-    batch, tokens = run.micro_batch_size_per_gpu, run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
-    share, optimizations = run.gpu_memory_utilization, run.optimizations_on
-    return {
+    found = {
         "weights": run.weights,
         "lora_rank": str(run.lora_rank.number or ""),
         "precision": run.precision,
-        "memory_optimizations": "; ".join(optimizations),
-        "micro_batch_per_gpu": str(batch.number or "") if by_tokens is False else "",
-        "max_tokens_per_gpu": str(tokens.number or "") if by_tokens else "",
-        "gpu_memory_utilization": str(share.value or "") if share.known else "",
+        "memory_optimizations": "; ".join(run.optimizations_on),
+        "micro_batch_per_gpu": "",
+        "max_tokens_per_gpu": "",
+        "gpu_memory_utilization": "",
     }
+    by_tokens = run.dynamic_batch.flag
+    if by_tokens:
+        tokens = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
+        found["max_tokens_per_gpu"] = str(tokens.number or "")
+    if by_tokens is False:
+        found["micro_batch_per_gpu"] = str(run.micro_batch_size_per_gpu.number or "")
+    share = run.gpu_memory_utilization
+    if share.known:
+        found["gpu_memory_utilization"] = str(share.value or "")
+    return found
 
 
 def _unknown(setting: Setting) -> Fact:
@@ -73,52 +88,76 @@ def _unknown(setting: Setting) -> Fact:
 
 
 def _count(setting: Setting) -> Fact:
-    return _unknown(setting) if setting.number is None else Fact(str(setting.number))
+    if setting.number is None:
+        return _unknown(setting)
+    return Fact(str(setting.number))
 
 
 def _model(run: Run, dataset: Dataset) -> Fact:
-    path, models = run.model_path_end, [*map(str, dataset.by_key["models"])]
+    path = run.model_path_end
     if path is None:
         return _unknown(run.model_path)
     if is_id(path):
         return read_word(dataset, "model", path)
+    models = [str(model) for model in dataset.by_key["models"]]
     name = model_in_path(path, models)
-    found = [model for model in models if name and likeness(name, [model]) == "same"]
-    if len(found) == 1:
-        return Fact(found[0])
+    if name:
+        found = [model for model in models if likeness(name, [model]) == "same"]
+        if len(found) == 1:
+            return Fact(found[0])
     return Fact(doubt=f"the script trains `{shown(path)}`, which is not a model of the dataset")
 
 
 def _task(run: Run, named: str, dataset: Dataset) -> Fact:
     """The task that the settings allow: the one in the name, else DAPO if groups are filtered."""
-    estimator, rank = run.estimator, run.lora_rank.number
-    if estimator.text is None or rank is None:
-        return _unknown(estimator if estimator.text is None else run.lora_rank)
-    rows = (row for row in dataset.records["tasks"] if row["adapters_only"] == (rank > 0))
-    fits = [str(row["task"]) for row in rows if _may_be(run, algorithm_of(str(row["task"])))]
-    filtering = [task for task in fits if run.filters_groups.flag and algorithm_of(task) == "DAPO"]
-    chosen = [task for task in fits if task == named] or filtering or fits
-    if len(chosen) == 1:
-        return Fact(chosen[0])
-    if fits:
-        return Fact(doubt=f"by its settings it can be {' or '.join(fits)}")
-    return Fact(doubt=f"no task of the dataset has `{estimator.key}={shown(estimator.text)}`")
+    estimator = run.estimator
+    rank = run.lora_rank.number
+    if estimator.text is None:
+        return _unknown(estimator)
+    if rank is None:
+        return _unknown(run.lora_rank)
+    fits = []
+    trains_adapters = rank > 0
+    for row in dataset.records["tasks"]:
+        task = str(row["task"])
+        if row["adapters_only"] == trains_adapters and _may_be(run, algorithm_of(task)):
+            fits.append(task)
+    if not fits:
+        return Fact(doubt=f"no task of the dataset has `{estimator.key}={shown(estimator.text)}`")
+    if named in fits:
+        return Fact(named)
+    filtering = [task for task in fits if algorithm_of(task) == "DAPO"]
+    if run.filters_groups.flag and len(filtering) == 1:
+        fits = filtering
+    if len(fits) == 1:
+        return Fact(fits[0])
+    return Fact(doubt=f"by its settings it can be {' or '.join(fits)}")
 
 
 def _may_be(run: Run, algorithm: str) -> bool:
     estimator = run.estimator.text or ""
-    wanted = ESTIMATORS.get(algorithm, {algorithm.lower().replace("-", "_")})
-    return estimator in wanted and contradicting_algorithm(run, algorithm) is None
+    usual = algorithm.lower().replace("-", "_")
+    if estimator not in ESTIMATORS.get(algorithm, {usual}):
+        return False
+    return contradicting_algorithm(run, algorithm) is None
 
 
 def _backend(setting: Setting, named: str, dataset: Dataset, *, on_npu: bool = False) -> Fact:
     """A backend in the dataset's words; `on_npu` prefers a vendor's edition of it."""
     if setting.text is None:
         return _unknown(setting)
-    words = (str(row["backend"]) for row in dataset.records["backends"])
-    fits = [word for word in words if SAME_BACKEND.get(word, word) == setting.text]
-    editions = [word for word in fits if word != setting.text]
-    preferred = [named, *(editions if on_npu else ()), setting.text, *fits]
-    found = next((word for word in preferred if word in fits), "")
-    doubt = f"no backend of the dataset has `{setting.key}={shown(setting.text)}`"
-    return Fact(found) if found else Fact(doubt=doubt)
+    fits = []
+    for row in dataset.records["backends"]:
+        word = str(row["backend"])
+        if SAME_BACKEND.get(word, word) == setting.text:
+            fits.append(word)
+    if not fits:
+        return Fact(doubt=f"no backend of the dataset has `{setting.key}={shown(setting.text)}`")
+    preferred = [named, setting.text]
+    if on_npu:
+        editions = [word for word in fits if word != setting.text]
+        preferred = [named, *editions, setting.text]
+    for word in preferred:
+        if word in fits:
+            return Fact(word)
+    return Fact(fits[0])

@@ -26,7 +26,6 @@ SECONDS = ("timing_s/step", "perf/time_per_step", "timing/step")
 THROUGHPUT = ("perf/throughput", "Tokens/Sec/GPU")  # the latter in verl 0.2.0.dev
 MEMORY = ("perf/max_memory_reserved_gb", "perf/max_memory_allocated_gb")  # GiB, as ends of keys
 INTERRUPTIONS = ("timing_s/testing", "timing_s/save_checkpoint")
-FIGURES = ("peak_memory_gb", "step_seconds", "tokens_per_second_per_gpu")
 MOST_WARM_UP_STEPS = 10
 
 Metrics = Mapping[str, object]
@@ -83,12 +82,15 @@ class TrainingLog:
     @property
     def warm_up(self) -> int:
         """Steps that are excluded as warm-up: a tenth, at least one and at most ten."""
-        return min(len(self.steps), max(1, min(MOST_WARM_UP_STEPS, len(self.steps) // 10)))
+        steps = len(self.steps)
+        tenth = min(MOST_WARM_UP_STEPS, steps // 10)
+        return min(steps, max(1, tenth))
 
     @property
     def measured(self) -> list[Step]:
         """The steps after warm-up that neither validate nor save."""
-        return [step for step in self.steps[self.warm_up :] if not step.interrupted]
+        after_warm_up = self.steps[self.warm_up :]
+        return [step for step in after_warm_up if not step.interrupted]
 
     @property
     def figures(self) -> dict[str, float]:
@@ -97,18 +99,29 @@ class TrainingLog:
         Memory in decimal GB is the most of any step, seconds and throughput are medians of
         measured steps.
         """
-        memory = max((step.memory for step in self.steps), default=0) * GB_PER_GIB
-        seconds = median([step.seconds for step in self.measured if step.seconds] or [0])
-        tokens = median([step.tokens for step in self.measured if step.tokens] or [0])
-        found = zip(FIGURES, (memory, seconds, tokens), strict=True)
-        return {name: rounded for name, value in found if (rounded := round(value, 3))}
+        memory_gib = max((step.memory for step in self.steps), default=0)
+        found = {
+            "peak_memory_gb": round(memory_gib * GB_PER_GIB, 3),
+            "step_seconds": _median(step.seconds for step in self.measured),
+            "tokens_per_second_per_gpu": _median(step.tokens for step in self.measured),
+        }
+        return {column: value for column, value in found.items() if value}
 
     def add(self, step: Step) -> None:
         """Take in a step; a number lower than the last one begins another run."""
         self.out_of_memory = ""
-        if self.steps and 0 < step.number < self.steps[-1].number:
+        last = self.steps[-1].number if self.steps else 0
+        if 0 < step.number < last:
             self.steps = []
         self.steps.append(step)
+
+
+def _median(values: Iterable[float]) -> float:
+    """The median of the values that were logged; 0 if there is none."""
+    logged = [value for value in values if value]
+    if not logged:
+        return 0
+    return round(median(logged), 3)
 
 
 def read_log(lines: Iterable[str], label: str) -> TrainingLog:
@@ -122,7 +135,9 @@ def read_log(lines: Iterable[str], label: str) -> TrainingLog:
         metrics = _line_metrics(line)
         if metrics is None:
             _read_message(log, line, patterns)
-        elif step := _step_of(metrics):
+            continue
+        step = _step_of(metrics)
+        if step:
             log.add(step)
     if not log.steps and not log.out_of_memory:
         raise UnusableInput(f"{label}: has no training step", _WANTED)
@@ -133,7 +148,9 @@ def _line_metrics(line: str) -> Metrics | None:
     """The metrics on a line of JSON or of the console; `None` where it has none."""
     if line.startswith("{"):
         return _json_metrics(line)
-    return _console_metrics(line) if "step:" in line else None
+    if "step:" in line:
+        return _console_metrics(line)
+    return None
 
 
 def _json_metrics(line: str) -> Metrics | None:
@@ -142,8 +159,10 @@ def _json_metrics(line: str) -> Metrics | None:
         entry = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    data = entry.get("data")
-    return {**data, **entry} if isinstance(data, dict) else dict(entry)
+    metrics = dict(entry)
+    if isinstance(entry.get("data"), dict):
+        metrics = entry["data"] | entry
+    return metrics
 
 
 def _console_metrics(line: str) -> Metrics | None:
@@ -152,16 +171,22 @@ def _console_metrics(line: str) -> Metrics | None:
     step = _STEP.search(text)
     if step is None:
         return None
-    pairs = (word.rpartition(":") for word in text[step.end() :].split(" - "))
-    return {name.strip(): value for name, _, value in pairs} | {"step": step[1]}
+    metrics = {}
+    for pair in text[step.end() :].split(" - "):
+        name, _, value = pair.rpartition(":")
+        metrics[name.strip()] = value
+    metrics["step"] = step[1]
+    return metrics
 
 
 def _step_of(metrics: Metrics) -> Step | None:
     """The training step that metrics are of; `None` for a validation or anything else."""
     seconds = _first(metrics, SECONDS)
     tokens = _first(metrics, THROUGHPUT)
-    memories = (_positive(value) for name, value in metrics.items() if name.endswith(MEMORY))
-    memory = max(memories, default=0)
+    memory: float = 0
+    for name, value in metrics.items():
+        if name.endswith(MEMORY):
+            memory = max(memory, _positive(value))
     if not (seconds or tokens or memory):
         return None
     interrupted = any(_positive(metrics.get(name)) for name in INTERRUPTIONS)
@@ -170,32 +195,45 @@ def _step_of(metrics: Metrics) -> Step | None:
 
 def _first(metrics: Metrics, names: tuple[str, ...]) -> float:
     """The first positive number that metrics have under one of these names, else 0."""
-    return next(filter(None, (_positive(metrics.get(name)) for name in names)), 0)
+    for name in names:
+        value = _positive(metrics.get(name))
+        if value:
+            return value
+    return 0
 
 
 def _positive(value: object) -> float:
     """A positive finite number, also as text and inside `np.float64(…)`; 0 for all else."""
     match = _NUMBER.match(str(value)[:80])
-    found = float(match[1]) if match else 0
+    if match is None:
+        return 0
+    found = float(match[1])
     return found if found < math.inf else 0
 
 
 def _release_patterns() -> Mapping[str, re.Pattern[str]]:
     """How a log names the release of each program."""
-    programs = {name: engine.releases for name, engine in ENGINES.items() if engine.releases}
-    programs[FRAMEWORK] = (named_version(FRAMEWORK),)
-    return {
-        name: re.compile(rf"(?:{'|'.join(before)}){_VERSION}", re.IGNORECASE)
-        for name, before in programs.items()
-    }
+    patterns = {}
+    for name, engine in ENGINES.items():
+        if engine.releases:
+            patterns[name] = _release_pattern(engine.releases)
+    patterns[FRAMEWORK] = _release_pattern([named_version(FRAMEWORK)])
+    return patterns
+
+
+def _release_pattern(before: Iterable[str]) -> re.Pattern[str]:
+    texts = "|".join(before)
+    return re.compile(rf"(?:{texts}){_VERSION}", re.IGNORECASE)
 
 
 def _read_message(log: TrainingLog, line: str, patterns: Mapping[str, re.Pattern[str]]) -> None:
     """Take in a line without metrics: the end of a run, its settings, releases."""
     text = _ANSI.sub("", line)
-    if not log.out_of_memory and (found := _OUT_OF_MEMORY.search(text)):
+    found = _OUT_OF_MEMORY.search(text)
+    if found and not log.out_of_memory:
         log.out_of_memory = text[found.start() :].strip()
-    log.settings |= {name: int(value) for name, value in _SETTING.findall(text)}
+    for name, value in _SETTING.findall(text):
+        log.settings[name] = int(value)
     beginning = text[:2000]
     for name, pattern in patterns.items():
         for release in pattern.findall(beginning):

@@ -27,9 +27,10 @@ class HeaderLine:
 
     @property
     def data_sources(self) -> tuple[str, ...]:
-        """Each `data_source` that it names."""
+        """Each `data_source` that it names, without those from a variable."""
         lists = _DATA_SOURCE.findall(self.text)
-        return tuple(name.strip() for name in ",".join(lists).split(",") if name.strip())
+        names = [name.strip() for name in ",".join(lists).split(",")]
+        return tuple(name for name in names if name and "$" not in name)
 
     @property
     def names_a_place(self) -> bool:
@@ -53,7 +54,9 @@ def _joined(text: str) -> Iterator[HeaderLine]:
             continue
         if found:
             yield found
+            found = None
         labeled = _LABELED.fullmatch(line)
-        found = HeaderLine(labeled["label"], labeled["text"], number) if labeled else None
+        if labeled:
+            found = HeaderLine(labeled["label"], labeled["text"], number)
     if found:
         yield found

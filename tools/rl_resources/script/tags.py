@@ -86,11 +86,14 @@ def _applies(word: str, run: Run, family: str) -> bool:
 
 def trained_offloads(run: Run) -> dict[str, Setting]:
     """The settings that offload what trains, by what notes call it."""
-    found = {"parameter offload": run.param_offload, "optimizer offload": run.optimizer_offload}
-    found["optimizer on the host"] = run.optimizer_on_host
-    found["offload of all state"] = run.offload_policy
     if not run.knows_backend:
         return {}
+    found = {
+        "parameter offload": run.param_offload,
+        "optimizer offload": run.optimizer_offload,
+        "optimizer on the host": run.optimizer_on_host,
+        "offload of all state": run.offload_policy,
+    }
     return {name: setting for name, setting in found.items() if setting.flag}
 
 

@@ -33,7 +33,7 @@ from rl_resources.script.algorithm import (
     right_value,
 )
 from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND
-from rl_resources.script.run import LACKING, Run, is_on
+from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules.arguments import bounds
 from rl_resources.script_rules.run_rule import run_rule
@@ -42,8 +42,11 @@ from rl_resources.text import misspelt
 _WHOLE_NODE = 8
 """GPUs of a machine that can have no more, so that a run with more needs more machines."""
 _ALWAYS_STATED = (
-    *("activation-checkpointing", "parameter-offload", "optimizer-offload"),
-    *("sequence-packing", "dynamic-batch"),
+    "activation-checkpointing",
+    "parameter-offload",
+    "optimizer-offload",
+    "sequence-packing",
+    "dynamic-batch",
 )
 """Memory optimizations that a row has to name; others it may leave out."""
 
@@ -60,10 +63,14 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     A critic may begin as another model, but not as the framework's example by oversight.
     """
     yield from _other_model(pair, run, family_alone=False)
-    critic, trained = run.setting("critic.model.path"), run.model_path
-    is_ppo = algorithm_of(pair.text("task")) in {"PPO", ""}  # others have no critic
-    asked = is_ppo and run.estimator.text == "gae" and trained.place and not critic.place
-    if asked and critic.text and critic.text != trained.text:
+    critic = run.setting("critic.model.path")
+    trained = run.model_path
+    is_ppo = algorithm_of(pair.text("task")) in {"PPO", ""}
+    if not is_ppo or run.estimator.text != "gae":
+        return  # there is no critic
+    if critic.place or not trained.place:
+        return
+    if critic.text and critic.text != trained.text:
         message = f"{in_words(critic)}, another model than the one that trains"
         fix = f"Set `critic.model.path`; most begin as the actor, at `{trained.key}`."
         yield Mistake(*pair.place_of(critic), message, fix)
@@ -87,19 +94,25 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
     Of a name without an owner it may be that only family and size are meant: that the script trains
     another variant of these is then the milder mistake.
     """
-    known, path = pair.models or (pair.text("model"),), run.model_path_end
-    if not path or not pair.text("model") or path in pair.script.script.names:
-        return
-    name = model_in_path(path, known)
-    alike = likeness(name, known) if name else ""
-    if name is None or alike not in {"variant", "other"}:
-        return
     said = pair.text("model")
-    may_be_family = alike == "variant" and "/" not in said and not _VARIANT.search(_plain(said))
+    path = run.model_path_end
+    if not said or not path or path in pair.script.script.names:
+        return
+    known = pair.models or (said,)
+    name = model_in_path(path, known)
+    if not name:
+        return
+    alike = likeness(name, known)
+    if alike not in {"variant", "other"}:
+        return
+    names_variant = "/" in said or _VARIANT.search(_plain(said))
+    may_be_family = alike == "variant" and not names_variant
     if family_alone != may_be_family:
         return
+    right = ""
+    if is_id(name) or "/" not in known[0]:
+        right = name
     setting = run.model_path._replace(value=path)
-    right = name if is_id(name) or "/" not in known[0] else ""
     yield from pair.differs("model", setting, right, said)
 
 
@@ -112,16 +125,22 @@ def task_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `GRPO` with `actor_rollout_ref.model.lora_rank=32`
     Good: `GRPO-LoRA` with `actor_rollout_ref.model.lora_rank=32`
     """
-    task, algorithm = pair.text("task"), algorithm_of(pair.text("task"))
+    task = pair.text("task")
     if not task:
         return
+    algorithm = algorithm_of(task)
     setting = contradicting_algorithm(run, algorithm)
     if setting is not None:
         yield from pair.differs("task", setting, "", right_value(run, setting, algorithm))
-    rank, adapters = run.lora_rank, bool(ADAPTERS.search(task))
-    if rank.number is not None and (rank.number > 0) != adapters:
-        right = ADAPTERS.sub("", task) if adapters else f"{task}-LoRA"
-        yield from pair.differs("task", rank, right, "" if adapters else "0")
+    rank = run.lora_rank
+    if rank.number is None:
+        return
+    of_adapters = ADAPTERS.search(task) is not None
+    trains_adapters = rank.number > 0
+    if of_adapters and not trains_adapters:
+        yield from pair.differs("task", rank, ADAPTERS.sub("", task))
+    if trains_adapters and not of_adapters:
+        yield from pair.differs("task", rank, f"{task}-LoRA", "0")
 
 
 @run_rule()
@@ -133,26 +152,31 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `8` as `gpus` with `trainer.nnodes=2 trainer.n_gpus_per_node=8`
     Good: `16` as `gpus` with `trainer.nnodes=2 trainer.n_gpus_per_node=8`
     """
-    wanted, gpus = pair.number("gpus"), run.gpus.number
-    if wanted is not None and gpus is not None and wanted != gpus:
-        parts = " and ".join(pair.said_by_script(part) for part in run.gpu_counts)
-        setting, right = _wrong_count(run, wanted)
-        said = f"{parts}, which makes `{gpus}`"
-        yield from pair.differs("gpus", setting, str(gpus), right, said)
+    gpus = pair.number("gpus")
+    found = run.gpus.number
+    if gpus is not None and found not in {None, gpus}:
+        parts = [pair.said_by_script(part) for part in run.gpu_counts]
+        said = f"{' and '.join(parts)}, which makes `{found}`"
+        setting, right = _wrong_count(run, gpus)
+        yield from pair.differs("gpus", setting, str(found), right, said)
         return
-    nodes, wanted = run.nodes, pair.number("nodes")
-    if wanted is not None and nodes.number is not None and wanted != nodes.number:
-        yield from pair.differs("nodes", nodes, str(nodes.number))
+    nodes = pair.number("nodes")
+    found = run.nodes.number
+    if nodes is not None and found not in {None, nodes}:
+        yield from pair.differs("nodes", run.nodes, str(found))
 
 
 def _wrong_count(run: Run, gpus: int) -> tuple[Setting, str]:
     """The setting that keeps a script from `gpus` in all, and what it should be."""
-    nodes, each = run.nodes, run.gpus_per_node
+    nodes = run.nodes
+    each = run.gpus_per_node
     if not nodes.number:  # several pools of GPUs
         return each, ""
     if each.number == _WHOLE_NODE and gpus % _WHOLE_NODE == 0:
         return nodes, str(gpus // _WHOLE_NODE)
-    return each, str(gpus // nodes.number) if gpus % nodes.number == 0 else ""
+    if gpus % nodes.number:
+        return each, ""
+    return each, str(gpus // nodes.number)
 
 
 @run_rule()
@@ -165,20 +189,22 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `fsdp` as `train` with `actor_rollout_ref.actor.strategy=megatron`
     Good: `megatron` as `train` with `actor_rollout_ref.actor.strategy=megatron`
     """
-    for column, setting, known in (
-        ("train", run.train_backend, BACKENDS),
-        ("infer", run.infer_backend, ENGINES),
+    for column, setting, known, of_other_role in (
+        ("train", run.train_backend, BACKENDS, ENGINES),
+        ("infer", run.infer_backend, ENGINES, BACKENDS),
     ):
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         found = setting.text or ""
-        other_role = said in (ENGINES if column == "train" else BACKENDS)
+        if not said or said == found or said in of_other_role:
+            continue
         # The framework's default does not count where a key that was refused may mean this one.
-        unsure = not setting.place and run.composition.rejected
-        plausible = found in known or misspelt(found, known)
-        if said and said != found and plausible and not (other_role or unsure):
-            right = found if found in known else ""
-            yield from pair.differs(column, setting, right, said)
+        if run.composition.rejected and not setting.place:
+            continue
+        if found in known:
+            yield from pair.differs(column, setting, found, said)
+        elif misspelt(found, known):
+            yield from pair.differs(column, setting, "", said)
 
 
 @run_rule()
@@ -190,30 +216,38 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `512` as `max_prompt_length` with `data.max_prompt_length=1024`
     Good: `1024` as `max_prompt_length` with `data.max_prompt_length=1024`
     """
-    micro = ("micro_batch_per_gpu", run.micro_batch_size_per_gpu)
-    if run.dynamic_batch.flag:
-        micro = ("max_tokens_per_gpu", run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu"))
-    for column, setting in (
-        ("max_prompt_length", run.max_prompt_length),
-        ("max_response_length", run.max_response_length),
-        ("rollout_n", run.rollout_n),
-        ("lora_rank", run.lora_rank),
-        ("gpu_memory_utilization", run.gpu_memory_utilization),
-        micro,
-    ):
-        wanted, found = number(pair.text(column)), setting.value
-        # A value that the framework refuses says nothing of the run.
-        least, most = bounds(setting.key, (1, inf))
-        possible = isinstance(found, int | float) and least <= found <= most
-        if wanted is not None and possible and wanted != found:
-            yield from pair.differs(column, setting, str(found))
-    unused = "micro_batch_per_gpu" if run.dynamic_batch.flag else "max_tokens_per_gpu"
-    if run.dynamic_batch.flag is not None and pair.text(unused):
+    settings = {
+        "max_prompt_length": run.max_prompt_length,
+        "max_response_length": run.max_response_length,
+        "rollout_n": run.rollout_n,
+        "lora_rank": run.lora_rank,
+        "gpu_memory_utilization": run.gpu_memory_utilization,
+    }
+    by_tokens = run.dynamic_batch.flag
+    if by_tokens:
+        unused = "micro_batch_per_gpu"
+        settings["max_tokens_per_gpu"] = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
+    else:
+        unused = "max_tokens_per_gpu"
+        settings["micro_batch_per_gpu"] = run.micro_batch_size_per_gpu
+    for column, setting in settings.items():
+        wanted = number(pair.text(column))
+        if wanted is not None and wanted != setting.value and _is_possible(setting):
+            yield from pair.differs(column, setting, str(setting.value))
+    if by_tokens is not None and pair.text(unused):
         wrong = ", but the run of its script has none"
         yield pair.mistake(unused, wrong, "Leave it empty, or fix the script.")
     both = {pair.text("precision"), run.precision}
     if len(both) > 1 and both <= _FORMATS:
         yield from pair.differs("precision", run.dtype, run.precision)
+
+
+def _is_possible(setting: Setting) -> bool:
+    """Whether the framework accepts a number: one that it refuses says nothing of the run."""
+    least, most = bounds(setting.key, (1, inf))
+    if not isinstance(setting.value, int | float):
+        return False
+    return least <= setting.value <= most
 
 
 _FORMATS = frozenset({"bf16", "fp16", "fp32"})
@@ -231,14 +265,21 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
     """
     column = "memory_optimizations"
+    if not pair.text(column):
+        return
     words = pair.text(column).split("; ")
-    for word, setting in run.optimizations.items() if pair.text(column) else ():
-        stated = word in words or word in _ALWAYS_STATED
-        if stated and setting.known and is_on(setting) != (word in words):
-            change = "Remove" if word in words else "Add"
-            lacking = f"the script does not turn on `{word}`"
-            wrong = f", but {lacking if setting is LACKING else pair.said_by_script(setting)}"
-            yield pair.mistake(column, wrong, f"{change} `{word}`, or correct the script.")
+    for word, setting in run.optimizations.items():
+        if word in words and is_off(setting):
+            change = "Remove"
+        elif word not in words and word in _ALWAYS_STATED and is_on(setting):
+            change = "Add"
+        else:
+            continue
+        said = f"the script does not turn on `{word}`"
+        if setting is not LACKING:
+            said = pair.said_by_script(setting)
+        fix = f"{change} `{word}`, or correct the script."
+        yield pair.mistake(column, f", but {said}", fix)
 
 
 @run_rule()
@@ -253,7 +294,8 @@ def run_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     stated = number(pair.model_facts.get("parameters_b", ""))
     parameters = stated or parameters_in_name(pair.text("model"))
     least = minimum_memory_gb(parameters, run.weights, run.optimizations_on)
-    own = (pair.number("gpus") or 0) * pair.device_memory_gb
+    gpus = pair.number("gpus") or 0
+    own = gpus * pair.device_memory_gb
     if run.weights and own and least > own:
         need = f"{parameters:g} billion parameters need {least:.0f} GB at the least"
         wrong = f": {own:g} GB together, but {need}, as {pair.script.path} trains them"
@@ -277,9 +319,10 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     if found is None or found.verdict not in {"unlikely", "cannot fit"}:
         return
     low, high = found.interval_gb
-    about = f"about {found.peak_gb:.0f} GB ({low:.0f} to {high:.0f}) for each GPU"
+    interval = f"({low:.0f} to {high:.0f})"
+    need = f"about {found.peak_gb:.0f} GB {interval} for each GPU"
     own = f"{found.device_gb:.0f} GB ({pair.device_memory_gb:g} GiB)"
-    message = f"{about} are estimated, and the device has {own}"
+    message = f"{need} are estimated, and the device has {own}"
     yield Mistake(*pair.place("gpus"), message, _HELP)
 
 
@@ -292,13 +335,20 @@ def _estimate(pair: Pair, run: Run) -> Estimate | None:
         found = of_script(run, gpus, memory_gb, _model(pair.model_facts))
     except UnusableInput:
         return None
-    unsure = found and any(NOT_KNOWN in item.reason for item in found.configuration.assumed)
-    return None if unsure else found
+    if found is None:
+        return None
+    for assumption in found.configuration.assumed:
+        if NOT_KNOWN in assumption.reason:
+            return None
+    return found
 
 
 def _model(facts: Mapping[str, str]) -> Mapping[str, str | float | bool | None]:
     """The cells of a model as values."""
-    return {
-        name: cell == "true" if cell in {"true", "false"} else number(cell) or cell or None
-        for name, cell in facts.items()
-    }
+    values: dict[str, str | float | bool | None] = {}
+    for name, cell in facts.items():
+        if cell in {"true", "false"}:
+            values[name] = cell == "true"
+        else:
+            values[name] = number(cell) or cell or None
+    return values

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 
 from rl_resources.facts.pairs import Pair
 from rl_resources.rule import Mistake
-from rl_resources.script.bash.script import Value
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.framework.support import Support, support
 from rl_resources.script.header import HeaderLine
@@ -58,7 +57,8 @@ def reward_function(pair: Pair, run: Run) -> Iterator[Mistake]:
     if not release or _has_own_reward(run):
         return
     known = support(FRAMEWORK)
-    unscored = [name for name in data_sources(pair, run) if not known.scores(name, release)]
+    names = data_sources(pair, run)
+    unscored = [name for name in names if not known.scores(name, release)]
     rewards = pair.script.labeled("Reward")
     if not unscored or any(line.names_a_place for line in rewards):
         return
@@ -70,7 +70,8 @@ def reward_function(pair: Pair, run: Run) -> Iterator[Mistake]:
         "Prepare data that it scores, set `reward.custom_reward_function.path`, or say in a line "
         "`# Reward:` of the header what the reader provides, with the URL that publishes it."
     )
-    yield Mistake(*_place(pair, run, rewards or pair.script.labeled("Data")), message, fix)
+    lines = rewards or pair.script.labeled("Data")
+    yield Mistake(*_place(pair, run, lines), message, fix)
 
 
 @run_rule()
@@ -83,7 +84,9 @@ def data_preparation(pair: Pair, run: Run) -> Iterator[Mistake]:
     Good: `# Data: verl's examples/data_preprocess/gsm8k.py (data_source openai/gsm8k)`
     """
     release = _release(pair)
-    for line in pair.script.labeled("Data") if release else ():
+    if not release:
+        return
+    for line in pair.script.labeled("Data"):
         for problem, fix in _preparation_problems(line, support(FRAMEWORK), release):
             yield Mistake(*_place(pair, run, [line]), problem, fix)
 
@@ -96,12 +99,13 @@ def _preparation_problems(
         script = known.script(path)
         if script is None or not script.is_in(release):
             there = [item.script for item in known.preparations if item.is_in(release)]
-            yield f"{FRAMEWORK} {release} has no `{path}`", nearest(path, there).sentence()
+            problem = f"{FRAMEWORK} {release} has no `{path}`"
+            yield problem, nearest(path, there).sentence()
             continue
         others = [name for name in line.data_sources if name not in script.data_sources]
         if others and script.data_sources:
-            right = quoted(script.data_sources)
-            yield f"`{path}` does not write the data_source {quoted(others)}", f"It is {right}."
+            problem = f"`{path}` does not write the data_source {quoted(others)}"
+            yield problem, f"It is {quoted(script.data_sources)}."
 
 
 @run_rule("warning")
@@ -115,25 +119,24 @@ def data_line(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     if not _release(pair) or pair.script.labeled("Data"):
         return
-    for key in FILES:
-        for path in _paths(run.content(key)):
-            if _is_known_file(path) and not _usual_data_sources(path):
-                message = f"nothing says what prepares `{shown(_end(path), 120)}`"
-                fix = "Name it in a line `# Data:` of the header: script and arguments, or a URL."
-                yield Mistake(*pair.place_of(run.setting(key)), message, fix)
-                return
+    for key, path in _files(run):
+        if _is_known_file(path) and not _usual_data_sources(path):
+            message = f"nothing says what prepares `{shown(_end(path), 120)}`"
+            fix = "Name it in a line `# Data:` of the header: script and arguments, or a URL."
+            yield Mistake(*pair.place_of(run.setting(key)), message, fix)
+            return
 
 
 def data_sources(pair: Pair, run: Run) -> Sequence[str]:
     """Each `data_source` as far as it is known: that of the header, or else of the files."""
-    lines = pair.script.labeled("Data")
-    stated = [name for line in lines for name in line.data_sources]
-    if lines or run.content("data.custom_cls.path") or run.content("data.reward_fn_key"):
-        return stated
     found: list[str] = []
-    for key in FILES:
-        for path in _paths(run.content(key)):
-            found += _usual_data_sources(path)
+    lines = pair.script.labeled("Data")
+    for line in lines:
+        found += line.data_sources
+    if lines or run.content("data.custom_cls.path") or run.content("data.reward_fn_key"):
+        return found
+    for _, path in _files(run):
+        found += _usual_data_sources(path)
     return tuple(dict.fromkeys(found))
 
 
@@ -146,26 +149,37 @@ def _release(pair: Pair) -> str:
 
 def _has_own_reward(run: Run) -> bool:
     """Whether the script may score by itself, as far as it is known."""
-    return bool(run.launch.unresolved) or any(map(_is_own_reward, run.launch.overrides))
+    if run.launch.unresolved:
+        return True
+    return any(_is_own_reward(override) for override in run.launch.overrides)
 
 
 def _is_own_reward(item: Override) -> bool:
     if _MANAGER.fullmatch(item.key):
         return item.value not in MANAGERS
-    value = item.value if item.value is not None else _UNKNOWN
-    return _OWN_REWARD.fullmatch(item.key) is not None and value.lower() not in _OFF
+    if not _OWN_REWARD.fullmatch(item.key):
+        return False
+    return item.value is None or item.value.lower() not in _OFF
 
 
-def _paths(content: Value | None) -> list[str]:
-    """The paths in a setting, what is not known of them as one character."""
-    parts = content.parts if content else ()
-    text = "".join(_UNKNOWN if part.text is None else part.text for part in parts)
-    return [path for path in _BETWEEN_PATHS.split(text) if path]
+def _files(run: Run) -> Iterator[tuple[str, str]]:
+    """The paths of data, each with its setting; what is not known of them is one character."""
+    for key in FILES:
+        content = run.content(key)
+        if content is None:
+            continue
+        text = ""
+        for part in content.parts:
+            text += _UNKNOWN if part.text is None else part.text
+        for path in _BETWEEN_PATHS.split(text):
+            if path:
+                yield key, path
 
 
 def _end(path: str) -> str:
     """A file with its directory."""
-    return "/".join(path.split("/")[-2:])
+    parts = path.split("/")
+    return "/".join(parts[-2:])
 
 
 def _is_known_file(path: str) -> bool:
@@ -176,7 +190,8 @@ def _is_known_file(path: str) -> bool:
 def _usual_data_sources(path: str) -> Sequence[str]:
     """What the framework's own script writes under the name of this file or its directory."""
     for part in reversed(_end(path).split("/")):
-        found = support(FRAMEWORK).preparation(part.partition(".")[0])
+        name, _, _ = part.partition(".")
+        found = support(FRAMEWORK).preparation(name)
         if found:
             return found.data_sources
     return ()

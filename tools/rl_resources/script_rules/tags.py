@@ -21,6 +21,7 @@ from rl_resources.script_rules.run_rule import run_rule
 from rl_resources.text import quoted
 
 _NEEDED = re.compile(r"not fit without ([^.]*)")
+"""What the notes say that a run needs."""
 
 
 @run_rule("warning")
@@ -34,12 +35,19 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
 
     Which ones count is said in `script/tags.py`.
     """
+    if pair.text("tag").upper() != "MIN":
+        return
     asked = asked_of_min(run, pair.model_facts.get("family", ""))
-    off = {setting.key: setting for setting in asked.values() if is_off(setting)}
+    off = {}
+    for setting in asked.values():
+        if is_off(setting):
+            off[setting.key] = setting
     if run.misses_recomputation:  # it was meant to be on
         off.pop(run.gradient_checkpointing.key, None)
-    if pair.text("tag").upper() == "MIN" and off:
-        right = [word for key in off for word in switched_on(key)]
+    right: list[str] = []
+    for key in off:
+        right += switched_on(key)
+    if off:
         yield _against_tag(pair, off.values(), "does not turn on", f"Set {quoted(right)}")
 
 
@@ -55,22 +63,25 @@ def recommended_costs_time(pair: Pair, run: Run) -> Iterator[Mistake]:
 
     A page that is kept by hand has no notes: there only offload of what trains is reported.
     """
+    if pair.text("tag").upper() != "RECOMMENDED":
+        return
     found = costs_time(run) if pair.script.ours else trained_offloads(run)
-    on = {name: item for name, item in found.items() if not _is_needed(name, pair.text("notes"))}
-    if pair.text("tag").upper() == "RECOMMENDED" and on:
-        right = quoted(switched_off(setting.key) for setting in on.values())
-        noted = quoted(f"It does not fit without {name}, by the estimate." for name in on)
-        fix = f"Set {right}, write {noted} into the notes if that is so"
-        yield _against_tag(pair, on.values(), "sets", fix)
-
-
-def _is_needed(name: str, notes: str) -> bool:
-    """Whether the notes say that a run does not fit without this."""
-    return any(name in text for text in _NEEDED.findall(notes))
+    needed = "; ".join(_NEEDED.findall(pair.text("notes")))
+    on = {name: setting for name, setting in found.items() if name not in needed}
+    if not on:
+        return
+    right = [switched_off(setting.key) for setting in on.values()]
+    notes = [f"It does not fit without {name}, by the estimate." for name in on]
+    fix = f"Set {quoted(right)}, write {quoted(notes)} into the notes if that is so"
+    yield _against_tag(pair, on.values(), "sets", fix)
 
 
 def _against_tag(pair: Pair, wrong: Collection[Setting], verb: str, fix: str) -> Mistake:
     """The settings that the tag forbids, at the first that the script sets."""
-    place = next((pair.place_of(setting) for setting in wrong if setting.place), pair.place("tag"))
-    message = f"{pair.cell('tag')}, but the script {verb} {quoted(item.key for item in wrong)}"
+    place = pair.place("tag")
+    placed = [setting for setting in wrong if setting.place]
+    if placed:
+        place = pair.place_of(placed[0])
+    keys = quoted(setting.key for setting in wrong)
+    message = f"{pair.cell('tag')}, but the script {verb} {keys}"
     return Mistake(*place, message, f"{fix}, or empty the tag.")

@@ -69,32 +69,44 @@ class Support:
     def scores(self, data_source: str, release: str) -> bool:
         """Whether a release has a reward for data with this `data_source`."""
         for reward in self.rewards:
-            known = any(fnmatchcase(data_source, pattern) for pattern in reward.data_sources)
-            if known and Version(reward.since) <= Version(release):
+            is_there = Version(reward.since) <= Version(release)
+            if is_there and _is_like(data_source, reward.data_sources):
                 return True
         return False
 
     def preparation(self, name: str) -> Preparation | None:
         """What usually writes a directory or a file of this name, the suffix left out."""
-        return next((found for found in self.preparations if name in found.names), None)
+        for found in self.preparations:
+            if name in found.names:
+                return found
+        return None
 
     def script(self, path: str) -> Preparation | None:
         """The script of the framework at this path, of any release."""
-        return next((found for found in self.preparations if found.script == path), None)
+        for found in self.preparations:
+            if found.script == path:
+                return found
+        return None
 
     def architecture(self, slug: str, train: str) -> Architecture | None:
         """What a training backend needs of the framework for a model; `None` for nothing known."""
         for found in self.architectures:
-            if train in found.train and any(fnmatchcase(slug, it) for it in found.models):
+            if train in found.train and _is_like(slug, found.models):
                 return found
         return None
+
+
+def _is_like(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 @lru_cache(maxsize=4)
 def support(framework: str) -> Support:
     """What is known of a framework; nothing of one without a file."""
     path = _FOLDER / f"{framework}.toml"
-    raw = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    raw = {}
+    if path.is_file():
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
     return Support(
         tuple(Reward(**row) for row in raw.get("reward", ())),
         tuple(Preparation(**row) for row in raw.get("preparation", ())),

@@ -1,0 +1,260 @@
+"""What a script, its log, a form and its author say of a run, merged to one record."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rl_resources.certainty import MEASURED_RUN, STATED_RUN, UNTESTED
+from rl_resources.contribute.changes import Row
+from rl_resources.contribute.facts import Facts, Form, first_known, script_name
+from rl_resources.contribute.script_facts import name_facts, run_facts
+from rl_resources.contribute.training_log import TrainingLog
+from rl_resources.dataset import Dataset, script_path
+from rl_resources.facts.broken import Record, records
+from rl_resources.facts.memory import device_memory
+from rl_resources.facts.tags import NO_TAG, SPEEDS, faster_record, smaller_run
+from rl_resources.facts.words import Fact, read_word
+from rl_resources.package import TableSchema
+from rl_resources.script.name import PARTS
+from rl_resources.script.run import Run, is_on
+from rl_resources.script.script_text import FRAMEWORK, ScriptText
+from rl_resources.script.tags import asked_of_min, costs_time
+from rl_resources.snapshot import Snapshot, Table
+from rl_resources.tabular import write as as_csv
+from rl_resources.text import shown
+
+NOT_STATED = "nothing that was read states it"
+OF_A_RUN: Facts = {"status": Fact("reported"), "statement": Fact(STATED_RUN)}
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a record is made from; `assumed` is what holds if nobody states it."""
+
+    script: ScriptText
+    log: TrainingLog = field(default_factory=TrainingLog)
+    form: Form = field(default_factory=Form)
+    stated: Facts = field(default_factory=dict)
+    assumed: Facts = field(default_factory=lambda: OF_A_RUN)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A proposed record.
+
+    `name` and `path` are those of its script, empty if one of the six parts is not known.
+    `existing` is the row that the dataset has for this configuration, empty if it has none; then
+    `row` is that one with its empty cells filled. `unknown` says by column why a cell is empty,
+    but for the script's name, which follows from others. `lacks` is what keeps it from being a
+    record, `remarks` what somebody should know of the sources, and how they differ from the row.
+    """
+
+    sources: Sources
+    schema: TableSchema
+    name: str
+    path: str
+    existing: Row
+    row: Row
+    unknown: Mapping[str, str]
+    lacks: Sequence[str]
+    remarks: Sequence[str]
+
+    def as_csv(self) -> str:
+        """The header and the row."""
+        return _table_text(self.schema, self.row)
+
+
+def merge(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Proposal:
+    """The record that the sources make together."""
+    schema = dataset.package.resources["tuning"].schema
+    certain = _certain(sources, dataset, snapshot)
+    parts = {part: certain[part].text for part in PARTS}
+    name = script_name(parts)
+    path = ""
+    existing: Row = {}
+    if name:
+        path = script_path(dataset, {"model": parts["model"], "script": name})
+        existing = snapshot.row("tuning", name)
+
+    logged = _releases(sources.log, certain["infer"].text, dataset)
+    mismatch = _mismatch(sources, logged, existing)
+    if not mismatch and not sources.log.out_of_memory:
+        logged |= _figures(sources.log, schema)
+    facts = first_known([sources.stated, logged, certain, sources.assumed])
+
+    new = {column: facts[column].text for column in schema.names}
+    new["script"] = name
+    may_be_tagged = new["status"] != UNTESTED and not _says_no_tag(sources.script)
+    if name and may_be_tagged and not new["tag"]:
+        new["tag"] = _earned_tag(sources.script.training, new, snapshot)
+    row: Row = new
+    if existing:
+        ran = bool(sources.log.steps) and not mismatch
+        row = _filled(existing, new, ran=ran)
+
+    remarks = [*_remarks(sources, mismatch)]
+    places = {script.path for script in snapshot.scripts}
+    if path and path not in places:
+        remarks.append(f"the script belongs at {path}: writing puts a copy there")
+    if existing:
+        assumed = {"script", *sources.assumed} - logged.keys()
+        remarks += _differences(row, new, assumed)
+    unknown = _unknown(row, facts)
+    return Proposal(
+        sources=sources,
+        schema=schema,
+        name=name,
+        path=path,
+        existing=existing,
+        row=row,
+        unknown=unknown,
+        lacks=tuple(_lacks(unknown, schema, sources.log)),
+        remarks=remarks,
+    )
+
+
+def _certain(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Facts:
+    """All that needs no log."""
+    stated = first_known([sources.stated, sources.form.facts])
+    named = name_facts(sources.script, snapshot)
+    own = run_facts(sources.script, first_known([stated, named]), dataset)
+    return first_known([stated, own, named])
+
+
+def _releases(log: TrainingLog, infer: str, dataset: Dataset) -> dict[str, Fact]:
+    """The releases that the log states; it names vllm for `vllm-ascend` too."""
+    engine = infer.partition("-")[0]
+    found = {}
+    for column, program in (("infer_version", engine), ("framework_version", FRAMEWORK)):
+        found[column] = read_word(dataset, column, log.releases.get(program, ""))
+    return found
+
+
+def _figures(log: TrainingLog, schema: TableSchema) -> dict[str, Fact]:
+    """The cells that follow from the figures of a log, if it has any."""
+    found = {}
+    for column, value in log.figures.items():
+        found[column] = Fact(schema.field(column).write(value))
+    if found:
+        found["statement"] = Fact(MEASURED_RUN)
+    if "step_seconds" in found:
+        found["step_seconds_statistic"] = Fact("median")
+    return found
+
+
+def _mismatch(sources: Sources, releases: Facts, existing: Row) -> str:
+    """Why the log is of another run than the script or row; empty where it is of the same."""
+    run = sources.script.training
+    if run is None:
+        return ""
+    for name, number in sources.log.settings.items():
+        asked = run.setting(f"data.{name}").number
+        if asked not in {None, number}:
+            return f"the run had {name} {number}, but the script asks for {asked}"
+    for column, fact in releases.items():
+        stated = existing.get(column, "")
+        if fact.text and stated and fact.text != stated:
+            return "the log is of another release than the row"
+    return ""
+
+
+def _filled(existing: Row, new: Row, *, ran: bool) -> Row:
+    """The row of the dataset with its empty cells filled; `ran` means that a log shows its run."""
+    filled = {}
+    for column, cell in existing.items():
+        filled[column] = cell or new[column]
+    if existing["status"] != UNTESTED:
+        return filled
+    if ran:
+        filled["status"] = new["status"]
+    else:
+        filled["statement"] = ""
+    return filled
+
+
+def _table_text(schema: TableSchema, row: Row) -> str:
+    cells = [row[column] for column in schema.names]
+    return as_csv([schema.names, cells])
+
+
+def _says_no_tag(script: ScriptText) -> bool:
+    """Whether the header of a script leaves its tag open on purpose, as `new` without one does."""
+    return any(line.text == NO_TAG for line in script.labeled("Tag"))
+
+
+def _earned_tag(run: Run | None, row: Row, snapshot: Snapshot) -> str:
+    if run is None:
+        return ""
+    resource = snapshot.package.resources["tuning"]
+    text = _table_text(resource.schema, row)
+    table = Table(resource, text.encode())
+    model = snapshot.row("models", row["model"])
+    return earned_tag(run, model.get("family", ""), Record(table, 0), snapshot)
+
+
+def earned_tag(run: Run, family: str, record: Record, snapshot: Snapshot) -> str:
+    """The tag of a record that ran: by its settings, its figures and what the dataset knows.
+
+    It is empty if none is earned or its settings are not known. `family` is its model's, `snapshot`
+    the dataset without it.
+    """
+    asked = asked_of_min(run, family).values()
+    saves_memory = all(setting.known and is_on(setting) for setting in asked)
+    is_the_least = device_memory(snapshot, record) > 0 and smaller_run(snapshot, record) is None
+    if asked and saves_memory and is_the_least:
+        return "MIN"
+    if not run.knows_backend or not run.knows_defaults or costs_time(run):
+        return ""
+    if not any(map(record.text, SPEEDS)):
+        return ""
+    tagged = records(snapshot, "tuning", "tag")
+    others = [other for other in tagged if other.text("tag") == "RECOMMENDED"]
+    if faster_record(record, others):
+        return ""
+    return "RECOMMENDED"
+
+
+def _unknown(row: Row, facts: Facts) -> dict[str, str]:
+    """Why a cell is empty, by column."""
+    found = {}
+    for column, text in row.items():
+        if not text and column not in {"script", "notes"}:
+            found[column] = facts[column].why_empty or NOT_STATED
+    return found
+
+
+def _lacks(unknown: Mapping[str, str], schema: TableSchema, log: TrainingLog) -> Iterator[str]:
+    missing = [column for column in unknown if schema.field(column).required]
+    if missing:
+        yield f"the row lacks {', '.join(missing)}"
+    if log.out_of_memory:
+        text = shown(log.out_of_memory, 160)
+        yield f"the run of the log ended with `{text}`: that is a line of records/trials.csv"
+
+
+def _remarks(sources: Sources, mismatch: str) -> Iterator[str]:
+    log = sources.log
+    run = sources.script.training
+    yield from sources.form.remarks
+    if log.steps:
+        yield (
+            f"{len(log.steps)} training steps in the log, {len(log.measured)} of them "
+            f"measured: without {log.warm_up} of warm-up and those that also validate or save"
+        )
+    if mismatch:
+        yield f"{mismatch}: its figures are not used"
+    if run is None:
+        yield "the script starts no training with overrides of Hydra, or several that differ"
+    elif run.composition.problem:
+        yield f"{run.composition.problem}: what the script leaves to them could not be known"
+
+
+def _differences(row: Row, read: Row, assumed: Collection[str]) -> Iterator[str]:
+    """Where the row of the dataset says something else than what was read now."""
+    yield "records/tuning.csv has this configuration; no cell of it is overwritten"
+    for column, new in read.items():
+        old = row[column]
+        if new and new != old and column not in assumed:
+            there = f"`{shown(old, 300)}`" if old else "empty"
+            yield f"{column} is {there} there; what was read now says `{shown(new, 300)}`"
