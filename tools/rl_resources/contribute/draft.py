@@ -19,7 +19,6 @@ from rl_resources.contribute.changes import (
     with_script,
     write_changes,
 )
-from rl_resources.contribute.earned_tag import earned_tag
 from rl_resources.contribute.facts import (
     Facts,
     Form,
@@ -29,7 +28,7 @@ from rl_resources.contribute.facts import (
     script_name,
     stated_facts,
 )
-from rl_resources.contribute.script_facts import name_facts, run_facts
+from rl_resources.contribute.script_facts import earned_tag, name_facts, run_facts
 from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, script_path, typed_dataset
 from rl_resources.errors import Finding, UnusableInput

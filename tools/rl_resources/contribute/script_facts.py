@@ -1,4 +1,4 @@
-"""Cells that a script states: by what it runs and by its name."""
+"""Cells that follow from a script: what it runs, its name, and the tag that it earns."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from pathlib import Path
 
 from rl_resources.contribute.facts import Facts
 from rl_resources.dataset import Dataset
-from rl_resources.facts.model_names import is_id, likeness, model_in_path
+from rl_resources.facts.broken import Record, records
+from rl_resources.facts.models import is_id, likeness, model_in_path
 from rl_resources.facts.script_names import word_of_name
+from rl_resources.facts.tags import SPEEDS, faster_record, smaller_run
 from rl_resources.facts.words import Fact, read_word
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import ACTOR, SAME_BACKEND
 from rl_resources.script.name import PARTS
-from rl_resources.script.run import Run
+from rl_resources.script.run import Run, is_on
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.script.settings import Setting
+from rl_resources.script.tags import asked_of_min, costs_time
 from rl_resources.snapshot import Snapshot
 from rl_resources.text import shown
 
@@ -122,3 +125,22 @@ def _backend(setting: Setting, named: str, dataset: Dataset, *, on_npu: bool = F
     found = next((word for word in preferred if word in fits), "")
     doubt = f"no backend of the dataset has `{setting.key}={shown(setting.text)}`"
     return Fact(found) if found else Fact(doubt=doubt)
+
+
+def earned_tag(run: Run, family: str, record: Record, snapshot: Snapshot) -> str:
+    """The tag of a record that ran; empty where none is earned or its settings are not known.
+
+    `family` is its model's, `snapshot` the dataset without it.
+    """
+    asked = asked_of_min(run, family)
+    on = [setting.known and is_on(setting) for setting in asked.values()]
+    if on and all(on) and smaller_run(snapshot, record) is None:
+        return "MIN"
+    if not run.knows_backend or not run.knows_defaults or costs_time(run):
+        return ""
+    if not any(map(record.text, SPEEDS)):
+        return ""
+    others = [it for it in records(snapshot, "tuning", "tag") if it.text("tag") == "RECOMMENDED"]
+    if faster_record(record, others):
+        return ""
+    return "RECOMMENDED"

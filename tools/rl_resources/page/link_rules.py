@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from rl_resources.devices import devices_of
-from rl_resources.facts.model_names import parameters_in_name
+from rl_resources.facts.models import parameters_in_name
 from rl_resources.package import text_of
 from rl_resources.page.links import link_as_text, link_of
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, cells_by_header

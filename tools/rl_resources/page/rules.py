@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from rl_resources.facts.model_names import parameters_in_name
+from rl_resources.facts.models import parameters_in_name
 from rl_resources.page import rows
 from rl_resources.page.reader import Heading, Row, width
 from rl_resources.page.rows import HEADERS, Reading, ReadRow

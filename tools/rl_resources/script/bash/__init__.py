@@ -10,8 +10,7 @@ from operator import attrgetter
 
 from rl_resources.script.bash.evaluate import Evaluator
 from rl_resources.script.bash.parser import parse
-from rl_resources.script.bash.script import Script, Source
-from rl_resources.script.bash.state import State
+from rl_resources.script.bash.script import Script, Source, State
 
 LONGEST_SCRIPT = 1 << 17  # three times the longest launch script that we know of
 

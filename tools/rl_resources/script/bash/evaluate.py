@@ -16,15 +16,17 @@ from rl_resources.script.bash.parser import Node
 from rl_resources.script.bash.script import (
     Assignment,
     Command,
+    Content,
     Option,
     Source,
+    State,
     Value,
     Word,
+    elements_of,
     joined,
     literal,
     lost,
 )
-from rl_resources.script.bash.state import Content, State, elements_of
 
 _MAY_BE_SET = re.compile(r"(?<![$\w{.-])[A-Za-z_]\w*|(?<=\$\{)[A-Za-z_]\w*(?=:?=)")
 """Every word of a text that is not only read may be the name of a variable that it sets."""

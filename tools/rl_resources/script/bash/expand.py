@@ -17,14 +17,15 @@ from rl_resources.script.bash.script import (
     Part,
     Place,
     Source,
+    State,
     Value,
     Word,
+    elements_of,
     joined,
     literal,
     lost,
     unknown,
 )
-from rl_resources.script.bash.state import State, elements_of
 
 Mode = Literal["split", "joined", "quoted"]
 """Where a part is: in a word of a command, in one that is not split, or in double quotes."""
