@@ -34,8 +34,9 @@ def page_no_script(reading: Reading) -> Iterator[Mistake]:
     fix = "Link its script, which lies in examples/tuning/<size>/."
     for table in reading.tables:
         for cells in cells_by_header(table):
-            if not link_of(cells["Link"], reading.scripts):
-                yield reading.mistake(cells["Link"], message, fix)
+            cell = cells["Link"]
+            if link_of(cell, reading.scripts) is None:
+                yield reading.mistake(cell, message, fix)
 
 
 @rule()
@@ -51,7 +52,7 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
         cell = row.cells["Link"]
         line = reading.page.lines[cell.line - 1]
         if link_as_text(cell) or _NO_SPACE.search(line, cell.column - 1):
-            name = shown(row.link.script, 120)
+            name = _name(row)
             message = "the link is not a link in reStructuredText"
             fix = f"Write `` `{name} <https://…/{name}>`_ ``."
             yield reading.mistake(cell, message, fix)
@@ -72,10 +73,12 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
         link = row.link
         if not link.missing:
             continue
-        message = f"there is no {shown(link.script, 120)}"
+        message = f"there is no {_name(row)}"
         if link.folder:
             message += f" in {link.folder}/"
-        known = [link.file] if link.file else names
+        known = names
+        if link.file:
+            known = [link.file]
         near = nearest(link.script, known)
         fix = near.sentence() or "Link a script that exists."
         yield reading.mistake(row.cells["Link"], message, fix)
@@ -115,10 +118,14 @@ def page_same_script(reading: Reading) -> Iterator[Mistake]:
         script = row.link.read or row.link.script
         before = first.setdefault(script, row)
         if before is not row and not row.link.ambiguous:
-            name = shown(row.link.script, 120)
             line = before.cells["Link"].line
-            message = f"the row links {name}, as the row of line {line} does"
+            message = f"the row links {_name(row)}, as the row of line {line} does"
             yield reading.mistake(row.cells["Link"], message, "Link a script of its own.")
+
+
+def _name(row: ReadRow) -> str:
+    """The name of the script that a row links, as a message shows it."""
+    return shown(row.link.script, 120)
 
 
 @rule()
@@ -137,12 +144,11 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
     for row in reading.rows:
         if row.link.missing:
             continue
-        name = row.link.script
         try:
-            parse(name)
+            parse(row.link.script)
         except ValueError as error:
             why = predicate(str(error))
-            message = f"the script name `{shown(name, 120)}` {why}"
+            message = f"the script name `{_name(row)}` {why}"
             yield reading.mistake(row.cells["Link"], message, fix)
 
 
@@ -161,13 +167,15 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
         script = row.link.script
         if row.link.ambiguous or not reading.has_form(script):
             continue
+        name = parsed(script)
         for part in PARTS[1:]:
             said = text_of(row.record, part).lower()
-            named = str(getattr(parsed(script), part))
+            named = str(getattr(name, part))
             if said and not _agrees(reading, part, said, named):
                 cell = row.cells[HEADER_OF[part]]
-                fix = f"Fix the row, or the name {shown(script, 120)}."
-                yield reading.mistake(cell, _differ(said, named), fix)
+                message = _differ(said, named)
+                fix = f"Fix the row, or the name {_name(row)}."
+                yield reading.mistake(cell, message, fix)
 
 
 def _differ(said: str, named: str) -> str:
@@ -192,7 +200,8 @@ def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
         name = parsed(row.link.script)
         _, _, said = row.text("Model").lower().rpartition("/")
         if name and not _is_same_model(reading, row, said, name.model):
-            yield reading.mistake(row.cells["Model"], _differ(said, name.model), fix)
+            message = _differ(said, name.model)
+            yield reading.mistake(row.cells["Model"], message, fix)
 
 
 def _is_same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
@@ -228,8 +237,8 @@ def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
     Good: a new script and its row
     """
     for path in reading.orphans():
-        name = PurePosixPath(path).name
+        name = shown(PurePosixPath(path).name, 120)
         header = reading.tables[0].header
         message = f"no row links the script {shown(path, 200)}"
-        fix = f"Add a row that links {shown(name, 120)}."
+        fix = f"Add a row that links {name}."
         yield reading.mistake(header, message, fix)

@@ -56,8 +56,11 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
 
     `scripts` are paths below the directory of scripts. Of two names that of the URL is meant.
     """
+    text = cell.text.strip()
+    url = cell.target or ""
     written = link_as_text(cell)
-    text, url = written or (cell.text.strip(), cell.target or "")
+    if written:
+        text, url = written
     path = PurePosixPath(unquote(_NO_PATH.sub("", url)))
     label = _script_name(PurePosixPath(text))
     if label is not None:
@@ -69,8 +72,9 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     folder = None
     if target is not None:
         folder = _size_folder(path)
-    exact = _file_of(script, folder, scripts or ())
-    file = exact or _file_nearly_of(script, scripts or ())
+    known = scripts or ()
+    exact = _file_of(script, folder, known)
+    file = exact or _file_nearly_of(script, known)
     missing = scripts is not None and exact is None
     of_commit = any(map(_COMMIT.fullmatch, path.parts))
     if of_commit and file is None:

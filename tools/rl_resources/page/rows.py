@@ -100,10 +100,11 @@ class Reading:
 
         None where something cannot be read or leads to no script: it may mean any of them.
         """
-        rows = sum(len(table.rows) for table in self.tables)
-        unread = self.page.mistakes or rows > len(self.rows)
+        written = sum(len(table.rows) for table in self.tables)
+        if self.page.mistakes or written > len(self.rows):
+            return []
         links = [row.link.read for row in self.rows]
-        if unread or not links or None in links:
+        if not links or None in links:
             return []
         other = [path for path in self.scripts or () if path not in links]
         return list(filter(self.has_form, other))
@@ -128,9 +129,11 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     rows: list[ReadRow] = []
     for cells in chain.from_iterable(map(cells_by_header, tables)):
         link = link_of(cells["Link"], scripts)
-        if link:
-            row = _row(cells, link, dataset)
-            rows.append(_confirmed(row, dataset, scripts or ()))
+        if link is None:
+            continue
+        row = _row(cells, link, dataset)
+        confirmed = _confirmed(row, dataset, scripts or ())
+        rows.append(confirmed)
     return Reading(page, dataset, scripts, tables, tuple(rows))
 
 
@@ -173,7 +176,8 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
     text = {name: cell.text.strip() for name, cell in cells.items()}
     facts = _facts(text, link.script, dataset)
     record: dict[str, Value] = {}
-    for field in dataset.package.resources["tuning"].schema.fields:
+    schema = dataset.package.resources["tuning"].schema
+    for field in schema.fields:
         fact = facts.get(field.name, Fact())
         record[field.name] = field.read(fact.text)
     for column in ("model", "task", "train", "infer"):
@@ -224,12 +228,14 @@ def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> dict[str, 
         "max_batch": max_batch,
     }
     words = {
-        "tag": "" if text["Tag"] in _DASHES else text["Tag"],
+        "tag": text["Tag"],
         "task": text["Task"],
         "train": text["Train"],
         "infer": text["Infer"],
         "infer_version": "",
     }
+    if text["Tag"] in _DASHES:
+        words["tag"] = ""
     infer = _INFER.fullmatch(text["Infer"])
     if infer:
         words["infer"] = infer[1]
@@ -281,14 +287,16 @@ def _resource(text: str, script: str, dataset: Dataset) -> tuple[Fact, Fact]:
     match = _RESOURCE.fullmatch(text)
     if match is None:
         message = f"`{shown(text)}` is not a number of GPUs, `×` and a device"
-        return Fact("", message, "Write for example `8 × H100 80 GB`."), Fact()
+        unread = Fact("", message, "Write for example `8 × H100 80 GB`.")
+        return unread, Fact()
     factors = re.findall(r"\d+", match[1])
     gpus = prod(map(int, factors))
     device = match[2]
     name = parsed(script)
     if name and name.device in devices_of(dataset).named(device):
         device = name.device
-    return Fact(str(gpus)), read_word(dataset, "device", device)
+    known = read_word(dataset, "device", device)
+    return Fact(str(gpus)), known
 
 
 def _max_batch(text: str) -> tuple[Fact, Fact]:
@@ -300,4 +308,6 @@ def _max_batch(text: str) -> tuple[Fact, Fact]:
         message = f"`{shown(text)}` is not a number of prompts"
         fix = "Write the number alone, or `\\` where nobody searched for it."
         return Fact("", message, fix), Fact("reported")
-    return Fact(match[1] or ""), Fact(_STATUSES.get(match[2], "reported"))
+    number = match[1] or ""
+    status = _STATUSES.get(match[2], "reported")
+    return Fact(number), Fact(status)

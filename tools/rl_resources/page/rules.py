@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from rl_resources.facts.models import parameters_in_name
-from rl_resources.page import rows
 from rl_resources.page.reader import Heading, Row, width
-from rl_resources.page.rows import HEADERS, Reading, ReadRow
+from rl_resources.page.rows import HEADERS, Reading, ReadRow, missing_columns
 from rl_resources.rule import Mistake, rule
 from rl_resources.script_rules.privacy import mail_addresses
 from rl_resources.text import shown
@@ -27,6 +26,7 @@ _FAR = 1.6
 """Ratio of two sizes that are not the same."""
 _BEYOND = 3.0
 """Ratio of two sizes that no section has together."""
+_NO_MARKUP = re.compile(r"(?:<{7}|>{7}) |\s*\.\. list-table:(?!:)")
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
 
@@ -43,8 +43,10 @@ def page_table(reading: Reading) -> Iterator[Mistake]:
     yield from broken
     if broken or any(table.rows for table in reading.tables):
         return
+    place = Row((), 1, 1)
     tables = reading.tables or reading.page.tables
-    place = tables[0].header if tables else Row((), 1, 1)
+    if tables:
+        place = tables[0].header
     message = "the page has no `list-table` with a row of a run"
     fix = f"Its header is {', '.join(HEADERS)}; each row is a run and links its script."
     yield reading.mistake(place, message, fix)
@@ -52,10 +54,11 @@ def page_table(reading: Reading) -> Iterator[Mistake]:
 
 def _no_markup(reading: Reading) -> Iterator[Mistake]:
     """Lines that hide a table: markers of a merge conflict, a directive with one colon."""
+    fix = "Keep one of two versions; write `.. list-table::` with two colons."
     for number, line in enumerate(reading.page.lines, 1):
-        if re.match(r"(?:<{7}|>{7}) |\s*\.\. list-table:(?!:)", line):
-            message = f"`{shown(line.strip(), 80)}` is no markup: what follows is no table"
-            fix = "Keep one of two versions; write `.. list-table::` with two colons."
+        if _NO_MARKUP.match(line):
+            written = shown(line.strip(), 80)
+            message = f"`{written}` is no markup: what follows is no table"
             yield Mistake(reading.page.path, number, 1, message, fix)
 
 
@@ -69,12 +72,13 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
     Bad: a header that lacks Model
     Good: Tag, Model, Task, Resource, MaxBatch, Train, Infer, Link, Contributor
     """
+    every = ", ".join(HEADERS)
+    fix = f"Give it the columns {every}."
     for table in reading.tables:
-        missing = rows.missing_columns(table)
+        missing = missing_columns(table)
         if missing and table.rows:
             names = ", ".join(missing)
             message = f"the table has no column {names}, so none of its rows is read"
-            fix = f"Give it the columns {', '.join(HEADERS)}."
             yield reading.mistake(table.header, message, fix)
 
 
@@ -88,15 +92,18 @@ def page_row_length(reading: Reading) -> Iterator[Mistake]:
     Good: nine cells, `\` where nothing is known
     """
     for table in reading.tables:
-        if rows.missing_columns(table):
+        if missing_columns(table):
             continue
         header = table.header.cells
         names = ", ".join(shown(cell.text) for cell in header)
         fix = f"Give it one cell for each of {names}; write `\\` where nothing is known."
+        width_of_header = len(header)
         for row in table.rows:
-            if len(row.cells) != len(header):
-                counts = f"{len(row.cells)} cells and the header {len(header)}"
-                yield reading.mistake(row, f"the row has {counts}; it is not read", fix)
+            count = len(row.cells)
+            if count != width_of_header:
+                counts = f"{count} cells and the header {width_of_header}"
+                message = f"the row has {counts}; it is not read"
+                yield reading.mistake(row, message, fix)
 
 
 @rule()
@@ -114,7 +121,8 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
         if not heading.made:
             title = shown(heading.title)
             message = f"`{title}` is not a heading: its underline is too short"
-            yield Mistake(page.path, heading.line, 1, message, _longer(heading))
+            fix = _longer(heading)
+            yield Mistake(page.path, heading.line, 1, message, fix)
 
 
 def _longer(heading: Heading) -> str:
@@ -138,7 +146,8 @@ def page_short_underline(reading: Reading) -> Iterator[Mistake]:
         if heading.made and len(heading.underline) < width(heading.title):
             title = shown(heading.title)
             message = f"the underline of `{title}` is too short"
-            yield Mistake(page.path, heading.line + 1, 1, message, _longer(heading))
+            fix = _longer(heading)
+            yield Mistake(page.path, heading.line + 1, 1, message, fix)
 
 
 @rule()
@@ -153,8 +162,9 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
     sections = {heading.billions: heading.title for heading in reading.page.headings}
     sizes = list(filter(None, sections))
     for row in reading.rows:
+        cell = row.cells["Model"]
         size = _size_of_model(reading, row)
-        heading = reading.page.heading_above(row.cells["Model"])
+        heading = reading.page.heading_above(cell)
         if not size or heading is None or not heading.billions:
             continue
         limit = _BEYOND
@@ -168,14 +178,15 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
             title = shown(heading.title)
             message = f"{model} stands under the size {title}"
             fix = f"Move the row under {right}, or fix its model."
-            yield reading.mistake(row.cells["Model"], message, fix)
+            yield reading.mistake(cell, message, fix)
 
 
 def _size_of_model(reading: Reading, row: ReadRow) -> float:
     """The billions of parameters of a row's model, 0 if they are not known."""
     if "model" in row.doubts:
         return 0
-    model = reading.dataset.by_key["models"].get(row.record["model"])
+    models = reading.dataset.by_key["models"]
+    model = models.get(row.record["model"])
     if model is None:
         return parameters_in_name(row.text("Model"))
     size = model["parameters_b"]
@@ -246,9 +257,10 @@ def page_email_address(reading: Reading) -> Iterator[Mistake]:
     Bad: a handle that links to an address
     Good: a handle alone, or one that links to its public profile
     """
+    fix = "Write the public handle alone, or link its public profile."
     for line, column, address in mail_addresses(reading.page.lines):
-        message = f"the page publishes the e-mail address `{address[0]}…@…`"
-        fix = "Write the public handle alone, or link its public profile."
+        first_letter = address[0]
+        message = f"the page publishes the e-mail address `{first_letter}…@…`"
         yield Mistake(reading.page.path, line, column, message, fix)
 
 
@@ -273,7 +285,8 @@ def page_tag_without_row(reading: Reading) -> Iterator[Mistake]:
     for number, line in enumerate(above, 1):
         match = _RECOMMENDED.search(line)
         if match:
+            column = match.start() + 1
             message = "the page defines RECOMMENDED, and no row has that tag"
             fix = "Add a row that has it, or say that there is none yet."
-            yield Mistake(page.path, number, match.start() + 1, message, fix)
+            yield Mistake(page.path, number, column, message, fix)
             return
