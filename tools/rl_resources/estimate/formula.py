@@ -76,11 +76,13 @@ def _inputs(engine: Engine) -> Mapping[str, Mapping[str, Any]]:
 def _with_keys(item: Mapping[str, Any], engine: Engine) -> Mapping[str, Any]:
     if "key" not in item:
         return item
-    written = item["key"]
-    trains = ("any", *BACKENDS) if "any" in written else written
+    written: dict[str, str] = item["key"]
+    if "any" in written:
+        every = dict.fromkeys(("any", *BACKENDS), written["any"])
+        written = every | written
     keys: dict[str, str] = {}
-    for train in trains:
-        key = _key(written.get(train) or written["any"], train, engine)
+    for train, form in written.items():
+        key = _key(form, train, engine)
         if key:
             keys[train] = key
     return {**item, "key": keys}
@@ -170,18 +172,24 @@ def _setting(knob: Mapping[str, Any], item: Mapping[str, Any], train: str) -> st
     key = ""
     if train in BACKENDS:
         key = key_of(item, train)
-    if key and "word" in knob:
-        return f"{key}={knob['word']}"
-    return f"{key or item['name']}={_value(knob, item, key)}"
+    if not key:
+        name = item["name"]
+        value = _value(knob, item, key)
+        return f"{name}={value}"
+    value = knob.get("word") or _value(knob, item, key)
+    return f"{key}={value}"
 
 
 def _value(knob: Mapping[str, Any], item: Mapping[str, Any], key: str) -> str:
     """The value that a knob sets; empty where it depends on the value before."""
     if item.get("unit") == _FLAG:
-        return "full" if "recompute" in key else str(bool(knob["value"]))
+        if "recompute" in key:
+            return "full"
+        return str(bool(knob["value"]))
     if "times" in knob:
         return ""
-    return f"{knob['value']:g}"
+    value = knob["value"]
+    return f"{value:g}"
 
 
 @cache
@@ -197,8 +205,10 @@ def parallel_sizes() -> list[dict[str, Number]]:
             "tensor_parallel": tensor,
             "pipeline_parallel": pipeline,
             "expert_parallel": expert,
-            "expert_tensor_parallel": tensor if expert == 1 else 1,
+            "expert_tensor_parallel": 1,
         }
+        if expert == 1:
+            sizes["expert_tensor_parallel"] = tensor
         found.append(sizes)
     return found
 
@@ -230,7 +240,8 @@ def _published_settings(knob: Mapping[str, Any]) -> dict[str, str]:
     for infer in (*ENGINES, *SAME_BACKEND):
         for train, setting in settings(knob, infer).items():
             if setting != usual.get(train):
-                own[f"{train} {infer}"] = setting
+                both = f"{train} {infer}"
+                own[both] = setting
     return usual | own
 
 

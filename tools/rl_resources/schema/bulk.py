@@ -59,17 +59,14 @@ def _parts(path: Path) -> Iterator[tuple[int, bytes]]:
     """Whole lines after the header, each time about `BLOCK_BYTES`, by the number of the first."""
     line = 2
     with path.open("rb") as file:
-        start = len(file.readline())
+        file.readline()
         while True:
-            file.seek(start + BLOCK_BYTES)
-            length = BLOCK_BYTES + len(file.readline())
-            file.seek(start)
-            data = file.read(length)
+            data = file.read(BLOCK_BYTES)
             if not data:
                 return
+            data += file.readline()
             yield line, data
             line += data.count(b"\n")
-            start += length
 
 
 def _validated(validator: Validator, first: int, data: bytes) -> Block:
@@ -83,8 +80,9 @@ def _validated(validator: Validator, first: int, data: bytes) -> Block:
     frame = _split(schema, data)
     rows = [failure.row for failure in validator.failures(frame)]
     broken = records.gather(rows)
-    # What is no record, and each record with a broken cell.
-    wanted = (~is_record).scatter(broken, True).arg_true()
+    is_wanted = ~is_record
+    is_wanted = is_wanted.scatter(broken, True)
+    wanted = is_wanted.arg_true()
     numbered = zip(wanted + first, lines.gather(wanted), strict=True)
     items = list(tabular.records(numbered, width))
     return Block(items, _keys(schema, frame, records + first))
@@ -98,7 +96,8 @@ def _are_records(lines: pl.Series, width: int) -> pl.Series:
     record = rf"^{_CELL}(?:,{_CELL}){{{commas}}}$"
     by_pattern = lines.gather(special).str.contains(record)
     found = by_commas.scatter(special, by_pattern)
-    return found & ~lines.str.starts_with("\ufeff")
+    has_mark = lines.str.starts_with("\ufeff")
+    return found & ~has_mark
 
 
 def _texts(data: bytes) -> pl.Series:
@@ -123,14 +122,16 @@ def _split(schema: TableSchema, data: bytes) -> pl.DataFrame:
 
 def _keys(schema: TableSchema, frame: pl.DataFrame, lines: pl.Series) -> pl.DataFrame:
     """A hash of each value that must not occur twice; null where a part of it is empty."""
-    numbers = lines.cast(pl.UInt32)
-    return frame.select(numbers.alias(LINE), *map(_hash, schema.unique_keys))
+    numbers = lines.cast(pl.UInt32).alias(LINE)
+    hashes = map(_hash, schema.unique_keys)
+    return frame.select(numbers, *hashes)
 
 
 def _hash(key: Sequence[str]) -> pl.Expr:
     filled = pl.all_horizontal(pl.col(key) != "")
-    value = pl.struct(key)
-    return pl.when(filled).then(value.hash()).alias(" ".join(key))
+    value = pl.struct(key).hash()
+    name = " ".join(key)
+    return pl.when(filled).then(value).alias(name)
 
 
 def duplicates(keys: pl.DataFrame) -> list[tuple[int, int]]:
@@ -138,9 +139,11 @@ def duplicates(keys: pl.DataFrame) -> list[tuple[int, int]]:
     found: set[tuple[int, int]] = set()
     line = pl.col(LINE)
     first = line.min().over("key")
+    occurs_twice = pl.col("key").is_duplicated()
     for key in keys.drop(LINE).iter_columns():
         rows = pl.DataFrame({"key": key, LINE: keys[LINE]}).drop_nulls()
-        twice = rows.filter(pl.col("key").is_duplicated()).with_columns(first=first)
+        twice = rows.filter(occurs_twice).with_columns(first=first)
         copies = twice.filter(line != pl.col("first"))
-        found.update(copies.select(LINE, "first").iter_rows())
+        pairs = copies.select(LINE, "first")
+        found.update(pairs.iter_rows())
     return sorted(found)
