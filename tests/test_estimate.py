@@ -64,7 +64,8 @@ def names_in(tree: Any) -> set[str]:
 
 def test_every_name_in_a_term_is_known_before_it():
     found = formula()
-    known = {*found["constants"], *inputs_by_name(), *DATASET.models.columns}
+    known = {*found["constants"], *inputs_by_name()}
+    known.update(DATASET.models.columns)
     for item in found["term"]:
         name = item["name"]
         assert names_in(parse(item["formula"])) <= known, name
@@ -75,7 +76,8 @@ def test_every_name_in_a_term_is_known_before_it():
 
 @pytest.mark.parametrize("item", formula()["term"], ids=lambda item: item["name"])
 def test_a_term_names_known_sources_and_is_no_longer_than_a_line(item):
-    assert formula()["sources"].keys() >= set(item.get("source", ()))
+    sources = formula()["sources"]
+    assert sources.keys() >= set(item.get("source", ()))
     assert len(item["formula"]) <= 120
 
 
@@ -83,7 +85,8 @@ def test_offload_of_verl_lowers_the_phases_between_updates_and_not_the_update():
     plain = asked(infer="vllm")
     moved = plain.with_inputs(optimizer_offload=1)
     assert plain.phases["update"].peak_gb == moved.phases["update"].peak_gb
-    saved = plain.phases["rollout"].peak_gb - moved.phases["rollout"].peak_gb
+    before = plain.phases["rollout"].peak_gb
+    saved = before - moved.phases["rollout"].peak_gb
     assert saved == pytest.approx(7.61, rel=0.001)
     assert moved.host_memory_gb == pytest.approx(8 * 7.61, rel=0.001)
 
@@ -109,7 +112,8 @@ def test_a_critic_is_sharded_as_the_backend_does_and_trains_with_its_gradients()
     words = {"train": "deepspeed", "gpus": 8, "task": "PPO"}
     values = asked(**words, settings=["shards_parameters=0"]).values
     parameters = values["parameters"]
-    assert values["critic_state"] == pytest.approx(2 * parameters + 12 * parameters / 8)
+    sharded = 12 * parameters / 8
+    assert values["critic_state"] == pytest.approx(2 * parameters + sharded)
     offloaded = ["critic_parameter_offload=1", "critic_optimizer_offload=1"]
     found = asked(gpus=8, task="PPO", settings=offloaded)
     assert found.phases["update"].name == "optimizer step of the critic"
@@ -131,14 +135,16 @@ def test_more_gpus_never_need_more_each_and_more_tokens_never_less(
     words = {"model": model, "train": train, "weights": weights, "response_length": length}
     gpus = 2**power
     found = asked(**words, gpus=gpus, micro_batch=micro)
+    peak = found.peak_gb
+    rounding = 1e-9
     components = sum(found.training.components.values())
     assert components > 0
-    assert found.peak_gb >= components - 1e-9
+    assert peak >= components - rounding
     longer = found.with_inputs(response_length=2 * length)
-    assert longer.peak_gb >= found.peak_gb - 1e-9
+    assert longer.peak_gb >= peak - rounding
     if gpus > 1:  # with one GPU there are no buffers of communication
         spread = found.with_inputs(gpus=2 * gpus)
-        assert spread.peak_gb <= found.peak_gb + 1e-9
+        assert spread.peak_gb <= peak + rounding
 
 
 @cases("estimate", "setting")
@@ -155,6 +161,11 @@ def test_a_backend_that_nobody_names_follows_from_the_gpus(words, train, sharded
 
 def settings_of(found: list[Knob]) -> set[str]:
     return {knob.setting for knob in found}
+
+
+def offer(found: Estimate) -> str:
+    """The settings of all knobs as one text."""
+    return " ".join(settings_of(knobs(found)))
 
 
 def offload_key(train: str) -> str:
@@ -189,8 +200,7 @@ def test_a_script_of_a_backend_has_its_settings_in_its_section(train, tmp_path):
     [("fsdp", True), ("veomni", True), ("megatron", False), ("deepspeed", True)],
 )
 def test_what_a_backend_lacks_is_no_knob_of_it(train, offered):
-    found = " ".join(settings_of(knobs(asked(train=train))))
-    assert ("activation_offload" in found) == offered
+    assert ("activation_offload" in offer(asked(train=train))) == offered
 
 
 def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_recomputed():
@@ -207,7 +217,7 @@ def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_rec
 
 
 def test_what_is_on_already_is_no_knob():
-    found = " ".join(settings_of(knobs(DATASET.estimate(str(SCRIPT)))))
+    found = offer(DATASET.estimate(str(SCRIPT)))
     assert "batch_size" in found
     assert "checkpointing" not in found
 
@@ -221,8 +231,9 @@ def test_a_script_gives_its_settings_and_lists_every_default_that_was_taken():
     inputs = found.configuration.inputs
     expected = read_cases("estimate")["script"]
     assert inputs.items() >= expected["inputs"].items()
-    given = inputs.keys() - assumed(found).keys() - {*DATASET.models.columns, "device_gb"}
-    assert given == set(expected["given"])
+    of_dataset = {*DATASET.models.columns, "device_gb"}
+    given = inputs.keys() - assumed(found).keys()
+    assert given - of_dataset == set(expected["given"])
 
 
 def test_a_script_whose_engine_has_gpus_of_its_own_is_estimated_for_those_that_train():
@@ -248,7 +259,8 @@ def test_what_a_script_leaves_open_is_named_with_the_default_taken(tmp_path):
 @cases("estimate", "refused")
 def test_wrong_input_is_one_line_with_a_fix_and_exit_2(words, message, command):
     options = words.replace("ASKED", "--model Qwen2.5-7B --gpus 8 --device h100")
-    said = command("estimate", *options.split(), "--root", ROOT, status=2)
+    arguments = ["estimate", *options.split(), "--root", ROOT]
+    said = command(*arguments, status=2)
     first, *_ = said.splitlines()
     assert message in first
 
@@ -289,7 +301,8 @@ def test_a_config_json_says_whether_the_kv_cache_is_compressed(of_config):
 
 @cases("estimate", "figure")
 def test_a_figure_of_a_config_json_that_cannot_be_is_named(change, message, of_config):
-    changed = CONFIG | json.loads(change.replace("HUGE", str(10**400)))
+    huge = str(10**400)
+    changed = CONFIG | json.loads(change.replace("HUGE", huge))
     with pytest.raises(UnusableInput, match=re.escape(message)):
         of_config(json.dumps(changed))
 
@@ -338,7 +351,9 @@ def test_json_has_what_the_contract_names_and_text_the_same_figures(command):
     assert found.keys() >= CONTRACT
     assert list(found["phases"]) == ["rollout", "log-probs", "update"]
     text = command(*arguments)
-    assert f"{found['verdict']}: {found['peak_gb']:.1f} GB at the peak of training" in text
+    verdict = found["verdict"]
+    peak = found["peak_gb"]
+    assert f"{verdict}: {peak:.1f} GB at the peak of training" in text
     for knob in found["knobs"][:8]:
         assert knob["setting"] in text
     assert text.startswith("Estimated: ")
@@ -354,13 +369,15 @@ def test_the_inputs_are_listed_with_the_keys_of_the_framework(command):
 
 def measured(known: str, kinds: Collection[str]) -> list[dict[str, str]]:
     """Runs with a measured peak whose tokens are known, or only their longest sequence."""
-    runs = [case for case in RUNS if case["measured_gb"] and case["known"] == known]
-    return [case for case in runs if case["kind"] in kinds]
+    runs = [case for case in RUNS if case["kind"] in kinds]
+    of_tokens = [case for case in runs if case["known"] == known]
+    return [case for case in of_tokens if case["measured_gb"]]
 
 
 def error(case: dict[str, str]) -> float:
     """How far the estimate is off, as a share of the measured peak."""
-    ratio = float(case["estimated_gb"]) / float(case["measured_gb"])
+    estimated = float(case["estimated_gb"])
+    ratio = estimated / float(case["measured_gb"])
     return abs(ratio - 1)
 
 
@@ -368,7 +385,8 @@ def is_within(case: dict[str, str]) -> bool:
     """Whether the measured peak lies in the interval of the other projects' errors."""
     low = float(case["low_gb"])
     high = float(case["high_gb"])
-    return low <= float(case["measured_gb"]) <= high
+    measured_gb = float(case["measured_gb"])
+    return low <= measured_gb <= high
 
 
 def test_on_measured_runs_whose_tokens_are_known_the_error_is_within_the_goals():
@@ -377,13 +395,15 @@ def test_on_measured_runs_whose_tokens_are_known_the_error_is_within_the_goals()
     ninth = int(0.9 * len(errors))
     assert statistics.median(errors) <= 0.08
     assert errors[ninth] <= 0.20
-    assert 0.85 <= statistics.mean(map(is_within, chosen)) <= 0.96
+    within = statistics.mean(map(is_within, chosen))
+    assert 0.85 <= within <= 0.96
 
 
 @pytest.mark.parametrize("kinds", [{"measured"}, {"measured", "report"}])
 def test_the_interval_holds_where_only_the_longest_sequence_is_known(kinds):
     chosen = measured("false", kinds)
-    assert 0.85 <= statistics.mean(map(is_within, chosen)) <= 0.95
+    within = statistics.mean(map(is_within, chosen))
+    assert 0.85 <= within <= 0.95
 
 
 def width_of_interval(response_length: int) -> float:
@@ -392,7 +412,8 @@ def width_of_interval(response_length: int) -> float:
 
 
 def test_where_only_the_longest_is_known_the_interval_is_as_wide_as_the_tokens_decide():
-    assert width_of_interval(8192) > 1.1 * width_of_interval(64)
+    narrow = width_of_interval(64)
+    assert width_of_interval(8192) > 1.1 * narrow
 
 
 def verdicts(outcome: str) -> list[str]:
@@ -429,7 +450,8 @@ def test_the_committed_cases_are_those_of_the_formula(monkeypatch):
 )
 def test_the_terms_of_a_question_have_no_surprise_at_the_edges(name, value):
     inputs = {**asked().configuration.inputs, name: value}
-    assert not any(map(math.isnan, evaluate(inputs).values()))
+    values = evaluate(inputs).values()
+    assert not any(map(math.isnan, values))
 
 
 # The committed figures of `make oracle`
@@ -439,8 +461,9 @@ def test_every_case_of_the_oracle_has_one_row(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     from memory_cases import CASES
 
+    wanted = {case.id for case in CASES}
     written = [row["id"] for row in ORACLE]
-    assert sorted(written) == sorted({case.id for case in CASES})
+    assert sorted(written) == sorted(wanted)
 
 
 @pytest.mark.parametrize("row", ORACLE, ids=lambda row: row["id"])
@@ -448,8 +471,11 @@ def test_the_kinds_add_up_to_the_highest_phase(row):
     size = {name: float(text) for name, text in row.items() if name.endswith("_gb")}
     peak = size.pop("peak_gb")
     on_host = size.pop("host_gb")
-    phases = {phase: size.pop(f"{phase}_gb") for phase in ("forward", "backward", "step")}
-    assert (on_host > 0.01) == (row["offload"] != "none")
+    phases: dict[str, float] = {}
+    for phase in ("forward", "backward", "step"):
+        phases[phase] = size.pop(f"{phase}_gb")
+    is_offloaded = row["offload"] != "none"
+    assert (on_host > 0.01) == is_offloaded
     assert peak == max(phases.values())
     assert peak == phases[row["at_phase"]]
     assert sum(size.values()) == pytest.approx(peak, abs=0.001)

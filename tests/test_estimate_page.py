@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import polars as pl
@@ -11,6 +12,7 @@ from playwright.sync_api import Page
 from cases import read_cases
 from rl_resources import load
 from rl_resources.estimate.configuration import estimable
+from rl_resources.package import Record
 from rl_resources.query.estimate import estimate
 from rl_resources.site import pages, record_page
 from rl_resources.site.environment import Site
@@ -31,9 +33,10 @@ def verdict(page: Page) -> str:
 def headline(asked: dict[str, str], *settings: str) -> str:
     """What Python says to the same question."""
     found = estimate(DATASET, asked, settings)
-    low, high = found.interval_gb
     name = found.verdict.capitalize()
-    return f"{name}: {found.peak_gb:.1f} GB ({low:.1f} to {high:.1f}) of {found.device_gb:.1f} GB"
+    low, high = found.interval_gb
+    interval = f"({low:.1f} to {high:.1f})"
+    return f"{name}: {found.peak_gb:.1f} GB {interval} of {found.device_gb:.1f} GB"
 
 
 @pytest.mark.parametrize("width", [360, pytest.param(1440, marks=pytest.mark.nightly)])
@@ -46,7 +49,8 @@ def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(browser, addr
         asked = {"model": MODEL, "gpus": "8", "device": device, "infer": "vllm"}
         expected = headline(asked, "micro_batch=16", "optimizer_offload=1")
         assert verdict(page).replace("\n", "") == expected
-        page.get_by_role("status").filter(has_text=expected).wait_for(state="attached")
+        status = page.get_by_role("status").filter(has_text=expected)
+        status.wait_for(state="attached")
         query = dict(parse_qsl(urlsplit(page.url).query))
         assert query == CASES["url"] | {"device": device}
         page.reload(wait_until="networkidle")
@@ -73,7 +77,8 @@ QUERY = "model=qwen2.5-7b-instruct&gpus=4&memory=40&weights=LoRA&lora_rank=8"
     ],
 )
 def test_a_wrong_word_in_an_address_is_named(browser, address, wrong, named):
-    with visited(browser, f"{address}/estimate/?{QUERY}&{wrong}") as page:
+    asked = f"{address}/estimate/?{QUERY}&{wrong}"
+    with visited(browser, asked) as page:
         message = page.locator(".estimate-result").inner_text()
         for word in named:
             assert word in message
@@ -110,7 +115,8 @@ def follow_estimate(page: Page) -> str:
 
 def test_the_finder_leads_to_the_estimate_of_its_question(browser, address):
     asked = {"model": "Qwen2.5-32B-Instruct", "gpus": "2", "device": "4090", "weights": "lora"}
-    with visited(browser, f"{address}/?{urlencode(asked)}&length=8K") as page:
+    query = urlencode(asked)
+    with visited(browser, f"{address}/?{query}&length=8K") as page:
         found = follow_estimate(page)
     assert found == headline(asked, "prompt_length=0", "response_length=8000")
 
@@ -123,23 +129,27 @@ def test_the_finder_leads_to_the_estimate_of_a_size(browser, address):
 
 NAMED = {"model", "gpus", "device", "weights", "train", "infer", "lora_rank"}
 """What is asked in words; all else in an address is a setting."""
-RECORDS = [
-    record
-    for record in DATASET.records["tuning"]
-    if DATASET.by_key["devices"][record["device"]]["memory_gb"]
-    and estimable(DATASET.by_key["models"][record["model"]])
-]
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["script"])
+def is_known(record: Record) -> bool:
+    """Whether the memory of its device and the layers of its model are known."""
+    device = DATASET.by_key["devices"][record["device"]]
+    model = DATASET.by_key["models"][record["model"]]
+    return bool(device["memory_gb"]) and estimable(model)
+
+
+RECORDS = {item["script"]: item for item in DATASET.records["tuning"] if is_known(item)}
+
+
+@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
 def test_every_record_with_a_known_run_leads_to_exactly_its_inputs(record):
     """What the form would assume is left out of the address, all else is in it."""
     script = DATASET.script(record["script"])
     found = estimate(DATASET, {}, (), str(script))
     query = record_page.query_of(found, record["device"], record["infer"])
-    words = dict(parse_qsl(query.removeprefix("?")))
-    asked = {name: text for name, text in words.items() if name in NAMED}
-    settings = [f"{name}={text}" for name, text in words.items() if name not in NAMED]
+    words = parse_qsl(query.removeprefix("?"))
+    asked = {name: text for name, text in words if name in NAMED}
+    settings = [f"{name}={text}" for name, text in words if name not in NAMED]
     values = {name: float(value) for name, value in found.values.items()}
     again = dict(estimate(DATASET, asked, settings).values)
     if values["max_tokens"]:  # then the number of sequences decides nothing
@@ -149,8 +159,12 @@ def test_every_record_with_a_known_run_leads_to_exactly_its_inputs(record):
 
 def test_a_build_without_the_back_test_says_so(tmp_path):
     root = plant_site(tmp_path / "checkout")
-    page = pages.charts(Site(load(root)))["estimate.md"]
-    assert "not part of this build" in page
+    assert "not part of this build" in page_of_estimate(root)
+
+
+def page_of_estimate(root: Path) -> str:
+    site = Site(load(root))
+    return pages.charts(site)["estimate.md"]
 
 
 def test_the_back_test_counts_errors_and_verdicts(tmp_path, monkeypatch):
@@ -161,9 +175,10 @@ def test_the_back_test_counts_errors_and_verdicts(tmp_path, monkeypatch):
     folder = root / "benchmarks"
     folder.mkdir()
     shutil.copy(ROOT / "tests/backtest.csv", folder)
-    written = errors(pl.read_csv(ROOT / "tests/backtest.csv"))
+    runs = pl.read_csv(ROOT / "tests/backtest.csv")
+    written = errors(runs)
     written.write_csv(folder / "backtest_errors.csv")
-    page = pages.charts(Site(load(root)))["estimate.md"]
+    page = page_of_estimate(root)
     found = pages.backtest(root / pages.BACKTEST)
     assert found
     (group,) = found["errors"]["kind"]
@@ -175,4 +190,5 @@ def test_the_back_test_counts_errors_and_verdicts(tmp_path, monkeypatch):
     assert group["misses"]
     assert "misses the goal" in page
     assert found["decided"] == CASES["decided"]
-    assert len(re.findall(r'class="mark kind-measured" transform="translate\(\d', page)) == 3
+    marks = re.findall(r'class="mark kind-measured" transform="translate\(\d', page)
+    assert len(marks) == 3
