@@ -59,7 +59,10 @@ def scripts(tmp_path: Path, frozen: Package) -> Path:
 def cases_of(table: str) -> pytest.MarkDecorator:
     """Run a test for each case of a list, called by what is found or why nothing is."""
     cases = CASES[table]
-    names = [case.get("why") or case["finding"][:40] for case in cases]
+    names: list[str] = []
+    for case in cases:
+        name = case.get("why") or case["finding"]
+        names.append(name[:40])
     return pytest.mark.parametrize("case", cases, ids=names)
 
 
@@ -104,7 +107,8 @@ def _audited(dataset: Dataset, folder: Path, page: str) -> list[Finding]:
 
 
 def _findings(dataset: Dataset, folder: Path, page: str) -> list[str]:
-    return list(map(_in_words, _audited(dataset, folder, page)))
+    found = _audited(dataset, folder, page)
+    return list(map(_in_words, found))
 
 
 def _in_words(finding: Finding) -> str:
@@ -119,7 +123,8 @@ def _rules(dataset: Dataset, folder: Path, page: str) -> list[str]:
 def _change(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    changed = text.replace(old, new, 1)
+    path.write_text(changed, encoding="utf-8")
 
 
 @cases_of("mistake")
@@ -153,7 +158,8 @@ def test_a_section_of_several_sizes_has_no_size_of_its_own(dataset, scripts, siz
 def test_a_script_that_is_not_called_as_the_page_asks(dataset, scripts):
     rename(scripts / "14b", FOURTEEN, UNDERSCORE)
     wrong = f"the script name `{UNDERSCORE}` has 7 instead of 6 parts between `_`"
-    found = _findings(dataset, scripts, PAGE.replace(FOURTEEN, UNDERSCORE))
+    page = PAGE.replace(FOURTEEN, UNDERSCORE)
+    found = _findings(dataset, scripts, page)
     assert found == [f"page-script-name: 67:9: {wrong}"]
     (finding,) = _audited(dataset, scripts, PAGE)
     assert finding.rule == "page-missing-script"
@@ -165,18 +171,21 @@ def test_a_script_that_is_named_after_another_model_is_reported(dataset, scripts
     other = SEVEN.replace("qwen2", "qwen1", 1)
     rename(scripts / "7b", SEVEN, other)
     said = "the row says `qwen2-7b-instruct`, the name of its script `qwen1-7b-instruct`"
-    found = _findings(dataset, scripts, PAGE.replace(SEVEN, other))
+    page = PAGE.replace(SEVEN, other)
+    found = _findings(dataset, scripts, page)
     assert found == [f"page-name-of-model: 26:9: {said}"]
 
 
 def test_a_name_of_six_parts_is_of_the_form_only_with_a_known_backend_or_engine(dataset, scripts):
     other = "run_qwen2_5_vl_7b_fsdp.sh"
     rename(scripts / "7b", SEVEN, other)
-    assert _findings(dataset, scripts, PAGE.replace(SEVEN, other)) == []
+    page = PAGE.replace(SEVEN, other)
+    assert _findings(dataset, scripts, page) == []
 
 
 def test_a_script_that_bash_cannot_read_is_one_mistake(dataset, scripts):
-    with (scripts / "7b" / SEVEN).open("a", encoding="utf-8") as script:
+    path = scripts / "7b" / SEVEN
+    with path.open("a", encoding="utf-8") as script:
         script.write("echo 'never closed\n")
     assert _rules(dataset, scripts, PAGE) == ["syntax"]
 
@@ -191,7 +200,7 @@ def test_scripts_that_nothing_leads_to_are_counted(scripts, capsys):
 
 
 def test_every_rule_of_a_page_has_a_case():
-    rules = {rule.name for rule in all_rules().values() if rule.scope == "page"}
+    rules = {name for name, rule in all_rules().items() if rule.scope == "page"}
     found = {"page-script-name", "page-name-of-model"}
     findings = [case["finding"] for case in CASES["mistake"]]
     for finding in [*MOVED.values(), *findings]:

@@ -94,7 +94,8 @@ def test_offload_of_verl_lowers_the_phases_between_updates_and_not_the_update():
 @pytest.mark.parametrize("size", [1, 8])
 def test_a_compressed_kv_cache_is_whole_on_each_gpu(size):
     words = {"model": "deepseek-ai/DeepSeek-V3", "gpus": 64, "infer": "vllm"}
-    found = asked(**words, settings=[f"engine_tensor_parallel={size}"])
+    setting = f"engine_tensor_parallel={size}"
+    found = asked(**words, settings=[setting])
     assert found.values["kv_bytes"] == 2 * 61 * 576
 
 
@@ -103,9 +104,9 @@ def test_a_compressed_kv_cache_is_whole_on_each_gpu(size):
     [("microsoft/phi-2", 2, 2.78e9), ("Qwen/Qwen3-4B", 3, 4.02e9)],
 )
 def test_a_model_without_a_gate_in_its_mlp_says_so(model, matrices, parameters):
-    found = asked(model=model, device="a100-80g", gpus=1, weights="lora")
-    assert found.values["matrices"] == matrices
-    assert found.values["parameters"] == pytest.approx(parameters, rel=0.01)
+    values = asked(model=model, device="a100-80g", gpus=1, weights="lora").values
+    assert values["matrices"] == matrices
+    assert values["parameters"] == pytest.approx(parameters, rel=0.01)
 
 
 def test_a_critic_is_sharded_as_the_backend_does_and_trains_with_its_gradients():
@@ -147,9 +148,14 @@ def test_more_gpus_never_need_more_each_and_more_tokens_never_less(
         assert spread.peak_gb <= peak + rounding
 
 
+def of_script(script: Path = SCRIPT, **words: object) -> Estimate:
+    return DATASET.estimate(str(script), **words)
+
+
 @cases("estimate", "setting")
 def test_a_setting_is_an_input_a_key_of_verl_or_the_end_of_one(setting, name, value):
-    assert asked(settings=[setting]).configuration.inputs[name] == value
+    found = asked(settings=[setting])
+    assert found.configuration.inputs[name] == value
 
 
 @cases("estimate", "backend")
@@ -186,25 +192,27 @@ def test_a_backend_of_verl_has_its_settings_in_its_own_section(train):
 
 @pytest.mark.parametrize("train", sorted(BACKENDS))
 def test_a_script_of_a_backend_has_its_settings_in_its_section(train, tmp_path):
-    choice = train.replace("fsdp2", "dp").replace("fsdp", "dp")
+    choice = re.sub(r"fsdp2?", "dp", train)
     strategy = f"model_engine={choice} actor_rollout_ref.actor.strategy={train}"
-    command = f"python3 -m verl.trainer.main_ppo {strategy} {offload_key(train)}=True\n"
+    offload = f"{offload_key(train)}=True"
+    command = f"python3 -m verl.trainer.main_ppo {strategy} {offload}\n"
     script = tmp_path / f"qwen2.5-7b_grpo_8_h100_{train}_vllm.sh"
     script.write_text(command)
-    found = DATASET.estimate(str(script))
+    found = of_script(script)
     assert found.values["parameter_offload"] == 1
 
 
-@pytest.mark.parametrize(
-    ("train", "offered"),
-    [("fsdp", True), ("veomni", True), ("megatron", False), ("deepspeed", True)],
-)
+OFFLOADS = {"fsdp": True, "veomni": True, "megatron": False, "deepspeed": True}
+
+
+@pytest.mark.parametrize(("train", "offered"), OFFLOADS.items(), ids=OFFLOADS)
 def test_what_a_backend_lacks_is_no_knob_of_it(train, offered):
-    assert ("activation_offload" in offer(asked(train=train))) == offered
+    found = offer(asked(train=train))
+    assert ("activation_offload" in found) == offered
 
 
 def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_recomputed():
-    found = DATASET.estimate(str(SCRIPT))
+    found = of_script()
     by_setting = {knob.setting: knob for knob in knobs(found)}
     key = "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu"
     knob = by_setting[f"{key}=8"]
@@ -217,7 +225,7 @@ def test_a_knob_is_the_setting_of_the_framework_with_its_line_and_its_effect_rec
 
 
 def test_what_is_on_already_is_no_knob():
-    found = offer(DATASET.estimate(str(SCRIPT)))
+    found = offer(of_script())
     assert "batch_size" in found
     assert "checkpointing" not in found
 
@@ -227,18 +235,18 @@ def assumed(found: Estimate) -> dict[str, Assumed]:
 
 
 def test_a_script_gives_its_settings_and_lists_every_default_that_was_taken():
-    found = DATASET.estimate(str(SCRIPT))
+    found = of_script()
     inputs = found.configuration.inputs
     expected = read_cases("estimate")["script"]
     assert inputs.items() >= expected["inputs"].items()
     of_dataset = {*DATASET.models.columns, "device_gb"}
-    given = inputs.keys() - assumed(found).keys()
+    given = inputs.keys() - assumed(found)
     assert given - of_dataset == set(expected["given"])
 
 
 def test_a_script_whose_engine_has_gpus_of_its_own_is_estimated_for_those_that_train():
     script = SCRIPT.with_name("qwen2.5-math-7b_dapo_64_h20_fsdp2_vllm.sh")
-    found = DATASET.estimate(str(script))
+    found = of_script(script)
     inputs = found.configuration.inputs
     assert inputs["gpus"] == 32
     assert inputs["has_engine"] == 0
@@ -252,7 +260,7 @@ def test_what_a_script_leaves_open_is_named_with_the_default_taken(tmp_path):
     before, _, _ = text.partition('length="$1"')
     line = before.count("\n") + 1
     expected = f"data.max_response_length is not known without running the script (line {line})"
-    found = DATASET.estimate(str(script))
+    found = of_script(script)
     assert assumed(found)["response_length"].reason == expected
 
 
@@ -283,7 +291,8 @@ def of_config(tmp_path: Path) -> Callable[[str], Estimate]:
 def test_a_config_json_stands_for_a_model(of_config):
     config = {**CONFIG, "num_key_value_heads": 4}
     found = of_config(json.dumps(config))
-    assert found.peak_gb == pytest.approx(asked().peak_gb, rel=0.01)
+    listed = asked()
+    assert found.peak_gb == pytest.approx(listed.peak_gb, rel=0.01)
 
 
 def test_what_a_config_json_leaves_out_is_listed(of_config):
@@ -315,12 +324,13 @@ def test_what_is_no_config_json_is_unusable(text, of_config):
 
 @pytest.mark.parametrize("size", [16, 8, -1])
 def test_a_group_of_more_than_all_gpus_is_all_of_them_as_in_verl(size):
-    found = asked(gpus=8, settings=[f"fsdp_size={size}"])
+    setting = f"fsdp_size={size}"
+    found = asked(gpus=8, settings=[setting])
     assert found.peak_gb == asked(gpus=8).peak_gb
 
 
 def test_what_is_asked_wins_over_the_script():
-    found = DATASET.estimate(str(SCRIPT), memory=24, task="PPO")
+    found = of_script(memory=24, task="PPO")
     assert found.values["device_gb"] == 24
     assert found.values["has_critic"] == 1
 
@@ -330,7 +340,7 @@ def test_a_value_that_a_script_sets_and_that_cannot_be_is_an_error(tmp_path):
     text = SCRIPT.read_text()
     script.write_text(text.replace('length="${MAX_RESPONSE_LENGTH}"', "length=-5"))
     with pytest.raises(UnusableInput, match="response_length: -5 is not possible"):
-        DATASET.estimate(str(script))
+        of_script(script)
 
 
 CONTRACT = {
@@ -407,7 +417,8 @@ def test_the_interval_holds_where_only_the_longest_sequence_is_known(kinds):
 
 
 def width_of_interval(response_length: int) -> float:
-    low, high = asked(micro_batch=1, response_length=response_length).interval_gb
+    found = asked(micro_batch=1, response_length=response_length)
+    low, high = found.interval_gb
     return high / low
 
 
@@ -445,9 +456,10 @@ def test_the_committed_cases_are_those_of_the_formula(monkeypatch):
     assert_frame_equal(errors, committed, check_dtypes=False, abs_tol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("micro_batch", 1e6), ("gpus", 65536), ("response_length", 1e7)]
-)
+LARGE = {"micro_batch": 1e6, "gpus": 65536, "response_length": 1e7}
+
+
+@pytest.mark.parametrize(("name", "value"), LARGE.items(), ids=LARGE)
 def test_the_terms_of_a_question_have_no_surprise_at_the_edges(name, value):
     inputs = {**asked().configuration.inputs, name: value}
     values = evaluate(inputs).values()
@@ -468,7 +480,10 @@ def test_every_case_of_the_oracle_has_one_row(monkeypatch):
 
 @pytest.mark.parametrize("row", ORACLE, ids=lambda row: row["id"])
 def test_the_kinds_add_up_to_the_highest_phase(row):
-    size = {name: float(text) for name, text in row.items() if name.endswith("_gb")}
+    size: dict[str, float] = {}
+    for name, text in row.items():
+        if name.endswith("_gb"):
+            size[name] = float(text)
     peak = size.pop("peak_gb")
     on_host = size.pop("host_gb")
     phases: dict[str, float] = {}
@@ -478,4 +493,5 @@ def test_the_kinds_add_up_to_the_highest_phase(row):
     assert (on_host > 0.01) == is_offloaded
     assert peak == max(phases.values())
     assert peak == phases[row["at_phase"]]
-    assert sum(size.values()) == pytest.approx(peak, abs=0.001)
+    kinds = sum(size.values())
+    assert kinds == pytest.approx(peak, abs=0.001)

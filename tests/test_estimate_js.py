@@ -23,9 +23,11 @@ from shipped import DATASET
 def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
     """Every model that the form offers in turn, with inputs drawn from their ranges."""
     chance = random.Random(20261123)
-    models = [str(row["model"]) for row in dataset.records["models"] if estimable(row)]
-    devices = [str(row["device"]) for row in dataset.records["devices"] if row["memory_gb"]]
-    backends = [*formula()["train"], *formula()["same_train"]]
+    records = dataset.records
+    models = [str(row["model"]) for row in records["models"] if estimable(row)]
+    devices = [str(row["device"]) for row in records["devices"] if row["memory_gb"]]
+    written = formula()
+    backends = [*written["train"], *written["same_train"]]
     for place, model in enumerate(islice(cycle(models), number)):
         words = {"model": model, "device": chance.choice(devices)}
         gpus = 2 ** chance.randrange(9)
@@ -36,7 +38,8 @@ def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
         contradicts = chance.random() < 0.1
         if chance.random() < 0.6:
             words["infer"] = "vllm"
-        drawn = {name: _drawn(name, chance) for name in inputs_by_name() if name not in words}
+        names = [name for name in inputs_by_name() if name not in words]
+        drawn = {name: _drawn(name, chance) for name in names}
         left_out = {"device_gb"}
         if "weights" in words and not contradicts:
             left_out.add("lora_rank")
@@ -61,7 +64,8 @@ def _drawn(name: str, chance: random.Random) -> str:
         return str(high + 1)
     share = chance.random() ** 12
     value = low + (high - low) * share
-    if item.get("unit") in WHOLE and chance.random() < 0.99:
+    is_whole = item.get("unit") in WHOLE
+    if is_whole and chance.random() < 0.99:
         return str(round(value))
     return f"{value:.6g}"
 

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from operator import itemgetter
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -77,8 +78,8 @@ QUERY = "model=qwen2.5-7b-instruct&gpus=4&memory=40&weights=LoRA&lora_rank=8"
     ],
 )
 def test_a_wrong_word_in_an_address_is_named(browser, address, wrong, named):
-    asked = f"{address}/estimate/?{QUERY}&{wrong}"
-    with visited(browser, asked) as page:
+    url = f"{address}/estimate/?{QUERY}&{wrong}"
+    with visited(browser, url) as page:
         message = page.locator(".estimate-result").inner_text()
         for word in named:
             assert word in message
@@ -87,8 +88,10 @@ def test_a_wrong_word_in_an_address_is_named(browser, address, wrong, named):
 def test_an_address_in_any_words_fills_the_form(browser, address):
     settings = ["response_length=4096", "fsdp_size=2", "checkpointing=0.5"]
     query = "&".join([QUERY, *settings])
-    with visited(browser, f"{address}/estimate/?{query}") as page:
-        asked = {"model": MODEL, "gpus": "4", "memory": "40", "weights": "lora", "lora_rank": "8"}
+    url = f"{address}/estimate/?{query}"
+    with visited(browser, url) as page:
+        asked = {"model": MODEL, "gpus": "4", "memory": "40"}
+        asked |= {"weights": "lora", "lora_rank": "8"}
         assert verdict(page) == headline(asked, *settings)
         assert page.locator("#estimate-fsdp_size").is_visible()
         command = page.locator(".estimate-result > p code").last.inner_text()
@@ -115,8 +118,8 @@ def follow_estimate(page: Page) -> str:
 
 def test_the_finder_leads_to_the_estimate_of_its_question(browser, address):
     asked = {"model": "Qwen2.5-32B-Instruct", "gpus": "2", "device": "4090", "weights": "lora"}
-    query = urlencode(asked)
-    with visited(browser, f"{address}/?{query}&length=8K") as page:
+    query = urlencode({**asked, "length": "8K"})
+    with visited(browser, f"{address}/?{query}") as page:
         found = follow_estimate(page)
     assert found == headline(asked, "prompt_length=0", "response_length=8000")
 
@@ -138,18 +141,22 @@ def is_known(record: Record) -> bool:
     return bool(device["memory_gb"]) and estimable(model)
 
 
-RECORDS = {item["script"]: item for item in DATASET.records["tuning"] if is_known(item)}
+RECORDS = list(filter(is_known, DATASET.records["tuning"]))
 
 
-@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
+@pytest.mark.parametrize("record", RECORDS, ids=itemgetter("script"))
 def test_every_record_with_a_known_run_leads_to_exactly_its_inputs(record):
     """What the form would assume is left out of the address, all else is in it."""
     script = DATASET.script(record["script"])
     found = estimate(DATASET, {}, (), str(script))
     query = record_page.query_of(found, record["device"], record["infer"])
-    words = parse_qsl(query.removeprefix("?"))
-    asked = {name: text for name, text in words if name in NAMED}
-    settings = [f"{name}={text}" for name, text in words if name not in NAMED]
+    asked: dict[str, str] = {}
+    settings: list[str] = []
+    for name, text in parse_qsl(query.removeprefix("?")):
+        if name in NAMED:
+            asked[name] = text
+        else:
+            settings.append(f"{name}={text}")
     values = {name: float(value) for name, value in found.values.items()}
     again = dict(estimate(DATASET, asked, settings).values)
     if values["max_tokens"]:  # then the number of sequences decides nothing

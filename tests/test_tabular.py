@@ -17,7 +17,8 @@ CELL = st.lists(PIECE, max_size=6).map("".join)
 WORD = st.text(alphabet="ab é😀\u2028;\t", max_size=6)
 ROW = st.tuples(WORD, WORD)
 ROWS = st.lists(ROW, max_size=6)
-NAME = st.text(alphabet="abc_,é", min_size=1, max_size=5).filter(str.strip)
+LETTERS = st.text(alphabet="abc_,é", min_size=1, max_size=5)
+NAME = LETTERS.filter(str.strip)
 
 
 @st.composite
@@ -37,10 +38,6 @@ def records(text: Text) -> list[Row]:
     return [text.header, *text.rows]
 
 
-def cells(text: Text) -> list[list[str]]:
-    return [list(row.cells) for row in records(text)]
-
-
 def rows_of(text: Text) -> list[tuple[str, ...]]:
     """The cells below the header."""
     return [row.cells for row in text.rows]
@@ -55,7 +52,8 @@ def places(text: Text) -> list[tuple[str, int]]:
 def test_what_is_written_is_read_here_and_by_others(table):
     written = write(table)
     text = read(written)
-    assert cells(text) == table
+    cells = [list(row.cells) for row in records(text)]
+    assert cells == table
     assert text.defects == ()
     file = io.StringIO(written, newline="")
     by_others = csv.reader(file, strict=True)
@@ -83,7 +81,8 @@ def test_a_cell_stands_where_its_place_says(table):
 
 @given(ROWS, ROW, ROWS)
 def test_an_unclosed_quote_swallows_no_row(above, row, below):
-    lines = [",".join(cells) for cells in [("a", "b"), *above, row, *below]]
+    table = [("a", "b"), *above, row, *below]
+    lines = [",".join(cells) for cells in table]
     broken = len(above) + 1
     lines[broken] = '"' + lines[broken]
     text = read("\n".join(lines))
@@ -96,7 +95,9 @@ def test_an_unclosed_quote_swallows_no_row(above, row, below):
 
 def test_two_quotes_that_nobody_closed_do_not_close_each_other():
     text = read('a,b,c\n"1,2,3\n4,5,6\n7,8,9"\n')
-    assert places(text) == [("unclosed-quote", 2), ("stray-quote", 4)]
+    unclosed, stray = places(text)
+    assert unclosed == ("unclosed-quote", 2)
+    assert stray == ("stray-quote", 4)
     assert rows_of(text) == [("4", "5", "6")]
 
 

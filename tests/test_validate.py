@@ -40,7 +40,8 @@ def field(kind: str = "string", name: str = "x", **constraints: Any) -> Field:
 
 
 def schema(*fields: Field) -> TableSchema:
-    return TableSchema("schema/t.json", "T", "T.", fields, (fields[0].name,), (), (), {})
+    primary_key = (fields[0].name,)
+    return TableSchema("schema/t.json", "T", "T.", fields, primary_key, (), (), {})
 
 
 def kinds(column: Field, *cells: str, words: frozenset[str] | None = None) -> list[str | None]:
@@ -148,7 +149,10 @@ def test_the_recipe_for_many_machines_runs_on_a_cluster(tmp_path, monkeypatch):
         shutil.copytree(REPOSITORY / folder, tmp_path / folder)
     shutil.copy(REPOSITORY / "datapackage.json", tmp_path)
     monkeypatch.chdir(tmp_path)
-    good = pd.DataFrame({"script": ["a.sh", "b.sh"], "order": [1, 2], "batch": [8, 16]})
+    good = pd.DataFrame()
+    good["script"] = ["a.sh", "b.sh"]
+    good["order"] = [1, 2]
+    good["batch"] = [8, 16]
     good["outcome"] = "ran"
     cluster = LocalCluster(n_workers=2, processes=False, dashboard_address=None)
     with cluster, Client(cluster):
@@ -169,7 +173,8 @@ VALUES += [text * times for text, times in CASES["mutations"]["repeated"]]
 def mutated(cells: tuple[str, ...], chance: Random) -> list[str]:
     """A cell or two replaced, copied from another column, or with something put into it."""
     changed = list(cells)
-    for index in chance.sample(range(len(cells)), chance.randint(1, 2)):
+    number = chance.randint(1, 2)
+    for index in chance.sample(range(len(cells)), number):
         cell = cells[index]
         length = chance.randint(0, 4)
         text = "".join(chance.choices(CHARACTERS, k=length))
@@ -257,7 +262,8 @@ def test_frictionless_finds_the_same_cells(name, records, tmp_path):
         rows.append(mutated(row.cells, chance))
     text = write([names, *rows])
     (tmp_path / table.path).write_text(text, encoding="utf-8")
-    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+    by_column = zip(*rows, strict=True)
+    columns = dict(zip(names, by_column, strict=True))
     found = failures(table.schema, columns, vocabulary_of(SNAPSHOT, table))
     ours = {(item.row, item.field): item.constraint for item in found}
     theirs = by_frictionless(tmp_path, name)
@@ -277,7 +283,8 @@ def test_frictionless_finds_the_same_cells(name, records, tmp_path):
 
 def by_frictionless(folder: Path, name: str) -> dict[tuple[int, str], set[str]]:
     """What breaks in each cell, by row from 0 and column; not the keys that occur twice."""
-    report = frictionless.validate(str(folder / "datapackage.json"), limit_errors=10**6)
+    path = str(folder / "datapackage.json")
+    report = frictionless.validate(path, limit_errors=10**6)
     task = next(task for task in report.tasks if task.name == name)
     found: dict[tuple[int, str], set[str]] = {}
     kinds = {"type-error": "type", "foreign-key": "vocabulary"}
