@@ -129,7 +129,7 @@ def write_artifacts(root: Path, version: str) -> list[Path]:
     shutil.make_archive(data, "zip", site, "downloads")
     hatchling = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel"]
     subprocess.run([*hatchling, "-d", str(folder)], cwd=root, check=True)
-    found = sorted(path for path in folder.iterdir() if version in path.name)
+    found = sorted(folder.glob(f"*{version}*"))
     sums = "".join(map(_checksum, found))
     write_file(folder / "SHA256SUMS", sums)
     section = notes(_read(root, CHANGELOG), version)
@@ -165,12 +165,18 @@ def release(root: Path, today: date) -> str:
     commit = ["git", "commit", "--quiet", "--all", "--message", f"Release {version}"]
     subprocess.run(commit, cwd=root, check=True)
     artifacts = write_artifacts(root, version)
-    listed = "".join(f"  {path.relative_to(root)}\n" for path in artifacts)
+    listed = _listed(root, artifacts, "  ")
     return (
         f"Release {version} is committed. Artifacts:\n{listed}Left to do:\n"
         f"  git tag --annotate v{version} --message 'Release {version}'\n"
         f"  git push origin HEAD v{version}\n"
     )
+
+
+def _listed(root: Path, files: Sequence[Path], indent: str = "") -> str:
+    """Files one a line, as paths below the root."""
+    lines = [f"{indent}{path.relative_to(root)}\n" for path in files]
+    return "".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -184,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if parsed.artifacts:
             version = read_package(root).version
             written = write_artifacts(root, version)
-            text = "".join(f"{path.relative_to(root)}\n" for path in written)
+            text = _listed(root, written)
         else:
             today = datetime.now(UTC).date()
             text = release(root, today)

@@ -125,10 +125,12 @@ def _tree(node: ast.AST) -> Tree:
             return value
         case ast.Name(id=name):
             return name
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return [_OPERATORS[type(op)], _tree(left), _tree(right)]
-        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
-            return [_OPERATORS[type(op)], _tree(left), _tree(right)]
+        case (
+            ast.BinOp(left=left, op=op, right=right)
+            | ast.Compare(left=left, ops=[op], comparators=[right])
+        ) if type(op) in _OPERATORS:
+            sign = _OPERATORS[type(op)]
+            return [sign, _tree(left), _tree(right)]
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return ["if", _tree(test), _tree(body), _tree(orelse)]
         case ast.Call(func=ast.Name(id=name), args=arguments) if name in _FUNCTIONS:
@@ -164,8 +166,11 @@ def settings(knob: Mapping[str, Any], infer: str = "") -> dict[str, str]:
     A text that ends in `=` lacks the number. A backend that is not verl's has the input's name.
     """
     item = inputs_by_name(infer)[knob["input"]]
-    able = [train for train in backends() if "key" not in item or key_of(item, train)]
-    return {train: _setting(knob, item, train) for train in knob.get("train", able)}
+    able = list(backends())
+    if "key" in item:
+        able = [train for train in able if key_of(item, train)]
+    trains = knob.get("train", able)
+    return {train: _setting(knob, item, train) for train in trains}
 
 
 def _setting(knob: Mapping[str, Any], item: Mapping[str, Any], train: str) -> str:
@@ -250,8 +255,10 @@ def _term(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _backend(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    defaults = {key: value for key, value in row.items() if key not in {"source", "like"}}
-    return {"backend": name, "like": row["like"], "defaults": defaults, **_cited(row)}
+    defaults = dict(row)
+    like = defaults.pop("like")
+    defaults.pop("source", None)
+    return {"backend": name, "like": like, "defaults": defaults, **_cited(row)}
 
 
 def _row(item: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

@@ -68,7 +68,8 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
     Good: a link to the script as it is called
     """
-    names = sorted(PurePosixPath(path).name for path in reading.scripts or ())
+    paths = map(PurePosixPath, reading.scripts or ())
+    names = sorted(path.name for path in paths)
     for row in reading.rows:
         link = row.link
         if not link.missing:
@@ -99,7 +100,9 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
         if row.link.missing or not label or not target:
             continue
         if label != target:
-            message = f"the link is called {shown(label, 120)} and leads to {shown(target, 120)}"
+            called = shown(label, 120)
+            other = shown(target, 120)
+            message = f"the link is called {called} and leads to {other}"
             fix = "Fix whichever of the two names is wrong."
             yield reading.mistake(row.cells["Link"], message, fix)
 
@@ -179,7 +182,9 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
 
 
 def _differ(said: str, named: str) -> str:
-    return f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
+    of_row = shown(said)
+    of_name = shown(named)
+    return f"the row says `{of_row}`, the name of its script `{of_name}`"
 
 
 @rule("warning")
@@ -198,7 +203,8 @@ def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
         if row.link.read is None and reading.scripts is not None:
             continue
         name = parsed(row.link.script)
-        _, _, said = row.text("Model").lower().rpartition("/")
+        model = row.text("Model").lower()
+        _, _, said = model.rpartition("/")
         if name and not _is_same_model(reading, row, said, name.model):
             message = _differ(said, name.model)
             yield reading.mistake(row.cells["Model"], message, fix)
@@ -220,8 +226,10 @@ def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
     """Whether a row and the part of a name mean the same, also where one of them says more."""
     if said == named:
         return True
-    if part == "device" and said in devices_of(reading.dataset).named(named):
-        return True
+    if part == "device":
+        devices = devices_of(reading.dataset).named(named)
+        if said in devices:
+            return True
     if part not in {"device", "train", "infer"}:
         return False
     return said.startswith(f"{named}-") or named.startswith(f"{said}-")

@@ -207,7 +207,8 @@ def _has_facts_of(record: Record, script: str, dataset: Dataset) -> bool:
     parts = parsed(script)
     if parts is None:
         return False
-    if record["model"] != read_word(dataset, "model", parts.model).text:
+    model = read_word(dataset, "model", parts.model)
+    if record["model"] != model.text:
         return False
     said = [text_of(record, part).lower() for part in PARTS[1:]]
     named = [str(part) for part in parts[1:]]
@@ -267,7 +268,8 @@ def _model(text: str, dataset: Dataset) -> Fact:
         return Fact()
     sizes = ", ".join(listed[known_size] for known_size in sorted(listed))
     name = family.rstrip("-")
-    message = f"there is no model `{shown(text)}`: {name} comes in {sizes}"
+    asked = shown(text)
+    message = f"there is no model `{asked}`: {name} comes in {sizes}"
     return Fact("", message, "Write the model that its script trains.")
 
 
@@ -293,7 +295,8 @@ def _resource(text: str, script: str, dataset: Dataset) -> tuple[Fact, Fact]:
     gpus = prod(map(int, factors))
     device = match[2]
     name = parsed(script)
-    if name and name.device in devices_of(dataset).named(device):
+    devices = devices_of(dataset).named(device)
+    if name and name.device in devices:
         device = name.device
     known = read_word(dataset, "device", device)
     return Fact(str(gpus)), known

@@ -48,7 +48,8 @@ def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[
     with ThreadPoolExecutor(WORKERS) as pool:
         waiting: deque[Future[Block]] = deque()
         for line, data in _parts(path):
-            waiting.append(pool.submit(_validated, validator, line, data))
+            block = pool.submit(_validated, validator, line, data)
+            waiting.append(block)
             if len(waiting) > WORKERS:
                 yield waiting.popleft().result()
         while waiting:
@@ -76,7 +77,8 @@ def _validated(validator: Validator, first: int, data: bytes) -> Block:
     is_record = _are_records(lines, width)
     records = is_record.arg_true()
     if len(records) < len(lines):
-        data = "\n".join(lines.gather(records)).encode()
+        kept = lines.gather(records)
+        data = "\n".join(kept).encode()
     frame = _split(schema, data)
     rows = [failure.row for failure in validator.failures(frame)]
     broken = records.gather(rows)
@@ -85,7 +87,8 @@ def _validated(validator: Validator, first: int, data: bytes) -> Block:
     wanted = is_wanted.arg_true()
     numbered = zip(wanted + first, lines.gather(wanted), strict=True)
     items = list(tabular.records(numbered, width))
-    return Block(items, _keys(schema, frame, records + first))
+    keys = _keys(schema, frame, records + first)
+    return Block(items, keys)
 
 
 def _are_records(lines: pl.Series, width: int) -> pl.Series:

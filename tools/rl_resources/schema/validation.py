@@ -21,7 +21,12 @@ from rl_resources.schema.text_rules import AFTER, BEFORE, SUSPECT, text_mistake
 ORDER = (*BEFORE, *PRECEDENCE, *AFTER)
 """Of all that is wrong with a cell, the first of these is reported."""
 
-_TYPES = {"integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date}
+_TYPES = {
+    "integer": pl.Int64,
+    "number": pl.Float64,
+    "boolean": pl.Boolean,
+    "date": pl.Date,
+}
 
 
 class Failure(NamedTuple):
@@ -48,7 +53,8 @@ def failures(
     `columns` maps every column of the schema to its cells; all have the same length. Raises
     `UnreadableDataset` for a schema that makes no sense.
     """
-    frame = pl.DataFrame(columns, dict.fromkeys(schema.names, pl.String))
+    types = dict.fromkeys(schema.names, pl.String)
+    frame = pl.DataFrame(columns, types)
     try:
         return Validator(schema, vocabulary).failures(frame)
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
@@ -135,8 +141,9 @@ class Validator:
             if field.type in _TYPES:
                 # polars reads `NaN`, `2026-1-5` and others, too
                 pattern = whole(TYPES[field.type].pattern)
-                valid = known & cells.str.contains(pattern)
-                yield _Query(name, "type", _lazy(valid | (cells == "")))
+                written = cells.str.contains(pattern)
+                valid = (known & written) | (cells == "")
+                yield _Query(name, "type", _lazy(valid))
 
 
 def _lazy(answers: pl.Series) -> pl.LazyFrame:
@@ -151,4 +158,5 @@ def _typed(field: Field) -> pl.Expr:
             return cell.replace_strict({"true": True, "false": False}, default=None)
         case "date":
             return cell.str.to_date("%Y-%m-%d", strict=False)
-    return cell.cast(_TYPES.get(field.type, pl.String), strict=False)
+    kind = _TYPES.get(field.type, pl.String)
+    return cell.cast(kind, strict=False)

@@ -69,9 +69,10 @@ class Evaluator(Expander):
     def run_functions(self) -> None:
         """Note what functions may do, whenever they are called."""
         assigned = Counter(assignment.name for assignment in self.assignments)
+        beginning = self.source.place(0)
         for name, times in assigned.items():
             if times > 1:
-                self.state.lose(name, self.source.place(0))
+                self.state.lose(name, beginning)
         for node in self.functions:
             with self._subshell():
                 self._unfollowed(node)
@@ -160,8 +161,9 @@ class Evaluator(Expander):
         branches: list[Sequence[Node]] = []
         patterns: set[str] = set()
         for item in node.get("Items", ()):
-            branches.append(item.get("Stmts", ()))
-            patterns.update(self.raw(pattern) for pattern in item["Patterns"])
+            statements = item.get("Stmts", ())
+            branches.append(statements)
+            patterns.update(map(self.raw, item["Patterns"]))
         if "*" not in patterns:
             branches.append([])
         self._branches(branches)
@@ -186,14 +188,17 @@ class Evaluator(Expander):
 
     def _lose(self, node: Node, more: str = "") -> None:
         """What a node and the functions that it may call set is unknown."""
-        text = f"{self.raw(node)}\n{more}"
-        if not self.function_names.isdisjoint(_WORD.findall(text)):
+        raw = self.raw(node)
+        text = f"{raw}\n{more}"
+        words = _WORD.findall(text)
+        if not self.function_names.isdisjoint(words):
             text += "\n".join(map(self.raw, self.functions))
         pattern = _MAY_BE_SET
         if _SETS_ANY.search(text):
             pattern = NAME
+        place = self.place(node)
         for name in pattern.findall(text):
-            self.state.lose(name, self.place(node))
+            self.state.lose(name, place)
 
     def _inside(self, node: Node) -> None:
         """Note all statements below a node."""
@@ -242,8 +247,9 @@ class Evaluator(Expander):
     def _declaration(self, node: Node, statement: Node) -> None:
         """`export`, `declare`, `local` or `readonly` with its names."""
         items = node.get("Args", ())
-        command = node["Variant"]["Value"]
-        words = [self._as_written(item) for item in (node["Variant"], *items)]
+        variant = node["Variant"]
+        command = variant["Value"]
+        words = list(map(self._as_written, [variant, *items]))
         self._note_command(node, statement, words)
         exported = command == "export" or _has_option(words, r"-x\Z")
         changes_values = _has_option(words, r"-\w*[ilnu]")
@@ -261,9 +267,11 @@ class Evaluator(Expander):
 
     def _lose_all(self, node: Node) -> None:
         """What only a run knows may name any variable: `export $(cat .env)`."""
-        if re.search(r"[$`]", self.raw(node)):
-            for name in self.state.variables:
-                self.state.lose(name, self.place(node))
+        if not re.search(r"[$`]", self.raw(node)):
+            return
+        place = self.place(node)
+        for name in self.state.variables:
+            self.state.lose(name, place)
 
     def _as_written(self, node: Node) -> Word:
         raw = self.raw(node)
@@ -290,15 +298,18 @@ class Evaluator(Expander):
     def _set(self, arguments: Sequence[Word]) -> None:
         """Note the options of `set -eo pipefail`."""
         rest = deque(arguments)
-        while rest and (rest[0].text or "").startswith(("-", "+")):
+        while rest:
             word = rest.popleft()
             flags = word.text or ""
             is_on = flags.startswith("-")
+            if not is_on and not flags.startswith("+"):
+                return
             for letter in flags[1:]:
                 name = _OPTIONS.get(letter, letter)
                 if letter == "o" and rest:
                     name = rest.popleft().text or ""
-                self.options.append(Option(name, is_on, word.place))
+                option = Option(name, is_on, word.place)
+                self.options.append(option)
 
     # Assignments
 
@@ -351,8 +362,11 @@ def _without_words(statement: Node) -> Node:
 
 def _nodes(value: object) -> list[Node]:
     """The nodes that are one property of another: one, several or none."""
-    children = value if isinstance(value, list) else [value]
-    return [child for child in children if isinstance(child, dict)]
+    if isinstance(value, dict):
+        return [value]
+    if isinstance(value, list):
+        return [child for child in value if isinstance(child, dict)]
+    return []
 
 
 def _has_option(words: Sequence[Word], pattern: str) -> bool:

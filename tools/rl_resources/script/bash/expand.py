@@ -160,10 +160,11 @@ class Expander:
 
     def _single_quoted(self, node: Node, mode: Mode) -> Part:
         raw = self.raw(node)
-        start = node["Pos"] + raw.index("'") + 1
+        opening, _, _ = raw.partition("'")
+        start = node["Pos"] + len(opening) + 1
         end = node["End"] - 1
         body = self.source.text[start:end]
-        has_escapes = raw.startswith("$") and "\\" in body
+        has_escapes = opening == "$" and "\\" in body
         if mode == "quoted" or has_escapes:
             return self._missing(node)
         place = self.source.place(start)
@@ -175,14 +176,16 @@ class Expander:
         if home is None:
             return self._literal(node, mode)
         tilde = unknown(self.place(node), home[0], "HOME")
-        rest = {**node, "Pos": node["Pos"] + home.end()}
+        end = node["Pos"] + home.end()
+        rest = {**node, "Pos": end}
         return [tilde, *self._literal(rest, mode)]
 
     def _literal(self, node: Node, mode: Mode) -> Pieces:
         """A literal without its backslashes, cut at them."""
         found: Pieces = []
         for match in _ESCAPED_OR_PLAIN.finditer(self.raw(node)):
-            place = self.source.place(node["Pos"] + match.start())
+            offset = node["Pos"] + match.start()
+            place = self.source.place(offset)
             escaped = match[1]
             keeps_backslash = mode == "quoted" and (escaped or "") not in _ESCAPED_IN_QUOTES
             if escaped is None or keeps_backslash:
@@ -323,7 +326,8 @@ class Expander:
         if _ASSIGNS.fullmatch(sign):
             name = NAME.match(self.raw(node["X"]))
             if name:
-                self.state.lose(name[0], self.place(node))
+                place = self.place(node)
+                self.state.lose(name[0], place)
         return None
 
     def _operand(self, word: Node) -> int | None:
