@@ -94,6 +94,7 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
     Bad: a link called `a.sh` that leads to `b.sh`
     Good: a link called `b.sh` that leads to `b.sh`
     """
+    fix = "Fix whichever of the two names is wrong."
     for row in reading.rows:
         label = row.link.label
         target = row.link.target
@@ -103,7 +104,6 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
             called = shown(label, 120)
             other = shown(target, 120)
             message = f"the link is called {called} and leads to {other}"
-            fix = "Fix whichever of the two names is wrong."
             yield reading.mistake(row.cells["Link"], message, fix)
 
 
@@ -121,8 +121,9 @@ def page_same_script(reading: Reading) -> Iterator[Mistake]:
         script = row.link.read or row.link.script
         before = first.setdefault(script, row)
         if before is not row and not row.link.ambiguous:
+            name = _name(row)
             line = before.cells["Link"].line
-            message = f"the row links {_name(row)}, as the row of line {line} does"
+            message = f"the row links {name}, as the row of line {line} does"
             yield reading.mistake(row.cells["Link"], message, "Link a script of its own.")
 
 
@@ -167,10 +168,9 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
     The model has a rule of its own, and a cell with another mistake says nothing.
     """
     for row in reading.rows:
-        script = row.link.script
-        if row.link.ambiguous or not reading.has_form(script):
+        if row.link.ambiguous or not reading.has_form(row.link.script):
             continue
-        name = parsed(script)
+        name = parsed(row.link.script)
         for part in PARTS[1:]:
             said = text_of(row.record, part).lower()
             named = str(getattr(name, part))
@@ -232,7 +232,9 @@ def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
             return True
     if part not in {"device", "train", "infer"}:
         return False
-    return said.startswith(f"{named}-") or named.startswith(f"{said}-")
+    # `a100-80g` says more than `a100`, `vllm-ascend` more than `vllm`.
+    shorter, longer = sorted([said, named], key=len)
+    return longer.startswith(f"{shorter}-")
 
 
 @rule("warning")

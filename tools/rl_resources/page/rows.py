@@ -114,8 +114,9 @@ class Reading:
         parts = parsed(PurePosixPath(path).name)
         if parts is None:
             return False
-        trains = parts.train in known_words(self.dataset, "train")
-        return trains or parts.infer in known_words(self.dataset, "infer")
+        if parts.train in known_words(self.dataset, "train"):
+            return True
+        return parts.infer in known_words(self.dataset, "infer")
 
 
 def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Reading:
@@ -178,8 +179,9 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
     record: dict[str, Value] = {}
     schema = dataset.package.resources["tuning"].schema
     for field in schema.fields:
-        fact = facts.get(field.name, Fact())
-        record[field.name] = field.read(fact.text)
+        name = field.name
+        fact = facts.get(name, Fact())
+        record[name] = field.read(fact.text)
     for column in ("model", "task", "train", "infer"):
         if not text[HEADER_OF[column]]:
             facts[column] = Fact("", f"the row names no {column}", "Write it into the cell.")
@@ -264,7 +266,7 @@ def _model(text: str, dataset: Dataset) -> Fact:
     listed = _listed_sizes(family, dataset)
     if size in listed or len(listed) < _FEWEST_KNOWN:
         return Fact()
-    if not min(listed) < size < max(listed):
+    if size < min(listed) or size > max(listed):
         return Fact()
     sizes = ", ".join(listed[known_size] for known_size in sorted(listed))
     name = family.rstrip("-")
@@ -280,7 +282,8 @@ def _listed_sizes(family: str, dataset: Dataset) -> dict[float, str]:
         _, _, name = model.lower().rpartition("/")
         match = _MODEL_SIZE.match(name)
         if match and match[1] == family:
-            sizes[float(match[2])] = f"{match[2]}B"
+            size = match[2]
+            sizes[float(size)] = f"{size}B"
     return sizes
 
 
