@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from cases import each, read_cases
-from rl_resources.check import all_rules
 from rl_resources.check.page_audit import audit
+from rl_resources.check.registry import FAMILIES
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import Finding
@@ -28,7 +28,8 @@ UNDERSCORE = FOURTEEN.replace("qwen2.5-14b", "qwen2.5_14b")
 BASE = "https://example.org/blob/main/examples/tuning"
 AT_COMMIT = BASE.replace("main", "0a" * 20)
 LINK = f"`{SEVEN} <{BASE}/7b/{SEVEN}>`_"
-PAGE = (Path(__file__).parent / "audit/page.rst").read_text(encoding="utf-8")
+FOLDER = Path(__file__).parent / "audit"
+PAGE = (FOLDER / "page.rst").read_text(encoding="utf-8")
 CASES = read_cases("audit/cases")
 AT_HEADER = PAGE.index(".. list-table")
 AT_ROWS = PAGE.index("    * - MIN")
@@ -200,7 +201,7 @@ def test_scripts_that_nothing_leads_to_are_counted(scripts, capsys):
 
 
 def test_every_rule_of_a_page_has_a_case():
-    rules = {name for name, rule in all_rules().items() if rule.scope == "page"}
+    rules = {rule.name for rule in FAMILIES["page"].rules}
     found = {"page-script-name", "page-name-of-model"}
     findings = [case["finding"] for case in CASES["mistake"]]
     for finding in [*MOVED.values(), *findings]:
@@ -320,8 +321,8 @@ def command(scripts: Path) -> list[str]:
 
 def test_findings_are_the_output_in_other_formats(command, tmp_path, capsys):
     out = tmp_path / "out"
-    status = main([*command, "--format", "json", "--out", str(out)])
-    assert status == 1
+    arguments = ["--format", "json", "--out", str(out)]
+    assert main(command + arguments) == 1
     (finding,) = json.loads(capsys.readouterr().out)
     assert finding["rule"] == "max-batch-agrees"
     table = (out / "tuning.csv").read_text(encoding="utf-8")
@@ -330,8 +331,8 @@ def test_findings_are_the_output_in_other_formats(command, tmp_path, capsys):
 
 def test_check_writes_no_table(command, tmp_path, capsys):
     out = tmp_path / "out"
-    status = main([*command, "--check", "--out", str(out)])
-    assert status == 1
+    arguments = ["--check", "--out", str(out)]
+    assert main(command + arguments) == 1
     output = capsys.readouterr()
     assert output.out == ""
     assert "max-batch-agrees" in output.err

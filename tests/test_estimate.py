@@ -26,6 +26,7 @@ from website import ROOT, read_rows
 SCRIPT = ROOT / "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 QUESTION = {"model": "Qwen/Qwen2.5-7B-Instruct", "gpus": "8", "device": "h100"}
 RUNS = read_rows(ROOT / "benchmarks/backtest.csv")
+CASES = read_cases("estimate")
 ORACLE = read_rows(ROOT / "benchmarks/memory_oracle.csv")
 
 
@@ -33,21 +34,12 @@ def asked(**words: object) -> Estimate:
     return DATASET.estimate(**{**QUESTION, **words})
 
 
-@pytest.mark.parametrize(
-    ("text", "tree"),
-    [
-        ("max(a, 2) * (b - 1)", ["*", ["max", "a", 2], ["-", "b", 1]]),
-        ("a if b > 0 else 1", ["if", [">", "b", 0], "a", 1]),
-    ],
-)
+@cases("estimate", "tree")
 def test_a_formula_is_arithmetic_on_names(text, tree):
     assert parse(text) == tree
 
 
-NO_ARITHMETIC = ["__import__('os')", "a.b", "a[0]", "lambda: 1", "a and b", "'a' * 2", "f(a)"]
-
-
-@pytest.mark.parametrize("text", NO_ARITHMETIC)
+@pytest.mark.parametrize("text", CASES["not_arithmetic"])
 def test_a_formula_is_nothing_but_arithmetic(text):
     with pytest.raises(ValueError, match="no arithmetic"):
         parse(text)
@@ -84,11 +76,12 @@ def test_a_term_names_known_sources_and_is_no_longer_than_a_line(item):
 def test_offload_of_verl_lowers_the_phases_between_updates_and_not_the_update():
     plain = asked(infer="vllm")
     moved = plain.with_inputs(optimizer_offload=1)
-    assert plain.phases["update"].peak_gb == moved.phases["update"].peak_gb
-    before = plain.phases["rollout"].peak_gb
-    saved = before - moved.phases["rollout"].peak_gb
-    assert saved == pytest.approx(7.61, rel=0.001)
-    assert moved.host_memory_gb == pytest.approx(8 * 7.61, rel=0.001)
+    before = {name: phase.peak_gb for name, phase in plain.phases.items()}
+    after = {name: phase.peak_gb for name, phase in moved.phases.items()}
+    assert before["update"] == after["update"]
+    saved = 7.61
+    assert before["rollout"] - after["rollout"] == pytest.approx(saved, rel=0.001)
+    assert moved.host_memory_gb == pytest.approx(8 * saved, rel=0.001)
 
 
 @pytest.mark.parametrize("size", [1, 8])
@@ -99,10 +92,7 @@ def test_a_compressed_kv_cache_is_whole_on_each_gpu(size):
     assert found.values["kv_bytes"] == 2 * 61 * 576
 
 
-@pytest.mark.parametrize(
-    ("model", "matrices", "parameters"),
-    [("microsoft/phi-2", 2, 2.78e9), ("Qwen/Qwen3-4B", 3, 4.02e9)],
-)
+@cases("estimate", "matrices")
 def test_a_model_without_a_gate_in_its_mlp_says_so(model, matrices, parameters):
     values = asked(model=model, device="a100-80g", gpus=1, weights="lora").values
     assert values["matrices"] == matrices
@@ -114,11 +104,13 @@ def test_a_critic_is_sharded_as_the_backend_does_and_trains_with_its_gradients()
     values = asked(**words, settings=["shards_parameters=0"]).values
     parameters = values["parameters"]
     sharded = 12 * parameters / 8
-    assert values["critic_state"] == pytest.approx(2 * parameters + sharded)
+    expected = 2 * parameters + sharded
+    assert values["critic_state"] == pytest.approx(expected)
     offloaded = ["critic_parameter_offload=1", "critic_optimizer_offload=1"]
     found = asked(gpus=8, task="PPO", settings=offloaded)
     assert found.phases["update"].name == "optimizer step of the critic"
-    assert found.host_memory_gb == pytest.approx(12 * parameters / 1e9)
+    optimizer_gb = 12 * parameters / 1e9
+    assert found.host_memory_gb == pytest.approx(optimizer_gb)
 
 
 @settings(deadline=None, max_examples=60)
@@ -133,7 +125,8 @@ def test_a_critic_is_sharded_as_the_backend_does_and_trains_with_its_gradients()
 def test_more_gpus_never_need_more_each_and_more_tokens_never_less(
     *, model, train, weights, power, micro, length
 ):
-    words = {"model": model, "train": train, "weights": weights, "response_length": length}
+    words = {"model": model, "train": train, "weights": weights}
+    words["response_length"] = length
     gpus = 2**power
     found = asked(**words, gpus=gpus, micro_batch=micro)
     peak = found.peak_gb
@@ -202,10 +195,7 @@ def test_a_script_of_a_backend_has_its_settings_in_its_section(train, tmp_path):
     assert found.values["parameter_offload"] == 1
 
 
-OFFLOADS = {"fsdp": True, "veomni": True, "megatron": False, "deepspeed": True}
-
-
-@pytest.mark.parametrize(("train", "offered"), OFFLOADS.items(), ids=OFFLOADS)
+@cases("estimate", "offload")
 def test_what_a_backend_lacks_is_no_knob_of_it(train, offered):
     found = offer(asked(train=train))
     assert ("activation_offload" in found) == offered
@@ -237,7 +227,7 @@ def assumed(found: Estimate) -> dict[str, Assumed]:
 def test_a_script_gives_its_settings_and_lists_every_default_that_was_taken():
     found = of_script()
     inputs = found.configuration.inputs
-    expected = read_cases("estimate")["script"]
+    expected = CASES["script"]
     assert inputs.items() >= expected["inputs"].items()
     of_dataset = {*DATASET.models.columns, "device_gb"}
     given = inputs.keys() - assumed(found)
@@ -273,7 +263,7 @@ def test_wrong_input_is_one_line_with_a_fix_and_exit_2(words, message, command):
     assert message in first
 
 
-CONFIG = read_cases("estimate")["config"]
+CONFIG = CASES["config"]
 
 
 @pytest.fixture
@@ -304,8 +294,8 @@ def test_what_a_config_json_leaves_out_is_listed(of_config):
 
 def test_a_config_json_says_whether_the_kv_cache_is_compressed(of_config):
     config = {**CONFIG, "kv_lora_rank": 512, "qk_rope_head_dim": 64}
-    found = of_config(json.dumps(config))
-    assert found.values["kv_bytes"] == 2 * 28 * 576
+    values = of_config(json.dumps(config)).values
+    assert values["kv_bytes"] == 2 * 28 * 576
 
 
 @cases("estimate", "figure")
@@ -357,7 +347,8 @@ CONTRACT = {
 
 def test_json_has_what_the_contract_names_and_text_the_same_figures(command):
     arguments = ("estimate", SCRIPT, "--root", ROOT)
-    found = json.loads(command(*arguments, "--format", "json"))
+    as_json = command(*arguments, "--format", "json")
+    found = json.loads(as_json)
     assert found.keys() >= CONTRACT
     assert list(found["phases"]) == ["rollout", "log-probs", "update"]
     text = command(*arguments)
@@ -448,18 +439,17 @@ def test_the_committed_cases_are_those_of_the_formula(monkeypatch):
     import backtest
 
     made = {case.id: case.estimated_gb for case in backtest.measured(DATASET, [])}
-    runs = [case for case in RUNS if case["kind"] in {"measured", "varied"}]
-    written = {case["id"]: float(case["estimated_gb"]) for case in runs}
+    written: dict[str, float] = {}
+    for case in RUNS:
+        if case["kind"] in {"measured", "varied"}:
+            written[case["id"]] = float(case["estimated_gb"])
     assert written == pytest.approx(made, rel=1e-3), "run make backtest"
     errors = backtest.errors(pl.read_csv(ROOT / "benchmarks/backtest.csv"))
     committed = pl.read_csv(ROOT / "benchmarks/backtest_errors.csv")
     assert_frame_equal(errors, committed, check_dtypes=False, abs_tol=1e-4)
 
 
-LARGE = {"micro_batch": 1e6, "gpus": 65536, "response_length": 1e7}
-
-
-@pytest.mark.parametrize(("name", "value"), LARGE.items(), ids=LARGE)
+@cases("estimate", "edge")
 def test_the_terms_of_a_question_have_no_surprise_at_the_edges(name, value):
     inputs = {**asked().configuration.inputs, name: value}
     values = evaluate(inputs).values()
@@ -471,9 +461,9 @@ def test_the_terms_of_a_question_have_no_surprise_at_the_edges(name, value):
 
 def test_every_case_of_the_oracle_has_one_row(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    from memory_cases import CASES
+    import memory_cases
 
-    wanted = {case.id for case in CASES}
+    wanted = {case.id for case in memory_cases.CASES}
     written = [row["id"] for row in ORACLE]
     assert sorted(written) == sorted(wanted)
 

@@ -35,9 +35,9 @@ def headline(asked: dict[str, str], *settings: str) -> str:
     """What Python says to the same question."""
     found = estimate(DATASET, asked, settings)
     name = found.verdict.capitalize()
-    low, high = found.interval_gb
-    interval = f"({low:.1f} to {high:.1f})"
-    return f"{name}: {found.peak_gb:.1f} GB {interval} of {found.device_gb:.1f} GB"
+    sizes = (found.peak_gb, *found.interval_gb, found.device_gb)
+    peak, low, high, device = [f"{size:.1f}" for size in sizes]
+    return f"{name}: {peak} GB ({low} to {high}) of {device} GB"
 
 
 @pytest.mark.parametrize("width", [360, pytest.param(1440, marks=pytest.mark.nightly)])
@@ -47,7 +47,8 @@ def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(browser, addr
             focus_by_tab(page, f"#estimate-{name}")
             page.keyboard.type(text)
         device = page.locator("#estimate-device").input_value()
-        asked = {"model": MODEL, "gpus": "8", "device": device, "infer": "vllm"}
+        asked = {"model": MODEL, "gpus": "8", "infer": "vllm"}
+        asked["device"] = device
         expected = headline(asked, "micro_batch=16", "optimizer_offload=1")
         assert verdict(page).replace("\n", "") == expected
         status = page.get_by_role("status").filter(has_text=expected)
@@ -149,7 +150,8 @@ def test_every_record_with_a_known_run_leads_to_exactly_its_inputs(record):
     """What the form would assume is left out of the address, all else is in it."""
     script = DATASET.script(record["script"])
     found = estimate(DATASET, {}, (), str(script))
-    query = record_page.query_of(found, record["device"], record["infer"])
+    device = record["device"]
+    query = record_page.query_of(found, device, record["infer"])
     asked: dict[str, str] = {}
     settings: list[str] = []
     for name, text in parse_qsl(query.removeprefix("?")):

@@ -10,24 +10,27 @@ from rl_resources.tabular import Row, Text, quote, read, write
 
 # What makes CSV hard, beside ordinary text.
 SIGNS = [*'",\r\t ;=<>|', '""', "\u2028", "\x85", "\ufeff", "é", "😀"]
+SIGN = st.sampled_from(SIGNS)
 CHARACTERS = st.characters(exclude_characters="\n")
 TEXT = st.text(CHARACTERS, max_size=4)
-PIECE = st.one_of(st.sampled_from(SIGNS), TEXT)
-CELL = st.lists(PIECE, max_size=6).map("".join)
+PIECES = st.lists(SIGN | TEXT, max_size=6)
+CELL = PIECES.map("".join)
 WORD = st.text(alphabet="ab é😀\u2028;\t", max_size=6)
 ROW = st.tuples(WORD, WORD)
 ROWS = st.lists(ROW, max_size=6)
 LETTERS = st.text(alphabet="abc_,é", min_size=1, max_size=5)
 NAME = LETTERS.filter(str.strip)
+HEADER = st.lists(NAME, min_size=2, max_size=5)
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> list[list[str]]:
     """A header and rows of its width, whatever their cells hold."""
-    header = draw(st.lists(NAME, min_size=2, max_size=5))
+    header = draw(HEADER)
     width = len(header)
     row = st.lists(CELL, min_size=width, max_size=width)
-    rows = draw(st.lists(row, max_size=5))
+    some_rows = st.lists(row, max_size=5)
+    rows = draw(some_rows)
     return [header, *rows]
 
 

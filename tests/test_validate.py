@@ -64,7 +64,8 @@ def constraint_of(case: str) -> str:
 
 @pytest.mark.parametrize("case", CASES["constraints"])
 def test_a_constraint_breaks_where_it_should_and_nowhere_else(case):
-    facts, good, bad = CASES["constraints"][case].values()
+    tested = CASES["constraints"][case]
+    facts, good, bad = tested.values()
     column = field(**facts)
     assert set(kinds(column, *good)) == {None}
     found = kinds(column, *bad)
@@ -167,7 +168,8 @@ def test_the_recipe_for_many_machines_runs_on_a_cluster(tmp_path, monkeypatch):
 
 CHARACTERS = CASES["mutations"]["characters"]
 VALUES = CASES["mutations"]["texts"]
-VALUES += [text * times for text, times in CASES["mutations"]["repeated"]]
+for text, times in CASES["mutations"]["repeated"]:
+    VALUES.append(text * times)
 
 
 def mutated(cells: tuple[str, ...], chance: Random) -> list[str]:
@@ -181,7 +183,9 @@ def mutated(cells: tuple[str, ...], chance: Random) -> list[str]:
         begin = chance.randint(0, len(cell))
         end = begin + chance.randint(0, 2)
         put_in = cell[:begin] + text + cell[end:]
-        candidates = [chance.choice(VALUES), chance.choice(cells), put_in, text]
+        value = chance.choice(VALUES)
+        other = chance.choice(cells)
+        candidates = [value, other, put_in, text]
         changed[index] = chance.choice(candidates)
     return changed
 
@@ -194,7 +198,8 @@ def package_of(name: str, folder: Path) -> None:
     wanted = {name, *(key.resource for key in keys)}
     descriptor = (REPOSITORY / "datapackage.json").read_text(encoding="utf-8")
     package = json.loads(descriptor)
-    package["resources"] = [item for item in package["resources"] if item["name"] in wanted]
+    every = package["resources"]
+    package["resources"] = [item for item in every if item["name"] in wanted]
     (folder / "datapackage.json").write_text(json.dumps(package))
     for key in keys:
         write_keys(folder, key)
@@ -285,7 +290,7 @@ def by_frictionless(folder: Path, name: str) -> dict[tuple[int, str], set[str]]:
     """What breaks in each cell, by row from 0 and column; not the keys that occur twice."""
     path = str(folder / "datapackage.json")
     report = frictionless.validate(path, limit_errors=10**6)
-    task = next(task for task in report.tasks if task.name == name)
+    (task,) = [task for task in report.tasks if task.name == name]
     found: dict[tuple[int, str], set[str]] = {}
     kinds = {"type-error": "type", "foreign-key": "vocabulary"}
     for error in task.errors:
