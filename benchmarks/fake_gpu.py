@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
 from torch.distributed._tools.mem_tracker import MemTracker
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
@@ -60,13 +60,17 @@ def register_device() -> None:
 def put_on_gpu(model: nn.Module) -> None:
     """Replace tensors of the meta device by fake ones; `Module.to` refuses this device."""
     for module in model.modules():
-        for name, p in module._parameters.items():
-            if p is not None:
-                fake = torch.empty(p.shape, dtype=p.dtype, device="gpu")
-                module._parameters[name] = nn.Parameter(fake, requires_grad=p.requires_grad)
-        for name, b in module._buffers.items():
-            if b is not None:
-                module._buffers[name] = torch.empty(b.shape, dtype=b.dtype, device="gpu")
+        for name, weight in module._parameters.items():
+            if weight is not None:
+                fake = _fake(weight)
+                module._parameters[name] = nn.Parameter(fake, requires_grad=weight.requires_grad)
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                module._buffers[name] = _fake(buffer)
+
+
+def _fake(tensor: Tensor) -> Tensor:
+    return torch.empty(tensor.shape, dtype=tensor.dtype, device="gpu")
 
 
 class TotalsOnly:
@@ -93,23 +97,33 @@ class Peaks:
         self.phases: dict[str, Snapshot] = {}
 
     def end(self, phase: str) -> None:
-        peak = {
-            device.type: {getattr(kind, "value", kind): size for kind, size in snapshot.items()}
-            for device, snapshot in self.tracker.get_tracker_snapshot("peak").items()
-        }
-        if peak["gpu"]["Total"] >= self.phases.get(phase, peak)["gpu"]["Total"]:
+        """Keep the peak since the last end if it is the highest of this phase so far."""
+        peak: Snapshot = {}
+        for device, snapshot in self.tracker.get_tracker_snapshot("peak").items():
+            sizes: dict[str, int] = {}
+            for kind, size in snapshot.items():
+                word = getattr(kind, "value", kind)
+                sizes[word] = size
+            peak[device.type] = sizes
+        before = self.phases.get(phase, peak)
+        if peak["gpu"]["Total"] >= before["gpu"]["Total"]:
             self.phases[phase] = peak
         self.tracker._peak_mem.clear()
         self.tracker._peak_mem_snap.clear()
 
     def summary(self) -> dict[str, Any]:
         """In 10^9 bytes: the peak by phase and, at the highest, by kind; the most on the host."""
-        at = max(self.phases, key=lambda phase: self.phases[phase]["gpu"]["Total"])
+        totals = {phase: snapshot["gpu"]["Total"] for phase, snapshot in self.phases.items()}
+        at = max(totals, key=totals.__getitem__)
         highest = self.phases[at]["gpu"]
-        result: dict[str, Any] = {"peak_gb": highest["Total"] / 1e9, "at_phase": at}
-        for phase, snapshot in self.phases.items():
-            result[f"{phase}_gb"] = snapshot["gpu"]["Total"] / 1e9
-        kinds = {to: sum(highest.get(k, 0) for k in of) / 1e9 for to, of in KINDS.items()}
-        host = max(s.get("cpu", {"Total": 0})["Total"] for s in self.phases.values()) / 1e9
-        rest = {"other_gb": result["peak_gb"] - sum(kinds.values()), "host_gb": host}
-        return result | kinds | rest
+        result: dict[str, Any] = {"peak_gb": totals[at] / 1e9, "at_phase": at}
+        for phase, total in totals.items():
+            result[f"{phase}_gb"] = total / 1e9
+        counted = 0.0
+        for column, words in KINDS.items():
+            result[column] = sum(highest.get(word, 0) for word in words) / 1e9
+            counted += result[column]
+        result["other_gb"] = result["peak_gb"] - counted
+        on_host = [snapshot.get("cpu", {"Total": 0}) for snapshot in self.phases.values()]
+        result["host_gb"] = max(snapshot["Total"] for snapshot in on_host) / 1e9
+        return result

@@ -18,7 +18,8 @@ class FlashAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         out = q.new_empty(q.shape)
-        ctx.save_for_backward(q, k, v, out, q.new_empty(q.shape[:3], dtype=torch.float32))
+        lse = q.new_empty(q.shape[:3], dtype=torch.float32)
+        ctx.save_for_backward(q, k, v, out, lse)
         return out
 
     @staticmethod
@@ -34,7 +35,8 @@ def flash_attention(
     _: nn.Module, q: Tensor, k: Tensor, v: Tensor, *__: object, **___: object
 ) -> tuple[Tensor, None]:
     """An attention function of transformers; takes (batch, heads, length, size)."""
-    return FlashAttention.apply(*(x.transpose(1, 2) for x in (q, k, v))), None
+    by_position = [tensor.transpose(1, 2) for tensor in (q, k, v)]
+    return FlashAttention.apply(*by_position), None
 
 
 class FlashCrossEntropy(torch.autograd.Function):
@@ -75,18 +77,22 @@ class ChunkedHead(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor) -> Tensor:
         ctx.save_for_backward(hidden, weight)
-        return torch.cat([chunk_forward(part, weight) for part in hidden.split(CHUNK)])
+        chunks = [chunk_forward(part, weight) for part in hidden.split(CHUNK)]
+        return torch.cat(chunks)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         hidden, weight = ctx.saved_tensors
         grad_hidden = torch.zeros_like(hidden)
-        grad_weight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
-        for part, out, g in zip(
-            *(x.split(CHUNK) for x in (hidden, grad_hidden, grad)), strict=True
-        ):
-            grad_logits = chunk_backward(part, weight, g)
-            out += grad_logits @ weight
+        grad_weight = None
+        if ctx.needs_input_grad[1]:
+            grad_weight = torch.zeros_like(weight)
+        parts = hidden.split(CHUNK)
+        grad_parts = grad_hidden.split(CHUNK)
+        grads = grad.split(CHUNK)
+        for part, grad_part, given in zip(parts, grad_parts, grads, strict=True):
+            grad_logits = chunk_backward(part, weight, given)
+            grad_part += grad_logits @ weight
             if grad_weight is not None:
                 grad_weight += grad_logits.t() @ part
             del grad_logits
@@ -99,8 +105,12 @@ def use_chunked_head(head: nn.Module) -> None:
 
 def row_log_probs(logits: Tensor, tokens: Tensor) -> Tensor:
     """In fp32, as autocast computes `log_softmax`; each row is kept for the backward."""
-    rows = zip(logits, tokens, strict=True)
-    return torch.stack([x.float().log_softmax(-1).gather(-1, t.unsqueeze(-1)) for x, t in rows])
+    return torch.stack([_log_probs(*row) for row in zip(logits, tokens, strict=True)])
+
+
+def _log_probs(logits: Tensor, tokens: Tensor) -> Tensor:
+    every = logits.float().log_softmax(-1)
+    return every.gather(-1, tokens.unsqueeze(-1))
 
 
 def loss_of(model: nn.Module, tokens: Tensor, how: str) -> Tensor:
@@ -109,9 +119,11 @@ def loss_of(model: nn.Module, tokens: Tensor, how: str) -> Tensor:
     if how == "chunked":
         return output.logits.mean()
     if how == "fp32":
-        return cross_entropy(output.logits.float().flatten(0, 1), tokens.flatten())
+        logits = output.logits.float()
+        return cross_entropy(logits.flatten(0, 1), tokens.flatten())
     temperature = torch.full((*tokens.shape, 1), TEMPERATURE, device=tokens.device)
     logits = output.logits / temperature.to(output.logits.dtype)
     if how == "rows":
         return row_log_probs(logits, tokens).mean()
-    return FlashCrossEntropy.apply(logits.flatten(0, 1), tokens.flatten()).mean()
+    losses = FlashCrossEntropy.apply(logits.flatten(0, 1), tokens.flatten())
+    return losses.mean()

@@ -52,14 +52,20 @@ class Case:
 
     @property
     def id(self) -> str:
-        values = asdict(self) | {"checkpointing": "recomputed" if self.checkpointing else "kept"}
+        values = asdict(self)
+        values["checkpointing"] = "kept"
+        if self.checkpointing:
+            values["checkpointing"] = "recomputed"
         return "_".join(map(str, values.values()))
 
 
 def vary(case: Case, **values: list[Any]) -> list[Case]:
     """All combinations of the values."""
-    rows = itertools.product(*values.values())
-    return [replace(case, **dict(zip(values, row, strict=True))) for row in rows]
+    cases: list[Case] = []
+    for row in itertools.product(*values.values()):
+        changes = dict(zip(values, row, strict=True))
+        cases.append(replace(case, **changes))
+    return cases
 
 
 VERL = Case("qwen2.5-0.5b")
@@ -69,7 +75,10 @@ TRL = Case("qwen2.5-0.5b", ranks=1, strategy="single", master_dtype="bf16", logi
 DENSE = ["qwen2.5-1.5b", "qwen2.5-3b", "llama-3.1-8b", "qwen3-4b", "qwen3-8b", "qwen2.5-14b"]
 OFFLOAD = "parameters+optimizer"
 CASES = [
-    *(VERL, VERL_7B, LORA, TRL),
+    VERL,
+    VERL_7B,
+    LORA,
+    TRL,
     *vary(VERL, checkpointing=[False], sequence_length=[512, 2048, 8192]),
     *vary(VERL, offload=[OFFLOAD]),
     *vary(VERL, logits=["rows", "chunked", "fp32"]),

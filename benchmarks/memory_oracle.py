@@ -79,25 +79,31 @@ SIZES = {  # of records/models.csv, as transformers calls them
 
 
 def shape_of(model: str) -> dict[str, Any]:
+    """The figures of a model in the dataset, as transformers calls them."""
     with (HERE.parent / "records/models.csv").open(newline="") as file:
-        row = next(r for r in csv.DictReader(file) if r["slug"] == model)
-    sizes = {to: int(row[of]) for of, to in SIZES.items() if row[of]}
-    tied = row["tie_word_embeddings"] == "true"
-    return sizes | {"model_type": ARCHITECTURES[row["family"]], "tie_word_embeddings": tied}
+        row = next(row for row in csv.DictReader(file) if row["slug"] == model)
+    shape: dict[str, Any] = {to: int(row[of]) for of, to in SIZES.items() if row[of]}
+    shape["model_type"] = ARCHITECTURES[row["family"]]
+    shape["tie_word_embeddings"] = row["tie_word_embeddings"] == "true"
+    return shape
 
 
 def build(case: Case) -> tuple[nn.Module, nn.Module]:
     """The model and, below the adapters, its base; both without memory."""
     config = AutoConfig.for_model(**shape_of(case.model))
-    options = {"attn_implementation": "linear_memory", "dtype": DTYPES[case.master_dtype]}
-    base = model = AutoModelForCausalLM.from_config(config, **options)
-    model.train()
+    dtype = DTYPES[case.master_dtype]
+    base = AutoModelForCausalLM.from_config(
+        config, attn_implementation="linear_memory", dtype=dtype
+    )
+    base.train()
     if case.checkpointing:
-        model.activation_checkpointing_enable({"use_reentrant": False, "preserve_rng_state": False})
+        base.activation_checkpointing_enable({"use_reentrant": False, "preserve_rng_state": False})
+    model = base
     if case.lora_rank:
         base.enable_input_require_grads()
         lora = LoraConfig(r=case.lora_rank, target_modules="all-linear", task_type="CAUSAL_LM")
-        model = get_peft_model(base, lora, autocast_adapter_dtype=False).to(options["dtype"])
+        adapted = get_peft_model(base, lora, autocast_adapter_dtype=False)
+        model = adapted.to(dtype)
     if case.logits == "chunked":
         use_chunked_head(base.lm_head)
     return model, base
@@ -114,18 +120,25 @@ def shard(case: Case, model: nn.Module, base: nn.Module, mesh: DeviceMesh) -> No
     groups = list(base.model.layers)
     if not base.config.tie_word_embeddings:
         groups += [base.model.embed_tokens, base.lm_head]
+    precision = MixedPrecisionPolicy(DTYPES[case.compute_dtype], torch.float32)
+    offload = OffloadPolicy()
+    if case.offload == OFFLOAD:
+        offload = CPUOffloadPolicy(False)
     for module in (*groups, model):
         fully_shard(
             module,
             mesh=mesh,
-            mp_policy=MixedPrecisionPolicy(DTYPES[case.compute_dtype], torch.float32),
-            offload_policy=CPUOffloadPolicy(False) if case.offload == OFFLOAD else OffloadPolicy(),
+            mp_policy=precision,
+            offload_policy=offload,
             reshard_after_forward=True,
         )
 
 
 def local(tensor: Tensor) -> Tensor:
-    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+    """What this rank holds of a tensor."""
+    if isinstance(tensor, DTensor):
+        return tensor.to_local()
+    return tensor
 
 
 class Update:
@@ -135,8 +148,8 @@ class Update:
         self.trained = [p for p in model.parameters() if p.requires_grad]
         self.shards = [nn.Parameter(local(p.data)) for p in self.trained]
         foreach = case.optimizer == "foreach" and case.offload == "none"
-        options = {"foreach": foreach, "fused": case.optimizer == "fused"}
-        self.optimizer = torch.optim.AdamW(self.shards, **options)
+        fused = case.optimizer == "fused"
+        self.optimizer = torch.optim.AdamW(self.shards, foreach=foreach, fused=fused)
         for part in self.shards:
             part.grad = torch.empty_like(part)
         self.optimizer.step()  # makes the state, which is there from the second step on
@@ -169,10 +182,11 @@ def track(case: Case, model: nn.Module, update: Update, tokens: Tensor) -> Track
         fsdp = FSDPTracker(model, update.optimizer)
         fsdp.track_inputs((tokens,))
         return fsdp
-    tracker, no_hook = Tracker(), RemovableHandle(OrderedDict())
-    for p in model.parameters():
-        if not p.requires_grad:  # else the tracker adds hooks, which PyTorch refuses
-            tracker._param_to_grad_hook_handles[p] = (no_hook, no_hook)
+    tracker = Tracker()
+    no_hook = RemovableHandle(OrderedDict())
+    for parameter in model.parameters():
+        if not parameter.requires_grad:  # else the tracker adds hooks, which PyTorch refuses
+            tracker._param_to_grad_hook_handles[parameter] = (no_hook, no_hook)
     tracker.track_external(model, update.optimizer, tokens)
     return tracker
 
@@ -197,10 +211,11 @@ def measure(case: Case) -> dict[str, Any]:
         with tracker:
             train_step(case, model, update, tokens, peaks)
     return {
-        "parameters_b": sum(n for n, _ in counts),
-        "trainable_b": sum(n for n, trains in counts if trains),
+        "parameters_b": sum(size for size, _ in counts),
+        "trainable_b": sum(size for size, trains in counts if trains),
         "layers": base.config.num_hidden_layers,
-    } | peaks.summary()
+        **peaks.summary(),
+    }
 
 
 def in_process(case: Case) -> dict[str, Any] | None:
@@ -213,13 +228,29 @@ def in_process(case: Case) -> dict[str, Any] | None:
     child.join()
     if child.exitcode:
         return None
-    seconds = {"seconds": round(time.monotonic() - start)}
+    seconds = time.monotonic() - start
     versions = {package: importlib.metadata.version(package) for package in PACKAGES}
-    return {"id": case.id} | asdict(case) | receiver.recv() | seconds | versions
+    return {
+        "id": case.id,
+        **asdict(case),
+        **receiver.recv(),
+        "seconds": round(seconds),
+        **versions,
+    }
 
 
 def cell(value: object) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return str(value).lower()
+
+
+def read() -> list[dict[str, str]]:
+    """The cases that are measured already."""
+    if not RESULTS.exists():
+        return []
+    with RESULTS.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def write(rows: list[dict[str, str]]) -> None:
@@ -231,18 +262,21 @@ def write(rows: list[dict[str, str]]) -> None:
 
 def main() -> int:
     warnings.simplefilter("ignore")
-    rows = list(csv.DictReader(RESULTS.open(newline=""))) if RESULTS.exists() else []
+    rows = read()
     known = {row["id"] for row in rows}
     failed = 0
     for case in dict.fromkeys(CASES):
-        result = None if case.id in known else in_process(case)
-        if result:
-            rows.append({name: cell(value) for name, value in result.items()})
-            print(f"{case.id}: {rows[-1]['peak_gb']} GB", flush=True)
-            write(rows)
-        elif case.id not in known:
+        if case.id in known:
+            continue
+        result = in_process(case)
+        if result is None:
             print(f"{case.id}: failed", file=sys.stderr)
             failed = 1
+            continue
+        row = {name: cell(value) for name, value in result.items()}
+        rows.append(row)
+        print(f"{case.id}: {row['peak_gb']} GB", flush=True)
+        write(rows)
     return failed
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from cases import each, read_cases
-from rl_resources.check import all_rules
 from rl_resources.check.page_audit import audit
+from rl_resources.check.registry import FAMILIES
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import Finding
@@ -28,11 +28,16 @@ UNDERSCORE = FOURTEEN.replace("qwen2.5-14b", "qwen2.5_14b")
 BASE = "https://example.org/blob/main/examples/tuning"
 AT_COMMIT = BASE.replace("main", "0a" * 20)
 LINK = f"`{SEVEN} <{BASE}/7b/{SEVEN}>`_"
-PAGE = (Path(__file__).parent / "audit/page.rst").read_text(encoding="utf-8")
+FOLDER = Path(__file__).parent / "audit"
+PAGE = (FOLDER / "page.rst").read_text(encoding="utf-8")
 CASES = read_cases("audit/cases")
-HEADER = PAGE[PAGE.index(".. list-table") : PAGE.index("    * - MIN")]
-LORA_ROW = PAGE[PAGE.index("    * - MIN\n      - Qwen2.5-7B") : PAGE.index("\n14B\n")]
-FOURTEEN_ROW = PAGE[PAGE.index("    * - MIN\n      - Qwen2.5-14B") :]
+AT_HEADER = PAGE.index(".. list-table")
+AT_ROWS = PAGE.index("    * - MIN")
+HEADER = PAGE[AT_HEADER:AT_ROWS]
+AT_LORA = PAGE.index("    * - MIN\n      - Qwen2.5-7B")
+AT_FOURTEEN = PAGE.index("    * - MIN\n      - Qwen2.5-14B")
+LORA_ROW = PAGE[AT_LORA : PAGE.index("\n14B\n")]
+FOURTEEN_ROW = PAGE[AT_FOURTEEN:]
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +48,36 @@ def dataset(frozen: Package) -> Dataset:
 @pytest.fixture
 def scripts(tmp_path: Path, frozen: Package) -> Path:
     folder = tmp_path / "tuning"
+    examples = frozen.root / "examples"
     for name in (SEVEN, LORA, FOURTEEN):
-        (source,) = (frozen.root / "examples").rglob(name)
+        (source,) = examples.rglob(name)
         of_size = folder / source.parent.name
         of_size.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, of_size)
     return folder
+
+
+def cases_of(table: str) -> pytest.MarkDecorator:
+    """Run a test for each case of a list, called by what is found or why nothing is."""
+    cases = CASES[table]
+    names: list[str] = []
+    for case in cases:
+        name = case.get("why") or case["finding"]
+        names.append(name[:40])
+    return pytest.mark.parametrize("case", cases, ids=names)
+
+
+def rename(folder: Path, old: str, new: str) -> None:
+    """Give a script another name in its directory."""
+    script = folder / old
+    script.rename(folder / new)
+
+
+def import_command(scripts: Path, text: str) -> list[str]:
+    """The command that imports a page of this text."""
+    page = scripts.parent / "page.rst"
+    page.write_text(text, encoding="utf-8")
+    return ["import-page", str(page), "--scripts", str(scripts)]
 
 
 def _edited(*edits: tuple[str, str]) -> str:
@@ -70,14 +99,22 @@ def _audited(dataset: Dataset, folder: Path, page: str) -> list[Finding]:
     for path in sorted(folder.rglob("*.sh")):
         name = path.relative_to(folder).as_posix()
         texts[name] = path.read_text(encoding="utf-8")
-    reading = read_rows(read_page(page, "page.rst"), dataset, list(texts))
-    known = {path: _script(path, texts[path]) for path in reading.subjects()}
+    parsed = read_page(page, "page.rst")
+    reading = read_rows(parsed, dataset, list(texts))
+    known: dict[str, ScriptText] = {}
+    for path in reading.subjects():
+        known[path] = _script(path, texts[path])
     return audit(reading, known)
 
 
 def _findings(dataset: Dataset, folder: Path, page: str) -> list[str]:
     found = _audited(dataset, folder, page)
-    return [f"{item.rule}: {item.line}:{item.column}: {item.message}" for item in found]
+    return list(map(_in_words, found))
+
+
+def _in_words(finding: Finding) -> str:
+    place = f"{finding.line}:{finding.column}"
+    return f"{finding.rule}: {place}: {finding.message}"
 
 
 def _rules(dataset: Dataset, folder: Path, page: str) -> list[str]:
@@ -87,10 +124,11 @@ def _rules(dataset: Dataset, folder: Path, page: str) -> list[str]:
 def _change(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    changed = text.replace(old, new, 1)
+    path.write_text(changed, encoding="utf-8")
 
 
-@pytest.mark.parametrize("case", CASES["mistake"], ids=lambda case: case["finding"][:40])
+@cases_of("mistake")
 def test_one_mistake_is_reported_once(dataset, scripts, case):
     page = _edited((case["old"], case["new"]))
     assert _findings(dataset, scripts, page) == [case["finding"]]
@@ -119,9 +157,10 @@ def test_a_section_of_several_sizes_has_no_size_of_its_own(dataset, scripts, siz
 
 
 def test_a_script_that_is_not_called_as_the_page_asks(dataset, scripts):
-    (scripts / "14b" / FOURTEEN).rename(scripts / "14b" / UNDERSCORE)
+    rename(scripts / "14b", FOURTEEN, UNDERSCORE)
     wrong = f"the script name `{UNDERSCORE}` has 7 instead of 6 parts between `_`"
-    found = _findings(dataset, scripts, PAGE.replace(FOURTEEN, UNDERSCORE))
+    page = PAGE.replace(FOURTEEN, UNDERSCORE)
+    found = _findings(dataset, scripts, page)
     assert found == [f"page-script-name: 67:9: {wrong}"]
     (finding,) = _audited(dataset, scripts, PAGE)
     assert finding.rule == "page-missing-script"
@@ -131,44 +170,50 @@ def test_a_script_that_is_not_called_as_the_page_asks(dataset, scripts):
 
 def test_a_script_that_is_named_after_another_model_is_reported(dataset, scripts):
     other = SEVEN.replace("qwen2", "qwen1", 1)
-    (scripts / "7b" / SEVEN).rename(scripts / "7b" / other)
+    rename(scripts / "7b", SEVEN, other)
     said = "the row says `qwen2-7b-instruct`, the name of its script `qwen1-7b-instruct`"
-    found = _findings(dataset, scripts, PAGE.replace(SEVEN, other))
+    page = PAGE.replace(SEVEN, other)
+    found = _findings(dataset, scripts, page)
     assert found == [f"page-name-of-model: 26:9: {said}"]
 
 
 def test_a_name_of_six_parts_is_of_the_form_only_with_a_known_backend_or_engine(dataset, scripts):
     other = "run_qwen2_5_vl_7b_fsdp.sh"
-    (scripts / "7b" / SEVEN).rename(scripts / "7b" / other)
-    assert _findings(dataset, scripts, PAGE.replace(SEVEN, other)) == []
+    rename(scripts / "7b", SEVEN, other)
+    page = PAGE.replace(SEVEN, other)
+    assert _findings(dataset, scripts, page) == []
 
 
 def test_a_script_that_bash_cannot_read_is_one_mistake(dataset, scripts):
-    with (scripts / "7b" / SEVEN).open("a", encoding="utf-8") as script:
+    path = scripts / "7b" / SEVEN
+    with path.open("a", encoding="utf-8") as script:
         script.write("echo 'never closed\n")
     assert _rules(dataset, scripts, PAGE) == ["syntax"]
 
 
 def test_scripts_that_nothing_leads_to_are_counted(scripts, capsys):
-    page = scripts.parent / "page.rst"
-    page.write_text(PAGE, encoding="utf-8")
-    (scripts / "run_other.sh").write_text("echo $undefined\n", encoding="utf-8")
-    assert main(["import-page", str(page), "--scripts", str(scripts), "--check"]) == 0
-    assert "Not read, because no row leads to them: run_other.sh." in capsys.readouterr().err
+    command = import_command(scripts, PAGE)
+    other = scripts / "run_other.sh"
+    other.write_text("echo $undefined\n", encoding="utf-8")
+    assert main([*command, "--check"]) == 0
+    said = capsys.readouterr().err
+    assert "Not read, because no row leads to them: run_other.sh." in said
 
 
 def test_every_rule_of_a_page_has_a_case():
-    rules = {rule.name for rule in all_rules().values() if rule.scope == "page"}
+    rules = {rule.name for rule in FAMILIES["page"].rules}
     found = {"page-script-name", "page-name-of-model"}
-    for finding in [*MOVED.values(), *(case["finding"] for case in CASES["mistake"])]:
+    findings = [case["finding"] for case in CASES["mistake"]]
+    for finding in [*MOVED.values(), *findings]:
         rule, _, _ = finding.partition(":")
         found.add(rule)
     assert found == rules
 
 
-@pytest.mark.parametrize("case", CASES["right"], ids=lambda case: case["why"])
+@cases_of("right")
 def test_what_is_right_is_not_reported(dataset, scripts, case):
-    assert _findings(dataset, scripts, _edited((case["old"], case["new"]))) == []
+    page = _edited((case["old"], case["new"]))
+    assert _findings(dataset, scripts, page) == []
 
 
 @each(CASES["links"], "link rules")
@@ -199,8 +244,10 @@ def test_the_folder_may_be_a_flat_copy(dataset, scripts):
 
 def test_a_link_to_a_commit_may_lead_to_a_script_that_the_folder_lacks(dataset, scripts):
     """The folder then has scripts of other names, which no row has to link."""
-    (scripts / "7b" / SEVEN).rename(scripts / "run_qwen2_5_vl_7b_fsdp.sh")
-    page = _edited((f"{BASE}/7b/{SEVEN}", f"{AT_COMMIT}/7b/{SEVEN}"))
+    rename(scripts, f"7b/{SEVEN}", "run_qwen2_5_vl_7b_fsdp.sh")
+    link = f"{BASE}/7b/{SEVEN}"
+    to_commit = f"{AT_COMMIT}/7b/{SEVEN}"
+    page = _edited((link, to_commit))
     assert _findings(dataset, scripts, page) == []
     assert _rules(dataset, scripts, PAGE) == ["page-missing-script"]
 
@@ -208,12 +255,11 @@ def test_a_link_to_a_commit_may_lead_to_a_script_that_the_folder_lacks(dataset, 
 def test_where_no_link_leads_to_a_script_all_are_read_and_their_names_say_no_model(
     dataset, scripts
 ):
-    other = scripts / "7b" / "run_other.sh"
-    (scripts / "7b" / SEVEN).rename(other)
+    rename(scripts / "7b", SEVEN, "run_other.sh")
     for name in (LORA, FOURTEEN):
         (script,) = scripts.rglob(name)
         script.unlink()
-    _change(other, "\n", "\necho $undefined\n")
+    _change(scripts / "7b/run_other.sh", "\n", "\necho $undefined\n")
     page = PAGE.replace(BASE, AT_COMMIT).replace("Qwen2-7B-", "Qwen2.5-7B-")
     assert _rules(dataset, scripts, page) == ["undefined-variable"]
 
@@ -244,9 +290,11 @@ def test_a_script_that_a_row_may_mean_is_no_orphan(dataset, scripts, page, orpha
 
 def test_the_size_of_the_section_may_stand_in_a_scripts_name(frozen, dataset, scripts):
     name = "qwen2.5-70b-instruct_grpo-lora_8_h100_fsdp_vllm.sh"
-    (source,) = (frozen.root / "examples").rglob(name.replace("70b", "72b"))
-    (scripts / "70b").mkdir()
-    shutil.copy(source, scripts / "70b" / name)
+    examples = frozen.root / "examples"
+    (source,) = examples.rglob(name.replace("70b", "72b"))
+    folder = scripts / "70b"
+    folder.mkdir()
+    shutil.copy(source, folder / name)
     row = LORA_ROW.replace("2.5-7B", "2.5-72B").replace("1*H100", "8*H100")
     row = row.replace(LORA, name).replace("/7b/", "/70b/")
     page = f"{PAGE}\n70B\n~~~~\n\n{HEADER}{row}"
@@ -254,10 +302,12 @@ def test_the_size_of_the_section_may_stand_in_a_scripts_name(frozen, dataset, sc
 
 
 def test_rows_that_no_script_is_read_of_are_said(scripts, capsys):
-    page = scripts.parent / "page.rst"
-    page.write_text(PAGE.replace("/blob/main/", f"/blob/{'0' * 40}/"), encoding="utf-8")
-    (scripts / "7b" / SEVEN).unlink()
-    main(["import-page", str(page), "--scripts", str(scripts), "--check"])
+    commit = "0" * 40
+    page = PAGE.replace("/blob/main/", f"/blob/{commit}/")
+    command = import_command(scripts, page)
+    script = scripts / "7b" / SEVEN
+    script.unlink()
+    main([*command, "--check"])
     expected = "Not compared, because no script with one training is read of them: lines 32."
     assert expected in capsys.readouterr().err
 
@@ -265,14 +315,14 @@ def test_rows_that_no_script_is_read_of_are_said(scripts, capsys):
 @pytest.fixture
 def command(scripts: Path) -> list[str]:
     """The command that imports a page with one mistake."""
-    page = scripts.parent / "page.rst"
-    page.write_text(_edited(("- 116", "- 100")), encoding="utf-8")
-    return ["import-page", str(page), "--scripts", str(scripts)]
+    page = _edited(("- 116", "- 100"))
+    return import_command(scripts, page)
 
 
 def test_findings_are_the_output_in_other_formats(command, tmp_path, capsys):
     out = tmp_path / "out"
-    assert main([*command, "--format", "json", "--out", str(out)]) == 1
+    arguments = ["--format", "json", "--out", str(out)]
+    assert main(command + arguments) == 1
     (finding,) = json.loads(capsys.readouterr().out)
     assert finding["rule"] == "max-batch-agrees"
     table = (out / "tuning.csv").read_text(encoding="utf-8")
@@ -281,7 +331,8 @@ def test_findings_are_the_output_in_other_formats(command, tmp_path, capsys):
 
 def test_check_writes_no_table(command, tmp_path, capsys):
     out = tmp_path / "out"
-    assert main([*command, "--check", "--out", str(out)]) == 1
+    arguments = ["--check", "--out", str(out)]
+    assert main(command + arguments) == 1
     output = capsys.readouterr()
     assert output.out == ""
     assert "max-batch-agrees" in output.err

@@ -19,6 +19,7 @@ from rl_resources.contribute.facts import read_form
 from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, read_dataset
+from rl_resources.facts.tags import NO_TAG
 from rl_resources.facts.words import Fact
 from rl_resources.package import Field, Package, read_package
 from rl_resources.script.script_text import ScriptText
@@ -428,5 +429,5 @@ def test_hostile_answers_reach_no_terminal(root, tmp_path, capsys, unchecked):
 def test_a_header_that_leaves_the_tag_open_is_not_given_one(proposed):
     log = step(1)
     earned = proposed(script(), log=log).row["tag"]
-    open_ = proposed(f"# Tag:      –\n{script()}", log=log).row["tag"]
+    open_ = proposed(f"# Tag:      {NO_TAG}\n{script()}", log=log).row["tag"]
     assert (earned, open_) == ("MIN", "")

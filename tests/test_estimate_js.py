@@ -12,7 +12,7 @@ from conftest import answers_in_node
 from rl_resources import UnusableInput
 from rl_resources.dataset import Dataset
 from rl_resources.estimate.configuration import WHOLE, estimable
-from rl_resources.estimate.estimate import Moment, knobs, limits
+from rl_resources.estimate.estimate import Knob, Moment, knobs, limits
 from rl_resources.estimate.formula import formula, inputs_by_name
 from rl_resources.git import Repository
 from rl_resources.query.estimate import NUMBERS, WORDS, estimate
@@ -23,19 +23,23 @@ from shipped import DATASET
 def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
     """Every model that the form offers in turn, with inputs drawn from their ranges."""
     chance = random.Random(20261123)
-    models = [str(row["model"]) for row in dataset.records["models"] if estimable(row)]
-    devices = [str(row["device"]) for row in dataset.records["devices"] if row["memory_gb"]]
-    backends = [*formula()["train"], *formula()["same_train"]]
+    records = dataset.records
+    models = [str(row["model"]) for row in records["models"] if estimable(row)]
+    devices = [str(row["device"]) for row in records["devices"] if row["memory_gb"]]
+    written = formula()
+    backends = [*written["train"], *written["same_train"]]
     for place, model in enumerate(islice(cycle(models), number)):
         words = {"model": model, "device": chance.choice(devices)}
-        words["gpus"] = str(2 ** chance.randrange(9))
+        gpus = 2 ** chance.randrange(9)
+        words["gpus"] = str(gpus)
         words["train"] = chance.choice(backends)
         if place % 3:
             words["weights"] = chance.choice(["full", "lora", "qlora"])
         contradicts = chance.random() < 0.1
         if chance.random() < 0.6:
             words["infer"] = "vllm"
-        drawn = {name: _drawn(name, chance) for name in inputs_by_name() if name not in words}
+        names = [name for name in inputs_by_name() if name not in words]
+        drawn = {name: _drawn(name, chance) for name in names}
         left_out = {"device_gb"}
         if "weights" in words and not contradicts:
             left_out.add("lora_rank")
@@ -51,22 +55,31 @@ def _drawn(name: str, chance: random.Random) -> str:
     if item.get("unit") == "0 or 1":
         return str(chance.randrange(2))
     if name.endswith("_parallel"):
-        return str(chance.choice([1, 1, 1, 1, 2, 4]))
+        size = chance.choice([1, 1, 1, 1, 2, 4])
+        return str(size)
     if name == "fsdp_size":
-        return str(chance.choice([0, 1, 2, 3, 8, 64]))
+        size = chance.choice([0, 1, 2, 3, 8, 64])
+        return str(size)
     if chance.random() < 0.01:
         return str(high + 1)
-    value = low + (high - low) * chance.random() ** 12
-    if item.get("unit") in WHOLE and chance.random() < 0.99:
+    share = chance.random() ** 12
+    value = low + (high - low) * share
+    is_whole = item.get("unit") in WHOLE
+    if is_whole and chance.random() < 0.99:
         return str(round(value))
     return f"{value:.6g}"
 
 
 def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
-    asked = {name: text for name, text in words.items() if name in {*WORDS, *NUMBERS}}
-    sets = [f"{name}={text}" for name, text in words.items() if name not in asked]
+    asked: dict[str, str] = {}
+    settings: list[str] = []
+    for name, text in words.items():
+        if name in WORDS or name in NUMBERS:
+            asked[name] = text
+        else:
+            settings.append(f"{name}={text}")
     try:
-        found = estimate(dataset, asked, sets)
+        found = estimate(dataset, asked, settings)
     except UnusableInput as error:
         return {"unusable": str(error)}
     low, high = found.interval_gb
@@ -78,7 +91,7 @@ def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
         "verdict": found.verdict,
         "host": found.host_memory_gb,
         "assumed": sorted(item.input for item in found.configuration.assumed),
-        "knobs": [[knob.setting, dict(knob.saves), knob.price] for knob in knobs(found)],
+        "knobs": [as_in_the_table(knob) for knob in knobs(found)],
         "limits": {name: size or 0 for name, size in limits(found).items()},
     }
 
@@ -92,13 +105,21 @@ def as_on_the_page(moment: Moment) -> dict[str, Any]:
     }
 
 
+def as_in_the_table(knob: Knob) -> list[Any]:
+    return [knob.setting, dict(knob.saves), knob.price]
+
+
 def same(one: Any, other: Any) -> bool:
     """Whether both are equal, figures within 1e-9 of their size."""
     match one:
         case dict():
-            return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+            if one.keys() != other.keys():
+                return False
+            return all(same(value, other[name]) for name, value in one.items())
         case list():
-            return len(one) == len(other) and all(map(same, one, other))
+            if len(one) != len(other):
+                return False
+            return all(map(same, one, other))
         case int() | float():
             return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
     return bool(one == other)
@@ -106,19 +127,22 @@ def same(one: Any, other: Any) -> bool:
 
 @pytest.mark.parametrize("number", [300, pytest.param(5000, marks=pytest.mark.nightly)])
 def test_the_page_estimates_as_python_does(tmp_path, number):
-    documents = api.documents(DATASET, Repository(None, None, None), {})
-    published = {item.path: item.text for item in documents if item.path == "estimate.json"}
+    nowhere = Repository(None, None, None)
+    documents = {item.path: item.text for item in api.documents(DATASET, nowhere, {})}
+    published = {"estimate.json": documents["estimate.json"]}
     asked = list(questions(DATASET, number))
     answers = answers_in_node("estimate", published, asked, tmp_path)
     verdicts: list[str] = []
     for words, answer in zip(asked, answers, strict=True):
         expected = of_python(DATASET, words)
-        assert ("unusable" in answer) == ("unusable" in expected), (words, answer, expected)
-        if "unusable" in answer:
+        is_unusable = "unusable" in expected
+        assert ("unusable" in answer) == is_unusable, (words, answer, expected)
+        if is_unusable:
             continue
         answer["assumed"].sort()
         for name, value in expected.items():
-            assert same(value, answer[name]), (words, name, value, answer[name])
+            shown = answer[name]
+            assert same(value, shown), (words, name, value, shown)
         verdicts.append(answer["verdict"])
     assert set(verdicts) == {"fits", "tight", "unlikely", "cannot fit"}
     assert len(verdicts) > number / 2

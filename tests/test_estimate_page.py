@@ -2,6 +2,8 @@
 
 import re
 import shutil
+from operator import itemgetter
+from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import polars as pl
@@ -11,6 +13,7 @@ from playwright.sync_api import Page
 from cases import read_cases
 from rl_resources import load
 from rl_resources.estimate.configuration import estimable
+from rl_resources.package import Record
 from rl_resources.query.estimate import estimate
 from rl_resources.site import pages, record_page
 from rl_resources.site.environment import Site
@@ -31,9 +34,10 @@ def verdict(page: Page) -> str:
 def headline(asked: dict[str, str], *settings: str) -> str:
     """What Python says to the same question."""
     found = estimate(DATASET, asked, settings)
-    low, high = found.interval_gb
     name = found.verdict.capitalize()
-    return f"{name}: {found.peak_gb:.1f} GB ({low:.1f} to {high:.1f}) of {found.device_gb:.1f} GB"
+    sizes = (found.peak_gb, *found.interval_gb, found.device_gb)
+    peak, low, high, device = [f"{size:.1f}" for size in sizes]
+    return f"{name}: {peak} GB ({low} to {high}) of {device} GB"
 
 
 @pytest.mark.parametrize("width", [360, pytest.param(1440, marks=pytest.mark.nightly)])
@@ -43,10 +47,12 @@ def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(browser, addr
             focus_by_tab(page, f"#estimate-{name}")
             page.keyboard.type(text)
         device = page.locator("#estimate-device").input_value()
-        asked = {"model": MODEL, "gpus": "8", "device": device, "infer": "vllm"}
+        asked = {"model": MODEL, "gpus": "8", "infer": "vllm"}
+        asked["device"] = device
         expected = headline(asked, "micro_batch=16", "optimizer_offload=1")
         assert verdict(page).replace("\n", "") == expected
-        page.get_by_role("status").filter(has_text=expected).wait_for(state="attached")
+        status = page.get_by_role("status").filter(has_text=expected)
+        status.wait_for(state="attached")
         query = dict(parse_qsl(urlsplit(page.url).query))
         assert query == CASES["url"] | {"device": device}
         page.reload(wait_until="networkidle")
@@ -73,7 +79,8 @@ QUERY = "model=qwen2.5-7b-instruct&gpus=4&memory=40&weights=LoRA&lora_rank=8"
     ],
 )
 def test_a_wrong_word_in_an_address_is_named(browser, address, wrong, named):
-    with visited(browser, f"{address}/estimate/?{QUERY}&{wrong}") as page:
+    url = f"{address}/estimate/?{QUERY}&{wrong}"
+    with visited(browser, url) as page:
         message = page.locator(".estimate-result").inner_text()
         for word in named:
             assert word in message
@@ -82,8 +89,10 @@ def test_a_wrong_word_in_an_address_is_named(browser, address, wrong, named):
 def test_an_address_in_any_words_fills_the_form(browser, address):
     settings = ["response_length=4096", "fsdp_size=2", "checkpointing=0.5"]
     query = "&".join([QUERY, *settings])
-    with visited(browser, f"{address}/estimate/?{query}") as page:
-        asked = {"model": MODEL, "gpus": "4", "memory": "40", "weights": "lora", "lora_rank": "8"}
+    url = f"{address}/estimate/?{query}"
+    with visited(browser, url) as page:
+        asked = {"model": MODEL, "gpus": "4", "memory": "40"}
+        asked |= {"weights": "lora", "lora_rank": "8"}
         assert verdict(page) == headline(asked, *settings)
         assert page.locator("#estimate-fsdp_size").is_visible()
         command = page.locator(".estimate-result > p code").last.inner_text()
@@ -110,7 +119,8 @@ def follow_estimate(page: Page) -> str:
 
 def test_the_finder_leads_to_the_estimate_of_its_question(browser, address):
     asked = {"model": "Qwen2.5-32B-Instruct", "gpus": "2", "device": "4090", "weights": "lora"}
-    with visited(browser, f"{address}/?{urlencode(asked)}&length=8K") as page:
+    query = urlencode({**asked, "length": "8K"})
+    with visited(browser, f"{address}/?{query}") as page:
         found = follow_estimate(page)
     assert found == headline(asked, "prompt_length=0", "response_length=8000")
 
@@ -123,23 +133,32 @@ def test_the_finder_leads_to_the_estimate_of_a_size(browser, address):
 
 NAMED = {"model", "gpus", "device", "weights", "train", "infer", "lora_rank"}
 """What is asked in words; all else in an address is a setting."""
-RECORDS = [
-    record
-    for record in DATASET.records["tuning"]
-    if DATASET.by_key["devices"][record["device"]]["memory_gb"]
-    and estimable(DATASET.by_key["models"][record["model"]])
-]
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["script"])
+def is_known(record: Record) -> bool:
+    """Whether the memory of its device and the layers of its model are known."""
+    device = DATASET.by_key["devices"][record["device"]]
+    model = DATASET.by_key["models"][record["model"]]
+    return bool(device["memory_gb"]) and estimable(model)
+
+
+RECORDS = list(filter(is_known, DATASET.records["tuning"]))
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=itemgetter("script"))
 def test_every_record_with_a_known_run_leads_to_exactly_its_inputs(record):
     """What the form would assume is left out of the address, all else is in it."""
     script = DATASET.script(record["script"])
     found = estimate(DATASET, {}, (), str(script))
-    query = record_page.query_of(found, record["device"], record["infer"])
-    words = dict(parse_qsl(query.removeprefix("?")))
-    asked = {name: text for name, text in words.items() if name in NAMED}
-    settings = [f"{name}={text}" for name, text in words.items() if name not in NAMED]
+    device = record["device"]
+    query = record_page.query_of(found, device, record["infer"])
+    asked: dict[str, str] = {}
+    settings: list[str] = []
+    for name, text in parse_qsl(query.removeprefix("?")):
+        if name in NAMED:
+            asked[name] = text
+        else:
+            settings.append(f"{name}={text}")
     values = {name: float(value) for name, value in found.values.items()}
     again = dict(estimate(DATASET, asked, settings).values)
     if values["max_tokens"]:  # then the number of sequences decides nothing
@@ -149,8 +168,12 @@ def test_every_record_with_a_known_run_leads_to_exactly_its_inputs(record):
 
 def test_a_build_without_the_back_test_says_so(tmp_path):
     root = plant_site(tmp_path / "checkout")
-    page = pages.charts(Site(load(root)))["estimate.md"]
-    assert "not part of this build" in page
+    assert "not part of this build" in page_of_estimate(root)
+
+
+def page_of_estimate(root: Path) -> str:
+    site = Site(load(root))
+    return pages.charts(site)["estimate.md"]
 
 
 def test_the_back_test_counts_errors_and_verdicts(tmp_path, monkeypatch):
@@ -161,9 +184,10 @@ def test_the_back_test_counts_errors_and_verdicts(tmp_path, monkeypatch):
     folder = root / "benchmarks"
     folder.mkdir()
     shutil.copy(ROOT / "tests/backtest.csv", folder)
-    written = errors(pl.read_csv(ROOT / "tests/backtest.csv"))
+    runs = pl.read_csv(ROOT / "tests/backtest.csv")
+    written = errors(runs)
     written.write_csv(folder / "backtest_errors.csv")
-    page = pages.charts(Site(load(root)))["estimate.md"]
+    page = page_of_estimate(root)
     found = pages.backtest(root / pages.BACKTEST)
     assert found
     (group,) = found["errors"]["kind"]
@@ -175,4 +199,5 @@ def test_the_back_test_counts_errors_and_verdicts(tmp_path, monkeypatch):
     assert group["misses"]
     assert "misses the goal" in page
     assert found["decided"] == CASES["decided"]
-    assert len(re.findall(r'class="mark kind-measured" transform="translate\(\d', page)) == 3
+    marks = re.findall(r'class="mark kind-measured" transform="translate\(\d', page)
+    assert len(marks) == 3

@@ -16,6 +16,7 @@ from rl_resources.package import read_package
 from rl_resources.site.environment import Site
 
 ROOT = Path(__file__).parents[1]
+DATASET = load(ROOT)
 DERIVED = sorted(generate.generated(ROOT))
 
 
@@ -34,14 +35,16 @@ def checkout(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("path", DERIVED)
 def test_no_committed_file_is_stale(path):
     wanted = generate.generated(ROOT)[path]
-    assert (ROOT / path).read_text(encoding="utf-8") == wanted, f"run `{generate.COMMAND}`"
+    written = (ROOT / path).read_text(encoding="utf-8")
+    assert written == wanted, f"run `{generate.COMMAND}`"
 
 
 def test_a_stale_part_is_reported_and_then_written_and_what_is_by_hand_stays(checkout, capsys):
     for name in DERIVED:
         path = checkout / name
-        text = path.read_text(encoding="utf-8").replace("framework", "frame")
-        path.write_text(f"# By hand.\n{text}")
+        text = path.read_text(encoding="utf-8")
+        stale = text.replace("framework", "frame")
+        path.write_text(f"# By hand.\n{stale}")
     assert generate.main(checkout, check=True) == 1
     assert "CONTRIBUTING.md: stale, run `make generate`\n" in capsys.readouterr().out
     assert generate.main(checkout, check=False) == 0
@@ -53,7 +56,8 @@ def test_a_stale_part_is_reported_and_then_written_and_what_is_by_hand_stays(che
 
 def test_the_citation_names_what_the_descriptor_does():
     package = read_package(ROOT)
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    cited = yaml.safe_load(text)
     assert cited["title"] == package.document["title"]
     assert cited["abstract"] == package.document["description"]
     assert cited["version"] == package.version
@@ -64,19 +68,23 @@ def test_the_citation_names_what_the_descriptor_does():
 def test_the_checklist_has_a_line_for_each_family_of_a_contribution_and_no_other(path):
     page = (ROOT / path).read_text(encoding="utf-8")
     for family in FAMILIES.values():
-        assert (family.summary in page) == (family.scope != "page"), family.title
+        is_of_contribution = family.scope != "page"
+        assert (family.summary in page) == is_of_contribution, family.title
 
 
 def test_one_page_has_all_that_the_registry_says_of_every_rule_at_an_anchor_of_its_own():
-    page = Site(load(ROOT)).page("rules/index.md", "rules.md", families=FAMILIES)
-    anchors = re.findall(r'<tr id="([^"]+)">', page) + re.findall(r"\{ #(\S+) \}", page)
+    site = Site(DATASET)
+    page = site.page("rules/index.md", "rules.md", families=FAMILIES)
+    anchors = re.findall(r'<tr id="([^"]+)">', page)
+    anchors += re.findall(r"\{ #(\S+) \}", page)
     assert set(all_rules()) < set(anchors)
     assert len(anchors) == len(set(anchors))
 
 
-QUESTIONS = yaml.safe_load((ROOT / FORM).read_text("utf-8"))["body"]
-ASKED = {item["id"]: item["attributes"] for item in QUESTIONS if "id" in item}
-DATASET = load(ROOT)
+ISSUE_FORM = yaml.safe_load((ROOT / FORM).read_text("utf-8"))
+QUESTIONS = ISSUE_FORM["body"]
+ANSWERED = [item for item in QUESTIONS if "id" in item]
+ASKED = {item["id"]: item["attributes"] for item in ANSWERED}
 OPTIONS = {
     "tag": ("MIN", "RECOMMENDED"),
     "task": DATASET.by_key["tasks"],
@@ -88,7 +96,8 @@ OPTIONS = {
 
 def test_the_form_asks_at_most_twelve_questions():
     assert len(ASKED) <= 12
-    assert {"script_text", "log", *REQUIRED} < set(ASKED)
+    needed = {"script_text", "log", *REQUIRED}
+    assert needed < set(ASKED)
     choices = {name for name, item in ASKED.items() if "options" in item}
     assert choices == set(OPTIONS)
 
@@ -97,7 +106,8 @@ def test_the_form_asks_at_most_twelve_questions():
 def test_draft_reads_back_every_word_of_the_form(name):
     title = ASKED[name]["label"]
     for option in ASKED[name]["options"]:
-        form = read_form(f"### {title}\n\n{option}\n", DATASET)
+        answer = f"### {title}\n\n{option}\n"
+        form = read_form(answer, DATASET)
         read = form.facts[name].text
         if name == "device":
             (read,) = Devices(DATASET).named(read)

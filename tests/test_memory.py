@@ -2,7 +2,7 @@
 
 from cases import each, read_cases
 from rl_resources.facts.memory import minimum_memory_gb
-from rl_resources.facts.model_names import parameters_in_name
+from rl_resources.facts.models import parameters_in_name
 
 CASES = read_cases("memory")
 

@@ -30,7 +30,7 @@ from rl_resources.contribute.new_script import (
 )
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import UnusableInput
-from rl_resources.facts.model_names import parameters_in_name
+from rl_resources.facts.models import parameters_in_name
 from rl_resources.facts.words import known_words
 from rl_resources.package import Package
 from rl_resources.script.backends import BACKENDS

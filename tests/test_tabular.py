@@ -9,19 +9,29 @@ from hypothesis import strategies as st
 from rl_resources.tabular import Row, Text, quote, read, write
 
 # What makes CSV hard, beside ordinary text.
-SIGNS = st.sampled_from([*'",\r\t ;=<>|', '""', "\u2028", "\x85", "\ufeff", "é", "😀"])
-TEXT = st.text(st.characters(exclude_characters="\n"), max_size=4)
-CELL = st.lists(st.one_of(SIGNS, TEXT), max_size=6).map("".join)
+SIGNS = [*'",\r\t ;=<>|', '""', "\u2028", "\x85", "\ufeff", "é", "😀"]
+SIGN = st.sampled_from(SIGNS)
+CHARACTERS = st.characters(exclude_characters="\n")
+TEXT = st.text(CHARACTERS, max_size=4)
+PIECES = st.lists(SIGN | TEXT, max_size=6)
+CELL = PIECES.map("".join)
 WORD = st.text(alphabet="ab é😀\u2028;\t", max_size=6)
-NAME = st.text(alphabet="abc_,é", min_size=1, max_size=5).filter(str.strip)
+ROW = st.tuples(WORD, WORD)
+ROWS = st.lists(ROW, max_size=6)
+LETTERS = st.text(alphabet="abc_,é", min_size=1, max_size=5)
+NAME = LETTERS.filter(str.strip)
+HEADER = st.lists(NAME, min_size=2, max_size=5)
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> list[list[str]]:
     """A header and rows of its width, whatever their cells hold."""
-    header = draw(st.lists(NAME, min_size=2, max_size=5))
-    row = st.lists(CELL, min_size=len(header), max_size=len(header))
-    return [header, *draw(st.lists(row, max_size=5))]
+    header = draw(HEADER)
+    width = len(header)
+    row = st.lists(CELL, min_size=width, max_size=width)
+    some_rows = st.lists(row, max_size=5)
+    rows = draw(some_rows)
+    return [header, *rows]
 
 
 def records(text: Text) -> list[Row]:
@@ -31,23 +41,26 @@ def records(text: Text) -> list[Row]:
     return [text.header, *text.rows]
 
 
-def cells(text: Text) -> list[list[str]]:
-    return [list(row.cells) for row in records(text)]
+def rows_of(text: Text) -> list[tuple[str, ...]]:
+    """The cells below the header."""
+    return [row.cells for row in text.rows]
 
 
-def places(text: Text) -> list[tuple[str, int, int]]:
-    """Kind, line and column of each defect."""
-    return [(defect.kind, defect.line, defect.column) for defect in text.defects]
+def places(text: Text) -> list[tuple[str, int]]:
+    """Kind and line of each defect."""
+    return [(defect.kind, defect.line) for defect in text.defects]
 
 
 @given(tables())
 def test_what_is_written_is_read_here_and_by_others(table):
     written = write(table)
     text = read(written)
-    assert cells(text) == table
+    cells = [list(row.cells) for row in records(text)]
+    assert cells == table
     assert text.defects == ()
     file = io.StringIO(written, newline="")
-    assert list(csv.reader(file, strict=True)) == table
+    by_others = csv.reader(file, strict=True)
+    assert list(by_others) == table
 
 
 @given(tables())
@@ -60,39 +73,38 @@ def test_a_cell_stands_where_its_place_says(table):
         for index, cell in enumerate(row.cells):
             number, column = row.place(index)
             assert number == row.line
-            assert line.startswith(quote(cell), column - 1)
-            before = line[: column - 1]
+            start = column - 1
+            assert line.startswith(quote(cell), start)
+            before = line[:start]
             if index == 0:
                 assert before == ""
             else:
                 assert before.endswith(",")
 
 
-@given(st.lists(st.tuples(WORD, WORD), min_size=1, max_size=6), st.data())
-def test_an_unclosed_quote_swallows_no_row(rows, data):
-    broken = data.draw(st.integers(0, len(rows) - 1))
-    lines = [f"{one},{other}" for one, other in rows]
+@given(ROWS, ROW, ROWS)
+def test_an_unclosed_quote_swallows_no_row(above, row, below):
+    table = [("a", "b"), *above, row, *below]
+    lines = [",".join(cells) for cells in table]
+    broken = len(above) + 1
     lines[broken] = '"' + lines[broken]
-    text = read("\n".join(["a,b", *lines]))
-    line = broken + 2  # below the header, counted from 1
-    assert places(text) == [("unclosed-quote", line, 1)]
-    del rows[broken]
-    assert [row.cells for row in text.rows] == rows
+    text = read("\n".join(lines))
+    (defect,) = text.defects
+    assert defect.kind == "unclosed-quote"
+    assert defect.line == broken + 1  # counted from 1
+    assert defect.column == 1
+    assert rows_of(text) == above + below
 
 
 def test_two_quotes_that_nobody_closed_do_not_close_each_other():
     text = read('a,b,c\n"1,2,3\n4,5,6\n7,8,9"\n')
-    unclosed, stray = text.defects
-    assert unclosed.kind == "unclosed-quote"
-    assert unclosed.line == 2
-    assert stray.kind == "stray-quote"
-    assert stray.line == 4
-    assert [row.cells for row in text.rows] == [("4", "5", "6")]
+    unclosed, stray = places(text)
+    assert unclosed == ("unclosed-quote", 2)
+    assert stray == ("stray-quote", 4)
+    assert rows_of(text) == [("4", "5", "6")]
 
 
 def test_a_cell_with_line_breaks_is_one_defect():
     text = read('a,b,c\n1,"2\n\n3 4",5\n6,7,8\n')
-    (unclosed,) = text.defects
-    assert unclosed.kind == "unclosed-quote"
-    assert unclosed.line == 2
-    assert [row.cells for row in text.rows] == [("6", "7", "8")]
+    assert places(text) == [("unclosed-quote", 2)]
+    assert rows_of(text) == [("6", "7", "8")]

@@ -40,15 +40,17 @@ def field(kind: str = "string", name: str = "x", **constraints: Any) -> Field:
 
 
 def schema(*fields: Field) -> TableSchema:
-    return TableSchema("schema/t.json", "T", "T.", fields, (fields[0].name,), (), (), {})
+    primary_key = (fields[0].name,)
+    return TableSchema("schema/t.json", "T", "T.", fields, primary_key, (), (), {})
 
 
 def kinds(column: Field, *cells: str, words: frozenset[str] | None = None) -> list[str | None]:
     """What is wrong with each of the cells."""
+    name = column.name
     vocabulary = {}
     if words is not None:
-        vocabulary[column.name] = words
-    found = failures(schema(column), {column.name: cells}, vocabulary)
+        vocabulary[name] = words
+    found = failures(schema(column), {name: cells}, vocabulary)
     by_row = {failure.row: failure.constraint for failure in found}
     assert len(by_row) == len(found)
     return [by_row.get(row) for row in range(len(cells))]
@@ -62,10 +64,12 @@ def constraint_of(case: str) -> str:
 
 @pytest.mark.parametrize("case", CASES["constraints"])
 def test_a_constraint_breaks_where_it_should_and_nowhere_else(case):
-    column, good, bad = CASES["constraints"][case].values()
-    column = field(**column)
+    tested = CASES["constraints"][case]
+    facts, good, bad = tested.values()
+    column = field(**facts)
     assert set(kinds(column, *good)) == {None}
-    assert set(kinds(column, *bad)) == {constraint_of(case)}
+    found = kinds(column, *bad)
+    assert set(found) == {constraint_of(case)}
 
 
 def test_every_constraint_that_a_schema_may_use_is_tested():
@@ -127,7 +131,10 @@ def test_the_schema_is_the_same_on_every_engine(engine, table):
     with pytest.raises(SchemaErrors) as caught:
         result = judge.validate(table(), lazy=True)
         result.compute()
-    checks = {check.partition("(")[0] for check in caught.value.failure_cases["check"]}
+    checks: set[str] = set()
+    for check in caught.value.failure_cases["check"]:
+        name, _, _ = check.partition("(")
+        checks.add(name)
     assert checks == {"not_nullable", "minimum", "exclusiveMinimum", "enum", VOCABULARY}
 
 
@@ -143,8 +150,11 @@ def test_the_recipe_for_many_machines_runs_on_a_cluster(tmp_path, monkeypatch):
         shutil.copytree(REPOSITORY / folder, tmp_path / folder)
     shutil.copy(REPOSITORY / "datapackage.json", tmp_path)
     monkeypatch.chdir(tmp_path)
-    good = pd.DataFrame({"script": ["a.sh", "b.sh"], "order": [1, 2]})
-    good = good.assign(batch=[8, 16], outcome="ran")
+    good = pd.DataFrame()
+    good["script"] = ["a.sh", "b.sh"]
+    good["order"] = [1, 2]
+    good["batch"] = [8, 16]
+    good["outcome"] = "ran"
     cluster = LocalCluster(n_workers=2, processes=False, dashboard_address=None)
     with cluster, Client(cluster):
         good.to_parquet("trials-1.parquet")
@@ -158,19 +168,24 @@ def test_the_recipe_for_many_machines_runs_on_a_cluster(tmp_path, monkeypatch):
 
 CHARACTERS = CASES["mutations"]["characters"]
 VALUES = CASES["mutations"]["texts"]
-VALUES += [text * times for text, times in CASES["mutations"]["repeated"]]
+for text, times in CASES["mutations"]["repeated"]:
+    VALUES.append(text * times)
 
 
 def mutated(cells: tuple[str, ...], chance: Random) -> list[str]:
     """A cell or two replaced, copied from another column, or with something put into it."""
     changed = list(cells)
-    for index in chance.sample(range(len(cells)), chance.randint(1, 2)):
+    number = chance.randint(1, 2)
+    for index in chance.sample(range(len(cells)), number):
         cell = cells[index]
-        text = "".join(chance.choices(CHARACTERS, k=chance.randint(0, 4)))
+        length = chance.randint(0, 4)
+        text = "".join(chance.choices(CHARACTERS, k=length))
         begin = chance.randint(0, len(cell))
         end = begin + chance.randint(0, 2)
         put_in = cell[:begin] + text + cell[end:]
-        candidates = [chance.choice(VALUES), chance.choice(cells), put_in, text]
+        value = chance.choice(VALUES)
+        other = chance.choice(cells)
+        candidates = [value, other, put_in, text]
         changed[index] = chance.choice(candidates)
     return changed
 
@@ -181,8 +196,10 @@ def package_of(name: str, folder: Path) -> None:
         shutil.copytree(REPOSITORY / part, folder / part)
     keys = SNAPSHOT.tables[name].schema.foreign_keys
     wanted = {name, *(key.resource for key in keys)}
-    package = json.loads((REPOSITORY / "datapackage.json").read_text(encoding="utf-8"))
-    package["resources"] = [item for item in package["resources"] if item["name"] in wanted]
+    descriptor = (REPOSITORY / "datapackage.json").read_text(encoding="utf-8")
+    package = json.loads(descriptor)
+    every = package["resources"]
+    package["resources"] = [item for item in every if item["name"] in wanted]
     (folder / "datapackage.json").write_text(json.dumps(package))
     for key in keys:
         write_keys(folder, key)
@@ -197,7 +214,8 @@ def write_keys(folder: Path, key: ForeignKey) -> None:
     rows = [[word] for word in sorted(words)]
     text = write([[key.reference], *rows])
     (folder / table.path).write_text(text, encoding="utf-8")
-    schema = {"fields": [{"name": key.reference, "type": "string"}]}
+    column = {"name": key.reference, "type": "string"}
+    schema = {"fields": [column]}
     (folder / table.schema.path).write_text(json.dumps(schema))
 
 
@@ -241,10 +259,16 @@ def is_judged_by_us_alone(column: Field, cell: str, kind: str) -> bool:
 def test_frictionless_finds_the_same_cells(name, records, tmp_path):
     package_of(name, tmp_path)
     table = SNAPSHOT.tables[name]
+    names = table.schema.names
     chance = Random(records)
-    rows = [mutated(chance.choice(table.rows).cells, chance) for _ in range(records)]
-    (tmp_path / table.path).write_text(write([table.schema.names, *rows]), encoding="utf-8")
-    columns = dict(zip(table.schema.names, zip(*rows, strict=True), strict=True))
+    rows: list[list[str]] = []
+    for _ in range(records):
+        row = chance.choice(table.rows)
+        rows.append(mutated(row.cells, chance))
+    text = write([names, *rows])
+    (tmp_path / table.path).write_text(text, encoding="utf-8")
+    by_column = zip(*rows, strict=True)
+    columns = dict(zip(names, by_column, strict=True))
     found = failures(table.schema, columns, vocabulary_of(SNAPSHOT, table))
     ours = {(item.row, item.field): item.constraint for item in found}
     theirs = by_frictionless(tmp_path, name)
@@ -264,8 +288,9 @@ def test_frictionless_finds_the_same_cells(name, records, tmp_path):
 
 def by_frictionless(folder: Path, name: str) -> dict[tuple[int, str], set[str]]:
     """What breaks in each cell, by row from 0 and column; not the keys that occur twice."""
-    report = frictionless.validate(str(folder / "datapackage.json"), limit_errors=10**6)
-    task = next(task for task in report.tasks if task.name == name)
+    path = str(folder / "datapackage.json")
+    report = frictionless.validate(path, limit_errors=10**6)
+    (task,) = [task for task in report.tasks if task.name == name]
     found: dict[tuple[int, str], set[str]] = {}
     kinds = {"type-error": "type", "foreign-key": "vocabulary"}
     for error in task.errors:
@@ -275,7 +300,8 @@ def by_frictionless(folder: Path, name: str) -> dict[tuple[int, str], set[str]]:
         note = NOTE.match(error.note)
         if note and error.type not in kinds:
             kind = note[1]
-        name = error.field_names[0] if kind == "vocabulary" else error.field_name
-        place = (error.row_number - 2, name)
-        found.setdefault(place, set()).add(kind)
+        column = error.field_names[0] if kind == "vocabulary" else error.field_name
+        place = (error.row_number - 2, column)
+        kinds_there = found.setdefault(place, set())
+        kinds_there.add(kind)
     return found

@@ -41,7 +41,7 @@ def compat(
     scripts = _scripts(root, dataset)
     rows: list[Record] = []
     composed: list[Release] = []
-    for version in releases(FRAMEWORK) if versions is None else sorted(set(versions)):
+    for version in _asked(versions):
         progress(f"{FRAMEWORK} {version}: {len(scripts)} scripts")
         release = configuration(FRAMEWORK, version)
         composed.append(release)
@@ -56,6 +56,12 @@ def compat(
     rows.sort(key=_key)
     path = dataset.package.resources[RESOURCE].path
     return {**files, path: csv_text(dataset, RESOURCE, rows)}
+
+
+def _asked(versions: Sequence[str] | None) -> list[str]:
+    if versions is None:
+        return releases(FRAMEWORK)
+    return sorted(set(versions))
 
 
 def _key(row: Record) -> tuple[str, ...]:

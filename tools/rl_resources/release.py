@@ -37,7 +37,7 @@ def next_version(current: str, released: Sequence[str], today: date) -> str:
     if current not in released:
         return current
     year, month, count = map(int, current.split("."))
-    if date(year, month, 1) >= today.replace(day=1):
+    if (year, month) >= (today.year, today.month):
         return f"{year}.{month}.{count + 1}"
     return f"{today.year}.{today.month}.0"
 
@@ -50,10 +50,9 @@ def release_files(root: Path, today: date) -> tuple[str, dict[str, str]]:
     released = released_versions(root)
     version = next_version(read_package(root).version, released, today)
     day = today.isoformat()
-    old = read_state(root, f"v{released[0]}") if released else {}
-    changes = data_section(diff(old, read_directory(root)))
-    changelog = _with_unreleased(_read(root, CHANGELOG), version)
+    changes = data_section(_changes_since(root, released))
     section = f"## {version} ({day})\n\n{changes}"
+    changelog = _with_unreleased(_read(root, CHANGELOG), version)
     descriptor = _read(root, DESCRIPTOR)
     descriptor = re.sub(r'(?<="version": ")[^"]*', version, descriptor, count=1)
     descriptor = re.sub(r'(?<="created": ")[0-9-]*', day, descriptor, count=1)
@@ -67,6 +66,16 @@ def release_files(root: Path, today: date) -> tuple[str, dict[str, str]]:
     }
 
 
+def _changes_since(root: Path, released: Sequence[str]) -> list[TableDiff]:
+    """What changed in the data since the newest of the releases."""
+    new = read_directory(root)
+    if not released:
+        return diff({}, new)
+    newest = released[0]
+    old = read_state(root, f"v{newest}")
+    return diff(old, new)
+
+
 def _read(root: Path, name: str) -> str:
     return (root / name).read_text(encoding="utf-8")
 
@@ -76,8 +85,11 @@ def _with_unreleased(changelog: str, version: str) -> str:
 
     A version without a tag is released again: its list of data is written again, at its place.
     """
-    new = "" if UNRELEASED in changelog else f"{UNRELEASED}\n"
-    before = rf"^## {re.escape(version)} .*\n\n### Data\n\n(?: *- .*\n)+\n?"
+    new = f"{UNRELEASED}\n"
+    if UNRELEASED in changelog:
+        new = ""
+    escaped = re.escape(version)
+    before = rf"^## {escaped} .*\n\n### Data\n\n(?: *- .*\n)+\n?"
     changelog = re.sub(before, new, changelog, flags=re.MULTILINE)
     if UNRELEASED in changelog:
         return changelog
@@ -86,10 +98,9 @@ def _with_unreleased(changelog: str, version: str) -> str:
 
 def data_section(diffs: Sequence[TableDiff]) -> str:
     """What a release changes in the data: a line for each table; `diff` names the records."""
-    lines = [f"- {item.name}: {counts(item)}" for item in diffs]
-    if not lines:
-        lines = [SAME]
-    return "\n".join(["### Data", "", *lines, ""])
+    lines = [f"- {item.name}: {counts(item)}\n" for item in diffs]
+    listed = "".join(lines) or f"{SAME}\n"
+    return f"### Data\n\n{listed}"
 
 
 def refuse_unfit(root: Path) -> None:
@@ -112,11 +123,13 @@ def write_artifacts(root: Path, version: str) -> list[Path]:
     """
     folder = root / "dist"
     site = build(root, root / "build")
-    shutil.make_archive(f"{folder}/rl-resources-site-{version}", "gztar", site.parent, site.name)
-    shutil.make_archive(f"{folder}/rl-resources-data-{version}", "zip", site, "downloads")
+    pages = f"{folder}/rl-resources-site-{version}"
+    shutil.make_archive(pages, "gztar", site.parent, site.name)
+    data = f"{folder}/rl-resources-data-{version}"
+    shutil.make_archive(data, "zip", site, "downloads")
     hatchling = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel"]
     subprocess.run([*hatchling, "-d", str(folder)], cwd=root, check=True)
-    found = sorted(path for path in folder.iterdir() if version in path.name)
+    found = sorted(folder.glob(f"*{version}*"))
     sums = "".join(map(_checksum, found))
     write_file(folder / "SHA256SUMS", sums)
     section = notes(_read(root, CHANGELOG), version)
@@ -126,8 +139,8 @@ def write_artifacts(root: Path, version: str) -> list[Path]:
 
 def _checksum(path: Path) -> str:
     """The line of `SHA256SUMS` of a file."""
-    digest = sha256(path.read_bytes())
-    return f"{digest.hexdigest()}  {path.name}\n"
+    digest = sha256(path.read_bytes()).hexdigest()
+    return f"{digest}  {path.name}\n"
 
 
 def notes(changelog: str, version: str) -> str:
@@ -135,7 +148,8 @@ def notes(changelog: str, version: str) -> str:
 
     Raises `UnusableInput` where it has none.
     """
-    pattern = rf"(?ms)^## {re.escape(version)} .*?\n(.*?)(?=^## |\Z)"
+    escaped = re.escape(version)
+    pattern = rf"(?ms)^## {escaped} .*?\n(.*?)(?=^## |\Z)"
     match = re.search(pattern, changelog)
     if match is None:
         raise UnusableInput(f"{CHANGELOG}: has no section {version}", "Run `make release` first.")
@@ -151,12 +165,18 @@ def release(root: Path, today: date) -> str:
     commit = ["git", "commit", "--quiet", "--all", "--message", f"Release {version}"]
     subprocess.run(commit, cwd=root, check=True)
     artifacts = write_artifacts(root, version)
-    listed = "".join(f"  {path.relative_to(root)}\n" for path in artifacts)
+    listed = _listed(root, artifacts, "  ")
     return (
         f"Release {version} is committed. Artifacts:\n{listed}Left to do:\n"
         f"  git tag --annotate v{version} --message 'Release {version}'\n"
         f"  git push origin HEAD v{version}\n"
     )
+
+
+def _listed(root: Path, files: Sequence[Path], indent: str = "") -> str:
+    """Files one a line, as paths below the root."""
+    lines = [f"{indent}{path.relative_to(root)}\n" for path in files]
+    return "".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -170,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if parsed.artifacts:
             version = read_package(root).version
             written = write_artifacts(root, version)
-            text = "".join(f"{path.relative_to(root)}\n" for path in written)
+            text = _listed(root, written)
         else:
             today = datetime.now(UTC).date()
             text = release(root, today)

@@ -25,6 +25,7 @@ from rl_resources.dataset_rules import (
 )
 from rl_resources.dataset_rules import tags as of_tags
 from rl_resources.errors import UnusableInput
+from rl_resources.page import link_rules
 from rl_resources.page import rules as of_pages
 from rl_resources.rule import Rule, Scope, paragraphs
 from rl_resources.script_rules import (
@@ -84,7 +85,7 @@ FAMILIES: Mapping[str, Family] = {
     "running": family("running", "pair", running),
     "data": family("data", "pair", data),
     "exemptions": family("exemptions", "outcome", exemptions),
-    "page": family("page", "page", of_pages),
+    "page": family("page", "page", of_pages, link_rules),
 }
 
 

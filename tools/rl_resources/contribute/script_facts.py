@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rl_resources.contribute.facts import Facts
 from rl_resources.dataset import Dataset
-from rl_resources.facts.model_names import is_id, likeness, model_in_path
+from rl_resources.facts.models import is_id, likeness, model_in_path
 from rl_resources.facts.script_names import word_of_name
 from rl_resources.facts.words import Fact, read_word
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm

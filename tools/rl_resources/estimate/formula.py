@@ -76,11 +76,13 @@ def _inputs(engine: Engine) -> Mapping[str, Mapping[str, Any]]:
 def _with_keys(item: Mapping[str, Any], engine: Engine) -> Mapping[str, Any]:
     if "key" not in item:
         return item
-    written = item["key"]
-    trains = ("any", *BACKENDS) if "any" in written else written
+    written: dict[str, str] = item["key"]
+    if "any" in written:
+        every = dict.fromkeys(("any", *BACKENDS), written["any"])
+        written = every | written
     keys: dict[str, str] = {}
-    for train in trains:
-        key = _key(written.get(train) or written["any"], train, engine)
+    for train, form in written.items():
+        key = _key(form, train, engine)
         if key:
             keys[train] = key
     return {**item, "key": keys}
@@ -123,10 +125,12 @@ def _tree(node: ast.AST) -> Tree:
             return value
         case ast.Name(id=name):
             return name
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return [_OPERATORS[type(op)], _tree(left), _tree(right)]
-        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
-            return [_OPERATORS[type(op)], _tree(left), _tree(right)]
+        case (
+            ast.BinOp(left=left, op=op, right=right)
+            | ast.Compare(left=left, ops=[op], comparators=[right])
+        ) if type(op) in _OPERATORS:
+            sign = _OPERATORS[type(op)]
+            return [sign, _tree(left), _tree(right)]
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return ["if", _tree(test), _tree(body), _tree(orelse)]
         case ast.Call(func=ast.Name(id=name), args=arguments) if name in _FUNCTIONS:
@@ -162,26 +166,35 @@ def settings(knob: Mapping[str, Any], infer: str = "") -> dict[str, str]:
     A text that ends in `=` lacks the number. A backend that is not verl's has the input's name.
     """
     item = inputs_by_name(infer)[knob["input"]]
-    able = [train for train in backends() if "key" not in item or key_of(item, train)]
-    return {train: _setting(knob, item, train) for train in knob.get("train", able)}
+    able = list(backends())
+    if "key" in item:
+        able = [train for train in able if key_of(item, train)]
+    trains = knob.get("train", able)
+    return {train: _setting(knob, item, train) for train in trains}
 
 
 def _setting(knob: Mapping[str, Any], item: Mapping[str, Any], train: str) -> str:
     key = ""
     if train in BACKENDS:
         key = key_of(item, train)
-    if key and "word" in knob:
-        return f"{key}={knob['word']}"
-    return f"{key or item['name']}={_value(knob, item, key)}"
+    if not key:
+        name = item["name"]
+        value = _value(knob, item, key)
+        return f"{name}={value}"
+    value = knob.get("word") or _value(knob, item, key)
+    return f"{key}={value}"
 
 
 def _value(knob: Mapping[str, Any], item: Mapping[str, Any], key: str) -> str:
     """The value that a knob sets; empty where it depends on the value before."""
     if item.get("unit") == _FLAG:
-        return "full" if "recompute" in key else str(bool(knob["value"]))
+        if "recompute" in key:
+            return "full"
+        return str(bool(knob["value"]))
     if "times" in knob:
         return ""
-    return f"{knob['value']:g}"
+    value = knob["value"]
+    return f"{value:g}"
 
 
 @cache
@@ -197,8 +210,10 @@ def parallel_sizes() -> list[dict[str, Number]]:
             "tensor_parallel": tensor,
             "pipeline_parallel": pipeline,
             "expert_parallel": expert,
-            "expert_tensor_parallel": tensor if expert == 1 else 1,
+            "expert_tensor_parallel": 1,
         }
+        if expert == 1:
+            sizes["expert_tensor_parallel"] = tensor
         found.append(sizes)
     return found
 
@@ -230,7 +245,8 @@ def _published_settings(knob: Mapping[str, Any]) -> dict[str, str]:
     for infer in (*ENGINES, *SAME_BACKEND):
         for train, setting in settings(knob, infer).items():
             if setting != usual.get(train):
-                own[f"{train} {infer}"] = setting
+                both = f"{train} {infer}"
+                own[both] = setting
     return usual | own
 
 
@@ -239,8 +255,10 @@ def _term(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _backend(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    defaults = {key: value for key, value in row.items() if key not in {"source", "like"}}
-    return {"backend": name, "like": row["like"], "defaults": defaults, **_cited(row)}
+    defaults = dict(row)
+    like = defaults.pop("like")
+    defaults.pop("source", None)
+    return {"backend": name, "like": like, "defaults": defaults, **_cited(row)}
 
 
 def _row(item: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

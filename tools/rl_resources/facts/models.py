@@ -1,9 +1,9 @@
-"""The models of the dataset: slug and size."""
+"""Models: slug and size in the dataset, and which one a name means that people write."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from math import inf, nan
 
@@ -53,3 +53,82 @@ def slug_of(model: str) -> str:
     """The model's part of a script name; a character that parts cannot have becomes `-`."""
     _, _, name = model.rpartition("/")
     return _NO_PART.sub("-", name.lower())
+
+
+SIZE_IN_NAME = re.compile(
+    r"(?<![0-9.x])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])(?!-[0-9]+e)", re.IGNORECASE
+)
+"""Not what is active of a mixture of experts: `-a3b`, `8x7b`, `17b-16e`."""
+
+
+def parameters_in_name(name: str) -> float:
+    """The billions of parameters in a model's name; 0 if it has none."""
+    found = SIZE_IN_NAME.search(name)
+    if found is None:
+        return 0
+    return float(found[1])
+
+
+_SIZE = re.compile(r"(?<![a-z0-9])\d+(?:[.-]\d+)?[bm](?![a-z0-9])")
+
+
+_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+_FOLDER = re.compile(
+    r".*(?:model|ckpt|checkpoint|weight|pretrain).*|data|llms?|hf|huggingface|outputs?|workspace"
+    r"|home|root|mnt|nas|share|shared|cache|local|verl"
+)
+
+
+_VARIANT = re.compile(r"-(?:instruct|base|chat|it|pt)$")
+
+
+def model_in_path(path: str, known: Collection[str]) -> str | None:
+    """The name of the model that a path means; `None` where it cannot be determined.
+
+    A directory names it if it is called like one of the `known` names, or like a model of a size.
+    """
+    if is_id(path):
+        return path
+    parts = [part for part in path.split("/") if part]
+    alike = {_plain(name) for name in known}
+    for part in reversed(parts):
+        if _plain(part) in alike:
+            return part
+    if not parts:
+        return None
+    last = parts[-1]
+    if not _SIZE.search(last.lower()):
+        return None
+    return last
+
+
+def is_id(path: str) -> bool:
+    """Whether a path is an owner and a name on Hugging Face, as far as it can be seen."""
+    owner, _, _ = path.lower().partition("/")
+    return bool(_ID.fullmatch(path)) and not _FOLDER.fullmatch(owner)
+
+
+def likeness(name: str, known: Collection[str]) -> str:
+    """Whether a model is the `same` as the one with the `known` names, a `variant` of it or an
+    `other`; empty where that is unknown.
+    """
+    plain = _plain(name)
+    others = [_plain(other) for other in known]
+    if not plain or not others or plain in others:
+        return "same"
+    families = {_VARIANT.sub("", other) for other in others}
+    if _VARIANT.sub("", plain) in families:
+        return "variant"
+    # A path with a family's name in it may be any model that was made from it.
+    if not is_id(name) and any(family in plain for family in families):
+        return ""
+    return "other"
+
+
+def _plain(name: str) -> str:
+    """A model's name without its owner, case, and the signs between its words."""
+    _, _, last = name.rstrip("/").rpartition("/")
+    words = re.sub(r"[\W_]+", "-", last.lower()).strip("-")
+    return words.removeprefix("meta-").removesuffix("-hf")

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
 from pathlib import PurePosixPath
-from urllib.parse import unquote
 
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
 from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.package import Record, Value, text_of
+from rl_resources.page.links import Link, link_of
 from rl_resources.page.reader import Cell, Page, Row, Table
 from rl_resources.rule import Mistake
 from rl_resources.script.name import PARTS, parsed
@@ -47,122 +47,6 @@ _DASHES = ("-", "\u2013", "\u2014")
 _STATUSES = {"disputed": "disputed", "not run": "untested"}
 _INFER = re.compile(r"(.*?)[\s=v-]*(\d.*)?")
 _MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
-
-# The script that a row links
-
-_NO_PATH = re.compile(r"^[a-z]+:(?://[^/?#]*)?|[?#].*")
-"""What of a URL is not its path."""
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
-_AS_TEXT = re.compile(
-    r"(?<![^\s<>\[\]()\"`])([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """What a Link cell leads to.
-
-    `label` and `target` are the script names in its label and in its URL, `folder` is the size in
-    its URL. `script` is the file name that it means, `file` the path of that script under the
-    directory of scripts, or of the only one whose name differs just in case or in `_` for `-`. Each
-    is `None` where there is none, or where the scripts are unknown.
-
-    `missing` says that there is no such script. A URL with a commit may lead to a script that the
-    directory lacks, so there it is said only where a script has nearly that name. The link is
-    `ambiguous` where label and URL name two scripts, and the row has the six facts of neither.
-    Names that differ just in case, or in `_` for `-`, are one.
-    """
-
-    script: str
-    label: str | None
-    target: str | None
-    folder: str | None
-    file: str | None
-    missing: bool
-    ambiguous: bool
-
-    @property
-    def read(self) -> str | None:
-        """The file to check the row against."""
-        if self.ambiguous:
-            return None
-        return self.file
-
-
-def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
-    """What the cell leads to; `None` where it names no script at all.
-
-    `scripts` are paths below the directory of scripts. Of two names that of the URL is meant.
-    """
-    written = link_as_text(cell)
-    text, url = written or (cell.text.strip(), cell.target or "")
-    path = PurePosixPath(unquote(_NO_PATH.sub("", url)))
-    label = _script_name(PurePosixPath(text))
-    if label is not None:
-        label = f"{label.removesuffix('.sh')}.sh"
-    target = _script_name(path)
-    script = target or label
-    if script is None:
-        return None
-    folder = None
-    if target is not None:
-        folder = _size_folder(path)
-    exact = _file_of(script, folder, scripts or ())
-    file = exact or _file_nearly_of(script, scripts or ())
-    missing = scripts is not None and exact is None
-    of_commit = any(map(_COMMIT.fullmatch, path.parts))
-    if of_commit and file is None:
-        missing = False  # that commit may have it
-    ambiguous = label is not None and _plain(label) != _plain(script)
-    return Link(script, label, target, folder, file, missing, ambiguous)
-
-
-def link_as_text(cell: Cell) -> tuple[str, str] | None:
-    """Label and URL where the markup of a link is wrong, so that a reader sees it as text."""
-    match = _AS_TEXT.search(cell.text)
-    if match is None:
-        return None
-    return match[1], match[2]
-
-
-def _script_name(path: PurePosixPath) -> str | None:
-    """The last part of a path where it names a script, also without the `.sh` at its end."""
-    if path.suffix == ".sh" or parsed(f"{path.name}.sh"):
-        return path.name
-    return None
-
-
-def _size_folder(path: PurePosixPath) -> str | None:
-    """The directory of a size that a path lies in."""
-    folder = path.parent.name.lower()
-    if _SIZE_FOLDER.fullmatch(folder):
-        return folder
-    return None
-
-
-def _file_of(script: str, folder: str | None, scripts: Sequence[str]) -> str | None:
-    """The path of a script by its file name: in the directory of its size, or in no such one."""
-    for path in map(PurePosixPath, scripts):
-        own = _size_folder(path)
-        fits = folder is None or own is None or own == folder
-        if fits and path.name == script:
-            return str(path)
-    return None
-
-
-def _file_nearly_of(script: str, scripts: Sequence[str]) -> str | None:
-    """The path of the only script whose name differs just in case, or in `_` for `-`."""
-    name = _plain(script)
-    like = [path for path in map(PurePosixPath, scripts) if _plain(path.name) == name]
-    if len(like) != 1:
-        return None
-    return str(like[0])
-
-
-def _plain(name: str) -> str:
-    """A name in lower case with `-` for every separator."""
-    return re.sub(r"[_-]+", "-", name.lower())
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,10 +100,11 @@ class Reading:
 
         None where something cannot be read or leads to no script: it may mean any of them.
         """
-        rows = sum(len(table.rows) for table in self.tables)
-        unread = self.page.mistakes or rows > len(self.rows)
+        written = sum(len(table.rows) for table in self.tables)
+        if self.page.mistakes or written > len(self.rows):
+            return []
         links = [row.link.read for row in self.rows]
-        if unread or not links or None in links:
+        if not links or None in links:
             return []
         other = [path for path in self.scripts or () if path not in links]
         return list(filter(self.has_form, other))
@@ -229,8 +114,9 @@ class Reading:
         parts = parsed(PurePosixPath(path).name)
         if parts is None:
             return False
-        trains = parts.train in known_words(self.dataset, "train")
-        return trains or parts.infer in known_words(self.dataset, "infer")
+        if parts.train in known_words(self.dataset, "train"):
+            return True
+        return parts.infer in known_words(self.dataset, "infer")
 
 
 def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Reading:
@@ -244,9 +130,11 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     rows: list[ReadRow] = []
     for cells in chain.from_iterable(map(cells_by_header, tables)):
         link = link_of(cells["Link"], scripts)
-        if link:
-            row = _row(cells, link, dataset)
-            rows.append(_confirmed(row, dataset, scripts or ()))
+        if link is None:
+            continue
+        row = _row(cells, link, dataset)
+        confirmed = _confirmed(row, dataset, scripts or ())
+        rows.append(confirmed)
     return Reading(page, dataset, scripts, tables, tuple(rows))
 
 
@@ -289,9 +177,11 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
     text = {name: cell.text.strip() for name, cell in cells.items()}
     facts = _facts(text, link.script, dataset)
     record: dict[str, Value] = {}
-    for field in dataset.package.resources["tuning"].schema.fields:
-        fact = facts.get(field.name, Fact())
-        record[field.name] = field.read(fact.text)
+    schema = dataset.package.resources["tuning"].schema
+    for field in schema.fields:
+        name = field.name
+        fact = facts.get(name, Fact())
+        record[name] = field.read(fact.text)
     for column in ("model", "task", "train", "infer"):
         if not text[HEADER_OF[column]]:
             facts[column] = Fact("", f"the row names no {column}", "Write it into the cell.")
@@ -319,7 +209,8 @@ def _has_facts_of(record: Record, script: str, dataset: Dataset) -> bool:
     parts = parsed(script)
     if parts is None:
         return False
-    if record["model"] != read_word(dataset, "model", parts.model).text:
+    model = read_word(dataset, "model", parts.model)
+    if record["model"] != model.text:
         return False
     said = [text_of(record, part).lower() for part in PARTS[1:]]
     named = [str(part) for part in parts[1:]]
@@ -340,12 +231,14 @@ def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> dict[str, 
         "max_batch": max_batch,
     }
     words = {
-        "tag": "" if text["Tag"] in _DASHES else text["Tag"],
+        "tag": text["Tag"],
         "task": text["Task"],
         "train": text["Train"],
         "infer": text["Infer"],
         "infer_version": "",
     }
+    if text["Tag"] in _DASHES:
+        words["tag"] = ""
     infer = _INFER.fullmatch(text["Infer"])
     if infer:
         words["infer"] = infer[1]
@@ -373,11 +266,12 @@ def _model(text: str, dataset: Dataset) -> Fact:
     listed = _listed_sizes(family, dataset)
     if size in listed or len(listed) < _FEWEST_KNOWN:
         return Fact()
-    if not min(listed) < size < max(listed):
+    if size < min(listed) or size > max(listed):
         return Fact()
     sizes = ", ".join(listed[known_size] for known_size in sorted(listed))
     name = family.rstrip("-")
-    message = f"there is no model `{shown(text)}`: {name} comes in {sizes}"
+    asked = shown(text)
+    message = f"there is no model `{asked}`: {name} comes in {sizes}"
     return Fact("", message, "Write the model that its script trains.")
 
 
@@ -388,7 +282,8 @@ def _listed_sizes(family: str, dataset: Dataset) -> dict[float, str]:
         _, _, name = model.lower().rpartition("/")
         match = _MODEL_SIZE.match(name)
         if match and match[1] == family:
-            sizes[float(match[2])] = f"{match[2]}B"
+            size = match[2]
+            sizes[float(size)] = f"{size}B"
     return sizes
 
 
@@ -397,14 +292,17 @@ def _resource(text: str, script: str, dataset: Dataset) -> tuple[Fact, Fact]:
     match = _RESOURCE.fullmatch(text)
     if match is None:
         message = f"`{shown(text)}` is not a number of GPUs, `×` and a device"
-        return Fact("", message, "Write for example `8 × H100 80 GB`."), Fact()
+        unread = Fact("", message, "Write for example `8 × H100 80 GB`.")
+        return unread, Fact()
     factors = re.findall(r"\d+", match[1])
     gpus = prod(map(int, factors))
     device = match[2]
     name = parsed(script)
-    if name and name.device in devices_of(dataset).named(device):
+    devices = devices_of(dataset).named(device)
+    if name and name.device in devices:
         device = name.device
-    return Fact(str(gpus)), read_word(dataset, "device", device)
+    known = read_word(dataset, "device", device)
+    return Fact(str(gpus)), known
 
 
 def _max_batch(text: str) -> tuple[Fact, Fact]:
@@ -416,4 +314,6 @@ def _max_batch(text: str) -> tuple[Fact, Fact]:
         message = f"`{shown(text)}` is not a number of prompts"
         fix = "Write the number alone, or `\\` where nobody searched for it."
         return Fact("", message, fix), Fact("reported")
-    return Fact(match[1] or ""), Fact(_STATUSES.get(match[2], "reported"))
+    number = match[1] or ""
+    status = _STATUSES.get(match[2], "reported")
+    return Fact(number), Fact(status)

@@ -3,7 +3,8 @@
 What `rl-resources import-page` checks on a page that is kept by hand.
 
 What comes up in reading rows is found there under the name of its rule; the other rules look at the
-page as a whole. A cell that contradicts its script is reported as that alone, by `page_audit`.
+page as a whole, those on links and scripts in `link_rules.py`. A cell that contradicts its script
+is reported as that alone, by `page_audit`.
 """
 
 from __future__ import annotations
@@ -11,18 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import partial
-from pathlib import PurePosixPath
 
-from rl_resources.devices import devices_of
-from rl_resources.facts.model_names import parameters_in_name
-from rl_resources.package import text_of
-from rl_resources.page import rows
+from rl_resources.facts.models import parameters_in_name
 from rl_resources.page.reader import Heading, Row, width
-from rl_resources.page.rows import HEADER_OF, HEADERS, Reading, ReadRow
+from rl_resources.page.rows import HEADERS, Reading, ReadRow, missing_columns
 from rl_resources.rule import Mistake, rule
-from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
 from rl_resources.script_rules.privacy import mail_addresses
-from rl_resources.text import nearest, shown
+from rl_resources.text import shown
 
 _NEAR = 1.25
 """Ratio of two sizes of which one is the other, rounded."""
@@ -30,10 +26,7 @@ _FAR = 1.6
 """Ratio of two sizes that are not the same."""
 _BEYOND = 3.0
 """Ratio of two sizes that no section has together."""
-_SIZE = re.compile(r"[\d.]+b")
-_SEPARATORS = re.compile(r"[^a-z0-9#]")
-_NO_SPACE = re.compile(r"`[^`<]*[^\s`<]<[^`<>]+>`_")
-"""A link whose text and URL are not separated."""
+_NO_MARKUP = re.compile(r"(?:<{7}|>{7}) |\s*\.\. list-table:(?!:)")
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
 
@@ -50,8 +43,10 @@ def page_table(reading: Reading) -> Iterator[Mistake]:
     yield from broken
     if broken or any(table.rows for table in reading.tables):
         return
+    place = Row((), 1, 1)
     tables = reading.tables or reading.page.tables
-    place = tables[0].header if tables else Row((), 1, 1)
+    if tables:
+        place = tables[0].header
     message = "the page has no `list-table` with a row of a run"
     fix = f"Its header is {', '.join(HEADERS)}; each row is a run and links its script."
     yield reading.mistake(place, message, fix)
@@ -59,10 +54,11 @@ def page_table(reading: Reading) -> Iterator[Mistake]:
 
 def _no_markup(reading: Reading) -> Iterator[Mistake]:
     """Lines that hide a table: markers of a merge conflict, a directive with one colon."""
+    fix = "Keep one of two versions; write `.. list-table::` with two colons."
     for number, line in enumerate(reading.page.lines, 1):
-        if re.match(r"(?:<{7}|>{7}) |\s*\.\. list-table:(?!:)", line):
-            message = f"`{shown(line.strip(), 80)}` is no markup: what follows is no table"
-            fix = "Keep one of two versions; write `.. list-table::` with two colons."
+        if _NO_MARKUP.match(line):
+            written = shown(line.strip(), 80)
+            message = f"`{written}` is no markup: what follows is no table"
             yield Mistake(reading.page.path, number, 1, message, fix)
 
 
@@ -76,12 +72,13 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
     Bad: a header that lacks Model
     Good: Tag, Model, Task, Resource, MaxBatch, Train, Infer, Link, Contributor
     """
+    every = ", ".join(HEADERS)
+    fix = f"Give it the columns {every}."
     for table in reading.tables:
-        missing = rows.missing_columns(table)
+        missing = missing_columns(table)
         if missing and table.rows:
             names = ", ".join(missing)
             message = f"the table has no column {names}, so none of its rows is read"
-            fix = f"Give it the columns {', '.join(HEADERS)}."
             yield reading.mistake(table.header, message, fix)
 
 
@@ -95,15 +92,18 @@ def page_row_length(reading: Reading) -> Iterator[Mistake]:
     Good: nine cells, `\` where nothing is known
     """
     for table in reading.tables:
-        if rows.missing_columns(table):
+        if missing_columns(table):
             continue
         header = table.header.cells
         names = ", ".join(shown(cell.text) for cell in header)
         fix = f"Give it one cell for each of {names}; write `\\` where nothing is known."
+        width_of_header = len(header)
         for row in table.rows:
-            if len(row.cells) != len(header):
-                counts = f"{len(row.cells)} cells and the header {len(header)}"
-                yield reading.mistake(row, f"the row has {counts}; it is not read", fix)
+            count = len(row.cells)
+            if count != width_of_header:
+                counts = f"{count} cells and the header {width_of_header}"
+                message = f"the row has {counts}; it is not read"
+                yield reading.mistake(row, message, fix)
 
 
 @rule()
@@ -121,7 +121,8 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
         if not heading.made:
             title = shown(heading.title)
             message = f"`{title}` is not a heading: its underline is too short"
-            yield Mistake(page.path, heading.line, 1, message, _longer(heading))
+            fix = _longer(heading)
+            yield Mistake(page.path, heading.line, 1, message, fix)
 
 
 def _longer(heading: Heading) -> str:
@@ -145,7 +146,8 @@ def page_short_underline(reading: Reading) -> Iterator[Mistake]:
         if heading.made and len(heading.underline) < width(heading.title):
             title = shown(heading.title)
             message = f"the underline of `{title}` is too short"
-            yield Mistake(page.path, heading.line + 1, 1, message, _longer(heading))
+            fix = _longer(heading)
+            yield Mistake(page.path, heading.line + 1, 1, message, fix)
 
 
 @rule()
@@ -160,8 +162,9 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
     sections = {heading.billions: heading.title for heading in reading.page.headings}
     sizes = list(filter(None, sections))
     for row in reading.rows:
+        cell = row.cells["Model"]
         size = _size_of_model(reading, row)
-        heading = reading.page.heading_above(row.cells["Model"])
+        heading = reading.page.heading_above(cell)
         if not size or heading is None or not heading.billions:
             continue
         limit = _BEYOND
@@ -175,14 +178,15 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
             title = shown(heading.title)
             message = f"{model} stands under the size {title}"
             fix = f"Move the row under {right}, or fix its model."
-            yield reading.mistake(row.cells["Model"], message, fix)
+            yield reading.mistake(cell, message, fix)
 
 
 def _size_of_model(reading: Reading, row: ReadRow) -> float:
     """The billions of parameters of a row's model, 0 if they are not known."""
     if "model" in row.doubts:
         return 0
-    model = reading.dataset.by_key["models"].get(row.record["model"])
+    models = reading.dataset.by_key["models"]
+    model = models.get(row.record["model"])
     if model is None:
         return parameters_in_name(row.text("Model"))
     size = model["parameters_b"]
@@ -253,9 +257,10 @@ def page_email_address(reading: Reading) -> Iterator[Mistake]:
     Bad: a handle that links to an address
     Good: a handle alone, or one that links to its public profile
     """
+    fix = "Write the public handle alone, or link its public profile."
     for line, column, address in mail_addresses(reading.page.lines):
-        message = f"the page publishes the e-mail address `{address[0]}…@…`"
-        fix = "Write the public handle alone, or link its public profile."
+        first_letter = address[0]
+        message = f"the page publishes the e-mail address `{first_letter}…@…`"
         yield Mistake(reading.page.path, line, column, message, fix)
 
 
@@ -280,221 +285,8 @@ def page_tag_without_row(reading: Reading) -> Iterator[Mistake]:
     for number, line in enumerate(above, 1):
         match = _RECOMMENDED.search(line)
         if match:
+            column = match.start() + 1
             message = "the page defines RECOMMENDED, and no row has that tag"
             fix = "Add a row that has it, or say that there is none yet."
-            yield Mistake(page.path, number, match.start() + 1, message, fix)
+            yield Mistake(page.path, number, column, message, fix)
             return
-
-
-@rule()
-def page_no_script(reading: Reading) -> Iterator[Mistake]:
-    """Every row links its script.
-
-    A row without its script cannot be tried by anybody.
-
-    Bad: see above
-    Good: a link to the script
-    """
-    message = "the row names no script, so it cannot become a record"
-    fix = "Link its script, which lies in examples/tuning/<size>/."
-    for table in reading.tables:
-        for cells in rows.cells_by_header(table):
-            if not rows.link_of(cells["Link"], reading.scripts):
-                yield reading.mistake(cells["Link"], message, fix)
-
-
-@rule()
-def page_broken_link(reading: Reading) -> Iterator[Mistake]:
-    """A link is one that reStructuredText makes.
-
-    With wrong markup a reader sees the address as text, and the script is not linked.
-
-    Bad: `` `a.sh <https://host/a.sh> `` without `_` at its end, or with a space before the `>`
-    Good: `` `a.sh <https://host/a.sh>`_ ``
-    """
-    for row in reading.rows:
-        cell = row.cells["Link"]
-        line = reading.page.lines[cell.line - 1]
-        if rows.link_as_text(cell) or _NO_SPACE.search(line, cell.column - 1):
-            name = shown(row.link.script, 120)
-            message = "the link is not a link in reStructuredText"
-            fix = f"Write `` `{name} <https://…/{name}>`_ ``."
-            yield reading.mistake(cell, message, fix)
-
-
-@rule()
-def page_missing_script(reading: Reading) -> Iterator[Mistake]:
-    """A link leads to a script that there is.
-
-    A row whose link is dead cannot be tried by anybody. A link that names a commit may lead to what
-    the directory lacks, but hardly to what it has with another case or `_` for `-`.
-
-    Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
-    Good: a link to the script as it is called
-    """
-    names = sorted(PurePosixPath(path).name for path in reading.scripts or ())
-    for row in reading.rows:
-        link = row.link
-        if not link.missing:
-            continue
-        message = f"there is no {shown(link.script, 120)}"
-        if link.folder:
-            message += f" in {link.folder}/"
-        known = [link.file] if link.file else names
-        near = nearest(link.script, known)
-        fix = near.sentence() or "Link a script that exists."
-        yield reading.mistake(row.cells["Link"], message, fix)
-
-
-@rule()
-def page_link_label(reading: Reading) -> Iterator[Mistake]:
-    """A link is called as the script that it leads to.
-
-    A reader believes the label, and gets another script.
-
-    Bad: a link called `a.sh` that leads to `b.sh`
-    Good: a link called `b.sh` that leads to `b.sh`
-    """
-    for row in reading.rows:
-        label = row.link.label
-        target = row.link.target
-        if row.link.missing or not label or not target:
-            continue
-        if label != target:
-            message = f"the link is called {shown(label, 120)} and leads to {shown(target, 120)}"
-            fix = "Fix whichever of the two names is wrong."
-            yield reading.mistake(row.cells["Link"], message, fix)
-
-
-@rule("warning")
-def page_same_script(reading: Reading) -> Iterator[Mistake]:
-    """Two rows do not share a script.
-
-    One script does one thing, so one of the rows is about something else.
-
-    Bad: a row of 1 × H100 80 GB and one of 2 × H100 80 GB, both with one script
-    Good: a script for each
-    """
-    first: dict[str, ReadRow] = {}
-    for row in reading.rows:
-        script = row.link.read or row.link.script
-        before = first.setdefault(script, row)
-        if before is not row and not row.link.ambiguous:
-            name = shown(row.link.script, 120)
-            line = before.cells["Link"].line
-            message = f"the row links {name}, as the row of line {line} does"
-            yield reading.mistake(row.cells["Link"], message, "Link a script of its own.")
-
-
-@rule()
-def page_script_name(reading: Reading) -> Iterator[Mistake]:
-    """A script's name follows the form that the page itself states.
-
-    The name is what a reader searches for, and tools take it apart by its `_`.
-
-    Bad: `qwen2_32B_grpo_8_h20_megatron_vllm.sh`
-    Good: `qwen2-32b_grpo_8_h20_megatron_vllm.sh`
-    """
-    form = FORM.removesuffix(".sh")
-    if not any(form in line for line in reading.page.lines):
-        return
-    fix = f"The page asks for {FORM}, in lower case, with `-` inside a part."
-    for row in reading.rows:
-        if row.link.missing:
-            continue
-        name = row.link.script
-        try:
-            parse(name)
-        except ValueError as error:
-            why = predicate(str(error))
-            message = f"the script name `{shown(name, 120)}` {why}"
-            yield reading.mistake(row.cells["Link"], message, fix)
-
-
-@rule()
-def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
-    """A row and the name of its script describe the same run.
-
-    A reader picks by name and budgets by row.
-
-    Bad: 4 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
-    Good: 2 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
-
-    The model has a rule of its own, and a cell with another mistake says nothing.
-    """
-    for row in reading.rows:
-        script = row.link.script
-        if row.link.ambiguous or not reading.has_form(script):
-            continue
-        for part in PARTS[1:]:
-            said = text_of(row.record, part).lower()
-            named = str(getattr(parsed(script), part))
-            if said and not _agrees(reading, part, said, named):
-                cell = row.cells[HEADER_OF[part]]
-                fix = f"Fix the row, or the name {shown(script, 120)}."
-                yield reading.mistake(cell, _differ(said, named), fix)
-
-
-def _differ(said: str, named: str) -> str:
-    return f"the row says `{shown(said)}`, the name of its script `{shown(named)}`"
-
-
-@rule("warning")
-def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
-    """A script is named after the model of its row.
-
-    A reader who looks for a model by name does not find it.
-
-    Bad: Qwen2.5-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
-    Good: Qwen2-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
-    """
-    fix = "Name the script after the model that it trains, or fix the row."
-    for row in reading.rows:
-        if "model" in row.doubts or not reading.has_form(row.link.script):
-            continue
-        if row.link.read is None and reading.scripts is not None:
-            continue
-        name = parsed(row.link.script)
-        _, _, said = row.text("Model").lower().rpartition("/")
-        if name and not _is_same_model(reading, row, said, name.model):
-            yield reading.mistake(row.cells["Model"], _differ(said, name.model), fix)
-
-
-def _is_same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
-    """Whether one of two names says more than the other; a name may say the section's size."""
-    heading = reading.page.heading_above(row.cells["Model"])
-    size = parameters_in_name(named)
-    if size and heading and heading.billions == size:
-        said = _SIZE.sub("#", said)
-        named = _SIZE.sub("#", named)
-    one = _SEPARATORS.sub("", said)
-    other = _SEPARATORS.sub("", named)
-    return one.startswith(other) or other.startswith(one)
-
-
-def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
-    """Whether a row and the part of a name mean the same, also where one of them says more."""
-    if said == named:
-        return True
-    if part == "device" and said in devices_of(reading.dataset).named(named):
-        return True
-    if part not in {"device", "train", "infer"}:
-        return False
-    return said.startswith(f"{named}-") or named.startswith(f"{said}-")
-
-
-@rule("warning")
-def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
-    """Every script has a row.
-
-    A script without a row is found by nobody, and no row is compared with it.
-
-    Bad: a new script alone
-    Good: a new script and its row
-    """
-    for path in reading.orphans():
-        name = PurePosixPath(path).name
-        header = reading.tables[0].header
-        message = f"no row links the script {shown(path, 200)}"
-        fix = f"Add a row that links {shown(name, 120)}."
-        yield reading.mistake(header, message, fix)

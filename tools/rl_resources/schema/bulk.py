@@ -48,7 +48,8 @@ def blocks(path: Path, schema: TableSchema, vocabulary: Vocabulary) -> Iterator[
     with ThreadPoolExecutor(WORKERS) as pool:
         waiting: deque[Future[Block]] = deque()
         for line, data in _parts(path):
-            waiting.append(pool.submit(_validated, validator, line, data))
+            block = pool.submit(_validated, validator, line, data)
+            waiting.append(block)
             if len(waiting) > WORKERS:
                 yield waiting.popleft().result()
         while waiting:
@@ -61,6 +62,7 @@ def _parts(path: Path) -> Iterator[tuple[int, bytes]]:
     with path.open("rb") as file:
         start = len(file.readline())
         while True:
+            # Where the block ends is asked first: joined later, its bytes would be copied.
             file.seek(start + BLOCK_BYTES)
             length = BLOCK_BYTES + len(file.readline())
             file.seek(start)
@@ -79,15 +81,18 @@ def _validated(validator: Validator, first: int, data: bytes) -> Block:
     is_record = _are_records(lines, width)
     records = is_record.arg_true()
     if len(records) < len(lines):
-        data = "\n".join(lines.gather(records)).encode()
+        kept = lines.gather(records)
+        data = "\n".join(kept).encode()
     frame = _split(schema, data)
     rows = [failure.row for failure in validator.failures(frame)]
     broken = records.gather(rows)
-    # What is no record, and each record with a broken cell.
-    wanted = (~is_record).scatter(broken, True).arg_true()
+    is_wanted = ~is_record
+    is_wanted = is_wanted.scatter(broken, True)
+    wanted = is_wanted.arg_true()
     numbered = zip(wanted + first, lines.gather(wanted), strict=True)
     items = list(tabular.records(numbered, width))
-    return Block(items, _keys(schema, frame, records + first))
+    keys = _keys(schema, frame, records + first)
+    return Block(items, keys)
 
 
 def _are_records(lines: pl.Series, width: int) -> pl.Series:
@@ -98,7 +103,8 @@ def _are_records(lines: pl.Series, width: int) -> pl.Series:
     record = rf"^{_CELL}(?:,{_CELL}){{{commas}}}$"
     by_pattern = lines.gather(special).str.contains(record)
     found = by_commas.scatter(special, by_pattern)
-    return found & ~lines.str.starts_with("\ufeff")
+    has_mark = lines.str.starts_with("\ufeff")
+    return found & ~has_mark
 
 
 def _texts(data: bytes) -> pl.Series:
@@ -123,14 +129,16 @@ def _split(schema: TableSchema, data: bytes) -> pl.DataFrame:
 
 def _keys(schema: TableSchema, frame: pl.DataFrame, lines: pl.Series) -> pl.DataFrame:
     """A hash of each value that must not occur twice; null where a part of it is empty."""
-    numbers = lines.cast(pl.UInt32)
-    return frame.select(numbers.alias(LINE), *map(_hash, schema.unique_keys))
+    numbers = lines.cast(pl.UInt32).alias(LINE)
+    hashes = map(_hash, schema.unique_keys)
+    return frame.select(numbers, *hashes)
 
 
 def _hash(key: Sequence[str]) -> pl.Expr:
     filled = pl.all_horizontal(pl.col(key) != "")
-    value = pl.struct(key)
-    return pl.when(filled).then(value.hash()).alias(" ".join(key))
+    value = pl.struct(key).hash()
+    name = " ".join(key)
+    return pl.when(filled).then(value).alias(name)
 
 
 def duplicates(keys: pl.DataFrame) -> list[tuple[int, int]]:
@@ -138,9 +146,11 @@ def duplicates(keys: pl.DataFrame) -> list[tuple[int, int]]:
     found: set[tuple[int, int]] = set()
     line = pl.col(LINE)
     first = line.min().over("key")
+    occurs_twice = pl.col("key").is_duplicated()
     for key in keys.drop(LINE).iter_columns():
         rows = pl.DataFrame({"key": key, LINE: keys[LINE]}).drop_nulls()
-        twice = rows.filter(pl.col("key").is_duplicated()).with_columns(first=first)
+        twice = rows.filter(occurs_twice).with_columns(first=first)
         copies = twice.filter(line != pl.col("first"))
-        found.update(copies.select(LINE, "first").iter_rows())
+        pairs = copies.select(LINE, "first")
+        found.update(pairs.iter_rows())
     return sorted(found)

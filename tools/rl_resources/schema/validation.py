@@ -8,7 +8,7 @@ stands in its file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 import polars as pl
@@ -21,7 +21,12 @@ from rl_resources.schema.text_rules import AFTER, BEFORE, SUSPECT, text_mistake
 ORDER = (*BEFORE, *PRECEDENCE, *AFTER)
 """Of all that is wrong with a cell, the first of these is reported."""
 
-_TYPES = {"integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date}
+_TYPES = {
+    "integer": pl.Int64,
+    "number": pl.Float64,
+    "boolean": pl.Boolean,
+    "date": pl.Date,
+}
 
 
 class Failure(NamedTuple):
@@ -48,7 +53,8 @@ def failures(
     `columns` maps every column of the schema to its cells; all have the same length. Raises
     `UnreadableDataset` for a schema that makes no sense.
     """
-    frame = pl.DataFrame(columns, dict.fromkeys(schema.names, pl.String))
+    types = dict.fromkeys(schema.names, pl.String)
+    frame = pl.DataFrame(columns, types)
     try:
         return Validator(schema, vocabulary).failures(frame)
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
@@ -83,9 +89,11 @@ class Validator:
             if not wrong:
                 continue
             cells = frame[name]
-            rows = cells.is_in(list(wrong)).arg_true()
-            found.extend(Failure(row, name, wrong[cells[row]]) for row in rows)
-        return sorted(found, key=itemgetter(0))
+            is_wrong = cells.is_in(list(wrong))
+            for row in is_wrong.arg_true():
+                constraint = wrong[cells[row]]
+                found.append(Failure(row, name, constraint))
+        return sorted(found, key=attrgetter("row"))
 
     def _add_mistakes_of_text(self, field: Field, words: pl.Series, wrong: dict[str, str]) -> None:
         """Add to the wrong words of a column those with what no text may contain."""
@@ -103,13 +111,15 @@ class Validator:
 
         All checks run as one query; `Column.validate` would run several for each of them.
         """
-        queries = sorted(self._queries(words), key=lambda query: ORDER.index(query.constraint))
+        queries = list(self._queries(words))
+        queries.sort(key=lambda query: ORDER.index(query.constraint))
         answers = pl.collect_all([query.holds for query in queries])
         found: dict[str, dict[str, str]] = {name: {} for name in words}
         for query, answer in zip(queries, answers, strict=True):
-            broken = words[query.field].filter(~answer.to_series())
-            for word in broken:
-                found[query.field].setdefault(word, query.constraint)
+            holds = answer.to_series()
+            wrong = found[query.field]
+            for word in words[query.field].filter(~holds):
+                wrong.setdefault(word, query.constraint)
         return found
 
     def _queries(self, words: Mapping[str, pl.Series]) -> Iterator[_Query]:
@@ -122,16 +132,22 @@ class Validator:
             typed = cells.to_frame().select(_typed(field))  # not lazy, or each query does it again
             data = PolarsData(typed.lazy(), name)
             for check in column.checks:
-                holds = getattr(builtin_checks, check.name)
-                yield _Query(name, check.error, holds(data, **check.statistics))
+                function = getattr(builtin_checks, check.name)
+                holds = function(data, **check.statistics)
+                yield _Query(name, check.error, holds)
             known = typed[name].is_not_null()
             if field.required:
-                yield _Query(name, "required", known.to_frame().lazy())
+                yield _Query(name, "required", _lazy(known))
             if field.type in _TYPES:
                 # polars reads `NaN`, `2026-1-5` and others, too
-                written = cells.str.contains(whole(TYPES[field.type].pattern))
+                pattern = whole(TYPES[field.type].pattern)
+                written = cells.str.contains(pattern)
                 valid = (known & written) | (cells == "")
-                yield _Query(name, "type", valid.to_frame().lazy())
+                yield _Query(name, "type", _lazy(valid))
+
+
+def _lazy(answers: pl.Series) -> pl.LazyFrame:
+    return answers.to_frame().lazy()
 
 
 def _typed(field: Field) -> pl.Expr:
@@ -142,4 +158,5 @@ def _typed(field: Field) -> pl.Expr:
             return cell.replace_strict({"true": True, "false": False}, default=None)
         case "date":
             return cell.str.to_date("%Y-%m-%d", strict=False)
-    return cell.cast(_TYPES.get(field.type, pl.String), strict=False)
+    kind = _TYPES.get(field.type, pl.String)
+    return cell.cast(kind, strict=False)

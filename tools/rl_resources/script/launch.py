@@ -7,9 +7,9 @@ The form of an override is that of Hydra's grammar, hydra/grammar/OverrideParser
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import NamedTuple
 
 from rl_resources.script.bash.script import Command, Place, Script, Value, Word
@@ -81,12 +81,8 @@ def parse_override(script: Script, word: Word) -> Override | None:
         if match is None or match.end("key") != equals:
             return None
         behind = equals + 1 - before
-        return Override(
-            prefix=match["prefix"],
-            key=match["key"],
-            content=_rest(script, word.value, index, behind),
-            place=_written(word),
-        )
+        content = _rest(script, word.value, index, behind)
+        return Override(match["prefix"], match["key"], content, _written(word))
     return _deletion(word, head)
 
 
@@ -97,14 +93,14 @@ def _deletion(word: Word, text: str) -> Override | None:
     match = _KEY.fullmatch(text)
     if match is None:
         return None
-    return Override(prefix="~", key=match["key"], content=None, place=_written(word))
+    return Override("~", match["key"], None, _written(word))
 
 
 def _written(word: Word) -> Place:
     """Where the key is written: in a variable's value if that is all of the word."""
     first = word.value.parts[0]
-    is_variable = first.name != ""
-    if is_variable and "=" in (first.text or ""):
+    text = first.text or ""
+    if first.name and "=" in text:
         return first.origin
     return word.place
 
@@ -179,17 +175,17 @@ class Launch:
 
     def _add_known(self, word: Word, text: str, rest: Iterator[Word]) -> None:
         """Take an option of Hydra, with its value from the `rest` unless it follows a `=`."""
-        option, equals, value = text.partition("=")
+        option, equals, written = text.partition("=")
         name = _option(option)
-        if name in _WITH_VALUE and equals:
-            self.flags[name] = Flag(value, word.place)
-        elif name in _WITH_VALUE:
-            following = next(rest, _NO_WORD)
-            self.flags[name] = Flag(following.text, word.place)
-        elif name in _SWITCHES and not equals:
-            self.flags[name] = Flag(None, word.place)
-        else:
+        value: str | None = None
+        if name in _WITH_VALUE:
+            value = written
+            if not equals:
+                value = next(rest, _NO_WORD).text
+        elif name not in _SWITCHES or equals:
             self.stray.append(word)
+            return
+        self.flags[name] = Flag(value, word.place)
 
 
 def _has_arguments(word: Word) -> bool:
@@ -201,7 +197,7 @@ def launches(script: Script) -> tuple[Launch, ...]:
     """The programs with overrides that the script starts, or may start; with what they lost."""
     found: list[Launch] = []
     for command in script.commands:
-        if found and command.words and _is_lost(script, command.words[0]):
+        if found and _is_lost(script, command):
             found[-1].add(script, command.words)
         launch = _launch_of(script, command)
         if launch:
@@ -239,13 +235,16 @@ def program(words: Sequence[Word]) -> Program | None:
     """
     if not _may_start_python(words):
         return None
-    texts = [word.text or "" for word in words]
-    for at, (before, text) in enumerate(pairwise(texts), start=1):
+    before = words[0].text or ""
+    for at, word in enumerate(words[1:], start=1):
+        text = word.text or ""
         if _MODULE_FOLLOWS.fullmatch(before) and _MODULE.fullmatch(text):
             if text not in _STARTED_BY_MODULE:
                 return Program(text, at)
         elif text.endswith(".py") and "=" not in text:
-            return Program(_module_of(text), at)
+            module = _module_of(text)
+            return Program(module, at)
+        before = text
     return None
 
 
@@ -260,9 +259,11 @@ def _may_start_python(words: Sequence[Word]) -> bool:
 def _module_of(path: str) -> str:
     """The dotted name of a module whose file is named."""
     parts = re.findall(r"[^/.][^/]*", path.removesuffix(".py"))
-    for index in reversed(range(len(parts))):
-        if parts[index] in _PACKAGES:
-            return ".".join(parts[index:])
+    module: deque[str] = deque()
+    for part in reversed(parts):
+        module.appendleft(part)
+        if part in _PACKAGES:
+            return ".".join(module)
     return "".join(parts[-1:])
 
 
@@ -280,14 +281,17 @@ def lost(script: Script) -> tuple[Lost, ...]:
     """The commands that were meant to be arguments of the command before."""
     found = []
     for command in script.commands:
-        if command.words and _is_lost(script, command.words[0]):
+        if _is_lost(script, command):
             above = max(command.place.line - 1, 1)
             found.append(Lost(command, above))
     return tuple(found)
 
 
-def _is_lost(script: Script, word: Word) -> bool:
+def _is_lost(script: Script, command: Command) -> bool:
     """Whether the first word of a command was meant to be an argument of the command before."""
+    if not command.words:
+        return False
+    word = command.words[0]
     if word.raw.strip('"') == "$@":
         return _follows_a_launch(script, word.site.offset)
     option, _, _ = (word.text or "").partition("=")

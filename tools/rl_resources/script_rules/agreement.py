@@ -15,7 +15,7 @@ from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import NOT_KNOWN
 from rl_resources.estimate.estimate import Estimate, of_script
 from rl_resources.facts.memory import minimum_memory_gb
-from rl_resources.facts.model_names import (
+from rl_resources.facts.models import (
     _VARIANT,
     _plain,
     is_id,
@@ -35,8 +35,8 @@ from rl_resources.script.algorithm import (
 from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND
 from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting, in_words
+from rl_resources.script_rules import run_rule
 from rl_resources.script_rules.arguments import bounds
-from rl_resources.script_rules.run_rule import run_rule
 from rl_resources.text import misspelt
 
 _WHOLE_NODE = 8

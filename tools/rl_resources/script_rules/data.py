@@ -16,11 +16,10 @@ from rl_resources.facts.pairs import Pair
 from rl_resources.rule import Mistake
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.framework.support import Support, support
-from rl_resources.script.header import HeaderLine
 from rl_resources.script.launch import Override
 from rl_resources.script.run import Run
-from rl_resources.script.script_text import FRAMEWORK
-from rl_resources.script_rules.run_rule import run_rule
+from rl_resources.script.script_text import FRAMEWORK, HeaderLine
+from rl_resources.script_rules import run_rule
 from rl_resources.text import nearest, quoted, shown
 
 FILES = ("data.train_files", "data.val_files")

@@ -10,7 +10,7 @@ from rl_resources.facts.pairs import Pair, Trial
 from rl_resources.rule import Mistake
 from rl_resources.script.bash.script import Script
 from rl_resources.script.run import Run
-from rl_resources.script_rules.run_rule import run_rule
+from rl_resources.script_rules import run_rule
 
 # A cross after a space is a product, as in `8 × H800`.
 _TRIAL = re.compile(r"(?<![\w.])(?P<batch>\d{1,6})(?:\u00d7| ?(?:(?P<ran>[√✓✔✅])|[✗✘❌]))(?!\w)")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rl_resources.facts.model_names import likeness, model_in_path
+from rl_resources.facts.models import likeness, model_in_path
 from rl_resources.facts.pairs import Pair
 from rl_resources.package import number
 from rl_resources.rule import Mistake
@@ -19,7 +19,7 @@ from rl_resources.script.algorithm import GROUP_ESTIMATORS, algorithm_of
 from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.script.run import REFERENCE, Run
 from rl_resources.script.settings import Setting, in_words
-from rl_resources.script_rules.run_rule import run_rule
+from rl_resources.script_rules import run_rule
 from rl_resources.script_rules.sizes import (
     HEADS,
     SINCE,

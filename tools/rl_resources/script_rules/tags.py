@@ -17,7 +17,7 @@ from rl_resources.script.backends import switched_off, switched_on
 from rl_resources.script.run import Run, is_off
 from rl_resources.script.settings import Setting
 from rl_resources.script.tags import asked_of_min, costs_time, trained_offloads
-from rl_resources.script_rules.run_rule import run_rule
+from rl_resources.script_rules import run_rule
 from rl_resources.text import quoted
 
 _NEEDED = re.compile(r"not fit without ([^.]*)")

@@ -11,7 +11,6 @@ from operator import attrgetter
 from rl_resources.script.bash.evaluate import Evaluator
 from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.script import Script, Source
-from rl_resources.script.bash.state import State
 
 LONGEST_SCRIPT = 1 << 17  # three times the longest launch script that we know of
 
@@ -26,10 +25,9 @@ def read(text: str) -> Script:
     source = Source(text[:LONGEST_SCRIPT])
     tree = parse(source.text)
     evaluator = Evaluator(source)
-    state = State()
     try:
-        evaluator.run(tree.statements, state)
-        evaluator.run_functions(state)
+        evaluator.run(tree.statements)
+        evaluator.run_functions()
     except RecursionError:
         evaluator = Evaluator(source)
         evaluator.steps = 0

@@ -9,22 +9,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from rl_resources.script.bash.expand import NAME, Expander
 from rl_resources.script.bash.parser import Node
 from rl_resources.script.bash.script import (
     Assignment,
     Command,
+    Content,
     Option,
     Source,
+    State,
     Value,
     Word,
+    elements_of,
     joined,
     literal,
     lost,
 )
-from rl_resources.script.bash.state import Content, State, elements_of
 
 _MAY_BE_SET = re.compile(r"(?<![$\w{.-])[A-Za-z_]\w*|(?<=\$\{)[A-Za-z_]\w*(?=:?=)")
 """Every word of a text that is not only read may be the name of a variable that it sets."""
@@ -57,183 +60,218 @@ class Evaluator(Expander):
 
     # Statements
 
-    def run(self, statements: Sequence[Node], state: State) -> None:
+    def run(self, statements: Sequence[Node]) -> None:
         """Follow statements in order, up to an `exit`."""
         for statement in statements:
-            if self.steps > 0 and not state.ended:
-                self._statement(statement, state)
+            if self.steps > 0 and not self.state.ended:
+                self._statement(statement)
 
-    def run_functions(self, state: State) -> None:
+    def run_functions(self) -> None:
         """Note what functions may do, whenever they are called."""
         assigned = Counter(assignment.name for assignment in self.assignments)
+        beginning = self.source.place(0)
         for name, times in assigned.items():
             if times > 1:
-                state.lose(name, self.source.place(0))
+                self.state.lose(name, beginning)
         for node in self.functions:
-            self._unfollowed(node, state.copy())
+            with self._subshell():
+                self._unfollowed(node)
 
-    def _statement(self, node: Node, state: State) -> None:
+    @contextmanager
+    def _subshell(self) -> Iterator[None]:
+        """Follow what changes nothing outside: what a subshell does, or what may run."""
+        outside = self.state
+        self.state = outside.copy()
+        yield
+        self.state = outside
+
+    def _statement(self, node: Node) -> None:
         self.steps -= 1
-        if node.get("Background"):
-            state = state.copy()
+        if not node.get("Background"):
+            self._command(node)
+            return
+        with self._subshell():
+            self._command(node)
+
+    def _command(self, node: Node) -> None:
+        """The command of a statement."""
         for redirect in node.get("Redirs", ()):
-            self.value(redirect["Word"], state)
+            self.value(redirect["Word"])
         command = node.get("Cmd") or _without_words(node)
         match command["Type"]:
             case "CallExpr":
-                self._simple(command, node, state)
+                self._simple(command, node)
             case "DeclClause":
-                self._declaration(command, node, state)
+                self._declaration(command, node)
             case _:
-                self._compound(command, state)
+                self._compound(command)
 
-    def _compound(self, command: Node, state: State) -> None:
+    def _compound(self, command: Node) -> None:
         """A command that consists of others."""
         match command["Type"]:
             case "BinaryCmd":
-                self._chain(command, state)
+                self._chain(command)
             case "IfClause":
-                self._if(command, state)
+                self._if(command)
             case "CaseClause":
-                self._case(command, state)
+                self._case(command)
             case "Block":
-                self.run(command.get("Stmts", ()), state)
+                self.run(command.get("Stmts", ()))
             case "Subshell":
-                self.run(command.get("Stmts", ()), state.copy())
+                with self._subshell():
+                    self.run(command.get("Stmts", ()))
             case "FuncDecl":
                 self.functions.append(command)
-                self._lose(command, state)
+                self._lose(command)
             case _:
-                self._unfollowed(command, state)
+                self._unfollowed(command)
 
-    def _chain(self, node: Node, state: State) -> None:
+    def _chain(self, node: Node) -> None:
         """A pipeline, or `&&` and `||`."""
-        if node["Op"] in ("|", "|&"):
-            outer = self.piped
-            self.piped = True
-            self._statement(node["X"], state.copy())
-            self.piped = outer
-            self._statement(node["Y"], state.copy())
-        else:
-            self._statement(node["X"], state)
-            self._branches([[node["Y"]], []], state)
+        left = node["X"]
+        right = node["Y"]
+        if node["Op"] not in ("|", "|&"):
+            self._statement(left)
+            self._branches([[right], []])
+            return
+        outer = self.piped
+        self.piped = True
+        with self._subshell():
+            self._statement(left)
+        self.piped = outer
+        with self._subshell():
+            self._statement(right)
 
-    def _if(self, node: Node, state: State) -> None:
+    def _if(self, node: Node) -> None:
         """`if`, each `elif`, and `else`, which has no condition."""
         branches: list[Sequence[Node]] = []
         branch: Node | None = node
         has_else = False
         while branch:
-            self.run(branch.get("Cond", ()), state)
+            self.run(branch.get("Cond", ()))
             branches.append(branch["Then"])
             has_else = "Cond" not in branch
             branch = branch.get("Else")
         if not has_else:
             branches.append([])
-        self._branches(branches, state)
+        self._branches(branches)
 
-    def _case(self, node: Node, state: State) -> None:
-        self.value(node["Word"], state)
+    def _case(self, node: Node) -> None:
+        self.value(node["Word"])
         branches: list[Sequence[Node]] = []
         patterns: set[str] = set()
         for item in node.get("Items", ()):
-            branches.append(item.get("Stmts", ()))
-            patterns.update(self.raw(pattern) for pattern in item["Patterns"])
+            statements = item.get("Stmts", ())
+            branches.append(statements)
+            patterns.update(map(self.raw, item["Patterns"]))
         if "*" not in patterns:
             branches.append([])
-        self._branches(branches, state)
+        self._branches(branches)
 
-    def _branches(self, branches: Sequence[Sequence[Node]], state: State) -> None:
+    def _branches(self, branches: Sequence[Sequence[Node]]) -> None:
         """Follow the statements of branches, of which one runs."""
-        copied = len(branches) * len(state.variables)
+        before = self.state
+        copied = len(branches) * len(before.variables)
         self.steps -= copied // 20
-        ends = [state.copy() for _ in branches]
-        for statements, end in zip(branches, ends, strict=True):
-            self.run(statements, end)
-        first, *others = ends
+        ends: list[State] = []
+        for statements in branches:
+            self.state = before.copy()
+            self.run(statements)
+            ends.append(self.state)
+        self.state, *others = ends
         for end in others:
-            first.meet(end)
-        state.variables = first.variables
-        state.ended = first.ended
+            self.state.meet(end)
 
-    def _unfollowed(self, node: Node, state: State) -> None:
-        self._lose(node, state)
-        self._inside(node, state)
+    def _unfollowed(self, node: Node) -> None:
+        self._lose(node)
+        self._inside(node)
 
-    def _lose(self, node: Node, state: State, more: str = "") -> None:
+    def _lose(self, node: Node, more: str = "") -> None:
         """What a node and the functions that it may call set is unknown."""
-        text = f"{self.raw(node)}\n{more}"
-        if not self.function_names.isdisjoint(_WORD.findall(text)):
+        raw = self.raw(node)
+        text = f"{raw}\n{more}"
+        words = _WORD.findall(text)
+        if not self.function_names.isdisjoint(words):
             text += "\n".join(map(self.raw, self.functions))
         pattern = _MAY_BE_SET
         if _SETS_ANY.search(text):
             pattern = NAME
+        place = self.place(node)
         for name in pattern.findall(text):
-            state.lose(name, self.place(node))
+            self.state.lose(name, place)
 
-    def _inside(self, node: Node, state: State) -> None:
+    def _inside(self, node: Node) -> None:
         """Note all statements below a node."""
         for value in node.values():
             nodes = _nodes(value)
             if nodes and "Cmd" in nodes[0]:
-                self.run(nodes, state.copy())
+                with self._subshell():
+                    self.run(nodes)
                 continue
             for child in nodes:
                 if "Parts" not in child:
-                    self._inside(child, state)
+                    self._inside(child)
 
     # Simple commands
 
-    def _simple(self, node: Node, statement: Node, state: State) -> None:
+    def _simple(self, node: Node, statement: Node) -> None:
         words: list[Word] = []
         for argument in node.get("Args", ()):
-            words += self.words(argument, state)
+            words += self.words(argument)
+        assignments = node.get("Assigns", ())
+        if not words:
+            for item in assignments:
+                self._assign(item)
+            self._note_command(node, statement, words)
+            return
         # What stands before a command is set for this command alone.
-        target = state.copy() if words else state
-        for item in node.get("Assigns", ()):
-            self._assign(item, target, prefix=bool(words))
+        with self._subshell():
+            for item in assignments:
+                self._assign(item, prefix=True)
         self._note_command(node, statement, words)
-        if words:
-            self._effect(node, words, state)
+        self._effect(node, words)
 
-    def _effect(self, node: Node, words: Sequence[Word], state: State) -> None:
+    def _effect(self, node: Node, words: Sequence[Word]) -> None:
         """What a command changes in the shell that runs it."""
         name = words[0].text
         if name == "exit":
-            state.ended = True
+            self.state.ended = True
         elif name == "set":
             self._set(words[1:])
         elif name == "printf" and not _has_option(words, r"-v"):
             return
         elif name in _CHANGES_NAMES or name in self.function_names:
             texts = [word.text or "" for word in words]
-            self._lose(node, state, " ".join(texts))
+            self._lose(node, " ".join(texts))
 
-    def _declaration(self, node: Node, statement: Node, state: State) -> None:
+    def _declaration(self, node: Node, statement: Node) -> None:
         """`export`, `declare`, `local` or `readonly` with its names."""
         items = node.get("Args", ())
-        command = node["Variant"]["Value"]
-        words = [self._as_written(item) for item in (node["Variant"], *items)]
+        variant = node["Variant"]
+        command = variant["Value"]
+        words = list(map(self._as_written, [variant, *items]))
         self._note_command(node, statement, words)
         exported = command == "export" or _has_option(words, r"-x\Z")
         changes_values = _has_option(words, r"-\w*[ilnu]")
         for item in items:
             if not item.get("Name"):
-                self._lose_all(item, state)
+                self._lose_all(item)
                 continue
             name = item["Name"]["Value"]
             if not item.get("Naked"):
-                self._assign(item, state, exported=exported)
+                self._assign(item, exported=exported)
             elif command in ("local", "declare"):
-                state.variables.setdefault(name, None)
+                self.state.variables.setdefault(name, None)
             if changes_values:
-                state.lose(name, self.place(item))
+                self.state.lose(name, self.place(item))
 
-    def _lose_all(self, node: Node, state: State) -> None:
+    def _lose_all(self, node: Node) -> None:
         """What only a run knows may name any variable: `export $(cat .env)`."""
-        if re.search(r"[$`]", self.raw(node)):
-            for name in state.variables:
-                state.lose(name, self.place(node))
+        if not re.search(r"[$`]", self.raw(node)):
+            return
+        place = self.place(node)
+        for name in self.state.variables:
+            self.state.lose(name, place)
 
     def _as_written(self, node: Node) -> Word:
         raw = self.raw(node)
@@ -260,38 +298,39 @@ class Evaluator(Expander):
     def _set(self, arguments: Sequence[Word]) -> None:
         """Note the options of `set -eo pipefail`."""
         rest = deque(arguments)
-        while rest and (rest[0].text or "").startswith(("-", "+")):
+        while rest:
             word = rest.popleft()
             flags = word.text or ""
             is_on = flags.startswith("-")
+            if not is_on and not flags.startswith("+"):
+                return
             for letter in flags[1:]:
                 name = _OPTIONS.get(letter, letter)
                 if letter == "o" and rest:
                     name = rest.popleft().text or ""
-                self.options.append(Option(name, is_on, word.place))
+                option = Option(name, is_on, word.place)
+                self.options.append(option)
 
     # Assignments
 
-    def _assign(
-        self, node: Node, state: State, *, prefix: bool = False, exported: bool = False
-    ) -> None:
+    def _assign(self, node: Node, *, prefix: bool = False, exported: bool = False) -> None:
         """Make one assignment and note it; with an index or keys of its own it is unknown."""
         name = node["Name"]["Value"]
         place = self.place(node)
         value = Value()
         if node.get("Value"):
-            value = self.value(node["Value"], state)
+            value = self.value(node["Value"])
         new: Content = value
-        elements = self._elements(node, state)
+        elements = self._elements(node)
         if elements is not None:
             new = tuple(word.value for word in elements)
         outside = lost(place, f"${{{name}}}", name)
         if _has_index(node):
             new = outside
         elif node.get("Append"):
-            old = state.variables.get(name, outside)
+            old = self.state.variables.get(name, outside)
             new = _appended(old, new, outside)
-        state.variables[name] = new
+        self.state.variables[name] = new
         assignment = Assignment(
             name=name,
             value=value,
@@ -303,7 +342,7 @@ class Evaluator(Expander):
         )
         self.assignments.append(assignment)
 
-    def _elements(self, node: Node, state: State) -> tuple[Word, ...] | None:
+    def _elements(self, node: Node) -> tuple[Word, ...] | None:
         """The words of an array in parentheses; `None` of a text."""
         array = node.get("Array")
         if not array:
@@ -311,7 +350,7 @@ class Evaluator(Expander):
         words: list[Word] = []
         for item in array.get("Elems", ()):
             if item.get("Value"):
-                words += self.words(item["Value"], state)
+                words += self.words(item["Value"])
         return tuple(words)
 
 
@@ -323,8 +362,11 @@ def _without_words(statement: Node) -> Node:
 
 def _nodes(value: object) -> list[Node]:
     """The nodes that are one property of another: one, several or none."""
-    children = value if isinstance(value, list) else [value]
-    return [child for child in children if isinstance(child, dict)]
+    if isinstance(value, dict):
+        return [value]
+    if isinstance(value, list):
+        return [child for child in value if isinstance(child, dict)]
+    return []
 
 
 def _has_option(words: Sequence[Word], pattern: str) -> bool:

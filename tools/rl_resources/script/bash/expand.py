@@ -12,19 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import fmod
 from typing import Literal
 
-from rl_resources.script.bash.parser import Node
+from rl_resources.script.bash.parser import Node, all_of, name_of, operator_of
 from rl_resources.script.bash.script import (
     Part,
     Place,
     Source,
+    State,
     Value,
     Word,
+    elements_of,
     joined,
     literal,
     lost,
     unknown,
 )
-from rl_resources.script.bash.state import State, elements_of
 
 Mode = Literal["split", "joined", "quoted"]
 """Where a part is: in a word of a command, in one that is not split, or in double quotes."""
@@ -38,6 +39,8 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})")
 _ASSIGNS = re.compile(r"\+\+|--|[^=<>!]*=")
 """The operators that assign to a variable."""
+_BLANK = re.compile(r"[ \t\n]")
+_BLANKS_OR_WORD = re.compile(r"[^ \t\n]+|[ \t\n]+")
 _ESCAPED_OR_PLAIN = re.compile(r"\\([\s\S]?)|[^\\]+")
 _ESCAPED_IN_QUOTES = '$`"\\\n'
 """What loses its backslash in double quotes."""
@@ -59,6 +62,7 @@ class Expander:
 
     def __init__(self, source: Source) -> None:
         self.source = source
+        self.state = State()
         self.steps = MOST_STEPS
 
     def place(self, node: Node) -> Place:
@@ -71,13 +75,14 @@ class Expander:
 
     # Words
 
-    def words(self, node: Node, state: State) -> list[Word]:
+    def words(self, node: Node) -> list[Word]:
         """The words that one word becomes in a command or a list, each with its place."""
         raw = self.raw(node)
         place = self.place(node)
         if self._has_braces(node) and re.search(r",|\.\.", raw):
-            return [Word(lost(place, raw), raw, place)]
-        pieces = self._expand(node["Parts"], state, "split", start=True)
+            any_words = lost(place, raw)
+            return [Word(any_words, raw, place)]
+        pieces = self._expand(node["Parts"], "split", starts_word=True)
         return [Word(value, raw, place) for value in _fields(pieces)]
 
     def _has_braces(self, word: Node) -> bool:
@@ -85,9 +90,9 @@ class Expander:
         literals = [part for part in word["Parts"] if part["Type"] == "Lit"]
         return any("{" in self.raw(part) for part in literals)
 
-    def value(self, word: Node, state: State) -> Value:
+    def value(self, word: Node) -> Value:
         """A word that is not split, as the right side of an assignment is not."""
-        pieces = self._expand(word["Parts"], state, "joined", start=True)
+        pieces = self._expand(word["Parts"], "joined", starts_word=True)
         return self._in_one(pieces, word)
 
     def _in_one(self, pieces: Pieces, node: Node) -> Value:
@@ -95,83 +100,97 @@ class Expander:
         space = literal(" ", self.place(node))
         return joined(piece or space for piece in pieces)
 
-    def _expand(
-        self, parts: Sequence[Node], state: State, mode: Mode, start: bool = False
-    ) -> Pieces:
-        """The pieces of parts; at the `start` of a word a tilde stands for HOME."""
+    def _expand(self, parts: Sequence[Node], mode: Mode, *, starts_word: bool) -> Pieces:
+        """The pieces of parts; at the start of a word a tilde stands for HOME."""
         found: Pieces = []
-        for index, node in enumerate(parts):
-            if node["Type"] == "Lit":
-                at_start = start and index == 0
-                found += self._literal(node, mode, at_start)
+        may_be_home = starts_word
+        for node in parts:
+            if node["Type"] != "Lit":
+                found += self._part(node, mode)
+            elif may_be_home:
+                found += self._home(node, mode)
             else:
-                found += self._part(node, state, mode)
+                found += self._literal(node, mode)
+            may_be_home = False
         self._take_steps(found)
         return found
 
     def _take_steps(self, pieces: Pieces) -> None:
         """Use up steps for many pieces, or for long ones."""
-        length = sum(len(piece.text or "") for piece in pieces if piece)
+        length = 0
+        for piece in pieces:
+            if piece is not None:
+                length += len(piece.text or "")
         self.steps -= 1
         self.steps -= len(pieces) // 4
         self.steps -= length // 1024
 
-    def _part(self, node: Node, state: State, mode: Mode) -> Pieces:
+    def _part(self, node: Node, mode: Mode) -> Pieces:
         match node["Type"]:
             case "SglQuoted":
                 return [self._single_quoted(node, mode)]
             case "DblQuoted":
-                return self._double_quoted(node, state)
+                return self._double_quoted(node)
             case "ParamExp":
-                return self._parameter(node, state, mode)
+                return self._parameter(node, mode)
             case "ArithmExp":
-                return [self._arithmetic(node, state)]
+                return [self._arithmetic(node)]
         return [self._missing(node)]
 
-    def _double_quoted(self, node: Node, state: State) -> Pieces:
+    def _double_quoted(self, node: Node) -> Pieces:
         parts = node.get("Parts", ())
-        found = self._expand(parts, state, "quoted")
-        if parts and all(_all_of(part) == "@" for part in parts):
+        found = self._expand(parts, "quoted", starts_word=False)
+        if parts and all(all_of(part) == "@" for part in parts):
             return found  # `"$@"` without arguments is no word, while `""` is one
         if all(piece and piece.text == "" for piece in found):
-            found.append(literal("", self.place(node)))
+            empty = literal("", self.place(node))
+            found.append(empty)
         return found
 
-    def _arithmetic(self, node: Node, state: State) -> Part:
-        number = self.number(node.get("X"), state)
+    def _arithmetic(self, node: Node) -> Part:
+        number = self.number(node.get("X"))
         if number is None:
             return self._missing(node)
-        return literal(str(number), self.place(node))
+        text = str(number)
+        return literal(text, self.place(node))
 
     def _missing(self, node: Node) -> Part:
         """An expansion that is unknown."""
-        return unknown(self.place(node), self.raw(node), _name_of(node))
+        return unknown(self.place(node), self.raw(node), name_of(node))
 
     def _single_quoted(self, node: Node, mode: Mode) -> Part:
-        opening = "$'" if node.get("Dollar") else "'"
-        start = node["Pos"] + len(opening)
-        end = node["End"] - len("'")
+        raw = self.raw(node)
+        opening, _, _ = raw.partition("'")
+        start = node["Pos"] + len(opening) + 1
+        end = node["End"] - 1
         body = self.source.text[start:end]
-        has_escapes = opening == "$'" and "\\" in body
+        has_escapes = opening == "$" and "\\" in body
         if mode == "quoted" or has_escapes:
             return self._missing(node)
-        return literal(body, self.source.place(start))
+        place = self.source.place(start)
+        return literal(body, place)
 
-    def _literal(self, node: Node, mode: Mode, start: bool) -> Pieces:
-        """A literal without its backslashes, cut at them and at the tilde that is HOME."""
+    def _home(self, node: Node, mode: Mode) -> Pieces:
+        """A literal at the start of a word, where a tilde is HOME."""
+        home = _HOME.match(self.raw(node))
+        if home is None:
+            return self._literal(node, mode)
+        tilde = unknown(self.place(node), home[0], "HOME")
+        end = node["Pos"] + home.end()
+        rest = {**node, "Pos": end}
+        return [tilde, *self._literal(rest, mode)]
+
+    def _literal(self, node: Node, mode: Mode) -> Pieces:
+        """A literal without its backslashes, cut at them."""
         found: Pieces = []
-        raw = self.raw(node)
-        offset = node["Pos"]
-        home = _HOME.match(raw) if start else None
-        if home:
-            found.append(unknown(self.place(node), home[0], "HOME"))
-            raw = raw[home.end() :]
-            offset += home.end()
-        for match in _ESCAPED_OR_PLAIN.finditer(raw):
-            place = self.source.place(offset + match.start())
+        for match in _ESCAPED_OR_PLAIN.finditer(self.raw(node)):
+            offset = node["Pos"] + match.start()
+            place = self.source.place(offset)
             escaped = match[1]
-            if escaped is None or (mode == "quoted" and escaped not in _ESCAPED_IN_QUOTES):
-                found += self._cut(literal(match[0], place), mode)
+            keeps_backslash = mode == "quoted" and (escaped or "") not in _ESCAPED_IN_QUOTES
+            if escaped is None or keeps_backslash:
+                part = literal(match[0], place)
+                found += self._cut(part, mode)
             elif escaped.strip("\n"):  # shfmt ends a literal at a backslash before a line's end
                 found.append(literal(escaped, place))
         return found
@@ -183,17 +202,18 @@ class Expander:
             return [part]
         if text == "" and not part.default:
             return []
-        if not re.search(r"[ \t\n]", text):
+        if not _BLANK.search(text):
             return [part]
         if _OTHERWISE.search(self.source.text):
             return [part._replace(text=None, source=text)]
         found: Pieces = []
-        for match in re.finditer(r"[^ \t\n]+|[ \t\n]+", text):
+        for match in _BLANKS_OR_WORD.finditer(text):
             if match[0].isspace():
                 found.append(None)
-            else:
-                place = self._place_in(part, match)
-                found.append(part._replace(text=match[0], origin=place))
+                continue
+            place = self._place_in(part, match)
+            word = part._replace(text=match[0], origin=place)
+            found.append(word)
         return found
 
     def _place_in(self, part: Part, match: re.Match[str]) -> Place:
@@ -205,48 +225,50 @@ class Expander:
 
     # Parameters
 
-    def _parameter(self, node: Node, state: State, mode: Mode) -> Pieces:
+    def _parameter(self, node: Node, mode: Mode) -> Pieces:
         if self.steps <= 0 or node.get("Excl") or node.get("Length"):
             return [self._missing(node)]
-        if _all_of(node):
-            return self._all(node, state, mode)
-        value = self._found(node, state)
-        operation = _operator(node)
+        if all_of(node):
+            return self._all(node, mode)
+        value = self._found(node)
+        operation = operator_of(node)
         if not operation:
             return self._shown(node, value, mode)
         if operation.removeprefix(":") not in ("-", "+", "="):
             return [self._missing(node)]
-        found = self._conditional(node, value, state, mode)
+        found = self._conditional(node, value, mode)
         if operation.endswith("="):
-            state.variables[_name_of(node)] = self._in_one(found, node)
+            name = name_of(node)
+            self.state.variables[name] = self._in_one(found, node)
         return found
 
     def _shown(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
         """A value where the parameter is; a value of one part moves there."""
         if value is None:
             return []
-        name = _name_of(node)
-        parts = [part._replace(name=name) for part in value.parts]
-        if len(parts) == 1:
-            parts = [parts[0]._replace(place=self.place(node))]
+        is_whole = len(value.parts) == 1
         found: Pieces = []
-        for part in parts:
-            found += self._cut(part, mode)
+        for part in value.parts:
+            named = part._replace(name=name_of(node))
+            if is_whole:
+                named = named._replace(place=self.place(node))
+            found += self._cut(named, mode)
         return found
 
-    def _found(self, node: Node, state: State) -> Value | None:
+    def _found(self, node: Node) -> Value | None:
         """What the name stands for, `None` for nothing; an element of an array is unknown."""
-        name = _name_of(node)
-        if name in state.variables and not node.get("Index"):
-            content = state.variables[name]
-            if not isinstance(content, tuple):
-                return content
-        return Value((self._missing(node),))
+        missing = Value((self._missing(node),))
+        if node.get("Index"):
+            return missing
+        content = self.state.variables.get(name_of(node), missing)
+        if isinstance(content, tuple):
+            return missing
+        return content
 
-    def _conditional(self, node: Node, value: Value | None, state: State, mode: Mode) -> Pieces:
+    def _conditional(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
         """`-`, `=` and `+`: what is taken depends on whether the variable is set, or empty."""
-        operation = _operator(node)
-        has_default = _name_of(node) not in state.variables
+        operation = operator_of(node)
+        has_default = name_of(node) not in self.state.variables
         present: bool | None = False
         if not has_default:
             present = _present(value, empty_counts=":" not in operation)
@@ -259,32 +281,27 @@ class Expander:
         word = node["Exp"].get("Word")
         if word and present == wants_present:
             taken = word.get("Parts", ())
-        starts_word = mode != "quoted"
-        pieces = self._expand(taken, state, mode, starts_word)
+        pieces = self._expand(taken, mode, starts_word=mode != "quoted")
         if not pieces:
             empty = literal("", self.place(node))
             pieces = self._cut(empty._replace(default=has_default), mode)
-        if not has_default:
-            return pieces
-        found: Pieces = []
-        for piece in pieces:
-            if piece:
-                found.append(piece._replace(default=True))
-            else:
-                found.append(None)
-        return found
+        if has_default:
+            return _as_defaults(pieces)
+        return pieces
 
-    def _all(self, node: Node, state: State, mode: Mode) -> Pieces:
+    def _all(self, node: Node, mode: Mode) -> Pieces:
         """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`."""
-        name = _name_of(node)
-        if name not in state.variables or _operator(node):
+        name = name_of(node)
+        variables = self.state.variables
+        if name not in variables or operator_of(node):
             return [self._missing(node)]
-        between: Part | None = literal(" ", self.place(node))
-        if _all_of(node) == "@" or mode == "split":
+        place = self.place(node)
+        empty = literal("", place)
+        between: Part | None = literal(" ", place)
+        if all_of(node) == "@" or mode == "split":
             between = None
-        empty = literal("", self.place(node))
         found: Pieces = []
-        for index, value in enumerate(elements_of(state.variables[name])):
+        for index, value in enumerate(elements_of(variables[name])):
             if index > 0:
                 found.append(between)
             for part in value.parts or (empty,):
@@ -293,14 +310,14 @@ class Expander:
 
     # Arithmetic
 
-    def number(self, node: Node | None, state: State) -> int | None:
+    def number(self, node: Node | None) -> int | None:
         """The value of an expression. A variable that it assigns is unknown from then on."""
         if node is None:
             return None
         if "Parts" in node:
-            return self._operand(node, state)
-        left = self.number(node["X"], state)
-        right = self.number(node.get("Y"), state)
+            return self._operand(node)
+        left = self.number(node["X"])
+        right = self.number(node.get("Y"))
         sign = node.get("Op", "")
         if not sign:  # parentheses
             return left
@@ -309,17 +326,18 @@ class Expander:
         if _ASSIGNS.fullmatch(sign):
             name = NAME.match(self.raw(node["X"]))
             if name:
-                state.lose(name[0], self.place(node))
+                place = self.place(node)
+                self.state.lose(name[0], place)
         return None
 
-    def _operand(self, word: Node, state: State) -> int | None:
+    def _operand(self, word: Node) -> int | None:
         """A number as it is written, or that of a variable by its bare name."""
         name = self.raw(word)
         if NAME.fullmatch(name):
             named = {**word, "Param": {"Value": name}}
-            value = self._found(named, state)
+            value = self._found(named)
         else:
-            value = self.value(word, state)
+            value = self.value(word)
         if value is None:
             return 0
         if value.text is None:
@@ -339,35 +357,14 @@ def _result(sign: str, left: int | None, right: int | None) -> int | None:
     return _ARITHMETIC[sign](left, right)
 
 
-def _name_of(node: Node) -> str:
-    """The name of a parameter; empty for what is none."""
-    parameter = node.get("Param") or {}
-    return str(parameter.get("Value", ""))
-
-
-def _all_of(node: Node) -> str:
-    """`@` or `*` of a parameter that stands for all elements or arguments, otherwise empty."""
-    name = _name_of(node)
-    if name in ("@", "*"):
-        return name
-    index = node.get("Index") or {}
-    parts: Sequence[Node] = index.get("Parts") or ()
-    if len(parts) != 1:
-        return ""
-    text = str(parts[0].get("Value", ""))
-    if text not in ("@", "*"):
-        return ""
-    return text
-
-
-def _operator(node: Node) -> str:
-    """What follows the name: `:-`, `%`, `//`, `:` and so on."""
-    if node.get("Slice"):
-        return ":"
-    if node.get("Repl"):
-        return "/"
-    expansion = node.get("Exp") or {}
-    return str(expansion.get("Op", ""))
+def _as_defaults(pieces: Pieces) -> Pieces:
+    """Pieces of the default of a setting."""
+    found: Pieces = []
+    for piece in pieces:
+        if piece is not None:
+            piece = piece._replace(default=True)
+        found.append(piece)
+    return found
 
 
 def _present(value: Value | None, *, empty_counts: bool) -> bool | None:

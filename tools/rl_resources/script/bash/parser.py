@@ -158,3 +158,37 @@ def _without_continued_comments(text: str, comments: Sequence[int]) -> str:
         if end > 0 and text[end - 1] == "\\":
             text = f"{text[: end - 1]} {text[end:]}"
     return text
+
+
+# What the node of a parameter, `${…}`, says
+
+
+def name_of(node: Node) -> str:
+    """The name of a parameter; empty for what is none."""
+    parameter = node.get("Param") or {}
+    return str(parameter.get("Value", ""))
+
+
+def all_of(node: Node) -> str:
+    """`@` or `*` of a parameter that stands for all elements or arguments, otherwise empty."""
+    name = name_of(node)
+    if name in ("@", "*"):
+        return name
+    index = node.get("Index") or {}
+    parts: Sequence[Node] = index.get("Parts") or ()
+    if len(parts) != 1:
+        return ""
+    text = str(parts[0].get("Value", ""))
+    if text not in ("@", "*"):
+        return ""
+    return text
+
+
+def operator_of(node: Node) -> str:
+    """What follows the name of a parameter: `:-`, `%`, `//`, `:` and so on."""
+    if node.get("Slice"):
+        return ":"
+    if node.get("Repl"):
+        return "/"
+    expansion = node.get("Exp") or {}
+    return str(expansion.get("Op", ""))

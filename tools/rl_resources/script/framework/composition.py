@@ -246,8 +246,10 @@ class _Given(NamedTuple):
 
 
 def _read(index: int, written: Override) -> _Given | Rejection:
-    unknown = written.value is None and written.prefix != "~"
-    value = STAND_IN if unknown else written.value
+    value = written.value
+    unknown = value is None and written.prefix != "~"
+    if unknown:
+        value = STAND_IN
     try:
         if value:
             value = parse(value)

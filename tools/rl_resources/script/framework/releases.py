@@ -150,10 +150,9 @@ def unpack(archive: zipfile.ZipFile, folder: Path) -> None:
 
     Raises `UnusableInput` for a wheel without a configuration.
     """
-    names = archive.namelist()
     modules = _modules(archive)
     folders = tuple(f"{entry.folder}/" for entry in modules.values())
-    configurations = [name for name in names if name.endswith(".yaml")]
+    configurations = [name for name in archive.namelist() if name.endswith(".yaml")]
     files = [name for name in configurations if name.startswith(folders)]
     if not files:
         raise UnusableInput(f"{archive.filename}: holds no configuration that Hydra would read")
@@ -169,7 +168,8 @@ def _modules(archive: zipfile.ZipFile) -> dict[str, Entry]:
     for path in archive.namelist():
         if not path.endswith(".py"):
             continue
-        entry = entry_of(path, archive.read(path).decode("utf-8"))
+        text = archive.read(path).decode("utf-8")
+        entry = entry_of(path, text)
         if entry:
             name = path.removesuffix(".py").replace("/", ".")
             modules[name] = entry
@@ -195,7 +195,7 @@ def _pip(*arguments: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode == 0:
         return done.stdout
-    last_line = done.stderr.strip().rpartition("\n")[2]
+    _, _, last_line = done.stderr.strip().rpartition("\n")
     reason = last_line.removeprefix("ERROR: ")
     raise UnusableInput(
         f"pip cannot get it: {reason}",

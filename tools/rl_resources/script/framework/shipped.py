@@ -59,10 +59,11 @@ class Shipped(Source):
 
     def start(self, entry: Entry, choices: Sequence[Override]) -> Composition:
         """One of the shipped configurations; raises as `Source.start` says."""
+        name = entry.config_name
         usual = self.modules[MODULE]
-        if entry.folder != usual.folder or entry.config_name not in self.names:
-            raise CannotComposeError(f"the defaults of `{entry.config_name}` are not shipped")
-        choice = self.names[entry.config_name]
+        if entry.folder != usual.folder or name not in self.names:
+            raise CannotComposeError(f"the defaults of `{name}` are not shipped")
+        choice = self.names[name]
         for override in choices:
             key = f"{override.prefix}{override.key}"
             if key != self.group:
@@ -94,16 +95,19 @@ def shipped(framework: str) -> Shipped:
 
 def read_shipped(text: str) -> Shipped:
     """The value of a defaults file's text."""
-    raw = json.loads(text)
-    modules = {name: Entry(**entry) for name, entry in raw["modules"].items()}
+    document = json.loads(text)
+    framework = document["framework"]
+    version = document["version"]
     choices: dict[str, Composition] = {}
-    first: Mapping[str, Any] | None = None
-    for choice, change in raw["choices"].items():
-        values = _changed(first or {}, change)
-        if first is None:
-            first = values
-        choices[choice] = Composition(raw["framework"], raw["version"], _nested(values))
-    document = {**raw, "modules": modules, "choices": choices}
+    first: Mapping[str, Any] = {}
+    for choice, change in document["choices"].items():
+        values = _changed(first, change)
+        first = first or values
+        config = _nested(values)
+        choices[choice] = Composition(framework, version, config)
+    document["choices"] = choices
+    modules = document["modules"]
+    document["modules"] = {name: Entry(**entry) for name, entry in modules.items()}
     return Shipped(**document)
 
 
@@ -122,16 +126,22 @@ def describe(release: Release) -> str:
     entry = release.modules[MODULE]
     names: dict[str, str] = {}
     for name in NAMES:
-        start = release.start(entry._replace(config_name=name), ())
+        named = entry._replace(config_name=name)
+        start = release.start(named, ())
         names[name] = str(start.values[GROUP])
+    usual = names[entry.config_name]
     document = {
         "framework": release.framework,
         "version": release.version,
         "names": names,
         "all_groups": sorted(release.groups(entry)),
         "modules": {name: entry._asdict() for name, entry in release.modules.items()},
-        "choices": _differences(release, names[entry.config_name]),
+        "choices": _differences(release, usual),
     }
+    return _as_json(document)
+
+
+def _as_json(document: Mapping[str, object]) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -140,16 +150,17 @@ def _differences(release: Release, usual: str) -> dict[str, object]:
     first = _values_of(release, usual)
     found: dict[str, object] = {usual: _difference({}, first)}
     folder = release.folder / release.modules[MODULE].folder / GROUP
-    for choice in sorted(file.stem for file in folder.glob("*.yaml")):
-        if choice != usual:
-            found[choice] = _difference(first, _values_of(release, choice))
+    choices = {file.stem for file in folder.glob("*.yaml")}
+    for choice in sorted(choices - {usual}):
+        values = _values_of(release, choice)
+        found[choice] = _difference(first, values)
     return found
 
 
 def _values_of(release: Release, choice: str) -> Mapping[str, Any]:
+    entry = release.modules[MODULE]
     override = Override("", GROUP, choice)
-    composition = release.start(release.modules[MODULE], [override])
-    return composition.values
+    return release.start(entry, [override]).values
 
 
 def _difference(first: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, object]:
@@ -201,7 +212,7 @@ def write_history(releases: Sequence[Source]) -> str:
         "modules": _gone(modules),
         "gone": {name: _gone(_keys(releases, name)) for name in NAMES},
     }
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    return _as_json(document)
 
 
 def _keys(releases: Sequence[Source], name: str) -> dict[str, set[str]]:
@@ -233,7 +244,8 @@ class Rejected(NamedTuple):
     kind: str
 
     def __str__(self) -> str:
-        return f"{self.line} {as_word(self.key)} {self.kind}"
+        key = as_word(self.key)
+        return f"{self.line} {key} {self.kind}"
 
 
 def as_word(key: str) -> str:
@@ -251,5 +263,6 @@ def read_rejected(cell: str) -> list[Rejected]:
     for item in cell.split("; "):
         if item:
             line, key, kind = item.split(" ")
-            found.append(Rejected(int(line), key, kind))
+            rejected = Rejected(int(line), key, kind)
+            found.append(rejected)
     return found

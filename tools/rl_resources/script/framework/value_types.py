@@ -28,14 +28,17 @@ def disagreement(key: str, default: Any, value: Any) -> str | None:
 
     `default` and `value` have no interpolations. `None` if they agree or nothing can be said.
     """
-    name = key.rpartition(".")[2]
-    unset = default is None or value is None or default == MISSING
-    if unset or isinstance(value, _ALSO.get(name, ())):
+    _, _, name = key.rpartition(".")
+    if default is None or value is None or default == MISSING:
+        return None
+    if isinstance(value, _ALSO.get(name, ())):
         return None
     wanted = _wanted(name, default, value)
     if wanted is None:
         return None
-    return f"{_shown(value)} where the default is {_shown(default)}: {wanted}"
+    given = _shown(value)
+    usual = _shown(default)
+    return f"{given} where the default is {usual}: {wanted}"
 
 
 def _wanted(name: str, default: Any, value: Any) -> str | None:
@@ -78,6 +81,7 @@ def _is_switch(value: Any, default: str) -> bool:
 
 
 def _shown(value: Any) -> str:
+    text = str(value)
     if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    return f"`{value}`"
+        text = text.lower()
+    return f"`{text}`"

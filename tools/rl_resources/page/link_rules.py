@@ -1,0 +1,254 @@
+"""What `import-page` checks on the links of a hand-kept page: each row's script and its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from rl_resources.devices import devices_of
+from rl_resources.facts.models import parameters_in_name
+from rl_resources.package import text_of
+from rl_resources.page.links import link_as_text, link_of
+from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, cells_by_header
+from rl_resources.rule import Mistake, rule
+from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
+from rl_resources.text import nearest, shown
+
+_SIZE = re.compile(r"[\d.]+b")
+_SEPARATORS = re.compile(r"[^a-z0-9#]")
+_NO_SPACE = re.compile(r"`[^`<]*[^\s`<]<[^`<>]+>`_")
+"""A link whose text and URL are not separated."""
+
+
+@rule()
+def page_no_script(reading: Reading) -> Iterator[Mistake]:
+    """Every row links its script.
+
+    A row without its script cannot be tried by anybody.
+
+    Bad: see above
+    Good: a link to the script
+    """
+    message = "the row names no script, so it cannot become a record"
+    fix = "Link its script, which lies in examples/tuning/<size>/."
+    for table in reading.tables:
+        for cells in cells_by_header(table):
+            cell = cells["Link"]
+            if link_of(cell, reading.scripts) is None:
+                yield reading.mistake(cell, message, fix)
+
+
+@rule()
+def page_broken_link(reading: Reading) -> Iterator[Mistake]:
+    """A link is one that reStructuredText makes.
+
+    With wrong markup a reader sees the address as text, and the script is not linked.
+
+    Bad: `` `a.sh <https://host/a.sh> `` without `_` at its end, or with a space before the `>`
+    Good: `` `a.sh <https://host/a.sh>`_ ``
+    """
+    for row in reading.rows:
+        cell = row.cells["Link"]
+        line = reading.page.lines[cell.line - 1]
+        if link_as_text(cell) or _NO_SPACE.search(line, cell.column - 1):
+            name = _name(row)
+            message = "the link is not a link in reStructuredText"
+            fix = f"Write `` `{name} <https://…/{name}>`_ ``."
+            yield reading.mistake(cell, message, fix)
+
+
+@rule()
+def page_missing_script(reading: Reading) -> Iterator[Mistake]:
+    """A link leads to a script that there is.
+
+    A row whose link is dead cannot be tried by anybody. A link that names a commit may lead to what
+    the directory lacks, but hardly to what it has with another case or `_` for `-`.
+
+    Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
+    Good: a link to the script as it is called
+    """
+    paths = map(PurePosixPath, reading.scripts or ())
+    names = sorted(path.name for path in paths)
+    for row in reading.rows:
+        link = row.link
+        if not link.missing:
+            continue
+        message = f"there is no {_name(row)}"
+        if link.folder:
+            message += f" in {link.folder}/"
+        known = names
+        if link.file:
+            known = [link.file]
+        near = nearest(link.script, known)
+        fix = near.sentence() or "Link a script that exists."
+        yield reading.mistake(row.cells["Link"], message, fix)
+
+
+@rule()
+def page_link_label(reading: Reading) -> Iterator[Mistake]:
+    """A link is called as the script that it leads to.
+
+    A reader believes the label, and gets another script.
+
+    Bad: a link called `a.sh` that leads to `b.sh`
+    Good: a link called `b.sh` that leads to `b.sh`
+    """
+    fix = "Fix whichever of the two names is wrong."
+    for row in reading.rows:
+        label = row.link.label
+        target = row.link.target
+        if row.link.missing or not label or not target:
+            continue
+        if label != target:
+            called = shown(label, 120)
+            other = shown(target, 120)
+            message = f"the link is called {called} and leads to {other}"
+            yield reading.mistake(row.cells["Link"], message, fix)
+
+
+@rule("warning")
+def page_same_script(reading: Reading) -> Iterator[Mistake]:
+    """Two rows do not share a script.
+
+    One script does one thing, so one of the rows is about something else.
+
+    Bad: a row of 1 × H100 80 GB and one of 2 × H100 80 GB, both with one script
+    Good: a script for each
+    """
+    first: dict[str, ReadRow] = {}
+    for row in reading.rows:
+        script = row.link.read or row.link.script
+        before = first.setdefault(script, row)
+        if before is not row and not row.link.ambiguous:
+            name = _name(row)
+            line = before.cells["Link"].line
+            message = f"the row links {name}, as the row of line {line} does"
+            yield reading.mistake(row.cells["Link"], message, "Link a script of its own.")
+
+
+def _name(row: ReadRow) -> str:
+    """The name of the script that a row links, as a message shows it."""
+    return shown(row.link.script, 120)
+
+
+@rule()
+def page_script_name(reading: Reading) -> Iterator[Mistake]:
+    """A script's name follows the form that the page itself states.
+
+    The name is what a reader searches for, and tools take it apart by its `_`.
+
+    Bad: `qwen2_32B_grpo_8_h20_megatron_vllm.sh`
+    Good: `qwen2-32b_grpo_8_h20_megatron_vllm.sh`
+    """
+    form = FORM.removesuffix(".sh")
+    if not any(form in line for line in reading.page.lines):
+        return
+    fix = f"The page asks for {FORM}, in lower case, with `-` inside a part."
+    for row in reading.rows:
+        if row.link.missing:
+            continue
+        try:
+            parse(row.link.script)
+        except ValueError as error:
+            why = predicate(str(error))
+            message = f"the script name `{_name(row)}` {why}"
+            yield reading.mistake(row.cells["Link"], message, fix)
+
+
+@rule()
+def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
+    """A row and the name of its script describe the same run.
+
+    A reader picks by name and budgets by row.
+
+    Bad: 4 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
+    Good: 2 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
+
+    The model has a rule of its own, and a cell with another mistake says nothing.
+    """
+    for row in reading.rows:
+        if row.link.ambiguous or not reading.has_form(row.link.script):
+            continue
+        name = parsed(row.link.script)
+        for part in PARTS[1:]:
+            said = text_of(row.record, part).lower()
+            named = str(getattr(name, part))
+            if said and not _agrees(reading, part, said, named):
+                cell = row.cells[HEADER_OF[part]]
+                message = _differ(said, named)
+                fix = f"Fix the row, or the name {_name(row)}."
+                yield reading.mistake(cell, message, fix)
+
+
+def _differ(said: str, named: str) -> str:
+    of_row = shown(said)
+    of_name = shown(named)
+    return f"the row says `{of_row}`, the name of its script `{of_name}`"
+
+
+@rule("warning")
+def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
+    """A script is named after the model of its row.
+
+    A reader who looks for a model by name does not find it.
+
+    Bad: Qwen2.5-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
+    Good: Qwen2-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
+    """
+    fix = "Name the script after the model that it trains, or fix the row."
+    for row in reading.rows:
+        if "model" in row.doubts or not reading.has_form(row.link.script):
+            continue
+        if row.link.read is None and reading.scripts is not None:
+            continue
+        name = parsed(row.link.script)
+        model = row.text("Model").lower()
+        _, _, said = model.rpartition("/")
+        if name and not _is_same_model(reading, row, said, name.model):
+            message = _differ(said, name.model)
+            yield reading.mistake(row.cells["Model"], message, fix)
+
+
+def _is_same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
+    """Whether one of two names says more than the other; a name may say the section's size."""
+    heading = reading.page.heading_above(row.cells["Model"])
+    size = parameters_in_name(named)
+    if size and heading and heading.billions == size:
+        said = _SIZE.sub("#", said)
+        named = _SIZE.sub("#", named)
+    one = _SEPARATORS.sub("", said)
+    other = _SEPARATORS.sub("", named)
+    return one.startswith(other) or other.startswith(one)
+
+
+def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
+    """Whether a row and the part of a name mean the same, also where one of them says more."""
+    if said == named:
+        return True
+    if part == "device":
+        devices = devices_of(reading.dataset).named(named)
+        if said in devices:
+            return True
+    if part not in {"device", "train", "infer"}:
+        return False
+    # `a100-80g` says more than `a100`, `vllm-ascend` more than `vllm`.
+    shorter, longer = sorted([said, named], key=len)
+    return longer.startswith(f"{shorter}-")
+
+
+@rule("warning")
+def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
+    """Every script has a row.
+
+    A script without a row is found by nobody, and no row is compared with it.
+
+    Bad: a new script alone
+    Good: a new script and its row
+    """
+    for path in reading.orphans():
+        name = shown(PurePosixPath(path).name, 120)
+        header = reading.tables[0].header
+        message = f"no row links the script {shown(path, 200)}"
+        fix = f"Add a row that links {name}."
+        yield reading.mistake(header, message, fix)

@@ -1,0 +1,130 @@
+"""The script that a row of a page links: what its cell names, and which file that is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+from rl_resources.page.reader import Cell
+from rl_resources.script.name import parsed
+
+_NO_PATH = re.compile(r"^[a-z]+:(?://[^/?#]*)?|[?#].*")
+"""What of a URL is not its path."""
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
+_AS_TEXT = re.compile(
+    r"(?<![^\s<>\[\]()\"`])([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a Link cell leads to.
+
+    `label` and `target` are the script names in its label and in its URL, `folder` is the size in
+    its URL. `script` is the file name that it means, `file` the path of that script under the
+    directory of scripts, or of the only one whose name differs just in case or in `_` for `-`. Each
+    is `None` where there is none, or where the scripts are unknown.
+
+    `missing` says that there is no such script. A URL with a commit may lead to a script that the
+    directory lacks, so there it is said only where a script has nearly that name. The link is
+    `ambiguous` where label and URL name two scripts, and the row has the six facts of neither.
+    Names that differ just in case, or in `_` for `-`, are one.
+    """
+
+    script: str
+    label: str | None
+    target: str | None
+    folder: str | None
+    file: str | None
+    missing: bool
+    ambiguous: bool
+
+    @property
+    def read(self) -> str | None:
+        """The file to check the row against."""
+        if self.ambiguous:
+            return None
+        return self.file
+
+
+def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
+    """What the cell leads to; `None` where it names no script at all.
+
+    `scripts` are paths below the directory of scripts. Of two names that of the URL is meant.
+    """
+    text = cell.text.strip()
+    url = cell.target or ""
+    written = link_as_text(cell)
+    if written:
+        text, url = written
+    path = PurePosixPath(unquote(_NO_PATH.sub("", url)))
+    label = _script_name(PurePosixPath(text))
+    if label is not None:
+        label = f"{label.removesuffix('.sh')}.sh"
+    target = _script_name(path)
+    script = target or label
+    if script is None:
+        return None
+    folder = None
+    if target is not None:
+        folder = _size_folder(path)
+    known = scripts or ()
+    exact = _file_of(script, folder, known)
+    file = exact or _file_nearly_of(script, known)
+    missing = scripts is not None and exact is None
+    of_commit = any(map(_COMMIT.fullmatch, path.parts))
+    if of_commit and file is None:
+        missing = False  # that commit may have it
+    ambiguous = label is not None and _plain(label) != _plain(script)
+    return Link(script, label, target, folder, file, missing, ambiguous)
+
+
+def link_as_text(cell: Cell) -> tuple[str, str] | None:
+    """Label and URL where the markup of a link is wrong, so that a reader sees it as text."""
+    match = _AS_TEXT.search(cell.text)
+    if match is None:
+        return None
+    return match[1], match[2]
+
+
+def _script_name(path: PurePosixPath) -> str | None:
+    """The last part of a path where it names a script, also without the `.sh` at its end."""
+    if path.suffix == ".sh" or parsed(f"{path.name}.sh"):
+        return path.name
+    return None
+
+
+def _size_folder(path: PurePosixPath) -> str | None:
+    """The directory of a size that a path lies in."""
+    folder = path.parent.name.lower()
+    if _SIZE_FOLDER.fullmatch(folder):
+        return folder
+    return None
+
+
+def _file_of(script: str, folder: str | None, scripts: Sequence[str]) -> str | None:
+    """The path of a script by its file name: in the directory of its size, or in no such one."""
+    for path in map(PurePosixPath, scripts):
+        own = _size_folder(path)
+        fits = folder is None or own is None or own == folder
+        if fits and path.name == script:
+            return str(path)
+    return None
+
+
+def _file_nearly_of(script: str, scripts: Sequence[str]) -> str | None:
+    """The path of the only script whose name differs just in case, or in `_` for `-`."""
+    name = _plain(script)
+    like = [path for path in map(PurePosixPath, scripts) if _plain(path.name) == name]
+    if len(like) != 1:
+        return None
+    return str(like[0])
+
+
+def _plain(name: str) -> str:
+    """A name in lower case with `-` for every separator."""
+    return re.sub(r"[_-]+", "-", name.lower())
