@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rl_resources.query.diff import Key, TableDiff
+from rl_resources.query.diff import RowKey, TableDiff
 from rl_resources.site.templates import rendered
 from rl_resources.site.tuning_table import escape
 from rl_resources.text import json_text, printable, shown
@@ -26,7 +26,7 @@ def as_json(diffs: Sequence[TableDiff]) -> str:
 
 
 def _value(item: TableDiff) -> dict[str, Any]:
-    def named(key: Key) -> dict[str, str]:
+    def named(key: RowKey) -> dict[str, str]:
         return dict(zip(item.key, key, strict=True))
 
     return {
