@@ -251,19 +251,21 @@ def _coverage_page(site: Site) -> str:
 
 
 def grid(
-    cells: Iterable[coverage.Cell], axis: str, sizes: Sequence[str]
-) -> list[tuple[str, Sequence[coverage.Cell]]]:
+    cells: Iterable[coverage.CoverageCell], axis: str, sizes: Sequence[str]
+) -> list[tuple[str, Sequence[coverage.CoverageCell]]]:
     """For each word of an axis a cell for each size, summed over the other axis.
 
     The best covered is first: by its records, then by its reports.
     """
-    sums: dict[str, dict[str, coverage.Cell]] = {}
+    sums: dict[str, dict[str, coverage.CoverageCell]] = {}
     for cell in cells:
         if cell.size and (word := getattr(cell, axis)):
-            row = sums.setdefault(word, {size: coverage.Cell(size, word, word) for size in sizes})
+            row = sums.setdefault(
+                word, {size: coverage.CoverageCell(size, word, word) for size in sizes}
+            )
             row[cell.size] = row[cell.size].plus(cell)
 
-    def rank(line: tuple[str, Sequence[coverage.Cell]]) -> tuple[int, int, str]:
+    def rank(line: tuple[str, Sequence[coverage.CoverageCell]]) -> tuple[int, int, str]:
         word, row = line
         records, reports = (cell.records for cell in row), (cell.reports for cell in row)
         return -sum(records), -sum(reports), word
@@ -271,7 +273,7 @@ def grid(
     return sorted(((word, [*row.values()]) for word, row in sums.items()), key=rank)
 
 
-def _start_of_contribution(site: Site, cell: coverage.Cell, task: str = "") -> str:
+def _start_of_contribution(site: Site, cell: coverage.CoverageCell, task: str = "") -> str:
     """Where a record of a cell begins: the form of the repository, filled in, or our own page."""
     if not site.repository:
         return link("coverage.md", "contributing/")
