@@ -9,7 +9,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rl_resources.devices import Device
 from rl_resources.errors import UnusableInput
@@ -78,6 +78,10 @@ class Query(NamedTuple):
     def devices(self) -> tuple[str, ...]:
         """The keys of all devices that `device` may mean."""
         return tuple(self.device.split(EITHER)) if self.device else ()
+
+    def asked(self, *fields: str) -> dict[str, Any]:
+        """What is asked of these fields; none that is left open."""
+        return {name: getattr(self, name) for name in fields if getattr(self, name)}
 
 
 def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...]]:
