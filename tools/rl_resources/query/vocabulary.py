@@ -32,13 +32,27 @@ EITHER = " or "
 
 ALIASES: Mapping[str, Mapping[str, str]] = {
     "weights": {
-        **dict.fromkeys(("4-bit", "4bit"), "qlora"),
-        **dict.fromkeys(("peft", "adapters"), "lora"),
-        **dict.fromkeys(("full fine-tuning", "full finetuning", "full-parameter"), "full"),
+        "4-bit": "qlora",
+        "4bit": "qlora",
+        "peft": "lora",
+        "adapters": "lora",
+        "full fine-tuning": "full",
+        "full finetuning": "full",
+        "full-parameter": "full",
     },
     "scenario": {
-        **dict.fromkeys(("multi-turn", "agent", "tools", "search", "swe", "code-agent"), "agentic"),
-        **dict.fromkeys(("vlm", "vl", "vision", "video", "audio", "omni"), "multimodal"),
+        "multi-turn": "agentic",
+        "agent": "agentic",
+        "tools": "agentic",
+        "search": "agentic",
+        "swe": "agentic",
+        "code-agent": "agentic",
+        "vlm": "multimodal",
+        "vl": "multimodal",
+        "vision": "multimodal",
+        "video": "multimodal",
+        "audio": "multimodal",
+        "omni": "multimodal",
         "vla": "robotics",
     },
     "framework": {"swift": "ms-swift", "nemo": "nemo-rl"},
@@ -188,7 +202,7 @@ def say(name: str, /, **words: object) -> str:
     return MESSAGES[name].format_map(words)
 
 
-class Size(NamedTuple):
+class SizeClass(NamedTuple):
     """A section of models. `below` is the number of parameters in 10⁹ at which it ends, if any."""
 
     name: str
@@ -205,7 +219,7 @@ class Vocabulary(NamedTuple):
 
     spellings: Mapping[str, Mapping[str, str]]
     models: Mapping[str, str]
-    sizes: tuple[Size, ...]
+    sizes: tuple[SizeClass, ...]
     devices: Devices
     tasks: Mapping[str, str]
 
@@ -218,7 +232,8 @@ class Vocabulary(NamedTuple):
 @lru_cache(maxsize=1)
 def vocabulary(dataset: Dataset) -> Vocabulary:
     """The words of a dataset."""
-    known, models = devices_of(dataset), _models(dataset)
+    known = devices_of(dataset)
+    models = _models(dataset)
     sizes: Sequence[Mapping[str, Any]] = dataset.records["sizes"]
     tasks: Sequence[Mapping[str, Any]] = dataset.records["tasks"]
     adapters = {row["algorithm"]: row["task"] for row in tasks if row["adapters_only"]}
@@ -230,7 +245,9 @@ def vocabulary(dataset: Dataset) -> Vocabulary:
             **{name: _spellings(name, own) for name, own in words_of_filters(dataset).items()},
         },
         models=models,
-        sizes=tuple(Size(row["size"], row["position"], row["below_parameters_b"]) for row in sizes),
+        sizes=tuple(
+            SizeClass(row["size"], row["position"], row["below_parameters_b"]) for row in sizes
+        ),
         devices=known,
         tasks={row["task"]: adapters.get(whole.get(row["task"]), "") for row in tasks},
     )
@@ -255,9 +272,9 @@ def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, s
     exact: dict[str, str] = {}
     begun: dict[str, dict[str, None]] = {}
     for row in dataset.records["models"]:
-        key, slug, size = (text_of(row, name) for name in ("model", "slug", "size"))
+        key = text_of(row, "model")
         owner, _, name = key.rpartition("/")
-        for text in (key, slug, name, f"{name} {size}"):
+        for text in (key, text_of(row, "slug"), name, f"{name} {row['size']}"):
             exact.setdefault(plain(text), key)
         family = f"{owner.partition('-')[0]}-".lower()
         for start in (name.lower(), name.lower().removeprefix(family)):
