@@ -159,10 +159,12 @@ class _Reader:
         if len(sizes) != 1:
             return "", self._size_in_name(text, name)
         first = keys[0]
-        if plain(name) not in {plain(first), plain(first.rpartition("/")[2])}:
+        if plain(name) not in {plain(first), plain(_without_owner(first))}:
             self._note("read-as", text, meaning=meaning)
-        model = meaning if len(keys) == 1 else ""
-        return model, sizes.pop()
+        (size,) = sizes
+        if len(keys) > 1:
+            return "", size
+        return meaning, size
 
     def _size_in_name(self, text: str, name: str) -> str:
         """The size that the name of a model states, which is not known itself."""
@@ -207,20 +209,26 @@ class _Reader:
         keys = self._named(device)
         amount, unit = _amount("memory", device)
         if unit or (0 < amount <= MOST_GIGABYTES and not keys):
-            if not amount:
-                raise self._unknown("device", device)
-            # Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB.
-            gigabytes = math.ceil(amount) if unit in {"mib", "mb"} else amount
-            self._note("any-vendor", memory=f"{gigabytes:g}")
-            return [], gigabytes
+            return [], self._memory(device, amount, unit)
         if device and not keys:
             raise self._unknown("device", device)
         known = self._known.devices
         if len(keys) > 1:
-            self._note("read-as", device, meaning=EITHER.join(map(known.label, keys)))
-        if len(keys) == 1 and known.known[keys[0]].note:
+            labels = map(known.label, keys)
+            self._note("read-as", device, meaning=EITHER.join(labels))
+        elif keys and known.known[keys[0]].note:
             self.notes.append(known.known[keys[0]].note)
         return keys, 0
+
+    def _memory(self, text: str, amount: float, unit: str) -> float:
+        """GB of any device. Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB."""
+        if not amount:
+            raise self._unknown("device", text)
+        gigabytes = amount
+        if unit in {"mib", "mb"}:
+            gigabytes = math.ceil(amount)
+        self._note("any-vendor", memory=f"{gigabytes:g}")
+        return gigabytes
 
     def _named(self, text: str) -> list[str]:
         return self._known.devices.named(text) if text else []
@@ -257,11 +265,17 @@ class _Reader:
 
     def _unknown(self, field: str, text: str) -> UnusableInput:
         """What to raise for a word: with the nearest known words and an example."""
-        known = self._known.known(field) if field in self._known.spellings else []
-        names = [key.rpartition("/")[2] for key in known]
-        near = nearest(text.rpartition("/")[2], names).sentence()
-        help_ = f"{near} {hint(field)}".strip()
-        return UnusableInput(say("unknown", field=field, text=shown(text)), help_)
+        message = say("unknown", field=field, text=shown(text))
+        if field not in self._known.spellings:
+            return UnusableInput(message, hint(field))
+        names = [_without_owner(key) for key in self._known.known(field)]
+        near = nearest(_without_owner(text), names).sentence()
+        return UnusableInput(message, f"{near} {hint(field)}".strip())
+
+
+def _without_owner(key: str) -> str:
+    """The name of a model without whose it is, any other key as it is."""
+    return key.rpartition("/")[2]
 
 
 def _amount(name: str, text: str) -> tuple[float, str]:
