@@ -143,10 +143,16 @@ def fit(query: Query, row: Configuration) -> str:
 
 def _on_that_device(query: Query, row: Configuration) -> bool:
     """Whether it ran on an asked device, or a device of just the asked memory."""
-    if query.devices:
-        known = bool(row.possible_devices) and not row.variant
-        return known and set(row.possible_devices) <= set(query.devices)
-    return not query.memory_gb or row.memory_gb == query.memory_gb
+    if not query.devices:
+        return not query.memory_gb or row.memory_gb == query.memory_gb
+    if row.variant or not row.possible_devices:
+        return False
+    return _on_one_of(query.devices, row)
+
+
+def _on_one_of(devices: Iterable[str], row: Configuration) -> bool:
+    """Whether each device that it may have run on is one of these."""
+    return set(row.possible_devices).issubset(devices)
 
 
 def _on_no_more_memory(query: Query, row: Configuration) -> bool:
@@ -163,7 +169,7 @@ def no_less(query: Query, row: Configuration) -> bool:
     """Whether it had no fewer GPUs of no less memory each, of the same vendor."""
     if not query.gpus or not query.memory_gb or not same_vendor(query, row):
         return False
-    if not row.device and not set(row.possible_devices) <= set(query.devices):
+    if not row.device and not _on_one_of(query.devices, row):
         return False
     return row.gpus >= query.gpus and row.memory_gb >= query.memory_gb
 
@@ -324,7 +330,8 @@ def _missing(
 
 def _smallest(matching: Iterable[Configuration], query: Query) -> Configuration | None:
     """The smallest known run; of another vendor only where the asked one has none."""
-    ran = [row for row in _of(matching, BEYOND) if row.state == "run"]
+    beyond = _of(matching, BEYOND)
+    ran = [row for row in beyond if row.state == "run"]
     own = [row for row in ran if same_vendor(query, row)]
     return min(own or ran, key=size_of, default=None)
 
