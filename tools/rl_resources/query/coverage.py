@@ -131,9 +131,14 @@ def _cell(
     combination: Combination, rows: Sequence[Configuration], reports: Mapping[object, Record]
 ) -> CoverageCell:
     # A source is identified by its repository, or by a thread's URL.
-    ran = [reports[row.id] for row in rows if _counted_as(row) == "reports"]
-    projects = {report["source_repo"] or report["source_url"] for report in ran}
-    counts: dict[str, Any] = Counter(map(_counted_as, rows))
+    counts: dict[str, Any] = Counter()
+    projects = set()
+    for row in rows:
+        kind = _counted_as(row)
+        counts[kind] += 1
+        if kind == "reports":
+            report = reports[row.id]
+            projects.add(report["source_repo"] or report["source_url"])
     return CoverageCell(*combination, **counts, projects=len(projects))
 
 
@@ -158,9 +163,11 @@ def headline(rows: Sequence[Configuration], size: str, weights: str) -> Configur
     """
 
     def counts(row: Configuration) -> bool:
-        if row.size != size or row.weights != weights or row.state != "run":
+        if row.size != size or row.weights != weights:
             return False
-        return bool(row.memory_gb) and not row.doubtful and NO_TEXT.isdisjoint(row.scenario)
+        if row.state != "run" or row.doubtful or not row.memory_gb:
+            return False
+        return NO_TEXT.isdisjoint(row.scenario)
 
     known = ordered(filter(counts, rows), Query())
     return min(known, key=attrgetter("total_memory_gb", "gpus"), default=None)
@@ -181,8 +188,9 @@ def minimum_memory(known: Iterable[Configuration]) -> list[Point]:
     """
 
     def counts(row: Configuration) -> bool:
-        complete = row.weights and row.task and row.size and row.total_memory_gb
-        return bool(complete) and (row.state == "run" or row.certainty == NOT_RUN)
+        if not (row.weights and row.task and row.size and row.total_memory_gb):
+            return False
+        return row.state == "run" or row.certainty == NOT_RUN
 
     def kind(row: Configuration) -> tuple[object, ...]:
         return row.task, row.position, row.kind, row.tag, row.certainty == NOT_RUN
