@@ -110,8 +110,12 @@ class Filter(NamedTuple):
 
 def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "") -> dict[str, str]:
     """The keys of a table with their titles; of backends those of a role."""
-    rows = (row for row in dataset.records[table] if not role or row["role"] == role)
-    return {str(next(iter(row.values()))): text_of(row, title) for row in rows}
+    words = {}
+    for row in dataset.records[table]:
+        if not role or row["role"] == role:
+            key = next(iter(row.values()))
+            words[str(key)] = text_of(row, title)
+    return words
 
 
 def words_of_filters(dataset: Dataset) -> dict[str, Mapping[str, str]]:
@@ -225,8 +229,11 @@ class Vocabulary(NamedTuple):
 
     def known(self, field: str) -> list[str]:
         """The keys that a field may have, in the order of their tables."""
-        tables = {"model": self.models, "device": self.devices.known}
-        return list(tables.get(field) or dict.fromkeys(self.spellings[field].values()))
+        if field == "model":
+            return list(self.models)
+        if field == "device":
+            return list(self.devices.known)
+        return list(dict.fromkeys(self.spellings[field].values()))
 
 
 @lru_cache(maxsize=1)
@@ -262,9 +269,13 @@ def _models(dataset: Dataset) -> dict[str, str]:
     """The size of each model, also of those that only reports name."""
     models: Sequence[Mapping[str, Any]] = dataset.records["models"]
     reports: Sequence[Mapping[str, Any]] = dataset.records["reports"]
-    named = (row for row in reports if not row["model"] and row["size"])
-    published = {row["model_as_published"]: row["size"] for row in named}
-    return published | {row["model"]: row["size"] for row in models}
+    sizes: dict[str, str] = {}
+    for row in reports:
+        if row["size"] and not row["model"]:
+            sizes[row["model_as_published"]] = row["size"]
+    for row in models:
+        sizes[row["model"]] = row["size"]
+    return sizes
 
 
 def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, str]:
