@@ -155,7 +155,8 @@ def recorded(dataset: Dataset) -> Mapping[str, str]:
     """
     places: dict[tuple[object, ...], list[Record]] = {}
     for record in dataset.records["tuning"]:
-        for url in f"{record['source'] or ''} {record['evidence'] or ''}".split():
+        urls = f"{text_of(record, 'source')} {text_of(record, 'evidence')}"
+        for url in urls.split():
             places.setdefault((url, record["model"], record["gpus"]), []).append(record)
     found = {}
     for row in dataset.records["reports"]:

@@ -110,9 +110,9 @@ def _of_backend(query: Query, run: Run | None) -> Configuration:
     Without a word it is FSDP, and on one GPU, where nothing is sharded, the plain model. Raises
     `UnusableInput` for a backend that the formula does not know.
     """
-    train = query.train or ("transformers" if query.gpus == 1 else "fsdp")
+    usual = "transformers" if query.gpus == 1 else "fsdp"
     infer = run.infer_backend.text if run else query.infer
-    inputs = Configuration(train, infer or "")
+    inputs = Configuration(query.train or usual, infer or "")
     if inputs.train not in backends():
         known = nearest(inputs.train, backends()).sentence()
         raise UnusableInput(f"{inputs.train}: no estimate for this training backend", known)
@@ -137,10 +137,13 @@ def _what_trains(query: Query, inputs: Configuration) -> None:
     if weights == "partial":
         raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
     has_adapters = weights in {"lora", "qlora"} or query.task.endswith("-LoRA")
-    rank = inputs.inputs.get("lora_rank", _USUAL_RANK if has_adapters else None)
-    if weights and rank is not None and (rank > 0) == (weights == "full"):
-        raise UnusableInput(f"{weights} weights and lora_rank {rank:g} contradict each other")
-    inputs.assume("lora_rank", rank, "LoRA of a usual rank")
+    if has_adapters:
+        inputs.assume("lora_rank", _USUAL_RANK, "LoRA of a usual rank")
+    rank = inputs.inputs.get("lora_rank")
+    if weights and rank is not None:
+        trains_adapters = rank > 0
+        if trains_adapters == (weights == "full"):
+            raise UnusableInput(f"{weights} weights and lora_rank {rank:g} contradict each other")
     if weights == "qlora":
         inputs.give("quantized", 1)
     if weights == "full":
