@@ -51,6 +51,7 @@ FAILED = "out-of-memory"
 BEYOND = "beyond"
 TOO_SHORT = "too-short"
 FITTING = (RAN_ON_IT, RAN_ON_LESS, CLAIMED)
+_RANKS = {name: rank for rank, name in enumerate(FITTING)}
 
 
 class NearAnswer(NamedTuple):
@@ -102,9 +103,12 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     fitting = ordered(_of(matching, *FITTING), query)
     failures = _failures(rows, query)
     runs = _of(fitting, RAN_ON_IT, RAN_ON_LESS)
+    long = [row for row in runs if row.length]
     full = [row for row in runs if row.weights == "full"]
     smallest = min(runs, key=size_of, default=None)
     smallest_full = min(full, key=size_of, default=None)
+    if smallest_full == smallest:
+        smallest_full = None
     return Found(
         query,
         fitting,
@@ -114,8 +118,8 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
         nearest=[] if fitting else _nearest(rows, matching, query),
         largest=[] if query.size else largest(runs),
         smallest=smallest,
-        smallest_full=None if smallest_full == smallest else smallest_full,
-        longest=max((row for row in runs if row.length), key=_length, default=None),
+        smallest_full=smallest_full,
+        longest=max(long, key=_length, default=None),
     )
 
 
@@ -132,10 +136,13 @@ def fit(query: Query, row: Configuration) -> str:
         return TOO_SHORT
     if query.gpus and row.gpus > query.gpus:
         return BEYOND
-    exact = _on_that_device(query, row)
-    if exact or _on_no_more_memory(query, row):
-        ran = RAN_ON_IT if exact else RAN_ON_LESS
-        return {"no-answer": UNCLEAR, "claim": CLAIMED, "run": ran}[row.state]
+    on_it = _on_that_device(query, row)
+    if on_it or _on_no_more_memory(query, row):
+        if row.state == "no-answer":
+            return UNCLEAR
+        if row.state == "claim":
+            return CLAIMED
+        return RAN_ON_IT if on_it else RAN_ON_LESS
     if row.state == "no-answer" or set(query.devices).isdisjoint(row.possible_devices):
         return BEYOND
     return UNCLEAR
@@ -194,7 +201,7 @@ def ordered(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     def key(row: Configuration) -> tuple[float, ...]:
         return (
             row.kind != "record",
-            FITTING.index(row.fit) if row.fit in FITTING else 0,
+            _RANKS.get(row.fit, 0),
             -row.position,
             row.doubtful,
             _distance(query.gpus, row.gpus),
@@ -206,7 +213,9 @@ def ordered(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
 
 def _distance(asked: float, has: float) -> float:
     """How far from what was asked; with nothing asked the smallest is the nearest."""
-    return abs(asked - has) if has else inf
+    if not has:
+        return inf
+    return abs(asked - has)
 
 
 def size_of(row: Configuration) -> tuple[bool, float, int, bool, str]:
@@ -237,6 +246,12 @@ def _failures(rows: Iterable[Configuration], query: Query) -> list[Configuration
     return sorted(filter(counts, _of(found, FAILED)), key=key)
 
 
+def _with_other_base(query: Query) -> Query | None:
+    if query.weights not in OTHER_BASE:
+        return None
+    return query._replace(weights=OTHER_BASE[query.weights])
+
+
 _NOTHING_ASKED = Query()._asdict()
 
 
@@ -258,8 +273,7 @@ class Alternative(NamedTuple):
         if self.adapters and not query.adapter_task:
             return None
         if self.other_base:
-            other = OTHER_BASE.get(query.weights)
-            return query._replace(weights=other) if other else None
+            return _with_other_base(query)
         asked = query.asked(*self.drops)
         if self.drops and not asked:
             return None
