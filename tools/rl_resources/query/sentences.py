@@ -29,7 +29,9 @@ _KINDS_OF_MEMORY = {"gpu": "GPU ", "host": "host "}
 
 def resource(row: Configuration) -> str:
     """The hardware of a configuration: `2 × H800 80 GB`."""
-    gpus = f"{row.gpus} to {row.gpus_maximum}" if row.gpus_maximum else str(row.gpus)
+    gpus = str(row.gpus)
+    if row.gpus_maximum:
+        gpus = f"{row.gpus} to {row.gpus_maximum}"
     return hardware(gpus, _joined(" ", row.device_label, _memory(row)))
 
 
@@ -143,8 +145,9 @@ def headline(query: Query, known: Vocabulary, fits: Sequence[str]) -> str:
 
 def sure(row: Configuration) -> str:
     """The word of the scale for a configuration, and the marks beside it."""
-    word = "out of memory" if row.state == OUT_OF_MEMORY else row.certainty
-    return _joined(", ", word, *row.marks)
+    if row.state == OUT_OF_MEMORY:
+        return _joined(", ", "out of memory", *row.marks)
+    return _joined(", ", row.certainty, *row.marks)
 
 
 def tag(row: Configuration) -> str:
@@ -197,7 +200,9 @@ def evidence(row: Configuration) -> str:
     """Why a configuration may be believed: kind, status, evidence, software, age."""
     kind = f"{row.kind}, {sure(row)}".replace("-", " ")
     evidence_kind = row.evidence_kind.replace("-", " ")
-    wording = f"in its words: {row.requirement_wording}" if row.requirement_wording else ""
+    wording = row.requirement_wording
+    if wording:
+        wording = f"in its words: {wording}"
     return _joined("; ", kind, evidence_kind, wording, software(row), row.age)
 
 
