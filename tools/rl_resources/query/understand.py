@@ -78,7 +78,9 @@ class Query(NamedTuple):
     @property
     def devices(self) -> tuple[str, ...]:
         """The keys of all devices that `device` may mean."""
-        return tuple(self.device.split(EITHER)) if self.device else ()
+        if not self.device:
+            return ()
+        return tuple(self.device.split(EITHER))
 
     def asked(self, *fields: str) -> dict[str, Any]:
         """What is asked of these fields; none that is left open."""
@@ -178,11 +180,10 @@ class _Reader:
 
     def _gpus_and_device(self) -> tuple[int, str]:
         """The number of GPUs, also that of `8xH100`, and the device without it."""
-        asked = self._tokens["gpus"]
-        gpus = self._count("gpus", asked) if asked else 0
         text = self._tokens["device"]
+        gpus = self._count("gpus", self._tokens["gpus"])
         number, device = self._counted(text)
-        count = self._count("device", number) if number else 0
+        count = self._count("device", number)
         if gpus and count and gpus != count:
             raise UnusableInput(say("two-counts", text=shown(text)), "Leave one of them out.")
         return gpus or count, device
@@ -234,7 +235,9 @@ class _Reader:
         return self._known.devices.named(text) if text else []
 
     def _count(self, field: str, text: str) -> int:
-        """A number of GPUs: `16`, `2x8`, `8 GPUs`."""
+        """A number of GPUs: `16`, `2x8`, `8 GPUs`; 0 where none is asked."""
+        if not text:
+            return 0
         found = _whole("count", text)
         if not found:
             raise self._unknown(field, text)
@@ -245,10 +248,13 @@ class _Reader:
         text = self._tokens["length"]
         if not text:
             return 0
-        parts = [_amount("length", part)[0] for part in text.split("+")]
-        if not all(parts):
-            raise self._unknown("length", text)
-        return sum(math.floor(part + 0.5) for part in parts)
+        total = 0
+        for part in text.split("+"):
+            amount, _ = _amount("length", part)
+            if not amount:
+                raise self._unknown("length", text)
+            total += math.floor(amount + 0.5)
+        return total
 
     def _word(self, field: str) -> str:
         """The known word of a field, whatever its case and punctuation."""
