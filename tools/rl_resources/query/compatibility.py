@@ -82,9 +82,10 @@ def _spans(rows: Sequence[Record], places: Sequence[int]) -> str:
             runs[-1].append(place)
         else:
             runs.append([place])
-    spans = []
-    for run in runs:
-        first = str(rows[run[0]]["framework_version"])
-        last = str(rows[run[-1]]["framework_version"])
-        spans.append(first if len(run) == 1 else f"{first} to {last}")
-    return ", ".join(spans)
+    return ", ".join(_span(rows[run[0]], rows[run[-1]]) for run in runs)
+
+
+def _span(first: Record, last: Record) -> str:
+    if first is last:
+        return str(first["framework_version"])
+    return f"{first['framework_version']} to {last['framework_version']}"

@@ -57,9 +57,14 @@ class TableDiff(NamedTuple):
 
 def diff(old: Tables, new: Tables) -> list[TableDiff]:
     """The tables that differ, in the order of `new`, then those that only `old` has."""
-    names = dict.fromkeys([*new, *old])
-    found = [_table_diff(name, old.get(name, _NOTHING), new.get(name, _NOTHING)) for name in names]
-    return [item for item in found if item.removed or item.added or item.changed]
+    found = []
+    for name in dict.fromkeys([*new, *old]):
+        before = old.get(name, _NOTHING)
+        after = new.get(name, _NOTHING)
+        item = _table_diff(name, before, after)
+        if item.removed or item.added or item.changed:
+            found.append(item)
+    return found
 
 
 def _table_diff(name: str, old: StateTable, new: StateTable) -> TableDiff:
