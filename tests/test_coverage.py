@@ -20,10 +20,15 @@ from rl_resources.site.pages import charts, pages
 from sample_tree import with_tables
 
 
+def _empty_report(dataset: Dataset) -> dict[str, Any]:
+    columns = dataset.records["reports"][0]
+    return dict.fromkeys(columns)
+
+
 def _with_reports(dataset: Dataset, *changes: dict[str, Any]) -> Dataset:
     """The dataset without records, with one report for each of these changes."""
-    blank = dict.fromkeys(dataset.records["reports"][0]) | read_cases("coverage")["report"]
-    reports = [blank | {"report": f"r{at}"} | change for at, change in enumerate(changes)]
+    row = {**_empty_report(dataset), **read_cases("coverage")["report"]}
+    reports = [{**row, "report": f"r{at}", **change} for at, change in enumerate(changes)]
     return with_tables(dataset, tuning=(), trials=(), reports=reports)
 
 
@@ -51,8 +56,13 @@ def test_more_projects_are_wanted_before_more_reports(dataset):
     of_one_project = [{"device": "h20"}] * 5
     of_two_projects = [{"device": "h100"}, {"device": "h100", "source_repo": "b/b"}]
     found = coverage(_with_reports(dataset, *of_one_project, *of_two_projects))
-    wanted = [(cell.device, cell.projects, cell.reports) for cell in found.wanted]
-    assert wanted == [("h100", 2, 2), ("h20", 1, 5)]
+    first, second = found.wanted
+    assert first.device == "h100"
+    assert first.projects == 2
+    assert first.reports == 2
+    assert second.device == "h20"
+    assert second.projects == 1
+    assert second.reports == 5
 
 
 def _rows_of_lists(made: Mapping[str, str]) -> dict[str, list[dict[str, str]]]:
@@ -118,7 +128,7 @@ def test_an_old_figure_is_marked_by_the_version_of_the_dataset(dataset, changes,
     of_version = {**dataset.package.document, "version": "2026.11.0"}
     package = dataclasses.replace(dataset.package, document=of_version)
     of_november = dataclasses.replace(dataset, package=package)
-    row = dict.fromkeys(dataset.records["reports"][0]) | changes
+    row = {**_empty_report(dataset), **changes}
     assert age_of(of_november, row) == said
 
 

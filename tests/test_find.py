@@ -69,23 +69,26 @@ NOT_KNOWN = [case for case in WORDS if "help" in case]
 
 @pytest.mark.parametrize("case", UNDERSTOOD, ids=lambda case: str(case["words"]))
 def test_words_are_understood(dataset, case):
-    query, _ = understand(vocabulary(dataset), case["words"])
+    known = vocabulary(dataset)
+    query, _ = understand(known, case["words"])
     for name, meaning in case["query"].items():
         assert getattr(query, name) == meaning
 
 
 @pytest.mark.parametrize(("vendor", "known"), [("NVIDIA", True), ("AMD", False)])
 def test_a_device_without_bf16_says_so(dataset, vendor, known):
-    row = dataset.by_key["devices"]["v100-32g"]
-    changed = with_tables(dataset, devices=[{**row, "vendor": vendor}])
-    note = Devices(changed).known["v100-32g"].note
-    assert ("has no BF16" in note) == known
+    key = "v100-32g"
+    row = {**dataset.by_key["devices"][key], "vendor": vendor}
+    changed = with_tables(dataset, devices=[row])
+    device = Devices(changed).known[key]
+    assert ("has no BF16" in device.note) == known
 
 
 @pytest.mark.parametrize("case", NOT_KNOWN, ids=lambda case: str(case["words"]))
 def test_a_word_that_is_not_known_gets_the_nearest(dataset, case):
+    known = vocabulary(dataset)
     with pytest.raises(UnusableInput) as caught:
-        understand(vocabulary(dataset), case["words"])
+        understand(known, case["words"])
     assert case["help"] in caught.value.help
 
 
@@ -117,7 +120,8 @@ def test_every_record_is_the_answer_to_the_question_about_itself(dataset):
         if row["statement"] in RUNS:
             assert scripts[0] == row["script"]
         elif row["status"] != "untested":
-            assert row["script"] in scripts  # a run on fewer GPUs comes before a claim
+            # A run on fewer GPUs comes before a claim.
+            assert row["script"] in scripts
 
 
 def test_a_record_of_a_vision_language_model_is_multimodal_and_trains_on_images(dataset):
@@ -135,12 +139,13 @@ def test_a_record_of_a_vision_language_model_is_multimodal_and_trains_on_images(
 
 
 def test_json_and_python_give_the_same_answers(dataset, command):
-    asked = ["find", "--size", "7B", "--gpus", "8", "--device", "h100", "--format"]
-    value = json.loads(command(*asked, "json"))
+    options = "--size 7B --gpus 8 --device h100 --format json"
+    value = json.loads(command("find", *options.split()))
     frame = dataset.find(size="7B", gpus=8, device="H100")
-    ids = [item["id"] for item in value["answers"]]
+    answers = value["answers"]
+    ids = [item["id"] for item in answers]
     assert ids == frame["id"].tolist()
-    assert list(value["answers"][0]) == list(frame.columns)
+    assert [*answers[0]] == [*frame.columns]
     assert frame.attrs["start"] == value["start"]
     assert frame.attrs["failures"] == value["failures"]
 
@@ -149,9 +154,10 @@ def test_without_answers_python_and_text_lead_to_the_nearest(dataset, capsys):
     frame = dataset.find(size="70B", task="PPO", gpus=1, memory=16)
     assert len(frame) == 0
     assert frame["gpus"].dtype == "Int64"
-    assert frame.attrs["nearest"][0]["nearest"] == "smallest-run"
-    asked = ["find", "--size", "70B", "--task", "PPO", "--gpus", "1", "--memory", "16"]
-    assert main(asked) == 1
+    nearest = frame.attrs["nearest"]
+    assert nearest[0]["nearest"] == "smallest-run"
+    options = "--size 70B --task PPO --gpus 1 --memory 16"
+    assert main(["find", *options.split()]) == 1
     text = capsys.readouterr().out
     assert "Nothing that is known fits. The nearest" in text
     assert "The smallest known run used" in text
@@ -175,19 +181,25 @@ def test_the_command_folds_series(dataset):
 
 
 def test_with_model_and_size_open_each_task_has_its_largest_size(dataset):
-    tokens = {"gpus": "8", "device": "h100"}
-    found, notes = ask(dataset, tokens)
+    found, notes = ask(dataset, {"gpus": "8", "device": "h100"})
     best = found.largest[0]
     runs = [row for row in found.answers if row.fit != "claimed"]
     positions = [row.position for row in runs if row.task == best.task]
     assert best.position == max(positions)
-    first = as_value(dataset, found, notes)["largest"][0]
+    value = as_value(dataset, found, notes)
+    first = value["largest"][0]
     assert first["size"] == best.size
     assert first["best"] == best.id
+    text = as_text(dataset, found, notes)
     line = f"-  {best.task}: {best.size}, {best.model_label}, {best.certainty} on "
-    assert line in as_text(dataset, found, notes)
-    of_size, _ = ask(dataset, {**tokens, "size": "7B"})
-    assert of_size.largest == []
+    assert line in text
+
+
+def test_with_a_size_there_is_no_largest_one(dataset):
+    tokens = {"gpus": "8", "device": "h100", "size": "7B"}
+    found, _ = ask(dataset, tokens)
+    assert found.answers
+    assert found.largest == []
 
 
 def test_failures_on_as_much_or_more_come_before_the_answers_and_the_others_after(dataset):
