@@ -86,6 +86,18 @@ def first_reasons(rows: Sequence[Configuration], most: int | None = None) -> lis
     return [reason(same[0]) for same in series]
 
 
+def at_once(lists: Sequence[Sequence[Configuration]]) -> list[str]:
+    """The reasons that show without a click: four of a single list, else two and one of each."""
+    if len(lists) == 1:
+        return first_reasons(lists[0], 4)
+    shown = []
+    most = 2
+    for rows in lists:
+        shown += first_reasons(rows, most)
+        most = 1
+    return shown
+
+
 @pytest.mark.parametrize(
     "tokens",
     [
@@ -96,20 +108,12 @@ def first_reasons(rows: Sequence[Configuration], most: int | None = None) -> lis
 def test_the_page_shows_what_python_answers(browser, address, tokens):
     found, _ = ask(DATASET, tokens)
     lists = lists_of(found.answers)
-    at_once = []
     every = []
-    for number, rows in enumerate(lists):
-        if len(lists) == 1:
-            most = 4
-        elif number == 0:
-            most = 2
-        else:
-            most = 1
-        at_once += first_reasons(rows, most)
+    for rows in lists:
         every += first_reasons(rows)
     with visited(browser, asked(address, **tokens)) as page:
         answered(page)
-        assert reasons(page, f"{ANSWERS} > ul") == at_once
+        assert reasons(page, f"{ANSWERS} > ul") == at_once(lists)
         assert reasons(page, ".finder-aside > section > ul") == first_reasons(found.failures, 1)
         page.locator(".fold > ul:empty").first.wait_for(state="detached")
         assert reasons(page, ANSWERS) == every
@@ -124,8 +128,9 @@ def test_typing_answers_and_the_address_keeps_the_question(browser, address):
         assert answered(page).startswith("7B: ")
         page.locator("#finder-gpus").fill("8")
         page.wait_for_url("**/?model=7B")
-        page.locator("#finder-device").fill("A100 80GB")
-        page.locator("#finder-device").blur()
+        device = page.locator("#finder-device")
+        device.fill("A100 80GB")
+        device.blur()
         assert page.url == asked(address, gpus="8", device="A100 80GB", model="7B")
         before = answered(page)
         assert before.startswith("7B on 8 × A100 80 GB: ")
@@ -136,7 +141,7 @@ def test_typing_answers_and_the_address_keeps_the_question(browser, address):
         assert page.locator("#finder-headline").count() == 0
         page.go_back()
         assert answered(page) == before
-        assert page.locator("#finder-device").input_value() == "A100 80GB"
+        assert device.input_value() == "A100 80GB"
 
 
 def test_an_address_as_the_command_would_ask_fills_the_form(browser, address):
@@ -167,7 +172,8 @@ def test_an_address_as_the_command_would_ask_fills_the_form(browser, address):
 def test_a_hostile_address_is_shown_as_text_and_runs_nothing(browser, address, query):
     hostile = f"{address}/{query}=HOSTILE".replace("HOSTILE", HOSTILE)
     with visited(browser, hostile) as page:
-        said = page.locator(".form-says").first.inner_text()
+        says = page.locator(".form-says").first
+        said = says.inner_text()
         assert HOSTILE[:20] in said or query.startswith("estimate")
         assert page.evaluate("window.hacked") is None
         assert page.locator("article img").count() == 0
@@ -177,7 +183,8 @@ def test_a_hostile_address_is_shown_as_text_and_runs_nothing(browser, address, q
 def test_an_example_fills_the_form_and_shows_its_first_answer_on_a_phone(browser, address, number):
     with visited(browser, f"{address}/", 360) as page:
         page.set_viewport_size({"width": 360, "height": 740})
-        page.locator(".finder-examples a").nth(number).click()
+        example = page.locator(".finder-examples a").nth(number)
+        example.click()
         _, _, counts = answered(page).partition(":")
         assert counts > " 0 ran on it, 0 ran on less"
         assert page.locator("#finder-device").input_value()
@@ -192,7 +199,8 @@ def test_a_bad_word_offers_the_nearest_and_takes_it(browser, address):
     with visited(browser, asked(address, device="h10", gpus="8")) as page:
         field = page.locator("#finder-device")
         assert field.get_attribute("aria-invalid") == "true"
-        page.get_by_role("link", name="H100 80 GB", exact=True).click()
+        offered = page.get_by_role("link", name="H100 80 GB", exact=True)
+        offered.click()
         assert answered(page).startswith("Any model on 8 × H100 80 GB: ")
         assert field.get_attribute("aria-invalid") is None
 
@@ -230,7 +238,8 @@ def test_the_page_of_an_answer_is_at_most_eight_screens_of_a_phone(browser, addr
 
 def test_a_question_about_a_model_leads_to_all_of_its_size(browser, address):
     with visited(browser, asked(address, model="Qwen2.5-7B", gpus="8"), 360) as page:
-        page.get_by_role("link", name="All 7B models").click()
+        link = page.get_by_role("link", name="All 7B models")
+        link.click()
         page.wait_for_url("**model=7B")
         assert answered(page).startswith("7B on 8 GPUs: ")
 
@@ -266,9 +275,11 @@ def test_the_data_are_fetched_when_somebody_asks_and_again_after_a_failure(brows
         assert finder.PATH not in " ".join(fetched)
         page.route(f"**/{finder.PATH}", lambda route: route.abort())
         page.locator("#finder-model").fill("7B")
-        page.get_by_text("The data could not be loaded.").first.wait_for()
+        said = page.get_by_text("The data could not be loaded.").first
+        said.wait_for()
         page.unroute(f"**/{finder.PATH}")
-        page.get_by_role("link", name="Try again").click()
+        again = page.get_by_role("link", name="Try again")
+        again.click()
         assert answered(page).startswith("7B: ")
 
 

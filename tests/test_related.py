@@ -30,7 +30,8 @@ def report(id_: str, **changes: object) -> Configuration:
 
 def found(rows: Sequence[Configuration]) -> list[tuple[str, str]]:
     listed = []
-    for kind, rows_of_kind in related([HERE, *rows], HERE).items():
+    kinds = related([HERE, *rows], HERE)
+    for kind, rows_of_kind in kinds.items():
         listed += [(kind, row.id) for row in rows_of_kind]
     return listed
 
