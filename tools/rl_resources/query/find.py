@@ -138,14 +138,19 @@ def fit(query: Query, row: Configuration) -> str:
         return BEYOND
     on_it = _on_that_device(query, row)
     if on_it or _on_no_more_memory(query, row):
-        if row.state == "no-answer":
-            return UNCLEAR
-        if row.state == "claim":
-            return CLAIMED
-        return RAN_ON_IT if on_it else RAN_ON_LESS
+        return _fit_of_state(row.state, RAN_ON_IT if on_it else RAN_ON_LESS)
     if row.state == "no-answer" or set(query.devices).isdisjoint(row.possible_devices):
         return BEYOND
     return UNCLEAR
+
+
+def _fit_of_state(state: str, ran: str) -> str:
+    """How what fits is an answer: `ran` where it is known to have run."""
+    if state == "no-answer":
+        return UNCLEAR
+    if state == "claim":
+        return CLAIMED
+    return ran
 
 
 def _on_that_device(query: Query, row: Configuration) -> bool:
