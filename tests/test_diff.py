@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from botched_tree import commit, git
 from cases import cases
-from rl_resources.query.diff import Table, TableDiff, diff
+from rl_resources.query.diff import StateTable, TableDiff, diff
 from rl_resources.site import changes
 from sample_tree import apply, plant
 
@@ -17,8 +17,8 @@ RECORD = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 HOSTILE = "<script>x</script> **bold** [a](javascript:b) | `c` @someone #1 ::error::d\u202e"
 
 
-def _table(*rows: Mapping[str, str], key: tuple[str, ...] = ("id",)) -> Table:
-    return Table(key, rows)
+def _table(*rows: Mapping[str, str], key: tuple[str, ...] = ("id",)) -> StateTable:
+    return StateTable(key, rows)
 
 
 @cases("diff", "differs")

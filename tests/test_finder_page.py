@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -48,9 +49,11 @@ def test_the_way_from_question_to_record_is_one_by_keyboard_alone(browser, addre
             page.keyboard.type(text)
         page.keyboard.press("Enter")
         headline = answered(page, "7B, GRPO on 2 × H800 80 GB: ")
-        page.get_by_role("status").filter(has_text=headline).wait_for(state="attached")
+        status = page.get_by_role("status").filter(has_text=headline)
+        status.wait_for(state="attached")
         focus_by_tab(page, ".finder-card:has(.fit--ran-on-it) h4 a")
-        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none"
         page.keyboard.press("Enter")
         page.wait_for_url("**/records/*/")
         page.wait_for_load_state("networkidle")
@@ -59,33 +62,64 @@ def test_the_way_from_question_to_record_is_one_by_keyboard_alone(browser, addre
         assert page.locator("#finder-task").input_value() == "GRPO"
 
 
+ANSWERS = "#finder-found section:not(.finder-nearest)"
+"""The lists of answers, by what trains."""
+
+
+def lists_of(answers: Sequence[Configuration]) -> list[list[Configuration]]:
+    """The answers as the page lists them: by what trains, those without a run last."""
+    by_weights = [[row for row in answers if row.weights == kind] for kind in (*WEIGHTS, "")]
+
+    def is_claimed(rows: list[Configuration]) -> bool:
+        return all(row.fit == "claimed" for row in rows)
+
+    return sorted(filter(None, by_weights), key=is_claimed)
+
+
+def reasons(page: Page, place: str) -> list[str]:
+    return page.locator(f"{place} .finder-reason:not(:empty)").all_text_contents()
+
+
+def first_reasons(rows: Sequence[Configuration], most: int | None = None) -> list[str]:
+    """The reason of the first of each series."""
+    series = folded(rows)[:most]
+    return [reason(same[0]) for same in series]
+
+
+def at_once(lists: Sequence[Sequence[Configuration]]) -> list[str]:
+    """The reasons that show without a click: four of a single list, else two and one of each."""
+    if len(lists) == 1:
+        return first_reasons(lists[0], 4)
+    shown = []
+    most = 2
+    for rows in lists:
+        shown += first_reasons(rows, most)
+        most = 1
+    return shown
+
+
 @pytest.mark.parametrize(
-    "tokens", [{"model": "7B", "gpus": "8"}, {"model": "70B", "task": "PPO", "gpus": "1"}]
+    "tokens",
+    [
+        {"model": "7B", "gpus": "8"},
+        {"model": "70B", "task": "PPO", "gpus": "1"},
+    ],
 )
 def test_the_page_shows_what_python_answers(browser, address, tokens):
     found, _ = ask(DATASET, tokens)
-    lists = [[i for i in found.answers if i.weights == k] for k in (*WEIGHTS, "")]
-    lists = sorted(filter(None, lists), key=lambda one: all(i.fit == "claimed" for i in one))
-    shown = [2, *[1] * len(lists)] if len(lists) > 1 else [4]
+    lists = lists_of(found.answers)
+    every = []
+    for rows in lists:
+        every += first_reasons(rows)
     with visited(browser, asked(address, **tokens)) as page:
         answered(page)
-
-        def reasons(place: str) -> list[str]:
-            return page.locator(f"{place} .finder-reason:not(:empty)").all_text_contents()
-
-        def firsts(rows: Sequence[Configuration], most: int | None = None) -> list[str]:
-            return [reason(fold[0]) for fold in folded(rows)[:most]]
-
-        expected = [
-            text for one, most in zip(lists, shown, strict=False) for text in firsts(one, most)
-        ]
-        answers = "#finder-found section:not(.finder-nearest)"
-        assert reasons(f"{answers} > ul") == expected
-        assert reasons(".finder-aside > section > ul") == firsts(found.failures, 1)
+        assert reasons(page, f"{ANSWERS} > ul") == at_once(lists)
+        assert reasons(page, ".finder-aside > section > ul") == first_reasons(found.failures, 1)
         page.locator(".fold > ul:empty").first.wait_for(state="detached")
-        assert reasons(answers) == [text for one in lists for text in firsts(one)]
-        assert reasons(".finder-nearest") == [item.reason for item in found.nearest]
-        assert reasons(".finder-aside") == firsts(found.failures) + firsts(found.unclear)
+        assert reasons(page, ANSWERS) == every
+        assert reasons(page, ".finder-nearest") == [item.reason for item in found.nearest]
+        aside = first_reasons(found.failures) + first_reasons(found.unclear)
+        assert reasons(page, ".finder-aside") == aside
 
 
 def test_typing_answers_and_the_address_keeps_the_question(browser, address):
@@ -94,8 +128,9 @@ def test_typing_answers_and_the_address_keeps_the_question(browser, address):
         assert answered(page).startswith("7B: ")
         page.locator("#finder-gpus").fill("8")
         page.wait_for_url("**/?model=7B")
-        page.locator("#finder-device").fill("A100 80GB")
-        page.locator("#finder-device").blur()
+        device = page.locator("#finder-device")
+        device.fill("A100 80GB")
+        device.blur()
         assert page.url == asked(address, gpus="8", device="A100 80GB", model="7B")
         before = answered(page)
         assert before.startswith("7B on 8 × A100 80 GB: ")
@@ -106,14 +141,26 @@ def test_typing_answers_and_the_address_keeps_the_question(browser, address):
         assert page.locator("#finder-headline").count() == 0
         page.go_back()
         assert answered(page) == before
-        assert page.locator("#finder-device").input_value() == "A100 80GB"
+        assert device.input_value() == "A100 80GB"
 
 
 def test_an_address_as_the_command_would_ask_fills_the_form(browser, address):
-    tokens = {"memory": "24", "size": "7B", "task": "grpo", "infer": "vllm", "weights": "LORA"}
+    tokens = {
+        "memory": "24",
+        "size": "7B",
+        "task": "grpo",
+        "infer": "vllm",
+        "weights": "LORA",
+    }
+    filled = {
+        "device": "24",
+        "model": "7B",
+        "task": "GRPO",
+        "infer": "vllm",
+        "weights": "lora",
+    }
     with visited(browser, asked(address, **tokens)) as page:
         assert answered(page).startswith("7B, GRPO-LoRA, LoRA, vllm on 24 GB: ")
-        filled = {"device": "24", "model": "7B", "task": "GRPO", "infer": "vllm", "weights": "lora"}
         for name, text in filled.items():
             assert page.locator(f"#finder-{name}").input_value() == text
         assert page.locator("#finder-infer").is_visible()
@@ -123,8 +170,10 @@ def test_an_address_as_the_command_would_ask_fills_the_form(browser, address):
     "query", ["?device", "?task", "estimate/?model", "estimate/?gpus", "estimate/?HOSTILE"]
 )
 def test_a_hostile_address_is_shown_as_text_and_runs_nothing(browser, address, query):
-    with visited(browser, f"{address}/{query}=HOSTILE".replace("HOSTILE", HOSTILE)) as page:
-        said = page.locator(".form-says").first.inner_text()
+    hostile = f"{address}/{query}=HOSTILE".replace("HOSTILE", HOSTILE)
+    with visited(browser, hostile) as page:
+        says = page.locator(".form-says").first
+        said = says.inner_text()
         assert HOSTILE[:20] in said or query.startswith("estimate")
         assert page.evaluate("window.hacked") is None
         assert page.locator("article img").count() == 0
@@ -134,96 +183,124 @@ def test_a_hostile_address_is_shown_as_text_and_runs_nothing(browser, address, q
 def test_an_example_fills_the_form_and_shows_its_first_answer_on_a_phone(browser, address, number):
     with visited(browser, f"{address}/", 360) as page:
         page.set_viewport_size({"width": 360, "height": 740})
-        page.locator(".finder-examples a").nth(number).click()
-        assert answered(page).partition(":")[2] > " 0 ran on it, 0 ran on less"
+        example = page.locator(".finder-examples a").nth(number)
+        example.click()
+        _, _, counts = answered(page).partition(":")
+        assert counts > " 0 ran on it, 0 ran on less"
         assert page.locator("#finder-device").input_value()
         first = page.locator("#finder-found :is(h4, strong)").first
         page.wait_for_function("() => scrollY > 0")
         box = first.bounding_box()
-        assert box and 0 < box["y"] < 700
+        assert box
+        assert 0 < box["y"] < 700
 
 
 def test_a_bad_word_offers_the_nearest_and_takes_it(browser, address):
     with visited(browser, asked(address, device="h10", gpus="8")) as page:
         field = page.locator("#finder-device")
         assert field.get_attribute("aria-invalid") == "true"
-        page.get_by_role("link", name="H100 80 GB", exact=True).click()
+        offered = page.get_by_role("link", name="H100 80 GB", exact=True)
+        offered.click()
         assert answered(page).startswith("Any model on 8 × H100 80 GB: ")
         assert field.get_attribute("aria-invalid") is None
 
 
 def test_more_answers_are_folded_found_by_a_search_and_printed(browser, address):
     with visited(browser, asked(address, model="7B", gpus="8"), 360) as page:
-        folded_cards = page.locator("#finder-full .fold .finder-card")
-        folded_cards.last.wait_for(state="attached")
-        assert not folded_cards.last.is_visible()
-        number = page.locator("#finder-full .fold :is(.finder-card, .finder-series li)").count()
+        fold = page.locator("#finder-full .fold")
+        last = fold.locator(".finder-card").last
+        last.wait_for(state="attached")
+        assert not last.is_visible()
+        number = fold.locator(":is(.finder-card, .finder-series li)").count()
         label = page.locator("#finder-full .fold > summary").inner_text()
         assert label.startswith(f"{number} more, ")
         page.emulate_media(media="print")
-        assert folded_cards.last.evaluate("(card) => card.checkVisibility()")
+        assert last.evaluate("(card) => card.checkVisibility()")
         page.emulate_media(media="screen")
-        words = folded_cards.last.locator("h4").text_content()
+        words = last.locator("h4").text_content()
         assert page.evaluate("(words) => find(words)", words)
 
 
-def test_the_page_of_an_answer_is_at_most_eight_screens_of_a_phone(browser, address):
-    for tokens in ({"gpus": "8", "device": "A100 80GB", "model": "7B"}, {"gpus": "8"}):
-        with visited(browser, asked(address, **tokens), 360) as page:
-            answered(page)
-            assert page.evaluate("document.documentElement.scrollHeight") <= 8 * 800
-            sizes = page.locator("#sizes ~ details").first
-            assert not sizes.get_by_role("link").first.is_visible()
-            page.locator(".finder-clear").click()
-            sizes.get_by_role("link").first.wait_for()
+@pytest.mark.parametrize(
+    "tokens", [{"gpus": "8", "device": "A100 80GB", "model": "7B"}, {"gpus": "8"}]
+)
+def test_the_page_of_an_answer_is_at_most_eight_screens_of_a_phone(browser, address, tokens):
+    with visited(browser, asked(address, **tokens), 360) as page:
+        answered(page)
+        height = page.evaluate("document.documentElement.scrollHeight")
+        assert height <= 8 * 800
+        sizes = page.locator("#sizes ~ details").first
+        link = sizes.get_by_role("link").first
+        assert not link.is_visible()
+        page.locator(".finder-clear").click()
+        link.wait_for()
 
 
 def test_a_question_about_a_model_leads_to_all_of_its_size(browser, address):
     with visited(browser, asked(address, model="Qwen2.5-7B", gpus="8"), 360) as page:
-        page.get_by_role("link", name="All 7B models").click()
+        link = page.get_by_role("link", name="All 7B models")
+        link.click()
         page.wait_for_url("**model=7B")
         assert answered(page).startswith("7B on 8 GPUs: ")
 
 
-def test_without_hardware_the_minimum_comes_before_the_list(browser, address):
-    for tokens, first in (({"model": "32B"}, True), ({"model": "32B", "gpus": "64"}, False)):
-        with visited(browser, asked(address, **tokens), 360) as page:
-            minimum = page.locator(".finder-extreme").first.bounding_box()
-            card = page.locator(".finder-card").first.bounding_box()
-            assert minimum and card and (minimum["y"] < card["y"]) == first
+@pytest.mark.parametrize(("gpus", "is_first"), [("", True), ("64", False)])
+def test_without_hardware_the_minimum_comes_before_the_list(browser, address, gpus, is_first):
+    with visited(browser, asked(address, model="32B", gpus=gpus), 360) as page:
+        minimum = page.locator(".finder-extreme").first.bounding_box()
+        card = page.locator(".finder-card").first.bounding_box()
+        assert minimum
+        assert card
+        assert (minimum["y"] < card["y"]) == is_first
 
 
 def test_a_series_opens_to_each_of_its_reports(browser, address):
     with visited(browser, asked(address, gpus="1", device="24 GB")) as page:
         series = page.locator(".finder-series").first
-        summary = series.locator("summary").inner_text()
-        assert "differ in settings alone." in summary
-        assert not series.get_by_role("link").first.is_visible()
-        series.locator("summary").click()
-        series.get_by_role("link").last.wait_for()
-        assert series.get_by_role("link").count() == int(summary.split()[2]) - 1
+        summary = series.locator("summary")
+        said = re.match(
+            r"One of (\d+) of this source that differ in settings alone\.", summary.inner_text()
+        )
+        assert said
+        links = series.get_by_role("link")
+        assert not links.first.is_visible()
+        summary.click()
+        links.last.wait_for()
+        assert links.count() == int(said[1]) - 1
 
 
 def test_the_data_are_fetched_when_somebody_asks_and_again_after_a_failure(browser, address):
     with visited(browser, f"{address}/", fails=True) as page:
-        fetched = "performance.getEntriesByType('resource').map(one => one.name)"
-        assert not any(finder.PATH in name for name in page.evaluate(fetched))
+        fetched = page.evaluate("performance.getEntriesByType('resource').map(one => one.name)")
+        assert finder.PATH not in " ".join(fetched)
         page.route(f"**/{finder.PATH}", lambda route: route.abort())
         page.locator("#finder-model").fill("7B")
-        page.get_by_text("The data could not be loaded.").first.wait_for()
+        said = page.get_by_text("The data could not be loaded.").first
+        said.wait_for()
         page.unroute(f"**/{finder.PATH}")
-        page.get_by_role("link", name="Try again").click()
+        again = page.get_by_role("link", name="Try again")
+        again.click()
         assert answered(page).startswith("7B: ")
 
 
 def test_the_finder_is_light_and_preloads_its_modules(built):
     folder = built / "javascripts" / "finder"
+    own = {*folder.glob("*.js")}
+    shared = {built / name for name in SHARED}
     page = (built / "index.html").read_text(encoding="utf-8")
     preloaded = re.findall('<link rel="modulepreload" href="(javascripts/[^"]+)">', page)
-    modules, shared = ({built / name for name in names} for names in (preloaded, SHARED))
-    assert {*folder.glob("*.js")} == {folder / "page.js", *modules} - shared
-    code = [*folder.glob("*.js"), *shared, built / "stylesheets" / "finder.css"]
-    assert sum(len(gzip.compress(path.read_bytes())) for path in code) <= 30_000
-    data = (built / finder.PATH).read_bytes()
-    value = json.loads(data)
-    assert len(gzip.compress(data)) <= 85 * len(value["columns"]["gpus"])
+    modules = {built / name for name in preloaded}
+    assert own == {folder / "page.js", *modules} - shared
+    code = [*own, *shared, built / "stylesheets" / "finder.css"]
+    assert sum(map(_compressed, code)) <= 30_000
+
+
+def test_the_data_of_the_finder_are_light(built):
+    data = built / finder.PATH
+    rows = json.loads(data.read_bytes())["columns"]["gpus"]
+    assert _compressed(data) <= 85 * len(rows)
+
+
+def _compressed(path: Path) -> int:
+    """Its bytes as they are sent."""
+    return len(gzip.compress(path.read_bytes()))

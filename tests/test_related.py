@@ -29,44 +29,71 @@ def report(id_: str, **changes: object) -> Configuration:
 
 
 def found(rows: Sequence[Configuration]) -> list[tuple[str, str]]:
+    listed = []
     kinds = related([HERE, *rows], HERE)
-    return [(kind, row.id) for kind, rows in kinds.items() for row in rows]
+    for kind, rows_of_kind in kinds.items():
+        listed += [(kind, row.id) for row in rows_of_kind]
+    return listed
 
 
 def test_what_is_related_to_a_record():
     rows = [other(name, **changes) for name, changes in CASES["unrelated"].items()]
-    rows += [report(name, gpus=1)._replace(statement=name) for name in CLAIMS]
-    near = [HERE._replace(**case["row"]) for case in CASES["related"]]
-    assert found([*rows, *near]) == [(case["kind"], case["row"]["id"]) for case in CASES["related"]]
+    rows += [report(statement, gpus=1, statement=statement) for statement in CLAIMS]
+    rows += [HERE._replace(**case["row"]) for case in CASES["related"]]
+    expected = [(case["kind"], case["row"]["id"]) for case in CASES["related"]]
+    assert found(rows) == expected
 
 
-def test_alike_reports_are_one_and_no_kind_fills_the_page():
+def test_alike_reports_are_one():
     alike = [report(f"alike-{at}", gpus=1) for at in range(5)]
     assert found(alike) == [("less-hardware", "alike-0")]
+
+
+def test_no_kind_fills_the_page():
     unlike = [report(f"on-{at}", gpus=1, device_label=str(at)) for at in range(9)]
-    assert found(unlike) == [("less-hardware", row.id) for row in unlike[:MOST_RELATED]]
+    shown = unlike[:MOST_RELATED]
+    assert found(unlike) == [("less-hardware", row.id) for row in shown]
 
 
 def test_a_failure_counts_on_no_less_hardware_alone():
-    changes = {"same": {}, "more": {"gpus": 8}, "less": {"gpus": 1}, "other": {"task": "PPO"}}
-    rows = [report(name, outcome="out-of-memory", **some) for name, some in changes.items()]
-    assert [row.id for row in failures(rows, HERE)] == ["same", "more"]
+    failed = {"outcome": "out-of-memory"}
+    rows = [
+        report("same", **failed),
+        report("more", **failed, gpus=8),
+        report("less", **failed, gpus=1),
+        report("other", **failed, task="PPO"),
+    ]
+    ids = [row.id for row in failures(rows, HERE)]
+    assert ids == ["same", "more"]
 
 
 def test_a_report_of_the_lines_of_a_record_is_no_answer_of_its_own():
     both = recorded(DATASET)
-    scripts = {row["script"]: row for row in DATASET.records["tuning"]}
     assert both
-    for report, script in both.items():
-        row, record = DATASET.by_key["reports"][report], scripts[script]
-        assert (row["model"], row["gpus"]) == (record["model"], record["gpus"])
-        assert str(row["source_url"]) in f"{record['source']} {record['evidence']}".split()
+    for report_id, script in both.items():
+        row = DATASET.by_key["reports"][report_id]
+        (record,) = DATASET.by_script["tuning"][script]
+        assert row["model"] == record["model"]
+        assert row["gpus"] == record["gpus"]
+        urls = f"{record['source']} {record['evidence']}".split()
+        assert row["source_url"] in urls
     every = {row.id for row in every_configuration(DATASET)}
-    assert every - {row.id for row in configurations(DATASET)} == both.keys()
+    answers = {row.id for row in configurations(DATASET)}
+    assert every - answers == both.keys()
 
 
-def test_a_report_of_another_speed_is_another_run_and_of_two_tasks_each_has_its_record():
-    both = {id_.rpartition("-")[0]: script for id_, script in recorded(DATASET).items()}
-    name = "qwen2.5-math-7b-dapo-{}-64-h20"
-    assert name.format("fully-async-policy") in both and name.format("colocate-sync") not in both
-    assert {"_ppo_" in both["ppo-4-a100"], "_grpo_" in both["grpo-4-a100"]} == {True}
+def _recorded_runs() -> dict[str, str]:
+    """The record of each report, whose id has no number of its source here."""
+    return {id_.rpartition("-")[0]: script for id_, script in recorded(DATASET).items()}
+
+
+def test_a_report_of_another_speed_is_another_run():
+    both = _recorded_runs()
+    assert "qwen2.5-math-7b-dapo-fully-async-policy-64-h20" in both
+    assert "qwen2.5-math-7b-dapo-colocate-sync-64-h20" not in both
+
+
+def test_of_two_tasks_each_report_has_its_record():
+    both = _recorded_runs()
+    assert "_ppo_" in both["ppo-4-a100"]
+    assert "_grpo_" in both["grpo-4-a100"]

@@ -15,7 +15,7 @@ from cases import cases, read_cases
 from rl_resources import UnusableInput, release
 from rl_resources.generate import stale
 from rl_resources.package import read_package
-from rl_resources.query.diff import Table, diff
+from rl_resources.query.diff import StateTable, diff
 from rl_resources.release import data_section, next_version, notes, release_files
 
 ROOT = Path(__file__).parents[1]
@@ -37,8 +37,8 @@ def test_a_section_without_a_difference_says_so():
     assert data_section([]) == "### Data\n\nNo record differs.\n"
 
 
-def state(tables: dict[str, list[dict[str, str]]]) -> dict[str, Table]:
-    return {name: Table(("script",), tuple(rows)) for name, rows in tables.items()}
+def state(tables: dict[str, list[dict[str, str]]]) -> dict[str, StateTable]:
+    return {name: StateTable(("script",), tuple(rows)) for name, rows in tables.items()}
 
 
 def test_the_notes_of_a_release_are_its_section_of_the_changelog():

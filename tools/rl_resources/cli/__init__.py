@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except (RlResourcesError, OSError) as error:
         print(f"rl-resources: error: {error}", file=sys.stderr)
-        if help_ := getattr(error, "help", ""):
+        help_ = getattr(error, "help", "")
+        if help_:
             print(f"  help: {help_}", file=sys.stderr)
         return FOUND if isinstance(error, InvalidOutput) else UNUSABLE
     return status

@@ -44,9 +44,14 @@ def find(arguments: Arguments) -> int:
     if arguments.format == "json":
         sys.stdout.write(answers.as_json(dataset, found, notes))
     else:
-        limit, width = max(0, arguments.limit), get_terminal_size((100, 24)).columns
-        color = wants_color(sys.stdout)
-        text = answers.as_text(dataset, found, notes, limit=limit, width=width, color=color)
+        text = answers.as_text(
+            dataset,
+            found,
+            notes,
+            limit=max(0, arguments.limit),
+            width=get_terminal_size((100, 24)).columns,
+            color=wants_color(sys.stdout),
+        )
         sys.stdout.write(text)
     return 0 if found.answers else FOUND
 
@@ -72,8 +77,10 @@ def estimate(arguments: Arguments) -> int:
         return 0
     asked = {name: getattr(arguments, name) for name in (*WORDS, *NUMBERS)}
     found = estimate(dataset_of_answers(arguments), asked, arguments.set, arguments.script)
-    forms = {"text": answers.estimate_as_text, "json": answers.estimate_as_json}
-    sys.stdout.write(forms[arguments.format](found))
+    if arguments.format == "json":
+        sys.stdout.write(answers.estimate_as_json(found))
+    else:
+        sys.stdout.write(answers.estimate_as_text(found))
     return 0
 
 
@@ -121,8 +128,9 @@ def _rst(dataset: Dataset, size: str, script_url: str | None) -> str:
 def _json(dataset: Dataset, size: str, _: str | None) -> str:
     from rl_resources.site import api
 
-    document = api.size_document(dataset, size) if size else api.records_document(dataset)
-    return document.text
+    if size:
+        return api.size_document(dataset, size).text
+    return api.records_document(dataset).text
 
 
 def _markdown(dataset: Dataset, size: str, script_url: str | None) -> str:
@@ -169,7 +177,8 @@ def build(arguments: Arguments) -> int:
     from rl_resources.build import build
 
     root = root_of(arguments)
-    print(build(root, Path(arguments.out) if arguments.out else root / "build"))
+    out = Path(arguments.out) if arguments.out else root / "build"
+    print(build(root, out))
     return 0
 
 

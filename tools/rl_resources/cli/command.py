@@ -66,7 +66,9 @@ def root_of(arguments: Arguments) -> Path:
 
     Raises `UnreadableDataset` where there is none.
     """
-    return Path(arguments.root) if arguments.root else find_root(Path.cwd())
+    if arguments.root:
+        return Path(arguments.root)
+    return find_root(Path.cwd())
 
 
 def root_of_answers(arguments: Arguments) -> Path:
@@ -78,7 +80,9 @@ def root_of_answers(arguments: Arguments) -> Path:
         root = root_of(arguments)
     except UnreadableDataset:
         return installed_root()
-    return root if arguments.root or (root / SCRIPTS).is_dir() else installed_root()
+    if arguments.root or (root / SCRIPTS).is_dir():
+        return root
+    return installed_root()
 
 
 def dataset_of_answers(arguments: Arguments) -> Dataset:
@@ -98,7 +102,8 @@ def among(package: Package, paths: Sequence[str]) -> Callable[[str], bool]:
 
 def _known(package: Package, path: str) -> Path:
     """A table, a script or a directory of the dataset."""
-    top, place = package.root.resolve(), Path(path).resolve()
+    top = package.root.resolve()
+    place = Path(path).resolve()
     tables = [top / item.path for item in package.resources.values()]
     is_ours = place.is_dir() or place in tables or place.is_relative_to(top / SCRIPTS)
     if not (place.exists() and place.is_relative_to(top) and is_ours):
@@ -139,9 +144,13 @@ def write_findings(
         text = form.as_sarif(findings, all_rules().values(), package.version)
     elif kind == "text":
         text = form.as_text(findings, color=form.wants_color(sys.stdout))
+    elif kind == "json":
+        text = form.as_json(findings)
     else:
-        text = {"json": form.as_json, "github": form.as_github}[kind](findings)
+        text = form.as_github(findings)
     sys.stdout.writelines(text)
     print(form.summary(findings, looked_at), file=sys.stderr)
-    strict = "strict" in arguments and arguments.strict
-    return FOUND if has_errors(findings) or (strict and findings) else 0
+    is_strict = "strict" in arguments and arguments.strict
+    if has_errors(findings) or (is_strict and findings):
+        return FOUND
+    return 0

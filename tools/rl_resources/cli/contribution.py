@@ -22,7 +22,7 @@ from rl_resources.cli.command import (
     show,
     write_findings,
 )
-from rl_resources.errors import UnusableInput
+from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import write_file
 from rl_resources.package import read_package
 from rl_resources.text import nearest, printable
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 
 def _names(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+    """The words of a comma-separated list."""
+    return list(filter(None, map(str.strip, text.split(","))))
 
 
 @command(
@@ -59,19 +60,21 @@ def check(arguments: Arguments) -> int:
     asked = among(snapshot.package, arguments.paths)
     if arguments.fix:
         fixed = fix(snapshot, rules, asked)
-        write_changes(snapshot.package.root, [*changes_between(snapshot, fixed.snapshot)])
+        write_changes(snapshot.package.root, list(changes_between(snapshot, fixed.snapshot)))
         sys.stderr.writelines(f"{line}\n" for line in fixed.done)
         snapshot = fixed.snapshot
     found = findings_in(snapshot, rules, asked)
-    scripts = sum(script.name.endswith(".sh") for script in snapshot.scripts)
-    looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": scripts}
+    scripts = [script for script in snapshot.scripts if script.name.endswith(".sh")]
+    looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": len(scripts)}
     status = write_findings(found, arguments, snapshot.package, looked_at)
-    if not arguments.strict and any(item.severity == "warning" for item in found):
+    has_warnings = any(item.severity == "warning" for item in found)
+    if has_warnings and not arguments.strict:
         print("CI fails on warnings too: `rl-resources check --strict`.", file=sys.stderr)
-    reported = {item.rule for item in found}
-    fixable = [rule for rule in rules if rule.fixer and rule.name in reported]
-    if fixable and not arguments.fix and fix(snapshot, fixable, asked).done:
-        print("`rl-resources check --fix` applies the fixes that are certain.", file=sys.stderr)
+    if not arguments.fix:
+        reported = {item.rule for item in found}
+        fixable = [rule for rule in rules if rule.fixer and rule.name in reported]
+        if fixable and fix(snapshot, fixable, asked).done:
+            print("`rl-resources check --fix` applies the fixes that are certain.", file=sys.stderr)
     return status
 
 
@@ -89,10 +92,13 @@ def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rul
         close = nearest(name, snapshot.tables).sentence()
         raise UnusableInput(f"--resource: {name!r} is not a table of the dataset", close)
     table = snapshot.tables[name]
-    files = [RecordsFile(snapshot, table, Path(path), rules) for path in arguments.paths]
-    found = [finding for file in files for finding in file.findings()]
-    looked_at = {"record": sum(file.records for file in files)}
-    return write_findings(found, arguments, snapshot.package, looked_at)
+    found: list[Finding] = []
+    records = 0
+    for path in arguments.paths:
+        file = RecordsFile(snapshot, table, Path(path), rules)
+        found += file.findings()
+        records += file.records
+    return write_findings(found, arguments, snapshot.package, {"record": records})
 
 
 @command(
@@ -106,18 +112,21 @@ def fmt(arguments: Arguments) -> int:
 
     snapshot = take_snapshot(read_package(root_of(arguments)))
     after, left = formatted(snapshot, among(snapshot.package, arguments.paths))
-    changes = [*changes_between(snapshot, after)]
+    changes = list(changes_between(snapshot, after))
     if arguments.check:
-        lines = "".join(change.diff() for change in changes).split("\n")[:-1]
-        sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
+        done = "would be rewritten"
+        lines = "".join(change.diff() for change in changes).split("\n")
+        sys.stdout.writelines(f"{printable(line)}\n" for line in lines[:-1])
     else:
+        done = "rewritten"
         write_changes(snapshot.package.root, changes)
-    done = "would be rewritten" if arguments.check else "rewritten"
     for change in changes:
         print(f"{change.path}: {done}", file=sys.stderr)
     for path in left:
         print(f"{path}: left alone, `rl-resources check` says why", file=sys.stderr)
-    return FOUND if left or (arguments.check and changes) else 0
+    if left or (arguments.check and changes):
+        return FOUND
+    return 0
 
 
 REQUIRED = ("model", "task", "gpus", "device", "train", "infer")
@@ -137,9 +146,13 @@ def new(arguments: Arguments) -> int:
     if arguments.question:
         sys.stdout.write(listed_words(root_of(arguments)))
         return 0
-    texts = {name: getattr(arguments, name).strip() for name in (*REQUIRED, "tag", "contributor")}
-    drafted = new(root_of(arguments), {name: text for name, text in texts.items() if text})
-    sys.stdout.write("".join(f"{change.path}\n" for change in drafted.changes))
+    given = {}
+    for name in (*REQUIRED, "tag", "contributor"):
+        text = getattr(arguments, name).strip()
+        if text:
+            given[name] = text
+    drafted = new(root_of(arguments), given)
+    sys.stdout.writelines(f"{change.path}\n" for change in drafted.changes)
     sys.stderr.write(next_step(drafted.record))
     return 0
 
@@ -193,12 +206,14 @@ def import_page(arguments: Arguments) -> int:
     scripts = Path(arguments.scripts) if arguments.scripts else None
     text, found, unchecked = import_page(Path(arguments.page), scripts, dataset)
     sys.stderr.write("".join(f"{line}\n" for line in unchecked))
-    if arguments.out and not arguments.check and text.count("\n") > 1:
+    has_records = text.count("\n") > 1
+    if arguments.out and has_records and not arguments.check:
         write_file(Path(arguments.out) / "tuning.csv", text)
-    if arguments.format == "text":
-        sys.stdout.write("" if arguments.out or arguments.check else text)
-        return report(found)
-    return write_findings(found, arguments, dataset.package)
+    if arguments.format != "text":
+        return write_findings(found, arguments, dataset.package)
+    if not arguments.out and not arguments.check:
+        sys.stdout.write(text)
+    return report(found)
 
 
 @command(option("name", nargs="?", metavar="NAME"))

@@ -7,7 +7,6 @@ nothing here says that the run works.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 
 from packaging.version import Version
 
@@ -20,8 +19,11 @@ from rl_resources.script.name import parsed
 def releases_of(dataset: Dataset, script: object) -> list[Record]:
     """The rows of one script, oldest release first."""
     known = dataset.by_script["compatibility"].get(script, ())
-    rows = {str(row["framework_version"]): row for row in known}
-    return [rows[version] for version in sorted(rows, key=Version)]
+    return sorted(known, key=_version)
+
+
+def _version(row: Record) -> Version:
+    return Version(str(row["framework_version"]))
 
 
 def accepted_by(rows: Sequence[Record]) -> str:
@@ -30,17 +32,20 @@ def accepted_by(rows: Sequence[Record]) -> str:
     `rows` are those of the script, oldest first. A release that does not know the architecture of
     the model is none.
     """
-    versions = [str(row["framework_version"]) for row in rows]
     needed = architecture_of(rows)
-    oldest = Version(needed.since if needed else "0")
-    good = [at for at, row in enumerate(rows) if row["accepted"]]
-    good = [at for at in good if Version(versions[at]) >= oldest]
-    if not good:
+    accepted = []
+    for at, row in enumerate(rows):
+        knows_model = needed is None or _version(row) >= Version(needed.since)
+        if row["accepted"] and knows_model:
+            accepted.append(at)
+    if not accepted:
         return ""
-    framework = rows[0]["framework"]
-    if len(good) > 1 and good == list(range(good[0], len(versions))):
-        return f"{framework} ≥ {versions[good[0]]}"
-    return f"{framework} {_spans(versions, good)}"
+    first = accepted[0]
+    framework = rows[first]["framework"]
+    up_to_newest = list(range(first, len(rows)))
+    if len(accepted) > 1 and accepted == up_to_newest:
+        return f"{framework} ≥ {rows[first]['framework_version']}"
+    return f"{framework} {_spans(rows, accepted)}"
 
 
 def architecture_of(rows: Sequence[Record]) -> Architecture | None:
@@ -48,7 +53,9 @@ def architecture_of(rows: Sequence[Record]) -> Architecture | None:
 
     `None` where nothing is known that it needs.
     """
-    name = parsed(str(rows[0].get("script"))) if rows else None
+    if not rows:
+        return None
+    name = parsed(str(rows[0].get("script")))
     if name is None:
         return None
     return support(str(rows[0]["framework"])).architecture(name.model, name.train)
@@ -64,12 +71,21 @@ def rejections(rows: Sequence[Record]) -> list[tuple[int, str, str, str]]:
         for item in items_of(row, "rejected"):
             line, key, kind = item.split(" ")
             found.setdefault((int(line), key, kind), []).append(at)
-    versions = [str(row["framework_version"]) for row in rows]
-    return [(*setting, _spans(versions, at)) for setting, at in sorted(found.items())]
+    return [(*setting, _spans(rows, places)) for setting, places in sorted(found.items())]
 
 
-def _spans(versions: Sequence[str], places: Sequence[int]) -> str:
+def _spans(rows: Sequence[Record], places: Sequence[int]) -> str:
     """Releases as text, consecutive ones as a span: `0.1 to 0.3.1, 0.9.1`."""
-    runs = [list(run) for _, run in groupby(enumerate(places), lambda pair: pair[1] - pair[0])]
-    ends = [(versions[run[0][1]], versions[run[-1][1]]) for run in runs]
-    return ", ".join(first if first == last else f"{first} to {last}" for first, last in ends)
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and runs[-1][-1] == place - 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return ", ".join(_span(rows[run[0]], rows[run[-1]]) for run in runs)
+
+
+def _span(first: Record, last: Record) -> str:
+    if first is last:
+        return str(first["framework_version"])
+    return f"{first['framework_version']} to {last['framework_version']}"

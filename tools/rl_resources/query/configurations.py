@@ -30,7 +30,7 @@ from rl_resources.certainty import (
 from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.devices import Device, Meant, device_label, devices_of, written
 from rl_resources.package import Record, items_of, text_of
-from rl_resources.query.vocabulary import WEIGHTS
+from rl_resources.query.vocabulary import ADAPTERS, WEIGHTS
 
 
 class Configuration(NamedTuple):
@@ -155,12 +155,14 @@ def recorded(dataset: Dataset) -> Mapping[str, str]:
     """
     places: dict[tuple[object, ...], list[Record]] = {}
     for record in dataset.records["tuning"]:
-        for url in f"{record['source'] or ''} {record['evidence'] or ''}".split():
+        urls = f"{text_of(record, 'source')} {text_of(record, 'evidence')}"
+        for url in urls.split():
             places.setdefault((url, record["model"], record["gpus"]), []).append(record)
     found = {}
     for row in dataset.records["reports"]:
         near = places.get((row["source_url"], row["model"], row["gpus"]), [])
-        if same := [record for record in near if _as_fast(row, record)]:
+        same = [record for record in near if _as_fast(row, record)]
+        if same:
             best = max(same, key=lambda record: record["task"] == row["task"])
             found[str(row["report"])] = str(best["script"])
     return found
@@ -168,8 +170,12 @@ def recorded(dataset: Dataset) -> Mapping[str, str]:
 
 def _as_fast(row: Record, record: Record) -> bool:
     """Whether no speed that both state differs by more than a tenth."""
-    stated = [(row[name], record[name]) for name in ("step_seconds", "tokens_per_second_per_gpu")]
-    return all(isclose(float(str(a)), float(str(b)), rel_tol=0.1) for a, b in stated if a and b)
+    for name in ("step_seconds", "tokens_per_second_per_gpu"):
+        reported = float(str(row[name] or 0))
+        recorded = float(str(record[name] or 0))
+        if reported and recorded and not isclose(reported, recorded, rel_tol=0.1):
+            return False
+    return True
 
 
 def _order(row: Configuration) -> tuple[object, ...]:
@@ -200,8 +206,12 @@ def _configuration(dataset: Dataset, row: Record) -> Configuration:
     if cells["size"]:
         cells["position"] = dataset.by_key["sizes"][cells["size"]]["position"]
     cells["tested_on"] = str(cells["tested_on"])
-    cells |= _hardware(dataset, row) | _evidence(dataset, row) | _labels(row)
-    return Configuration(**cells | {"age": age_of(dataset, row)})
+    cells["age"] = age_of(dataset, row)
+    cells |= _hardware(dataset, row)
+    cells |= _evidence(dataset, row)
+    cells |= _labels(row)
+    cells |= _batch(row)
+    return Configuration(**cells)
 
 
 def age_of(dataset: Dataset, row: Record) -> str:
@@ -211,12 +221,14 @@ def age_of(dataset: Dataset, row: Record) -> str:
     """
     year, month, _ = map(int, dataset.version.split("."))
     day = row.get("tested_on") or row.get("source_changed_on")
-    is_old = isinstance(day, date) and day < date(year - 1, month, 1)
-    return f"older than a year: {day:%Y-%m}" if is_old else ""
+    if isinstance(day, date) and day < date(year - 1, month, 1):
+        return f"older than a year: {day:%Y-%m}"
+    return ""
 
 
 def _hardware(dataset: Dataset, row: Record) -> dict[str, Any]:
-    devices, published = devices_of(dataset), _text(row, "device_as_published")
+    devices = devices_of(dataset)
+    published = _text(row, "device_as_published")
     stated = float(str(row.get("device_memory_gb") or 0))
     device = _text(row, "device")
     if device:
@@ -248,22 +260,27 @@ def _evidence(dataset: Dataset, row: Record) -> dict[str, Any]:
 
 
 def _labels(row: Record) -> dict[str, Any]:
-    """What a source calls model, task, framework and backends, else their keys; the batch."""
-    published = _text(row, "framework_as_published")
-    train, infer = (_text(row, name, f"{name}_as_published") for name in ("train", "infer"))
+    """What a source calls model, task, framework and backends, else their keys."""
     model = _text(row, "model", "model_as_published")
-    batch = next(filter(row.get, ("max_batch", "batch", "prompts_per_step")), "")
+    framework = _text(row, "framework_as_published", "framework")
+    train = _text(row, "train", "train_as_published")
+    infer = _text(row, "infer", "infer_as_published")
     return {
         "model": model,
         "model_label": _OWNER.sub("", model),
         "task_label": _text(row, "task", "task_as_published"),
-        "framework_label": _joined(
-            published or _text(row, "framework"), _text(row, "framework_version")
-        ),
+        "framework_label": _joined(framework, _text(row, "framework_version")),
         "backends_label": _joined(train, infer, _text(row, "infer_version")),
-        "batch": row[batch] if batch else 0,
-        "batch_unit": _text(row, "batch_unit") if batch == "batch" else "prompts" if batch else "",
     }
+
+
+def _batch(row: Record) -> dict[str, Any]:
+    """The number of a batch, and what it counts."""
+    for name in ("max_batch", "batch", "prompts_per_step"):
+        if row.get(name):
+            unit = _text(row, "batch_unit") if name == "batch" else "prompts"
+            return {"batch": row[name], "batch_unit": unit}
+    return {"batch": 0, "batch_unit": ""}
 
 
 def _joined(*texts: str) -> str:
@@ -279,18 +296,31 @@ _OWNER = re.compile(r"^[\w.-]+/(?=[\w.-]+$)", re.ASCII)
 _EMPTY = {name: kind() for name, kind in get_type_hints(Configuration).items()}
 
 _SAME = attrgetter(
-    *("outcome", "tag", "size", "model_label", "task_label", "gpus", "gpus_maximum", "nodes"),
-    *("device_label", "memory_gb", "framework_label", "backends_label", "certainty", "marks"),
-    *(
-        "statement",
-        "no_room",
-        "evidence_kind",
-        "requirement_wording",
-        "age",
-        "weights",
-        "precision",
-    ),
-    *("memory_optimizations", "scenario", "out_of_memory_on", "batch_unit"),
+    "outcome",
+    "tag",
+    "size",
+    "model_label",
+    "task_label",
+    "gpus",
+    "gpus_maximum",
+    "nodes",
+    "device_label",
+    "memory_gb",
+    "framework_label",
+    "backends_label",
+    "certainty",
+    "marks",
+    "statement",
+    "no_room",
+    "evidence_kind",
+    "requirement_wording",
+    "age",
+    "weights",
+    "precision",
+    "memory_optimizations",
+    "scenario",
+    "out_of_memory_on",
+    "batch_unit",
 )
 
 
@@ -302,8 +332,11 @@ def in_series(rows: Sequence[Configuration]) -> tuple[Configuration, ...]:
     or the same state of a repository) and all of `_SAME` is equal. A record stands for itself, and
     so does a report that others contradict.
     """
-    alike = [[row.id for row in same] for same in grouped(rows, _identity).values()]
-    series = {id_: min(ids) for ids in alike if len(ids) > 1 for id_ in ids}
+    series = {}
+    for alike in grouped(rows, _identity).values():
+        if len(alike) > 1:
+            first = min(row.id for row in alike)
+            series.update(dict.fromkeys((row.id for row in alike), first))
     return tuple(row._replace(series=series.get(row.id, "")) for row in rows)
 
 
@@ -321,35 +354,63 @@ def conditions(dataset: Dataset, row: Record) -> Iterator[str]:
     Each is always there, with "not stated" where the source does not say it. Parameters of a
     mixture of experts, the scenario and host memory are there where they apply or are known.
     """
-    weights = text_of(row, "weights")
-    rank = row["lora_rank"] if weights in {"lora", "qlora"} else None
-    yield WEIGHTS.get(weights, "what trains is not stated") + (f", rank {rank}" if rank else "")
+    yield _weights(row)
     model = dataset.by_key["models"].get(row["model"])
     if model and model["active_parameters_b"]:
         yield f"{model['parameters_b']:g}B parameters, {model['active_parameters_b']:g}B active"
     for word in items_of(row, "scenario"):
         yield "one update on random tokens" if word == "synthetic" else word
-    known, titles = dataset.by_key["memory_optimizations"], defaultdict(list)
-    for word in items_of(row, "memory_optimizations"):
-        titles[known[word]["kind"]].append(text_of(known[word], "title"))
-    precision = [*filter(None, [text_of(row, "precision")]), *titles["precision"]]
-    yield from precision or ["precision not stated"]
+    optimizations = _optimizations(dataset, row)
+    precision = row["precision"]
+    if precision:
+        yield str(precision)
+    elif not optimizations["precision"]:
+        yield "precision not stated"
+    yield from optimizations["precision"]
     no_offload = "no offload" if "script" in row else "no offload stated"
-    yield ", ".join(titles["offload"]) or no_offload
+    yield ", ".join(optimizations["offload"]) or no_offload
     if row["host_memory_gb"]:
         yield f"host memory {row['host_memory_gb']:g} GB"
-    yield from titles["recompute"]
+    yield from optimizations["recompute"]
     yield _context(row)
-    micro_batch, tokens = row["micro_batch_per_gpu"], row["max_tokens_per_gpu"]
-    stated = f"{tokens} tokens per GPU" if tokens else "micro batch not stated"
-    yield f"micro batch {micro_batch}" if micro_batch else stated
+    yield _micro_batch(row)
     yield in_words(row)
+
+
+def _weights(row: Record) -> str:
+    """What trains, and the rank of its adapters."""
+    weights = text_of(row, "weights")
+    label = WEIGHTS.get(weights, "what trains is not stated")
+    if weights in ADAPTERS and row["lora_rank"]:
+        return f"{label}, rank {row['lora_rank']}"
+    return label
+
+
+def _optimizations(dataset: Dataset, row: Record) -> Mapping[str, Sequence[str]]:
+    """The titles of what saves memory, by kind."""
+    titles: dict[str, list[str]] = defaultdict(list)
+    for word in items_of(row, "memory_optimizations"):
+        known = dataset.by_key["memory_optimizations"][word]
+        titles[str(known["kind"])].append(text_of(known, "title"))
+    return titles
 
 
 def _context(row: Record) -> str:
     """The longest prompt and response."""
-    if row["max_prompt_length"] or row["max_response_length"]:
-        prompt, response = (row[f"max_{part}_length"] or "?" for part in ("prompt", "response"))
-        return f"{prompt} + {response} tokens"
+    prompt = row["max_prompt_length"]
+    response = row["max_response_length"]
+    if prompt or response:
+        return f"{prompt or '?'} + {response or '?'} tokens"
     total = row.get("max_total_length")
-    return f"{total} tokens in all" if total else "lengths not stated"
+    if total:
+        return f"{total} tokens in all"
+    return "lengths not stated"
+
+
+def _micro_batch(row: Record) -> str:
+    """How much one GPU computes at once."""
+    if row["micro_batch_per_gpu"]:
+        return f"micro batch {row['micro_batch_per_gpu']}"
+    if row["max_tokens_per_gpu"]:
+        return f"{row['max_tokens_per_gpu']} tokens per GPU"
+    return "micro batch not stated"

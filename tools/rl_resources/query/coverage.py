@@ -34,11 +34,11 @@ HEADLINES = ("full", "lora", "qlora")
 """The kinds of training that have a headline of their own."""
 NO_TEXT = frozenset({"image-generation", "video-generation", "robotics"})
 
-Place = tuple[str, str, str]
+Combination = tuple[str, str, str]
 """Size, task, device."""
 
 
-class Cell(NamedTuple):
+class CoverageCell(NamedTuple):
     """What is known of one size, task and device. Counts of rows; `projects` counts sources.
 
     `reports` are those of runs: one that ran out of memory, or that only claims something, is none
@@ -57,9 +57,14 @@ class Cell(NamedTuple):
     projects: int = 0
     not_run: int = 0
 
-    def plus(self, other: Cell) -> Cell:
-        """The same place with the counts of both."""
-        return Cell(*self[:3], *map(add, self[3:], other[3:]))
+    def plus(self, other: CoverageCell) -> CoverageCell:
+        """The same combination with the counts of both."""
+        return CoverageCell(*self[:3], *map(add, self[3:], other[3:]))
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the source leaves size, task or device open."""
+        return not (self.size and self.task and self.device)
 
     @property
     def records(self) -> int:
@@ -74,8 +79,8 @@ class Coverage(NamedTuple):
     `missing` are the sizes without a record, by tag.
     """
 
-    cells: tuple[Cell, ...]
-    partial: tuple[Cell, ...]
+    cells: tuple[CoverageCell, ...]
+    partial: tuple[CoverageCell, ...]
     missing: Mapping[str, Sequence[str]]
 
     @property
@@ -84,7 +89,7 @@ class Coverage(NamedTuple):
         return sum(cell.reports + cell.claims + cell.out_of_memory for cell in self.partial)
 
     @property
-    def wanted(self) -> list[Cell]:
+    def wanted(self) -> list[CoverageCell]:
         """Combinations that others run and no record covers, the most wanted first."""
         open_ = [cell for cell in self.cells if not cell.records and cell.reports]
         return sorted(open_, key=lambda cell: (-cell.projects, -cell.reports))
@@ -93,41 +98,61 @@ class Coverage(NamedTuple):
 @lru_cache(maxsize=1)
 def coverage(dataset: Dataset) -> Coverage:
     """Count records and reports."""
-    places = grouped(configurations(dataset), attrgetter("size", "task", "device"))
+    by_combination = grouped(configurations(dataset), attrgetter("size", "task", "device"))
     orders = [["", *map(str, dataset.by_key[name])] for name in ("sizes", "tasks", "devices")]
 
-    def rank(place: Place) -> list[int]:
-        return [order.index(word) for order, word in zip(orders, place, strict=True)]
+    def rank(combination: Combination) -> list[int]:
+        return [order.index(word) for order, word in zip(orders, combination, strict=True)]
 
-    known = sorted(places, key=rank)
-    every = [_cell(place, places[place], dataset.by_key["reports"]) for place in known]
-    cells = tuple(cell for cell in every if all(cell[:3]))
-    partial = tuple(cell for cell in every if not all(cell[:3]))
-    tagged = {
-        "MIN": {cell.size for cell in cells if cell.records_min},
-        "RECOMMENDED": {cell.size for cell in cells if cell.records_recommended},
+    cells = []
+    partial = []
+    for combination in sorted(by_combination, key=rank):
+        cell = _cell(combination, by_combination[combination], dataset.by_key["reports"])
+        if cell.is_partial:
+            partial.append(cell)
+        else:
+            cells.append(cell)
+    sizes = list(map(str, dataset.by_key["sizes"]))
+    without = {
+        "MIN": _without(sizes, (cell for cell in cells if cell.records_min)),
+        "RECOMMENDED": _without(sizes, (cell for cell in cells if cell.records_recommended)),
     }
-    missing = {tag: [size for size in orders[0][1:] if size not in tagged[tag]] for tag in tagged}
-    return Coverage(cells, partial, {tag: sizes for tag, sizes in missing.items() if sizes})
+    missing = {tag: lacking for tag, lacking in without.items() if lacking}
+    return Coverage(tuple(cells), tuple(partial), missing)
 
 
-def _cell(place: Place, rows: Sequence[Configuration], reports: Mapping[object, Record]) -> Cell:
+def _without(sizes: Iterable[str], cells: Iterable[CoverageCell]) -> list[str]:
+    """The sizes that none of these cells is of."""
+    covered = {cell.size for cell in cells}
+    return [size for size in sizes if size not in covered]
+
+
+def _cell(
+    combination: Combination, rows: Sequence[Configuration], reports: Mapping[object, Record]
+) -> CoverageCell:
     # A source is identified by its repository, or by a thread's URL.
-    ran = [reports[row.id] for row in rows if _counted_as(row) == "reports"]
-    projects = {report["source_repo"] or report["source_url"] for report in ran}
-    counts: dict[str, Any] = Counter(map(_counted_as, rows))
-    return Cell(*place, **counts, projects=len(projects))
+    counts: dict[str, Any] = Counter()
+    projects = set()
+    for row in rows:
+        kind = _counted_as(row)
+        counts[kind] += 1
+        if kind == "reports":
+            report = reports[row.id]
+            projects.add(report["source_repo"] or report["source_url"])
+    return CoverageCell(*combination, **counts, projects=len(projects))
 
 
 def _counted_as(row: Configuration) -> str:
-    """The field of `Cell` that counts a row."""
+    """The field of `CoverageCell` that counts a row."""
     if row.outcome == "out-of-memory":
         return "out_of_memory"
     if row.certainty == NOT_RUN:
         return "not_run"
     if row.kind == "record":
         return f"records_{row.tag.lower() or 'untagged'}"
-    return "reports" if row.state == "run" else "claims"
+    if row.state == "run":
+        return "reports"
+    return "claims"
 
 
 def headline(rows: Sequence[Configuration], size: str, weights: str) -> Configuration | None:
@@ -136,9 +161,15 @@ def headline(rows: Sequence[Configuration], size: str, weights: str) -> Configur
     Nothing disputed or contradicted counts, and no model of images, videos or robots. Of equal ones
     it is the best answer.
     """
-    runs = (row for row in rows if (row.size, row.weights, row.state) == (size, weights, "run"))
-    counted = (row for row in runs if not row.doubtful and NO_TEXT.isdisjoint(row.scenario))
-    known = ordered((row for row in counted if row.memory_gb), Query())
+
+    def counts(row: Configuration) -> bool:
+        if row.size != size or row.weights != weights:
+            return False
+        if row.state != "run" or row.doubtful or not row.memory_gb:
+            return False
+        return NO_TEXT.isdisjoint(row.scenario)
+
+    known = ordered(filter(counts, rows), Query())
     return min(known, key=attrgetter("total_memory_gb", "gpus"), default=None)
 
 
@@ -156,13 +187,16 @@ def minimum_memory(known: Iterable[Configuration]) -> list[Point]:
     A record that is not run is a class of its own, so it never stands for one that ran.
     """
 
+    def counts(row: Configuration) -> bool:
+        if not (row.weights and row.task and row.size and row.total_memory_gb):
+            return False
+        return row.state == "run" or row.certainty == NOT_RUN
+
     def kind(row: Configuration) -> tuple[object, ...]:
         return row.task, row.position, row.kind, row.tag, row.certainty == NOT_RUN
 
-    ran = (row for row in known if row.state == "run" or row.certainty == NOT_RUN)
-    complete = (row for row in ran if row.weights and row.task and row.size and row.total_memory_gb)
     points = []
-    for _, rows in sorted(grouped(complete, kind).items()):
+    for _, rows in sorted(grouped(filter(counts, known), kind).items()):
         best = min(rows, key=lambda row: (row.total_memory_gb, row.id))
         points.append(Point(best, best.total_memory_gb, len(rows)))
     return points
@@ -170,6 +204,6 @@ def minimum_memory(known: Iterable[Configuration]) -> list[Point]:
 
 def throughputs(known: Iterable[Configuration]) -> list[Point]:
     """Every configuration with tokens per second, by device, the fastest first."""
-    points = (Point(row, row.tokens_per_second_per_gpu) for row in known)
-    found = (point for point in points if point.value)
-    return sorted(found, key=lambda point: (point.configuration.device_label, -point.value))
+    measured = (row for row in known if row.tokens_per_second_per_gpu)
+    points = [Point(row, row.tokens_per_second_per_gpu) for row in measured]
+    return sorted(points, key=lambda point: (point.configuration.device_label, -point.value))

@@ -18,22 +18,26 @@ from rl_resources.git import file_at, git_text
 from rl_resources.package import DESCRIPTOR
 from rl_resources.tabular import mappings
 
-Row = Mapping[str, str]
-Key = tuple[str, ...]
+StateRow = Mapping[str, str]
+RowKey = tuple[str, ...]
 
 
-class Table(NamedTuple):
+class StateTable(NamedTuple):
     """One table as text: the columns of its key, and its rows."""
 
-    key: Key
-    rows: Sequence[Row]
+    key: RowKey
+    rows: Sequence[StateRow]
+
+    def by_key(self, key: RowKey) -> dict[RowKey, StateRow]:
+        """The rows by their cells in the columns of `key`."""
+        return {tuple(row.get(column, "") for column in key): row for row in self.rows}
 
 
-Tables = Mapping[str, Table]
-_NOTHING = Table((), ())
+Tables = Mapping[str, StateTable]
+_NOTHING = StateTable((), ())
 
 
-class Change(NamedTuple):
+class CellChange(NamedTuple):
     """One cell that differs; an empty cell and a missing column are the same."""
 
     field: str
@@ -45,38 +49,46 @@ class TableDiff(NamedTuple):
     """All that differs in one table. Rows are by their key, in the order of their file."""
 
     name: str
-    key: Key
-    removed: Mapping[Key, Row]
-    added: Mapping[Key, Row]
-    changed: Mapping[Key, Sequence[Change]]
+    key: RowKey
+    removed: Mapping[RowKey, StateRow]
+    added: Mapping[RowKey, StateRow]
+    changed: Mapping[RowKey, Sequence[CellChange]]
 
 
 def diff(old: Tables, new: Tables) -> list[TableDiff]:
     """The tables that differ, in the order of `new`, then those that only `old` has."""
-    names = dict.fromkeys([*new, *old])
-    found = [_table_diff(name, old.get(name, _NOTHING), new.get(name, _NOTHING)) for name in names]
-    return [item for item in found if any(item[2:])]
+    found = []
+    for name in dict.fromkeys([*new, *old]):
+        before = old.get(name, _NOTHING)
+        after = new.get(name, _NOTHING)
+        item = _table_diff(name, before, after)
+        if item.removed or item.added or item.changed:
+            found.append(item)
+    return found
 
 
-def _table_diff(name: str, old: Table, new: Table) -> TableDiff:
+def _table_diff(name: str, old: StateTable, new: StateTable) -> TableDiff:
     key = new.key or old.key
-    before, after = (
-        {tuple(row.get(column, "") for column in key): row for row in table.rows}
-        for table in (old, new)
-    )
-    both = {place: _changes(before[place], row) for place, row in after.items() if place in before}
+    before = old.by_key(key)
+    after = new.by_key(key)
+    kept = [place for place in after if place in before]
+    changes = {place: _changes(before[place], after[place]) for place in kept}
     return TableDiff(
         name=name,
         key=key,
         removed={place: row for place, row in before.items() if place not in after},
         added={place: row for place, row in after.items() if place not in before},
-        changed={place: changes for place, changes in both.items() if changes},
+        changed={place: cells for place, cells in changes.items() if cells},
     )
 
 
-def _changes(old: Row, new: Row) -> list[Change]:
-    cells = ((name, old.get(name, ""), new.get(name, "")) for name in dict.fromkeys([*new, *old]))
-    return [Change(*cell) for cell in cells if cell[1] != cell[2]]
+def _changes(old: StateRow, new: StateRow) -> list[CellChange]:
+    found = []
+    for field in dict.fromkeys([*new, *old]):
+        change = CellChange(field, old.get(field, ""), new.get(field, ""))
+        if change.old != change.new:
+            found.append(change)
+    return found
 
 
 def read_state(root: Path, name: str) -> Tables:
@@ -109,7 +121,7 @@ def _tables(state: str, read: Callable[[str], bytes]) -> Tables:
             path = item["schema"]
             key = tuple(json.loads(read(path))["primaryKey"])
             path = item["path"]
-            tables[item["name"]] = Table(key, mappings(read(path).decode("utf-8")))
+            tables[item["name"]] = StateTable(key, mappings(read(path).decode("utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UnusableInput(
             f"{state}: {path}: cannot be read: {error}",

@@ -13,6 +13,7 @@ from rl_resources.estimate.configuration import OWN_CONFIG, Configuration, of_ru
 from rl_resources.estimate.estimate import Estimate, sized
 from rl_resources.estimate.formula import backends
 from rl_resources.files import read_text
+from rl_resources.package import Record
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.script.name import ScriptName, parsed
@@ -32,24 +33,19 @@ def estimate(
     What is asked wins over what the script says. Raises `UnusableInput`.
     """
     asked = {name: text.strip() for name, text in asked.items() if text.strip()}
-    run, name = _run(script) if script else None, parsed(Path(script).name)
+    name = parsed(Path(script).name)
+    run = _run(script) if script else None
     words = _of_script(dataset, run, name) if run else {}
     words |= {key: asked[key] for key in WORDS & asked.keys()}
     if "memory" in asked and "device" not in asked:
         words.pop("device", None)
-    named = words.get("model", "")
-    model = read_config(Path(words.pop("model"))) if named.endswith(".json") else None
-    query, _ = understand(vocabulary(dataset), words)
-    model = model or dataset.by_key["models"].get(query.model)
-    if not named:
-        raise UnusableInput("which model?", OWN_CONFIG)
-    if model is None:
-        known = nearest(named, map(str, dataset.by_key["models"])).sentence()
-        message = f"`{shown(named)}` is not a known model"
-        raise UnusableInput(message, f"{known} {OWN_CONFIG}".strip())
+    model, query = _model_and_query(dataset, words)
     inputs = _of_backend(query, run)
-    for setting in (*sets, *(f"{name}={asked[name]}" for name in NUMBERS if name in asked)):
+    for setting in sets:
         inputs.set(setting)
+    for number in NUMBERS:
+        if number in asked:
+            inputs.set(f"{number}={asked[number]}")
     _hardware(dataset, query, inputs)
     _what_trains(query, inputs)
     if run:
@@ -65,6 +61,28 @@ def estimate(
     return found if run else sized(found)
 
 
+def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record, Query]:
+    """The row of the model, or what its config.json says, and the question in keys.
+
+    Raises `UnusableInput` where no model is known.
+    """
+    named = words.get("model", "")
+    if named.endswith(".json"):
+        model = read_config(Path(named))
+        others = {field: word for field, word in words.items() if field != "model"}
+        query, _ = understand(vocabulary(dataset), others)
+        return model, query
+    query, _ = understand(vocabulary(dataset), words)
+    if not named:
+        raise UnusableInput("which model?", OWN_CONFIG)
+    known = dataset.by_key["models"]
+    if query.model in known:
+        return known[query.model], query
+    near = nearest(named, map(str, known)).sentence()
+    message = f"`{shown(named)}` is not a known model"
+    raise UnusableInput(message, f"{near} {OWN_CONFIG}".strip())
+
+
 def _run(path: str) -> Run:
     """What a script starts. Raises `UnusableInput` where it cannot be read, or starts nothing."""
     text = read_text(Path(path), LARGEST_SCRIPT_BYTES, "Name your own shell script.")
@@ -78,11 +96,11 @@ def _run(path: str) -> Run:
 def _of_script(dataset: Dataset, run: Run, name: ScriptName | None) -> dict[str, str]:
     """Model, device and backend as a script's name says them, where they are known, or its text."""
     models = {str(row["slug"]): str(row["model"]) for row in dataset.records["models"]}
-    found = {
-        "model": models.get(name.model if name else "", run.model_path.text),
-        "device": name.device if name and name.device in dataset.by_key["devices"] else "",
-        "train": run.train_backend.text,
-    }
+    found = {"model": run.model_path.text, "train": run.train_backend.text}
+    if name:
+        found["model"] = models.get(name.model, run.model_path.text)
+    if name and name.device in dataset.by_key["devices"]:
+        found["device"] = name.device
     return {word: str(text) for word, text in found.items() if text}
 
 
@@ -92,9 +110,9 @@ def _of_backend(query: Query, run: Run | None) -> Configuration:
     Without a word it is FSDP, and on one GPU, where nothing is sharded, the plain model. Raises
     `UnusableInput` for a backend that the formula does not know.
     """
-    train = query.train or ("transformers" if query.gpus == 1 else "fsdp")
+    usual = "transformers" if query.gpus == 1 else "fsdp"
     infer = run.infer_backend.text if run else query.infer
-    inputs = Configuration(train, infer or "")
+    inputs = Configuration(query.train or usual, infer or "")
     if inputs.train not in backends():
         known = nearest(inputs.train, backends()).sentence()
         raise UnusableInput(f"{inputs.train}: no estimate for this training backend", known)
@@ -119,10 +137,13 @@ def _what_trains(query: Query, inputs: Configuration) -> None:
     if weights == "partial":
         raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
     has_adapters = weights in {"lora", "qlora"} or query.task.endswith("-LoRA")
-    rank = inputs.inputs.get("lora_rank", _USUAL_RANK if has_adapters else None)
-    if weights and rank is not None and (rank > 0) == (weights == "full"):
-        raise UnusableInput(f"{weights} weights and lora_rank {rank:g} contradict each other")
-    inputs.assume("lora_rank", rank, "LoRA of a usual rank")
+    if has_adapters:
+        inputs.assume("lora_rank", _USUAL_RANK, "LoRA of a usual rank")
+    rank = inputs.inputs.get("lora_rank")
+    if weights and rank is not None:
+        trains_adapters = rank > 0
+        if trains_adapters == (weights == "full"):
+            raise UnusableInput(f"{weights} weights and lora_rank {rank:g} contradict each other")
     if weights == "qlora":
         inputs.give("quantized", 1)
     if weights == "full":

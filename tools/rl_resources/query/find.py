@@ -51,9 +51,10 @@ FAILED = "out-of-memory"
 BEYOND = "beyond"
 TOO_SHORT = "too-short"
 FITTING = (RAN_ON_IT, RAN_ON_LESS, CLAIMED)
+_RANKS = {name: rank for rank, name in enumerate(FITTING)}
 
 
-class Nearest(NamedTuple):
+class NearAnswer(NamedTuple):
     """What comes nearest where nothing fits: `kind` says in which way, `reason` what differs."""
 
     kind: str
@@ -75,7 +76,7 @@ class Found(NamedTuple):
     unclear: Sequence[Configuration]
     failures: Sequence[Configuration]
     worse: int
-    nearest: Sequence[Nearest]
+    nearest: Sequence[NearAnswer]
     largest: Sequence[Configuration]
     smallest: Configuration | None
     smallest_full: Configuration | None
@@ -102,8 +103,12 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     fitting = ordered(_of(matching, *FITTING), query)
     failures = _failures(rows, query)
     runs = _of(fitting, RAN_ON_IT, RAN_ON_LESS)
+    long = [row for row in runs if row.length]
+    full = [row for row in runs if row.weights == "full"]
     smallest = min(runs, key=size_of, default=None)
-    full = min((row for row in runs if row.weights == "full"), key=size_of, default=None)
+    smallest_full = min(full, key=size_of, default=None)
+    if smallest_full == smallest:
+        smallest_full = None
     return Found(
         query,
         fitting,
@@ -113,8 +118,8 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
         nearest=[] if fitting else _nearest(rows, matching, query),
         largest=[] if query.size else largest(runs),
         smallest=smallest,
-        smallest_full=None if full == smallest else full,
-        longest=max((row for row in runs if row.length), key=_length, default=None),
+        smallest_full=smallest_full,
+        longest=max(long, key=_length, default=None),
     )
 
 
@@ -131,20 +136,40 @@ def fit(query: Query, row: Configuration) -> str:
         return TOO_SHORT
     if query.gpus and row.gpus > query.gpus:
         return BEYOND
-    exact = _on_that_device(query, row)
-    if exact or (same_vendor(query, row) and 0 < row.memory_gb <= query.memory_gb):
-        ran = RAN_ON_IT if exact else RAN_ON_LESS
-        return {"no-answer": UNCLEAR, "claim": CLAIMED, "run": ran}[row.state]
-    may_be = row.state != "no-answer" and not set(query.devices).isdisjoint(row.possible_devices)
-    return UNCLEAR if may_be else BEYOND
+    on_it = _on_that_device(query, row)
+    if on_it or _on_no_more_memory(query, row):
+        return _fit_of_state(row.state, RAN_ON_IT if on_it else RAN_ON_LESS)
+    if row.state == "no-answer" or set(query.devices).isdisjoint(row.possible_devices):
+        return BEYOND
+    return UNCLEAR
+
+
+def _fit_of_state(state: str, ran: str) -> str:
+    """How what fits is an answer: `ran` where it is known to have run."""
+    if state == "no-answer":
+        return UNCLEAR
+    if state == "claim":
+        return CLAIMED
+    return ran
 
 
 def _on_that_device(query: Query, row: Configuration) -> bool:
     """Whether it ran on an asked device, or a device of just the asked memory."""
-    if query.devices:
-        known = bool(row.possible_devices) and not row.variant
-        return known and set(row.possible_devices) <= set(query.devices)
-    return not query.memory_gb or row.memory_gb == query.memory_gb
+    if not query.devices:
+        return not query.memory_gb or row.memory_gb == query.memory_gb
+    if row.variant or not row.possible_devices:
+        return False
+    return _on_one_of(query.devices, row)
+
+
+def _on_one_of(devices: Iterable[str], row: Configuration) -> bool:
+    """Whether each device that it may have run on is one of these."""
+    return set(row.possible_devices).issubset(devices)
+
+
+def _on_no_more_memory(query: Query, row: Configuration) -> bool:
+    """Whether each of its devices had no more memory, with the software of the asked vendor."""
+    return same_vendor(query, row) and 0 < row.memory_gb <= query.memory_gb
 
 
 def same_vendor(query: Query, row: Configuration) -> bool:
@@ -154,20 +179,21 @@ def same_vendor(query: Query, row: Configuration) -> bool:
 
 def no_less(query: Query, row: Configuration) -> bool:
     """Whether it had no fewer GPUs of no less memory each, of the same vendor."""
-    known = row.device or set(row.possible_devices) <= set(query.devices)
-    enough = row.gpus >= query.gpus and row.memory_gb >= query.memory_gb
-    return bool(query.gpus and query.memory_gb and known and enough and same_vendor(query, row))
+    if not query.gpus or not query.memory_gb or not same_vendor(query, row):
+        return False
+    if not row.device and not _on_one_of(query.devices, row):
+        return False
+    return row.gpus >= query.gpus and row.memory_gb >= query.memory_gb
 
 
 def _matching(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     """The rows that match, with their fit."""
-    names = ("model" if query.model else "size", *FILTERS)
-    asked = [(name, word) for name in names if (word := getattr(query, name))]
-    return [
-        row._replace(fit=fit(query, row))
-        for row in rows
-        if all(word in row.words(name) for name, word in asked)
-    ]
+    asked = query.asked("model" if query.model else "size", *FILTERS)
+
+    def matches(row: Configuration) -> bool:
+        return all(word in row.words(name) for name, word in asked.items())
+
+    return [row._replace(fit=fit(query, row)) for row in filter(matches, rows)]
 
 
 def _of(rows: Iterable[Configuration], *fits: str) -> list[Configuration]:
@@ -180,7 +206,7 @@ def ordered(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     def key(row: Configuration) -> tuple[float, ...]:
         return (
             row.kind != "record",
-            FITTING.index(row.fit) if row.fit in FITTING else 0,
+            _RANKS.get(row.fit, 0),
             -row.position,
             row.doubtful,
             _distance(query.gpus, row.gpus),
@@ -192,7 +218,9 @@ def ordered(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
 
 def _distance(asked: float, has: float) -> float:
     """How far from what was asked; with nothing asked the smallest is the nearest."""
-    return abs(asked - has) if has else inf
+    if not has:
+        return inf
+    return abs(asked - has)
 
 
 def size_of(row: Configuration) -> tuple[bool, float, int, bool, str]:
@@ -200,7 +228,8 @@ def size_of(row: Configuration) -> tuple[bool, float, int, bool, str]:
     return not row.memory_gb, row.total_memory_gb, row.gpus, row.kind != "record", row.id
 
 
-_length, _position = attrgetter("length"), attrgetter("position")
+_length = attrgetter("length")
+_position = attrgetter("position")
 
 
 def _failures(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
@@ -209,18 +238,26 @@ def _failures(rows: Iterable[Configuration], query: Query) -> list[Configuration
     found = _matching(rows, wider)
     if query.adapter_task and not query.weights:
         found += _matching(rows, wider._replace(task=query.adapter_task))
-    near = [
-        row
-        for row in _of(found, FAILED)
-        if (_on_that_device(query, row) or no_less(query, row))
-        and (not query.weights or not row.weights or query.weights in row.words("weights"))
-    ]
+
+    def counts(row: Configuration) -> bool:
+        if query.weights and row.weights not in {"", query.weights}:
+            return False
+        return _on_that_device(query, row) or no_less(query, row)
 
     def key(row: Configuration) -> tuple[object, ...]:
         other_model = bool(query.model) and row.model != query.model
         return not no_less(query, row), other_model, *size_of(row)
 
-    return sorted(near, key=key)
+    return sorted(filter(counts, _of(found, FAILED)), key=key)
+
+
+def _with_other_base(query: Query) -> Query | None:
+    if query.weights not in OTHER_BASE:
+        return None
+    return query._replace(weights=OTHER_BASE[query.weights])
+
+
+_NOTHING_ASKED = Query()._asdict()
 
 
 class Alternative(NamedTuple):
@@ -241,19 +278,18 @@ class Alternative(NamedTuple):
         if self.adapters and not query.adapter_task:
             return None
         if self.other_base:
-            other = OTHER_BASE.get(query.weights)
-            return query._replace(weights=other) if other else None
-        asked = {name: word for name in self.drops if (word := getattr(query, name))}
+            return _with_other_base(query)
+        asked = query.asked(*self.drops)
         if self.drops and not asked:
             return None
-        wider = query._replace(**{name: type(word)() for name, word in asked.items()})
+        wider = query._replace(**{name: _NOTHING_ASKED[name] for name in asked})
         if self.adapters:
             return wider._replace(task=query.adapter_task, weights="")
         return wider
 
 
 _TOGETHER = tuple(name for name, item in FILTERS.items() if not item.other)
-_OTHERS = (name for name in reversed([*FILTERS]) if name not in {"task", *_TOGETHER})
+_OTHERS = [name for name in reversed([*FILTERS]) if name not in {"task", *_TOGETHER}]
 
 OTHER_BASE = {"lora": "qlora", "qlora": "lora"}
 """The same adapters on a base of other precision: never the same answer."""
@@ -278,53 +314,67 @@ ALTERNATIVES = (
 
 def _nearest(
     rows: Sequence[Configuration], matching: Iterable[Configuration], query: Query
-) -> list[Nearest]:
+) -> list[NearAnswer]:
     """What is missing, then what would fit instead; no configuration twice."""
-    instead: list[Nearest] = []
+    found = list(_missing(rows, matching, query))
     for group in ALTERNATIVES:
-        instead = instead or [item for one in group for item in _instead(rows, query, one)]
-    first: dict[str, Nearest] = {}
-    for item in (*_missing(rows, matching, query), *instead):
+        instead = [_instead(rows, query, alternative) for alternative in group]
+        fitting = list(filter(None, instead))
+        if fitting:
+            found += fitting
+            break
+    first: dict[str, NearAnswer] = {}
+    for item in found:
         first.setdefault(item.row.id, item)
     return list(first.values())
 
 
 def _missing(
     rows: Iterable[Configuration], matching: Iterable[Configuration], query: Query
-) -> Iterator[Nearest]:
+) -> Iterator[NearAnswer]:
     """The smallest known run, and that of the size where none of it fits and it is another."""
-    if row := _smallest(matching, query):
+    row = _smallest(matching, query)
+    if row:
         message = "beyond" if same_vendor(query, row) else "other-vendor"
-        yield Nearest("smallest-run", sentences.reason(row, message, own=query.vendor), row)
-    of_size = _matching(rows, query._replace(model="")) if query.model else []
-    row = None if _of(of_size, *FITTING) else _smallest(of_size, query)
+        yield NearAnswer("smallest-run", sentences.reason(row, message, own=query.vendor), row)
+    if not query.model:
+        return
+    of_size = _matching(rows, query._replace(model=""))
+    if _of(of_size, *FITTING):
+        return
+    row = _smallest(of_size, query)
     if row and row.model != query.model and same_vendor(query, row):
-        yield Nearest("smallest-of-size", sentences.reason(row, "smallest-of-size"), row)
+        yield NearAnswer("smallest-of-size", sentences.reason(row, "smallest-of-size"), row)
 
 
 def _smallest(matching: Iterable[Configuration], query: Query) -> Configuration | None:
     """The smallest known run; of another vendor only where the asked one has none."""
-    ran = [row for row in _of(matching, BEYOND) if row.state == "run"]
+    beyond = _of(matching, BEYOND)
+    ran = [row for row in beyond if row.state == "run"]
     own = [row for row in ran if same_vendor(query, row)]
     return min(own or ran, key=size_of, default=None)
 
 
 def _instead(
     rows: Iterable[Configuration], query: Query, alternative: Alternative
-) -> Iterator[Nearest]:
+) -> NearAnswer | None:
     """The best answer to a wider question: of the largest size, or of the longest context."""
-    if wider := alternative.of(query):
-        if alternative.smaller:
-            rows = [row for row in rows if 0 < row.position < query.position]
-        most = _length if query.length > wider.length else _position
-        fitting = ordered(_of(_matching(rows, wider), *FITTING), wider)
-        if best := max(fitting, key=most, default=None):
-            reason = sentences.instead(alternative.kind, best)
-            yield Nearest(alternative.kind, reason, best)
+    wider = alternative.of(query)
+    if wider is None:
+        return None
+    if alternative.smaller:
+        rows = [row for row in rows if 0 < row.position < query.position]
+    most = _length if query.length > wider.length else _position
+    fitting = ordered(_of(_matching(rows, wider), *FITTING), wider)
+    if not fitting:
+        return None
+    best = max(fitting, key=most)
+    return NearAnswer(alternative.kind, sentences.instead(alternative.kind, best), best)
 
 
 def largest(runs: Iterable[Configuration]) -> list[Configuration]:
     """The best of the largest size of each task, largest first. `runs` are in order of answers."""
-    of_task = grouped((row for row in runs if row.task and row.size), attrgetter("task"))
-    found = (max(rows, key=_position) for rows in of_task.values())
+    known = (row for row in runs if row.task and row.size)
+    of_task = grouped(known, attrgetter("task"))
+    found = [max(rows, key=_position) for rows in of_task.values()]
     return sorted(found, key=lambda row: (-row.position, row.task))

@@ -29,26 +29,41 @@ _KINDS_OF_MEMORY = {"gpu": "GPU ", "host": "host "}
 
 def resource(row: Configuration) -> str:
     """The hardware of a configuration: `2 × H800 80 GB`."""
-    gpus = f"{row.gpus} to {row.gpus_maximum}" if row.gpus_maximum else str(row.gpus)
-    memory = f"{row.memory_gb:g} GB" if row.memory_gb else ""
+    gpus = str(row.gpus)
+    if row.gpus_maximum:
+        gpus = f"{row.gpus} to {row.gpus_maximum}"
+    return hardware(gpus, _joined(" ", row.device_label, _memory(row)))
+
+
+def _memory(row: Configuration) -> str:
+    """The memory of each device; empty where it is unknown, or in the device's name already."""
+    if not row.memory_gb:
+        return ""
     if re.search(rf"\b{row.memory_gb:g} ?GB?\b", row.device_label, re.IGNORECASE):
-        memory = ""
-    if memory and not row.device and not row.memory_stated and len(row.possible_devices) > 1:
-        memory = f"(at most {memory})"
-    return hardware(gpus, " ".join(filter(None, (row.device_label, memory))))
+        return ""
+    is_open = not row.device and len(row.possible_devices) > 1
+    if is_open and not row.memory_stated:
+        return f"(at most {row.memory_gb:g} GB)"
+    return f"{row.memory_gb:g} GB"
+
+
+def _joined(between: str, *texts: str) -> str:
+    """The texts that are not empty."""
+    return between.join(filter(None, texts))
 
 
 def context(row: Configuration) -> str:
     """The context of a configuration, as far as it is known."""
     if not row.length:
         return "context not stated"
-    whole = row.max_total_length or (row.max_prompt_length and row.max_response_length)
-    return f"{row.length} tokens" if whole else f"at least {row.length} tokens"
+    if row.max_total_length or (row.max_prompt_length and row.max_response_length):
+        return f"{row.length} tokens"
+    return f"at least {row.length} tokens"
 
 
 def software(row: Configuration) -> str:
     """Framework and backends with their releases."""
-    return " ".join(filter(None, (row.framework_label, row.backends_label)))
+    return _joined(" ", row.framework_label, row.backends_label)
 
 
 def parts(row: Configuration) -> dict[str, str]:
@@ -84,7 +99,9 @@ def _claim(row: Configuration) -> str:
         return f"{published}; the source does not say which variant."
     word, _, kind = row.conditions[-1].partition(": ")
     on = f"{word.capitalize()} on {resource(row)}"
-    return f"{on}: {kind}." if kind else f"{on}."
+    if kind:
+        return f"{on}: {kind}."
+    return f"{on}."
 
 
 def reason(row: Configuration, name: str = "", **words: object) -> str:
@@ -99,23 +116,27 @@ def instead(kind: str, row: Configuration) -> str:
 
 def asked_hardware(query: Query, known: Vocabulary) -> str:
     """The hardware of a question: `8 × H100 80 GB`; empty where it is open."""
-    labels = EITHER.join(map(known.devices.label, query.devices))
-    device = labels or (f"{query.memory_gb:g} GB" if query.memory_gb else "")
+    device = EITHER.join(map(known.devices.label, query.devices))
+    if not device and query.memory_gb:
+        device = f"{query.memory_gb:g} GB"
+    if not query.gpus:
+        return device
     if device:
-        return hardware(query.gpus, device) if query.gpus else device
-    return f"{query.gpus} GPU{'s' * (query.gpus > 1)}" if query.gpus else ""
+        return hardware(query.gpus, device)
+    return "1 GPU" if query.gpus == 1 else f"{query.gpus} GPUs"
 
 
 def headline(query: Query, known: Vocabulary, fits: Sequence[str]) -> str:
     """What was asked, and how many answers of each fit there are."""
-    length = f"{query.length} tokens or more" if query.length else ""
-    words = (WEIGHTS.get(word := getattr(query, name), word) for name in FILTERS)
-    asked = (query.model.rpartition("/")[2] or query.size, *words, length)
-    hardware = asked_hardware(query, known)
+    asked = [query.model.rpartition("/")[2] or query.size]
+    asked.extend(WEIGHTS.get(word, word) for word in query.asked(*FILTERS).values())
+    if query.length:
+        asked.append(f"{query.length} tokens or more")
+    on = asked_hardware(query, known)
     return say(
-        "headline" if hardware else "headline-open",
-        what=", ".join(filter(None, asked)) or "Any model",
-        hardware=hardware,
+        "headline" if on else "headline-open",
+        what=_joined(", ", *asked) or "Any model",
+        hardware=on,
         on_it=fits.count("ran-on-it"),
         on_less=fits.count("ran-on-less"),
         claimed=fits.count("claimed"),
@@ -124,14 +145,16 @@ def headline(query: Query, known: Vocabulary, fits: Sequence[str]) -> str:
 
 def sure(row: Configuration) -> str:
     """The word of the scale for a configuration, and the marks beside it."""
-    ran_out = row.state == OUT_OF_MEMORY
-    word = "out of memory" if ran_out else row.certainty
-    return ", ".join((word, *row.marks))
+    if row.state == OUT_OF_MEMORY:
+        return _joined(", ", "out of memory", *row.marks)
+    return _joined(", ", row.certainty, *row.marks)
 
 
 def tag(row: Configuration) -> str:
     """The tag of a configuration, a dash for a record that earns none; a report seldom has one."""
-    return row.tag or NO_TAG * (row.kind == "record")
+    if row.kind == "record":
+        return row.tag or NO_TAG
+    return row.tag
 
 
 def script(row: Configuration) -> str:
@@ -142,19 +165,23 @@ def script(row: Configuration) -> str:
 def summary(row: Configuration) -> str:
     """Model, task, hardware and the conditions that decide."""
     words = parts(row)
-    named = (words[name] for name in ("model_label", "task_label", "hardware"))
-    return ", ".join((*named, *row.conditions))
+    named = [words["model_label"], words["task_label"], words["hardware"]]
+    return ", ".join([*named, *row.conditions])
 
 
 def figures(row: Configuration) -> Iterator[str]:
     """What is known of batch, rollouts, memory and time."""
     if row.batch:
-        unit = row.batch_unit.removesuffix("s" if row.batch == 1 else "")
+        unit = row.batch_unit
+        if row.batch == 1:
+            unit = unit.removesuffix("s")
         yield _BATCHES.get(unit, f"batch {{}} {unit}").format(row.batch)
     for name, words in FIGURES.items():
-        if value := getattr(row, name):
-            text = words.format(f"{value:g}")
-            yield text.replace("rollouts", "rollout") if value == 1 else text
+        value = getattr(row, name)
+        if value == 1:
+            words = words.replace("rollouts", "rollout")
+        if value:
+            yield words.format(f"{value:g}")
     if row.step_seconds:
         yield step_time(row.step_seconds, row.step_seconds_statistic)
 
@@ -171,16 +198,20 @@ def series(rows: Sequence[Configuration]) -> str:
 
 def evidence(row: Configuration) -> str:
     """Why a configuration may be believed: kind, status, evidence, software, age."""
-    wording = f"in its words: {row.requirement_wording}" if row.requirement_wording else ""
-    parts_ = (f"{row.kind}, {sure(row)}", row.evidence_kind)
-    spaced = (part.replace("-", " ") for part in parts_)
-    return "; ".join(filter(None, (*spaced, wording, software(row), row.age)))
+    kind = f"{row.kind}, {sure(row)}".replace("-", " ")
+    evidence_kind = row.evidence_kind.replace("-", " ")
+    wording = row.requirement_wording
+    if wording:
+        wording = f"in its words: {wording}"
+    return _joined("; ", kind, evidence_kind, wording, software(row), row.age)
 
 
 def note(row: Configuration) -> str:
     """The note of a configuration, which says what is disputed; empty where there is none."""
+    if not row.notes:
+        return ""
     kind = "Disputed" if is_disputed(row) else "Note"
-    return f"{kind}: {row.notes}" if row.notes else ""
+    return f"{kind}: {row.notes}"
 
 
 def is_disputed(row: Configuration) -> bool:

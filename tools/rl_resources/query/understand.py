@@ -9,7 +9,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rl_resources.devices import Device
 from rl_resources.errors import UnusableInput
@@ -36,7 +36,8 @@ def hint(field: str) -> str:
     return f"Write {FIELDS[field]}."
 
 
-_HUB, _SIZE_IN_NAME = pattern("hub"), pattern("size_in_name")
+_HUB = pattern("hub")
+_SIZE_IN_NAME = pattern("size_in_name")
 UNITS = {
     "billions": {"m": 0.001, "t": 1000.0},
     "memory": {"mib": 1 / 1024, "mb": 1 / 1024, "tb": 1000.0},
@@ -77,7 +78,13 @@ class Query(NamedTuple):
     @property
     def devices(self) -> tuple[str, ...]:
         """The keys of all devices that `device` may mean."""
-        return tuple(self.device.split(EITHER)) if self.device else ()
+        if not self.device:
+            return ()
+        return tuple(self.device.split(EITHER))
+
+    def asked(self, *fields: str) -> dict[str, Any]:
+        """What is asked of these fields; none that is left open."""
+        return {name: getattr(self, name) for name in fields if getattr(self, name)}
 
 
 def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...]]:
@@ -88,8 +95,8 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
     words = {name: text.strip() for name, text in tokens.items() if text.strip()}
     if "device" in words and "memory" in words:
         raise UnusableInput("a device and a memory are both asked", "Leave one of them out.")
-    for field, other in (("model", "size"), ("device", "memory")):
-        words.setdefault(field, words.pop(other, ""))
+    words.setdefault("model", words.pop("size", ""))
+    words.setdefault("device", words.pop("memory", ""))
     if plain(words.get("task", "")) in known.spellings["weights"]:
         words.setdefault("weights", words.pop("task"))
     reader = _Reader(known, words)
@@ -98,7 +105,8 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
 
 class _Reader:
     def __init__(self, known: Vocabulary, tokens: Tokens) -> None:
-        self._known, self._tokens = known, defaultdict(str, tokens)
+        self._known = known
+        self._tokens = defaultdict(str, tokens)
         self.notes: list[str] = []
 
     def query(self) -> Query:
@@ -109,13 +117,14 @@ class _Reader:
         with_adapters = self._known.tasks.get(words["task"], "")
         if with_adapters and words["weights"].endswith("lora"):
             words["task"] = with_adapters
-        known = (self._known.devices.known[key] for key in devices)
+        known = [self._known.devices.known[key] for key in devices]
         any_device = Device(memory_gb=memory)
         smallest = min(known, key=lambda device: device.memory_gb, default=any_device)
+        positions = {item.name: item.position for item in self._known.sizes}
         return Query(
             model=model,
             size=size,
-            position=next((item.position for item in self._known.sizes if item.name == size), 0),
+            position=positions.get(size, 0),
             adapter_task=self._known.tasks.get(words["task"], ""),
             gpus=gpus,
             device=EITHER.join(devices),
@@ -128,9 +137,11 @@ class _Reader:
     def _model_and_size(self) -> tuple[str, str]:
         """Key of the model and name of the size; a number as model is a size."""
         text = self._tokens["model"]
+        if not text:
+            return "", ""
         billions, _ = _amount("billions", text)
         if not billions:
-            return self._model(text) if text else ("", "")
+            return self._model(text)
         size = self._size_of(billions)
         if plain(text).removesuffix("b") != plain(size).removesuffix("b"):
             self._note("read-as", text, meaning=size)
@@ -147,89 +158,130 @@ class _Reader:
         meaning = self._known.spellings["model"].get(plain(name), "")
         keys = meaning.split(EITHER) if meaning else []
         sizes = {self._known.models[key] for key in keys}
-        if len(sizes) == 1:
-            if plain(name) not in {plain(keys[0]), plain(keys[0].rpartition("/")[2])}:
-                self._note("read-as", text, meaning=meaning)
-            return (meaning if len(keys) == 1 else ""), sizes.pop()
+        if len(sizes) != 1:
+            return "", self._size_in_name(text, name)
+        first = keys[0]
+        if plain(name) not in {plain(first), plain(_without_owner(first))}:
+            self._note("read-as", text, meaning=meaning)
+        (size,) = sizes
+        if len(keys) > 1:
+            return "", size
+        return meaning, size
+
+    def _size_in_name(self, text: str, name: str) -> str:
+        """The size that the name of a model states, which is not known itself."""
         found = _SIZE_IN_NAME.search(re.sub(r"[\s_-]+", "-", name))
         billions = float(found[1]) if found else 0
-        size = self._size_of(billions) if billions else self._unknown("model", text)
+        if not billions:
+            raise self._unknown("model", text)
+        size = self._size_of(billions)
         self._note("by-size", text, size=size)
-        return "", size
+        return size
 
     def _gpus_and_device(self) -> tuple[int, str]:
         """The number of GPUs, also that of `8xH100`, and the device without it."""
-        asked, text = self._tokens["gpus"], self._tokens["device"]
-        gpus = self._count("gpus", asked) if asked else 0
+        text = self._tokens["device"]
+        gpus = self._count("gpus", self._tokens["gpus"])
         number, device = self._counted(text)
-        count = self._count("device", number) if number else 0
+        count = self._count("device", number)
         if gpus and count and gpus != count:
             raise UnusableInput(say("two-counts", text=shown(text)), "Leave one of them out.")
         return gpus or count, device
 
     def _counted(self, text: str) -> tuple[str, str]:
         """The number and the rest of `8xH100`; no number where the whole is a device."""
-        orders = () if self._named(text) else (("device_count", 2, 1), ("count_device", 1, 2))
-        for name, count_at, device_at in orders:
-            found = _whole(name, text)
-            if found and (_amount("memory", found[device_at])[1] or self._named(found[device_at])):
-                return found[count_at], found[device_at]
+        if self._named(text):
+            return "", text
+        found = _whole("device_count", text)
+        if found and self._means_a_device(found[1]):
+            return found[2], found[1]
+        found = _whole("count_device", text)
+        if found and self._means_a_device(found[2]):
+            return found[1], found[2]
         return "", text
+
+    def _means_a_device(self, text: str) -> bool:
+        """Whether it names one, or states its memory with a unit."""
+        _, unit = _amount("memory", text)
+        return bool(unit or self._named(text))
 
     def _devices_or_memory(self, device: str) -> tuple[list[str], float]:
         """Keys of the device, or GB of any device: `80 GB`, or `80` where none is called so."""
-        keys, (amount, unit) = self._named(device), _amount("memory", device)
-        is_memory = unit or (0 < amount <= MOST_GIGABYTES and not keys)
-        if device and not (amount if is_memory else keys):
-            self._unknown("device", device)
-        if is_memory:
-            # Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB.
-            gigabytes = math.ceil(amount) if unit in {"mib", "mb"} else amount
-            self._note("any-vendor", memory=f"{gigabytes:g}")
-            return [], gigabytes
+        keys = self._named(device)
+        amount, unit = _amount("memory", device)
+        if unit or (0 < amount <= MOST_GIGABYTES and not keys):
+            return [], self._memory(device, amount, unit)
+        if device and not keys:
+            raise self._unknown("device", device)
         known = self._known.devices
         if len(keys) > 1:
-            self._note("read-as", device, meaning=EITHER.join(map(known.label, keys)))
-        elif keys and (note := known.known[keys[0]].note):
-            self.notes.append(note)
+            labels = map(known.label, keys)
+            self._note("read-as", device, meaning=EITHER.join(labels))
+        elif keys and known.known[keys[0]].note:
+            self.notes.append(known.known[keys[0]].note)
         return keys, 0
+
+    def _memory(self, text: str, amount: float, unit: str) -> float:
+        """GB of any device. Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB."""
+        if not amount:
+            raise self._unknown("device", text)
+        gigabytes = amount
+        if unit in {"mib", "mb"}:
+            gigabytes = math.ceil(amount)
+        self._note("any-vendor", memory=f"{gigabytes:g}")
+        return gigabytes
 
     def _named(self, text: str) -> list[str]:
         return self._known.devices.named(text) if text else []
 
     def _count(self, field: str, text: str) -> int:
-        """A number of GPUs: `16`, `2x8`, `8 GPUs`."""
+        """A number of GPUs: `16`, `2x8`, `8 GPUs`; 0 where none is asked."""
+        if not text:
+            return 0
         found = _whole("count", text)
-        factors = re.findall("[0-9]+", found[1]) if found else self._unknown(field, text)
-        return math.prod(map(int, factors))
+        if not found:
+            raise self._unknown(field, text)
+        return math.prod(map(int, re.findall("[0-9]+", found[1])))
 
     def _length(self) -> int:
         """Tokens of prompt and response together. K is a thousand, so that 16,000 are 16K too."""
         text = self._tokens["length"]
         if not text:
             return 0
-        parts = [_amount("length", part)[0] for part in text.split("+")]
-        if not all(parts):
-            self._unknown("length", text)
-        return sum(math.floor(part + 0.5) for part in parts)
+        total = 0
+        for part in text.split("+"):
+            amount, _ = _amount("length", part)
+            if not amount:
+                raise self._unknown("length", text)
+            total += math.floor(amount + 0.5)
+        return total
 
     def _word(self, field: str) -> str:
         """The known word of a field, whatever its case and punctuation."""
         text = self._tokens[field]
         if not text:
             return ""
-        return self._known.spellings[field].get(plain(text)) or self._unknown(field, text)
+        meaning = self._known.spellings[field].get(plain(text))
+        if not meaning:
+            raise self._unknown(field, text)
+        return meaning
 
     def _note(self, name: str, text: str = "", **words: object) -> None:
         self.notes.append(say(name, text=shown(text), **words))
 
-    def _unknown(self, field: str, text: str) -> str:
-        """Raise `UnusableInput` with the nearest known words and an example."""
-        known = self._known.known(field) if field in self._known.spellings else []
-        names = [key.rpartition("/")[2] for key in known]
-        near = nearest(text.rpartition("/")[2], names).sentence()
-        help_ = f"{near} {hint(field)}".strip()
-        raise UnusableInput(say("unknown", field=field, text=shown(text)), help_)
+    def _unknown(self, field: str, text: str) -> UnusableInput:
+        """What to raise for a word: with the nearest known words and an example."""
+        message = say("unknown", field=field, text=shown(text))
+        if field not in self._known.spellings:
+            return UnusableInput(message, hint(field))
+        names = [_without_owner(key) for key in self._known.known(field)]
+        near = nearest(_without_owner(text), names).sentence()
+        return UnusableInput(message, f"{near} {hint(field)}".strip())
+
+
+def _without_owner(key: str) -> str:
+    """The name of a model without whose it is, any other key as it is."""
+    return key.rpartition("/")[2]
 
 
 def _amount(name: str, text: str) -> tuple[float, str]:
@@ -237,7 +289,8 @@ def _amount(name: str, text: str) -> tuple[float, str]:
     found = _whole(name, text)
     if not found:
         return 0, ""
-    figure, unit = float(found[1].replace(",", "")), found[2].lower()
+    figure = float(found[1].replace(",", ""))
+    unit = found[2].lower()
     return figure * UNITS[name].get(unit, 1), unit
 
 

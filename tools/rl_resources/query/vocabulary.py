@@ -32,13 +32,27 @@ EITHER = " or "
 
 ALIASES: Mapping[str, Mapping[str, str]] = {
     "weights": {
-        **dict.fromkeys(("4-bit", "4bit"), "qlora"),
-        **dict.fromkeys(("peft", "adapters"), "lora"),
-        **dict.fromkeys(("full fine-tuning", "full finetuning", "full-parameter"), "full"),
+        "4-bit": "qlora",
+        "4bit": "qlora",
+        "peft": "lora",
+        "adapters": "lora",
+        "full fine-tuning": "full",
+        "full finetuning": "full",
+        "full-parameter": "full",
     },
     "scenario": {
-        **dict.fromkeys(("multi-turn", "agent", "tools", "search", "swe", "code-agent"), "agentic"),
-        **dict.fromkeys(("vlm", "vl", "vision", "video", "audio", "omni"), "multimodal"),
+        "multi-turn": "agentic",
+        "agent": "agentic",
+        "tools": "agentic",
+        "search": "agentic",
+        "swe": "agentic",
+        "code-agent": "agentic",
+        "vlm": "multimodal",
+        "vl": "multimodal",
+        "vision": "multimodal",
+        "video": "multimodal",
+        "audio": "multimodal",
+        "omni": "multimodal",
         "vla": "robotics",
     },
     "framework": {"swift": "ms-swift", "nemo": "nemo-rl"},
@@ -96,8 +110,12 @@ class Filter(NamedTuple):
 
 def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "") -> dict[str, str]:
     """The keys of a table with their titles; of backends those of a role."""
-    rows = (row for row in dataset.records[table] if not role or row["role"] == role)
-    return {str(next(iter(row.values()))): text_of(row, title) for row in rows}
+    words = {}
+    for row in dataset.records[table]:
+        if not role or row["role"] == role:
+            key = next(iter(row.values()))
+            words[str(key)] = text_of(row, title)
+    return words
 
 
 def words_of_filters(dataset: Dataset) -> dict[str, Mapping[str, str]]:
@@ -188,7 +206,7 @@ def say(name: str, /, **words: object) -> str:
     return MESSAGES[name].format_map(words)
 
 
-class Size(NamedTuple):
+class SizeClass(NamedTuple):
     """A section of models. `below` is the number of parameters in 10⁹ at which it ends, if any."""
 
     name: str
@@ -205,20 +223,24 @@ class Vocabulary(NamedTuple):
 
     spellings: Mapping[str, Mapping[str, str]]
     models: Mapping[str, str]
-    sizes: tuple[Size, ...]
+    sizes: tuple[SizeClass, ...]
     devices: Devices
     tasks: Mapping[str, str]
 
     def known(self, field: str) -> list[str]:
         """The keys that a field may have, in the order of their tables."""
-        tables = {"model": self.models, "device": self.devices.known}
-        return list(tables.get(field) or dict.fromkeys(self.spellings[field].values()))
+        if field == "model":
+            return list(self.models)
+        if field == "device":
+            return list(self.devices.known)
+        return list(dict.fromkeys(self.spellings[field].values()))
 
 
 @lru_cache(maxsize=1)
 def vocabulary(dataset: Dataset) -> Vocabulary:
     """The words of a dataset."""
-    known, models = devices_of(dataset), _models(dataset)
+    known = devices_of(dataset)
+    models = _models(dataset)
     sizes: Sequence[Mapping[str, Any]] = dataset.records["sizes"]
     tasks: Sequence[Mapping[str, Any]] = dataset.records["tasks"]
     adapters = {row["algorithm"]: row["task"] for row in tasks if row["adapters_only"]}
@@ -230,7 +252,9 @@ def vocabulary(dataset: Dataset) -> Vocabulary:
             **{name: _spellings(name, own) for name, own in words_of_filters(dataset).items()},
         },
         models=models,
-        sizes=tuple(Size(row["size"], row["position"], row["below_parameters_b"]) for row in sizes),
+        sizes=tuple(
+            SizeClass(row["size"], row["position"], row["below_parameters_b"]) for row in sizes
+        ),
         devices=known,
         tasks={row["task"]: adapters.get(whole.get(row["task"]), "") for row in tasks},
     )
@@ -245,9 +269,13 @@ def _models(dataset: Dataset) -> dict[str, str]:
     """The size of each model, also of those that only reports name."""
     models: Sequence[Mapping[str, Any]] = dataset.records["models"]
     reports: Sequence[Mapping[str, Any]] = dataset.records["reports"]
-    named = (row for row in reports if not row["model"] and row["size"])
-    published = {row["model_as_published"]: row["size"] for row in named}
-    return published | {row["model"]: row["size"] for row in models}
+    sizes: dict[str, str] = {}
+    for row in reports:
+        if row["size"] and not row["model"]:
+            sizes[row["model_as_published"]] = row["size"]
+    for row in models:
+        sizes[row["model"]] = row["size"]
+    return sizes
 
 
 def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, str]:
@@ -255,9 +283,9 @@ def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, s
     exact: dict[str, str] = {}
     begun: dict[str, dict[str, None]] = {}
     for row in dataset.records["models"]:
-        key, slug, size = (text_of(row, name) for name in ("model", "slug", "size"))
+        key = text_of(row, "model")
         owner, _, name = key.rpartition("/")
-        for text in (key, slug, name, f"{name} {size}"):
+        for text in (key, text_of(row, "slug"), name, f"{name} {row['size']}"):
             exact.setdefault(plain(text), key)
         family = f"{owner.partition('-')[0]}-".lower()
         for start in (name.lower(), name.lower().removeprefix(family)):

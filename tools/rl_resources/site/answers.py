@@ -16,7 +16,7 @@ from rl_resources.estimate.estimate import Estimate, Knob, knobs, limits
 from rl_resources.estimate.formula import inputs_by_name
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, every_configuration
-from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Cell, Coverage
+from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Coverage, CoverageCell
 from rl_resources.query.find import RAN_ON_LESS, Found, folded
 from rl_resources.query.vocabulary import say, vocabulary
 from rl_resources.site.templates import rendered, terminal
@@ -181,7 +181,7 @@ def coverage_as_text(dataset: Dataset, found: Coverage) -> str:
     )
 
 
-def _cell_table(names: Devices, cells: Sequence[Cell], counts: Mapping[str, str]) -> str:
+def _cell_table(names: Devices, cells: Sequence[CoverageCell], counts: Mapping[str, str]) -> str:
     """An aligned table of cells with some of their counts, by header; 0 is empty."""
 
     rows = [["SIZE", "TASK", "DEVICE", *counts]]

@@ -288,35 +288,35 @@ def _coverage_page(site: Site) -> str:
     )
 
 
-Grid = list[tuple[str, Sequence[coverage.Cell]]]
+Grid = list[tuple[str, Sequence[coverage.CoverageCell]]]
 
 
-def grid(cells: Iterable[coverage.Cell], axis: str, sizes: Sequence[str]) -> Grid:
+def grid(cells: Iterable[coverage.CoverageCell], axis: str, sizes: Sequence[str]) -> Grid:
     """For each word of an axis a cell for each size, summed over the other axis.
 
     The best covered is first: by its records, then by its reports.
     """
-    sums: dict[str, dict[str, coverage.Cell]] = {}
+    sums: dict[str, dict[str, coverage.CoverageCell]] = {}
     for cell in cells:
         word = getattr(cell, axis)
         if not word or not cell.size:
             continue
         if word not in sums:
-            sums[word] = {size: coverage.Cell(size, word, word) for size in sizes}
+            sums[word] = {size: coverage.CoverageCell(size, word, word) for size in sizes}
         row = sums[word]
         row[cell.size] = row[cell.size].plus(cell)
     lines = [(word, list(row.values())) for word, row in sums.items()]
     return sorted(lines, key=_rank_of_line)
 
 
-def _rank_of_line(line: tuple[str, Sequence[coverage.Cell]]) -> tuple[int, int, str]:
+def _rank_of_line(line: tuple[str, Sequence[coverage.CoverageCell]]) -> tuple[int, int, str]:
     word, row = line
     records = sum(cell.records for cell in row)
     reports = sum(cell.reports for cell in row)
     return -records, -reports, word
 
 
-def _start_of_contribution(site: Site, cell: coverage.Cell, task: str = "") -> str:
+def _start_of_contribution(site: Site, cell: coverage.CoverageCell, task: str = "") -> str:
     """Where a record of a cell begins: the form of the repository, filled in, or our own page."""
     if not site.repository:
         return link("coverage.md", "contributing/")
