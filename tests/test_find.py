@@ -117,11 +117,25 @@ def test_every_record_is_the_answer_to_the_question_about_itself(dataset):
         tokens = {name: str(row[name]) for name in names if row[name]}
         found, _ = ask(dataset, tokens)
         scripts = [answer.script.rpartition("/")[2] for answer in found.answers]
-        if row["statement"] in RUNS:
+        if row["statement"] in RUNS and row["status"] != "disputed":
             assert scripts[0] == row["script"]
         elif row["status"] != "untested":
-            # A run on fewer GPUs comes before a claim.
+            # A run on fewer GPUs comes before a claim, others before a disputed one.
             assert row["script"] in scripts
+
+
+def test_disputed_answers_come_last_and_no_headline_names_one(dataset):
+    found, _ = ask(dataset, {"size": "32B", "weights": "lora"})
+    doubts = [row.doubtful for row in found.answers]
+    assert any(doubts)
+    assert doubts == sorted(doubts)
+    assert not found.smallest.doubtful
+    assert not found.longest.doubtful
+
+
+def test_a_report_of_another_length_stays_next_to_its_record(dataset):
+    found, _ = ask(dataset, {"size": "14B", "weights": "full"})
+    assert found.longest.length == 34816
 
 
 def test_a_record_of_a_vision_language_model_is_multimodal_and_trains_on_images(dataset):

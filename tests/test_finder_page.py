@@ -186,7 +186,7 @@ def test_an_example_fills_the_form_and_shows_its_first_answer_on_a_phone(browser
         example = page.locator(".finder-examples a").nth(number)
         example.click()
         _, _, counts = answered(page).partition(":")
-        assert counts > " 0 ran on it, 0 ran on less"
+        assert counts > " 0 ran on it, 0 ran on no more"
         assert page.locator("#finder-device").input_value()
         first = page.locator("#finder-found :is(h4, strong)").first
         page.wait_for_function("() => scrollY > 0")

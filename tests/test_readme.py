@@ -66,7 +66,7 @@ def test_find_as_printed_answers_with_the_command_of_a_script():
 
 def test_find_in_python_as_printed_prints_fit_certainty_and_reason():
     printed = "\n".join(_printed("python", ".find("))
-    assert "ran-on-less  measured" in printed
+    assert "ran-on-no-more  measured" in printed
     assert "no more memory each than yours" in printed
 
 

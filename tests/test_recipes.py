@@ -42,7 +42,13 @@ class Shown(NamedTuple):
     def rows(self) -> list[list[object]]:
         """The cells that the page shows."""
         columns = SHOWN[self.table]
-        return [[row[column] for column in columns] for row in self.records]
+        shown = []
+        for row in self.records:
+            cells = dict(row)
+            if self.variable == "records":
+                cells["tag"] = row["tag"] or ""  # the API has no null there
+            shown.append([cells[column] for column in columns])
+        return shown
 
     @property
     def records(self) -> Sequence[Record]:

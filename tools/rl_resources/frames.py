@@ -74,7 +74,7 @@ class Dataset(dataset.Dataset):
         """What runs on this hardware, best first, one answer a row, as `rl-resources find` does.
 
         `asked` are the options that `rl-resources find --help` lists, for example `model="7B",
-        gpus=8, device="h100", length="16K"`. `fit` is `ran-on-it`, `ran-on-less` or `claimed`,
+        gpus=8, device="h100", length="16K"`. `fit` is `ran-on-it`, `ran-on-no-more` or `claimed`,
         `reason` says why, `certainty` how sure it is. There is no row where nothing fits; what
         comes nearest, what ran out of memory and all else that the command shows are in
         `frame.attrs`, as `find --format json` has them.

@@ -140,10 +140,20 @@ def _pairs(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:
         if report.text("outcome") != "ran":
             continue
         place = (report.text("source_url"), report.text("model"), report.text("gpus"))
-        same = [record for record in places.get(place, ()) if _is_as_fast(record, report)]
+        same = [record for record in places.get(place, ()) if _is_the_same(record, report)]
         of_task = [record for record in same if record.text("task") == report.text("task")]
         for record in (of_task or same)[:1]:
             yield record, report
+
+
+def _is_the_same(record: Record, report: Record) -> bool:
+    """Whether no length differs that both state, and no speed by more than a tenth."""
+    for name in ("max_prompt_length", "max_response_length"):
+        ours = record.number(name)
+        theirs = report.number(name)
+        if ours and theirs and ours != theirs:
+            return False
+    return _is_as_fast(record, report)
 
 
 def _is_as_fast(record: Record, report: Record) -> bool:

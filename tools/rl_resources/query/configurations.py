@@ -151,7 +151,8 @@ def recorded(dataset: Dataset) -> Mapping[str, str]:
     """The reports of a run that is a record as well, each with the record's script.
 
     The same lines of a source are the same run where model, number of GPUs and speed agree, the
-    speed within a tenth, as one is a mean, the other a median. Of several, it is the same task.
+    speed within a tenth, as one is a mean, the other a median; nor do their lengths differ. Of
+    several, it is the same task.
     """
     places: dict[tuple[object, ...], list[Record]] = {}
     for record in dataset.records["tuning"]:
@@ -161,7 +162,7 @@ def recorded(dataset: Dataset) -> Mapping[str, str]:
     found = {}
     for row in dataset.records["reports"]:
         near = places.get((row["source_url"], row["model"], row["gpus"]), [])
-        same = [record for record in near if _as_fast(row, record)]
+        same = [record for record in near if _as_fast(row, record) and _as_long(row, record)]
         if same:
             best = max(same, key=lambda record: record["task"] == row["task"])
             found[str(row["report"])] = str(best["script"])
@@ -174,6 +175,14 @@ def _as_fast(row: Record, record: Record) -> bool:
         reported = float(str(row[name] or 0))
         recorded = float(str(record[name] or 0))
         if reported and recorded and not isclose(reported, recorded, rel_tol=0.1):
+            return False
+    return True
+
+
+def _as_long(row: Record, record: Record) -> bool:
+    """Whether no length that both state differs."""
+    for name in ("max_prompt_length", "max_response_length"):
+        if row[name] and record[name] and row[name] != record[name]:
             return False
     return True
 
@@ -202,7 +211,9 @@ def _configuration(dataset: Dataset, row: Record) -> Configuration:
             "script": script_path(dataset, row),
         }
     else:
-        cells |= {"id": row["report"], "kind": "report", "source": _text(row, "source_url")}
+        # A tag is earned by the data; the word of a report's source is part of its statement.
+        cells |= {"id": row["report"], "kind": "report", "tag": ""}
+        cells["source"] = _text(row, "source_url")
     if cells["size"]:
         cells["position"] = dataset.by_key["sizes"][cells["size"]]["position"]
     cells["tested_on"] = str(cells["tested_on"])

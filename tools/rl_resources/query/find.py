@@ -15,11 +15,11 @@
    allocates, what a source lists;
    `ran-on-it` where it ran on the asked device, or any device of just the asked memory; without
    hardware in the question that is everything that ran;
-   `ran-on-less` where it ran with no more memory each, on the asked device's vendor's software;
+   `ran-on-no-more` where it ran with no more memory each, on the asked device's vendor's software;
    else `beyond`. A device or memory that is unknown is never enough. Of a range of GPUs the lower
    end counts. Memory is compared, never estimated.
-3. Answers are those of the fits `ran-on-it`, `ran-on-less` and `claimed`: records before reports,
-   these fits in their order, larger models first, undisputed first, the same hardware first,
+3. Answers are those of the fits `ran-on-it`, `ran-on-no-more` and `claimed`: undisputed first,
+   records before reports, these fits in their order, larger models first, the same hardware first,
    the same memory first, else in the order of `configurations`. The front page says so in words.
 4. Failures are configurations of the asked size, whatever their model and tag, that ran out of
    memory on the asked device or memory with any number of GPUs, or on no less of both of the same
@@ -44,13 +44,13 @@ from rl_resources.query.understand import Query, Tokens, understand
 from rl_resources.query.vocabulary import FILTERS, vocabulary
 
 RAN_ON_IT = "ran-on-it"
-RAN_ON_LESS = "ran-on-less"
+RAN_ON_NO_MORE = "ran-on-no-more"
 CLAIMED = "claimed"
 UNCLEAR = "unclear"
 FAILED = "out-of-memory"
 BEYOND = "beyond"
 TOO_SHORT = "too-short"
-FITTING = (RAN_ON_IT, RAN_ON_LESS, CLAIMED)
+FITTING = (RAN_ON_IT, RAN_ON_NO_MORE, CLAIMED)
 _RANKS = {name: rank for rank, name in enumerate(FITTING)}
 
 
@@ -102,7 +102,7 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     matching = _matching(rows, query)
     fitting = ordered(_of(matching, *FITTING), query)
     failures = _failures(rows, query)
-    runs = _of(fitting, RAN_ON_IT, RAN_ON_LESS)
+    runs = _undisputed(_of(fitting, RAN_ON_IT, RAN_ON_NO_MORE))
     long = [row for row in runs if row.length]
     full = [row for row in runs if row.weights == "full"]
     smallest = min(runs, key=size_of, default=None)
@@ -123,6 +123,11 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     )
 
 
+def _undisputed(rows: list[Configuration]) -> list[Configuration]:
+    """The rows that nothing contradicts, for a headline; all if there is none."""
+    return [row for row in rows if not row.doubtful] or rows
+
+
 def folded(rows: Iterable[Configuration]) -> list[list[Configuration]]:
     """Answers of one series together in the place of the first of them."""
     return list(grouped(rows, lambda row: row.series or f"alone {row.id}").values())
@@ -138,7 +143,7 @@ def fit(query: Query, row: Configuration) -> str:
         return BEYOND
     on_it = _on_that_device(query, row)
     if on_it or _on_no_more_memory(query, row):
-        return _fit_of_state(row.state, RAN_ON_IT if on_it else RAN_ON_LESS)
+        return _fit_of_state(row.state, RAN_ON_IT if on_it else RAN_ON_NO_MORE)
     if row.state == "no-answer" or set(query.devices).isdisjoint(row.possible_devices):
         return BEYOND
     return UNCLEAR
@@ -205,10 +210,10 @@ def ordered(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
 
     def key(row: Configuration) -> tuple[float, ...]:
         return (
+            row.doubtful,
             row.kind != "record",
             _RANKS.get(row.fit, 0),
             -row.position,
-            row.doubtful,
             _distance(query.gpus, row.gpus),
             _distance(query.memory_gb, row.memory_gb),
         )

@@ -138,7 +138,7 @@ def headline(query: Query, known: Vocabulary, fits: Sequence[str]) -> str:
         what=_joined(", ", *asked) or "Any model",
         hardware=on,
         on_it=fits.count("ran-on-it"),
-        on_less=fits.count("ran-on-less"),
+        on_no_more=fits.count("ran-on-no-more"),
         claimed=fits.count("claimed"),
     )
 

@@ -154,14 +154,15 @@ MESSAGES: Mapping[str, str] = {
     "unknown": "{field} `{text}` is not known",
     "two-counts": "device `{text}` has another number of GPUs",
     # The question and its answers in a line.
-    "headline": "{what} on {hardware}: {on_it} ran on it, {on_less} ran on less, {claimed} claimed",
+    "headline": "{what} on {hardware}: {on_it} ran on it, {on_no_more} ran on no more, "
+    "{claimed} claimed",
     "headline-open": "{what}: runs known {on_it}, claimed {claimed}",
     "smallest": "Minimum total memory: {summary}",
     "smallest_full": "Minimum total memory for full fine-tuning: {summary}",
     "longest": "The longest context: {context}, {summary}",
     # Why a configuration is an answer, or is not. Words in braces are of `sentences.parts`.
     "ran-on-it": "{said} on {hardware}.",
-    "ran-on-less": "{said} on {hardware}: no more GPUs and no more memory each than yours.",
+    "ran-on-no-more": "{said} on {hardware}: no more GPUs and no more memory each than yours.",
     "claimed": "{claim}",
     "unclear": "{claim}",
     "out-of-memory": "Ran out of {memory_kind}memory on {hardware}.",

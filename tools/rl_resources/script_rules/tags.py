@@ -28,7 +28,7 @@ _NEEDED = re.compile(r"not fit without ([^.]*)")
 def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The script of a MIN row has every memory optimization on that applies.
 
-    MIN is the least hardware that is known to do; without them less would do.
+    A reader takes MIN for the least that will do; without them less would do.
 
     Bad: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`
     Good: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
@@ -55,7 +55,7 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
 def recommended_costs_time(pair: Pair, run: Run) -> Iterator[Mistake]:
     """The script of a RECOMMENDED row has nothing on that costs time, or the notes say why.
 
-    RECOMMENDED is hardware that need not pay for memory with time.
+    A reader takes RECOMMENDED for fast, and these save memory at the cost of time.
 
     Bad: a RECOMMENDED row with `actor_rollout_ref.rollout.enforce_eager=True`
     Good: `It does not fit without activation checkpointing, by the estimate.` in the notes of one

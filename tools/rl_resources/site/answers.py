@@ -17,7 +17,7 @@ from rl_resources.estimate.formula import inputs_by_name
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, every_configuration
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Coverage, CoverageCell
-from rl_resources.query.find import RAN_ON_LESS, Found, folded
+from rl_resources.query.find import RAN_ON_NO_MORE, Found, folded
 from rl_resources.query.vocabulary import say, vocabulary
 from rl_resources.site.templates import rendered, terminal
 from rl_resources.text import json_text
@@ -102,7 +102,7 @@ def estimate_command(dataset: Dataset, found: Found) -> str:
     if not asked or several:
         return ""
     fits = {row.fit for row in found.answers}
-    if fits and RAN_ON_LESS not in fits:
+    if fits and RAN_ON_NO_MORE not in fits:
         return ""
     words = {
         "model": query.model,

@@ -21,7 +21,7 @@ from rl_resources.estimate.configuration import estimable, model_figures
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import published
 from rl_resources.git import Repository, utc
-from rl_resources.package import TYPES, Field, Record, TableSchema
+from rl_resources.package import TYPES, Field, Record, TableSchema, text_of
 from rl_resources.site.tuning_table import records_of_size, sizes
 from rl_resources.text import json_text
 
@@ -232,7 +232,10 @@ def _checksum(content: str | bytes) -> dict[str, Any]:
 
 
 def _records(dataset: Dataset, rows: Iterable[Record]) -> list[Record]:
-    """Tuning records, each after what follows from it."""
+    """Tuning records, each after what follows from it.
+
+    Their tag was always there when v1 was published, so an empty one is a text too.
+    """
     models = dataset.by_key["models"]
     return [
         {
@@ -240,6 +243,7 @@ def _records(dataset: Dataset, rows: Iterable[Record]) -> list[Record]:
             "size": models[row["model"]]["size"],
             "path": script_path(dataset, row),
             **row,
+            "tag": text_of(row, "tag"),
             **_sure(row),
         }
         for row in rows
@@ -315,6 +319,8 @@ def _row_schema(name: str, schema: TableSchema) -> Schema:
     columns = {field.name: property_schema(field) for field in schema.fields}
     if name == "records":
         columns |= _DERIVED
+        tags = schema.field("tag").words
+        columns["tag"] |= {"type": "string", "enum": [*tags, ""]}
     if name in {"records", "reports"}:
         columns |= _SURE
     return _object(schema.description, **columns)

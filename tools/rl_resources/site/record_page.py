@@ -180,13 +180,14 @@ def related(
 ) -> Mapping[str, Sequence[Configuration]]:
     """The nearest configurations of each kind, none twice.
 
-    `less-hardware`: same model and task with less memory in all; `other-tag`: same model and task
-    under the other tag; `other-task`: same model, another task.
+    `less-hardware`: same model, task and weights with less memory in all; `other-tag`: same model
+    and task under another tag; `other-task`: same model, another task.
     """
     ran = (row for row in rows if row.state == "run" and row.id != record.id)
     own = [row for row in ran if row.model == record.model]
     same = [row for row in own if row.task == record.task]
-    less = _nearest(row for row in same if 0 < row.total_memory_gb < record.total_memory_gb)
+    like = [row for row in same if row.weights == record.weights]
+    less = _nearest(row for row in like if 0 < row.total_memory_gb < record.total_memory_gb)
     less = less[:MOST_RELATED]
     tagged = _nearest(row for row in same if row.tag not in {"", record.tag})
     tasks = _nearest((row for row in own if row.task not in {"", record.task}), "task")

@@ -9,13 +9,13 @@
 
 import { minBy, say } from "./published.js";
 
-const FITTING = ["ran-on-it", "ran-on-less", "claimed"];
+const FITTING = ["ran-on-it", "ran-on-no-more", "claimed"];
 
 /** @param {Index} index @param {Query} query */
 export function find(index, query) {
   const matching = match(index, query);
   const answers = ordered(of(matching, ...FITTING), query);
-  const runs = of(answers, "ran-on-it", "ran-on-less");
+  const runs = undisputed(of(answers, "ran-on-it", "ran-on-no-more"));
   const failures = failuresOf(index, query);
   const smallest = minBy(runs, rank);
   const full = runs.filter(({ row }) => row.weights === "full");
@@ -31,6 +31,12 @@ export function find(index, query) {
     smallestFull: smallest?.row.weights === "full" ? undefined : minBy(full, rank),
     longest: minBy(runs.filter(({ row }) => row.length), ({ row }) => -row.length),
   };
+}
+
+/** Those that nothing contradicts, or all if there is none. @param {Answer[]} items */
+function undisputed(items) {
+  const sure = items.filter(({ row }) => !row.doubtful);
+  return sure.length ? sure : items;
 }
 
 /** @typedef {ReturnType<typeof find>} Found */
@@ -58,7 +64,7 @@ function fitOf(query, row) {
   if (query.gpus && row.gpus > query.gpus) return "beyond";
   const exact = onThatDevice(query, row);
   if (exact || (sameVendor(query, row) && row.memory_gb > 0 && row.memory_gb <= query.memory_gb)) {
-    return { "no-answer": "unclear", claim: "claimed", run: exact ? "ran-on-it" : "ran-on-less" }[row.state];
+    return { "no-answer": "unclear", claim: "claimed", run: exact ? "ran-on-it" : "ran-on-no-more" }[row.state];
   }
   const mayBe = row.state !== "no-answer" && row.possible_devices.some((key) => query.devices.includes(key));
   return mayBe ? "unclear" : "beyond";
@@ -89,10 +95,10 @@ const by = (...figures) => (a, b) => figures.reduce((found, figure) => found || 
 function ordered(items, query) {
   const distance = (asked, has) => (has ? Math.abs(asked - has) : Infinity);
   return [...items].sort(by(
+    ({ row }) => row.doubtful,
     ({ row }) => row.kind !== "record",
     ({ fit }) => FITTING.indexOf(fit),
     ({ row }) => -row.position,
-    ({ row }) => row.doubtful,
     ({ row }) => distance(query.gpus, row.gpus),
     ({ row }) => distance(query.memory_gb, row.memory_gb),
   ));

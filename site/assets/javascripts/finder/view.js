@@ -22,7 +22,7 @@ export function headline(index, { query, answers }) {
   const hardware = askedHardware(query);
   return say(index, hardware ? "headline" : "headline-open", {
     what: asked.filter(Boolean).join(", ") || "Any model",
-    hardware, on_it: count("ran-on-it"), on_less: count("ran-on-less"), claimed: count("claimed"),
+    hardware, on_it: count("ran-on-it"), on_no_more: count("ran-on-no-more"), claimed: count("claimed"),
   });
 }
 
