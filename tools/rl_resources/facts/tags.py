@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rl_resources.certainty import RUNS
 from rl_resources.facts.broken import Record, records
-from rl_resources.facts.memory import device_memory
+from rl_resources.facts.models import device_memory
 from rl_resources.snapshot import Snapshot
 
 SPEEDS = ("tokens_per_second_per_gpu", "step_seconds")
