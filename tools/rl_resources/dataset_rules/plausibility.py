@@ -22,7 +22,14 @@ from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot
 
-_DECIDING = ("model", "weights", "memory_optimizations", "gpus", "gpus_maximum", "device")
+_DECIDING = (
+    "model",
+    "weights",
+    "memory_optimizations",
+    "gpus",
+    "gpus_maximum",
+    "device",
+)
 
 
 @rule("warning", exemptable=True)
