@@ -1,8 +1,7 @@
 """The least memory of a run: the bytes of weights, gradients and optimizer states."""
 
 from cases import each, read_cases
-from rl_resources.facts.memory import minimum_memory_gb
-from rl_resources.facts.models import parameters_in_name
+from rl_resources.facts.models import minimum_memory_gb, parameters_in_name
 
 CASES = read_cases("memory")
 

@@ -12,7 +12,7 @@ from rl_resources.contribute.script_facts import name_facts, run_facts
 from rl_resources.contribute.training_log import TrainingLog
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.facts.broken import Record, records
-from rl_resources.facts.memory import device_memory
+from rl_resources.facts.models import device_memory
 from rl_resources.facts.tags import NO_TAG, SPEEDS, faster_record, smaller_run
 from rl_resources.facts.words import Fact, read_word
 from rl_resources.package import TableSchema

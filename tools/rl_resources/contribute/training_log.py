@@ -17,7 +17,7 @@ from statistics import median
 from typing import NamedTuple
 
 from rl_resources.errors import UnusableInput
-from rl_resources.facts.memory import GB_PER_GIB
+from rl_resources.facts.models import GB_PER_GIB
 from rl_resources.script.backends import ENGINES, named_version
 from rl_resources.script.script_text import FRAMEWORK
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isclose
 
 from rl_resources.certainty import FIGURES, MEASURED_RUN
@@ -26,10 +26,13 @@ def measured_figure(snapshot: Snapshot) -> Iterator[Mistake]:
     for resource in RUNS:
         figures = _figures(snapshot.tables[resource])
         for record in records(snapshot, resource, "statement", *figures):
-            measured = record.text("statement") == MEASURED_RUN
-            if measured and not any(map(record.text, figures)):
-                fix = f"Fill {quoted(figures, 'or')} from the source, or write `stated-run`."
-                yield record.mistake("statement", ", but the row has no figure", fix)
+            if record.text("statement") != MEASURED_RUN:
+                continue
+            if any(map(record.text, figures)):
+                continue
+            columns = quoted(figures, "or")
+            fix = f"Fill {columns} from the source, or write `stated-run`."
+            yield record.mistake("statement", ", but the row has no figure", fix)
 
 
 def _figures(table: Table) -> list[str]:
@@ -51,20 +54,36 @@ def step_statistic(snapshot: Snapshot) -> Iterator[Mistake]:
         seconds = record.text("step_seconds")
         statistic = record.text(name)
         if seconds and not statistic:
-            words = quoted(record.table.schema.field(name).words, "or")
+            field = record.table.schema.field(name)
+            words = quoted(field.words, "or")
+            about = [record.place("step_seconds")]
             wrong = f", but step_seconds is `{shown(seconds)}`"
             fix = f"Write {words}, as the source says it."
-            yield record.mistake(name, wrong, fix, [record.place("step_seconds")])
+            yield record.mistake(name, wrong, fix, about)
         if statistic and not seconds:
+            wrong = ", but step_seconds is empty"
             fix = "Leave it empty, or fill `step_seconds`."
-            yield record.mistake(name, ", but step_seconds is empty", fix)
+            yield record.mistake(name, wrong, fix)
 
 
 _SHARED = (
-    *("task", "weights", "lora_rank", "precision", "nodes", "device", "train", "infer"),
-    *("infer_version", "max_prompt_length", "max_response_length", "rollout_n"),
-    *("micro_batch_per_gpu", "max_tokens_per_gpu", "gpu_memory_utilization"),
-    *("peak_memory_gb", "host_memory_gb"),
+    "task",
+    "weights",
+    "lora_rank",
+    "precision",
+    "nodes",
+    "device",
+    "train",
+    "infer",
+    "infer_version",
+    "max_prompt_length",
+    "max_response_length",
+    "rollout_n",
+    "micro_batch_per_gpu",
+    "max_tokens_per_gpu",
+    "gpu_memory_utilization",
+    "peak_memory_gb",
+    "host_memory_gb",
 )
 _COMPARED = ("model", "gpus", "statement", "scenario", *_SPEEDS, *_SHARED)
 
@@ -89,13 +108,15 @@ def same_evidence(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def _contradiction(record: Record, report: Record, name: str) -> Mistake:
     """The mistake at the cell of the record, as either may be the wrong one."""
+    theirs = report.text(name)
     value = "nothing"
-    if report.text(name):
-        value = f"`{shown(report.text(name))}`"
+    if theirs:
+        value = f"`{shown(theirs)}`"
     label = shown(report.text("report"), 120)
     url = shown(report.text("source_url"), 500)
     wrong = f", but `{label}` of the same run has {value}"
-    return record.mistake(name, wrong, f"Correct the one that is not as in {url}.")
+    fix = f"Correct the one that is not as in {url}."
+    return record.mistake(name, wrong, fix)
 
 
 def _differ(record: Record, report: Record, name: str) -> bool:
@@ -108,7 +129,9 @@ def _differ(record: Record, report: Record, name: str) -> bool:
         return False
     if name == "infer_version":
         theirs = theirs.removeprefix("v")  # a report has it as published
-    return bool(ours and theirs) and ours != theirs
+    if not ours or not theirs:
+        return False
+    return ours != theirs
 
 
 def _has_same_basis(record: Record, report: Record) -> bool:
@@ -119,7 +142,9 @@ def _has_same_basis(record: Record, report: Record) -> bool:
     cited = record.text("evidence") or record.text("source")
     if report.text("source_url") != cited:
         return False
-    statements = {record.text("statement"), report.text("statement")}
+    ours = record.text("statement")
+    theirs = report.text("statement")
+    statements = {ours, theirs}
     if statements != {"measured-run", "stated-run"}:
         return True
     figures = _figures(record.table)
@@ -131,19 +156,48 @@ def _pairs(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:
 
     They are found as `recorded` of `query/configurations.py` does.
     """
-    places: dict[tuple[str, ...], list[Record]] = {}
-    for record in records(snapshot, "tuning", "source", "evidence", *_COMPARED):
-        for column in ("source", "evidence"):
-            place = (record.text(column), record.text("model"), record.text("gpus"))
-            places.setdefault(place, []).append(record)
+    places = _records_by_place(snapshot)
     for report in records(snapshot, "reports", "source_url", "outcome", *_COMPARED):
         if report.text("outcome") != "ran":
             continue
-        place = (report.text("source_url"), report.text("model"), report.text("gpus"))
-        same = [record for record in places.get(place, ()) if _is_the_same(record, report)]
-        of_task = [record for record in same if record.text("task") == report.text("task")]
-        for record in (of_task or same)[:1]:
+        place = _place(report, "source_url")
+        found = places.get(place, ())
+        record = _recorded(report, found)
+        if record:
             yield record, report
+
+
+def _records_by_place(snapshot: Snapshot) -> Mapping[Sequence[str], Sequence[Record]]:
+    """The records by each place that they rest on."""
+    places: dict[Sequence[str], list[Record]] = {}
+    for record in records(snapshot, "tuning", "source", "evidence", *_COMPARED):
+        for column in ("source", "evidence"):
+            place = _place(record, column)
+            found = places.setdefault(place, [])
+            found.append(record)
+    return places
+
+
+def _place(record: Record, column: str) -> Sequence[str]:
+    """The URL in a column, with the model and the GPUs: at one URL there may be several runs."""
+    url = record.text(column)
+    model = record.text("model")
+    gpus = record.text("gpus")
+    return (url, model, gpus)
+
+
+def _recorded(report: Record, found: Iterable[Record]) -> Record | None:
+    """The first of the records found that is the run of a report, rather one of its task."""
+    task = report.text("task")
+    first: Record | None = None
+    for record in found:
+        if not _is_the_same(record, report):
+            continue
+        if record.text("task") == task:
+            return record
+        if first is None:
+            first = record
+    return first
 
 
 def _is_the_same(record: Record, report: Record) -> bool:

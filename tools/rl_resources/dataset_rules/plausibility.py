@@ -12,13 +12,24 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from rl_resources.facts.broken import Record, records, runs
-from rl_resources.facts.memory import GB_PER_GIB, device_memory, minimum_memory_gb
-from rl_resources.facts.models import parameters_in_name
+from rl_resources.facts.models import (
+    GB_PER_GIB,
+    device_memory,
+    minimum_memory_gb,
+    parameters_in_name,
+)
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot
 
-_DECIDING = ("model", "weights", "memory_optimizations", "gpus", "gpus_maximum", "device")
+_DECIDING = (
+    "model",
+    "weights",
+    "memory_optimizations",
+    "gpus",
+    "gpus_maximum",
+    "device",
+)
 
 
 @rule("warning", exemptable=True)

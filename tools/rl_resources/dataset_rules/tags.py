@@ -9,7 +9,7 @@ The tags are defined in `schema/tuning.json`; what they ask of a script is in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rl_resources.facts.broken import Record, records, with_cells
 from rl_resources.facts.tags import (
@@ -40,22 +40,25 @@ def not_the_least(snapshot: Snapshot) -> Iterator[Mistake]:
     The same kind is the same model, weights and scenario at no shorter context.
     """
     for record, smaller in _not_the_least(snapshot):
+        name = shown(smaller.name, 120)
         where = f"{smaller.memory_gb:g} GB together, which is less"
-        wrong = f", but `{shown(smaller.name, 120)}` ran the same model and weights on {where}"
+        wrong = f", but `{name}` ran the same model and weights on {where}"
         yield record.mistake("tag", wrong, _EMPTY)
 
 
 def fix_not_the_least(snapshot: Snapshot) -> Iterator[Edit]:
     """Without their tag."""
     found = _not_the_least(snapshot)
-    yield from with_cells((record.table, record.row, "tag", "") for record, _ in found)
+    yield from _without_tag(record for record, _ in found)
 
 
 def _not_the_least(snapshot: Snapshot) -> Iterator[tuple[Record, KnownRun]]:
     """MIN records, each with the run on the least memory that is of its kind."""
     for record in records(snapshot, "tuning", *COMPARED, "tag", "status"):
+        if not _has_tag(record, "MIN"):
+            continue
         smaller = smaller_run(snapshot, record)
-        if _has_tag(record, "MIN") and smaller:
+        if smaller:
             yield record, smaller
 
 
@@ -74,19 +77,27 @@ def min_without_memory(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def fix_min_without_memory(snapshot: Snapshot) -> Iterator[Edit]:
     """Without their tag."""
-    found = _without_memory(snapshot)
-    yield from with_cells((record.table, record.row, "tag", "") for record in found)
+    yield from _without_tag(_without_memory(snapshot))
 
 
 def _without_memory(snapshot: Snapshot) -> Iterator[Record]:
     for record in records(snapshot, "tuning", "tag", "status", "device"):
+        if not _has_tag(record, "MIN"):
+            continue
         device = snapshot.row("devices", record.text("device"))
-        if device and not device["memory_gb"] and _has_tag(record, "MIN"):
+        if device and not device["memory_gb"]:
             yield record
 
 
 def _has_tag(record: Record, tag: str) -> bool:
-    return record.text("tag") == tag and record.text("status") != "untested"
+    if record.text("status") == "untested":
+        return False
+    return record.text("tag") == tag
+
+
+def _without_tag(found: Iterable[Record]) -> Iterator[Edit]:
+    """The tables with no tag in these records."""
+    return with_cells((record.table, record.row, "tag", "") for record in found)
 
 
 @rule("warning")
@@ -98,11 +109,17 @@ def recommended_without_speed(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: RECOMMENDED with neither `step_seconds` nor `tokens_per_second_per_gpu`
     Good: RECOMMENDED with `93.5` as `step_seconds`
     """
+    speeds = " or ".join(SPEEDS)
+    fix = f"Fill {speeds} from the source, or empty the tag."
     for record in records(snapshot, "tuning", "tag", "status", "statement", *SPEEDS):
-        told = any(map(record.text, SPEEDS)) or record.text("statement") == "recommendation"
-        if _has_tag(record, "RECOMMENDED") and not told:
-            fix = f"Fill {' or '.join(SPEEDS)} from the source, or empty the tag."
-            yield record.mistake("tag", ", but neither a speed nor a recommendation is known", fix)
+        if not _has_tag(record, "RECOMMENDED"):
+            continue
+        has_speed = any(map(record.text, SPEEDS))
+        is_recommended = record.text("statement") == "recommendation"
+        if has_speed or is_recommended:
+            continue
+        wrong = ", but neither a speed nor a recommendation is known"
+        yield record.mistake("tag", wrong, fix)
 
 
 @rule("warning")
@@ -123,13 +140,14 @@ def recommended_is_slower(snapshot: Snapshot) -> Iterator[Mistake]:
 def fix_recommended_is_slower(snapshot: Snapshot) -> Iterator[Edit]:
     """Without their tag."""
     found = _slower(snapshot)
-    yield from with_cells((record.table, record.row, "tag", "") for record, _ in found)
+    yield from _without_tag(record for record, _ in found)
 
 
 def _slower(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:
     """RECOMMENDED records, each with a faster one."""
     names = ("tag", "status", "model", "weights", "scenario", "device", *SPEEDS)
-    found = [it for it in records(snapshot, "tuning", *names) if _has_tag(it, "RECOMMENDED")]
+    tuning = records(snapshot, "tuning", *names)
+    found = [record for record in tuning if _has_tag(record, "RECOMMENDED")]
     for record in found:
         faster = faster_record(record, found)
         if faster:
@@ -151,23 +169,32 @@ def tag_in_header(snapshot: Snapshot) -> Iterator[Mistake]:
     for script, line, text, tag in _wrong_headers(snapshot):
         column = text.index(":") + 1
         message = f"the header says `{shown(text)}`, but the tag of the row is `{tag}`"
-        yield Mistake(script.path, line, column, message, f"Write `{tag_line(tag)}`.")
+        fix = f"Write `{tag_line(tag)}`."
+        yield Mistake(script.path, line, column, message, fix)
 
 
 def fix_tag_in_header(snapshot: Snapshot) -> Iterator[Edit]:
     """With the tag of the row."""
     for script, line, _, tag in _wrong_headers(snapshot):
-        yield rewritten(script.path, with_lines(script.source, {line: tag_line(tag)}))
+        lines = {line: tag_line(tag)}
+        text = with_lines(script.source, lines)
+        yield rewritten(script.path, text)
 
 
 def _wrong_headers(snapshot: Snapshot) -> Iterator[tuple[ScriptFile, int, str, str]]:
     """Scripts whose header has another tag than the row: the line, its text, the row's tag."""
     tags: dict[str, str] = {}
     for record in records(snapshot, "tuning", "tag"):
-        tags.setdefault(record.text("script"), record.text("tag"))  # others: duplicate_key
+        script_name = record.text("script")
+        tag = record.text("tag") or NO_TAG
+        tags.setdefault(script_name, tag)  # others: duplicate_key
     for script in snapshot.scripts:
+        if script.name not in tags:
+            continue
         header = _HEADER.search(script.text or "")
-        wanted = tags.get(script.name)
-        if header and wanted is not None and header["tag"] != (wanted or NO_TAG):
-            line = header.string.count("\n", 0, header.start()) + 1
-            yield script, line, header[0].rstrip(), wanted or NO_TAG
+        wanted = tags[script.name]
+        if header and header["tag"] != wanted:
+            before = header.string[: header.start()]
+            line = before.count("\n") + 1
+            text = header[0].rstrip()
+            yield script, line, text, wanted

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import NamedTuple
 
 from rl_resources.package import Field, number
@@ -34,7 +33,9 @@ class Record(NamedTuple):
 
     def mistake(self, name: str, wrong: str, fix: str, about: Sequence[Place] = ()) -> Mistake:
         """A mistake in a column: `wrong` goes after the column, its record and its value."""
-        message = f"{name}{self._of_record(name)} is {self._value(name)}{wrong}"
+        of_record = self._of_record(name)
+        value = self._value(name)
+        message = f"{name}{of_record} is {value}{wrong}"
         return self.table.mistake(self.row, name, message, fix, about)
 
     def _of_record(self, name: str) -> str:
@@ -81,7 +82,8 @@ def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Edit]:
         old = table.rows[row]
         lines = changed.setdefault(table, {})
         new = lines.setdefault(old.line, list(old.cells))
-        new[table.schema.names.index(name)] = text
+        column = table.schema.names.index(name)
+        new[column] = text
     for table, lines in changed.items():
         texts = {line: line_of(new) for line, new in lines.items()}
         yield from table.with_lines(texts)
@@ -113,9 +115,11 @@ def _broken_cells_of(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
 @lru_cache(maxsize=1)
 def broken_keys(snapshot: Snapshot) -> frozenset[tuple[str, int, str]]:
     """Path, row and column of every broken cell: nothing follows from what such a cell says."""
-    return frozenset(
-        (broken.table.path, broken.row, broken.field.name) for broken in broken_cells(snapshot)
-    )
+    keys: set[tuple[str, int, str]] = set()
+    for broken in broken_cells(snapshot):
+        key = (broken.table.path, broken.row, broken.field.name)
+        keys.add(key)
+    return frozenset(keys)
 
 
 @lru_cache(maxsize=1)
@@ -131,13 +135,15 @@ def records(snapshot: Snapshot, resource: str, *names: str) -> Iterator[Record]:
         return
     broken = broken_keys(snapshot)
     for row in range(len(table.rows)):
-        if broken.isdisjoint((table.path, row, name) for name in names):
+        cells = [(table.path, row, name) for name in names]
+        if broken.isdisjoint(cells):
             yield Record(table, row)
 
 
 def runs(snapshot: Snapshot, *names: str) -> Iterator[Record]:
     """The tuning records and the reports whose cells in these columns are sound."""
-    return chain.from_iterable(records(snapshot, resource, *names) for resource in RUNS)
+    for resource in RUNS:
+        yield from records(snapshot, resource, *names)
 
 
 def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[str]]:
@@ -150,8 +156,8 @@ def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[st
         target = snapshot.tables[key.resource]
         if not target.rows or target.lost:
             continue
-        words = frozenset(target.columns[key.reference])
+        words = set(target.columns[key.reference])
         if key.resource == "tuning":
-            words |= {script.name for script in snapshot.scripts}
-        found[key.field] = words
+            words.update(script.name for script in snapshot.scripts)
+        found[key.field] = frozenset(words)
     return found

@@ -13,13 +13,19 @@ def order_keys(snapshot: Snapshot, table: Table) -> list[list[SortValue]]:
     """The sort key of every row by the schema's `orderBy`: numbers come before text, and what
     cannot be followed comes last.
     """
-    rows = range(len(table.rows))
-    return [_sort_key(snapshot, table, row) for row in rows]
+    keys: list[list[SortValue]] = []
+    for row in range(len(table.rows)):
+        key = _sort_key(snapshot, table, row)
+        keys.append(key)
+    return keys
 
 
 def _sort_key(snapshot: Snapshot, table: Table, row: int) -> list[SortValue]:
-    paths = table.schema.order_by
-    return [_sort_value(snapshot, table, row, path) for path in paths]
+    values: list[SortValue] = []
+    for path in table.schema.order_by:
+        value = _sort_value(snapshot, table, row, path)
+        values.append(value)
+    return values
 
 
 def _sort_value(snapshot: Snapshot, table: Table, row: int, path: str) -> SortValue:
@@ -52,6 +58,7 @@ def canonical(snapshot: Snapshot, table: Table) -> str | None:
     if table.lost or len(table.rows) != len(table.text.rows):
         return None
     keys = order_keys(snapshot, table)
-    order = sorted(range(len(keys)), key=keys.__getitem__)
+    places = range(len(keys))
+    order = sorted(places, key=keys.__getitem__)
     rows = [table.rows[row].cells for row in order]
     return write([table.header, *rows])

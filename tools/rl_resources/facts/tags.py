@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 from rl_resources.certainty import RUNS
 from rl_resources.facts.broken import Record, records
-from rl_resources.facts.memory import device_memory
+from rl_resources.facts.models import device_memory
 from rl_resources.snapshot import Snapshot
 
 SPEEDS = ("tokens_per_second_per_gpu", "step_seconds")
 NO_TAG = "\N{EN DASH}"
 """What a script's header has for an empty tag."""
 COMPARED = (
-    *("model", "weights", "scenario", "gpus", "device", "statement"),
-    *("max_prompt_length", "max_response_length"),
+    "model",
+    "weights",
+    "scenario",
+    "gpus",
+    "device",
+    "statement",
+    "max_prompt_length",
+    "max_response_length",
 )
 
 
@@ -32,38 +39,55 @@ def smaller_run(snapshot: Snapshot, record: Record) -> KnownRun | None:
     """The run of the same kind on the least memory; `None` where none is known on less."""
     own = _as_run(snapshot, record)
     model, weights, _ = own.alike
-    if not (model and weights and own.context):
+    if not model or not weights or not own.context:
         return None
-    alike = [run for run in known_runs(snapshot) if run.alike == own.alike]
-    found = [
-        run for run in alike if run.context >= own.context and 0 < run.memory_gb < own.memory_gb
-    ]
-    return min(found, key=lambda run: run.memory_gb, default=None)
+    smallest: KnownRun | None = None
+    least = own.memory_gb
+    for run in known_runs(snapshot):
+        if run.alike != own.alike or run.context < own.context:
+            continue
+        if 0 < run.memory_gb < least:
+            smallest = run
+            least = run.memory_gb
+    return smallest
 
 
 @lru_cache(maxsize=1)
 def known_runs(snapshot: Snapshot) -> tuple[KnownRun, ...]:
     """All records and reports that ran; records first."""
-    tuning = records(snapshot, "tuning", *COMPARED)
-    reports = records(snapshot, "reports", *COMPARED, "outcome", "gpus_maximum")
-    ran = [*tuning, *(report for report in reports if report.text("outcome") == "ran")]
-    return tuple(_as_run(snapshot, record) for record in ran if record.text("statement") in RUNS)
+    found: list[KnownRun] = []
+    for record in _ran(snapshot):
+        if record.text("statement") in RUNS:
+            run = _as_run(snapshot, record)
+            found.append(run)
+    return tuple(found)
+
+
+def _ran(snapshot: Snapshot) -> Iterator[Record]:
+    """The records, then the reports whose outcome is a run."""
+    yield from records(snapshot, "tuning", *COMPARED)
+    for report in records(snapshot, "reports", *COMPARED, "outcome", "gpus_maximum"):
+        if report.text("outcome") == "ran":
+            yield report
 
 
 def _as_run(snapshot: Snapshot, record: Record) -> KnownRun:
     gpus = record.number("gpus_maximum") or record.number("gpus")
-    scenario = frozenset(filter(None, record.text("scenario").split("; ")))
-    return KnownRun(
-        record.table.label(record.row),
-        (record.text("model"), record.text("weights"), scenario),
-        gpus * device_memory(snapshot, record),
-        _context(record),
-    )
+    memory_gb = gpus * device_memory(snapshot, record)
+    name = record.table.label(record.row)
+    model = record.text("model")
+    weights = record.text("weights")
+    words = record.text("scenario").split("; ")
+    scenario = frozenset(filter(None, words))
+    alike = (model, weights, scenario)
+    context = _context(record)
+    return KnownRun(name, alike, memory_gb, context)
 
 
 def _context(record: Record) -> float:
     """The tokens of the longest prompt and response together; 0 if not known."""
-    prompt, response = record.number("max_prompt_length"), record.number("max_response_length")
+    prompt = record.number("max_prompt_length")
+    response = record.number("max_response_length")
     if prompt and response:
         return prompt + response
     return record.number("max_total_length")
@@ -71,12 +95,19 @@ def _context(record: Record) -> float:
 
 def faster_record(record: Record, others: list[Record]) -> Record | None:
     """The first of the others that is faster with the same model, weights, scenario and device."""
+    if not record.text("weights"):
+        return None
     for other in others:
-        same = ("model", "weights", "scenario", "device")
-        alike = all(record.text(name) == other.text(name) for name in same)
-        if alike and record.text("weights") and _is_faster(other, record):
+        if _is_alike(record, other) and _is_faster(other, record):
             return other
     return None
+
+
+def _is_alike(record: Record, other: Record) -> bool:
+    for name in ("model", "weights", "scenario", "device"):
+        if record.text(name) != other.text(name):
+            return False
+    return True
 
 
 def _is_faster(record: Record, other: Record) -> bool:

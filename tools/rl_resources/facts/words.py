@@ -29,7 +29,8 @@ class Fact:
     @property
     def why_empty(self) -> str:
         """Doubt and help in one text."""
-        return ". ".join(filter(None, (self.doubt, self.help)))
+        parts = [self.doubt, self.help]
+        return ". ".join(filter(None, parts))
 
 
 def one_line(text: str) -> str:
@@ -46,9 +47,13 @@ def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:
     if key is None:
         return schema.field(column).words
     rows = dataset.records[key.resource]
-    # `train` and `infer` share a table: each has the backends of its role.
-    own = [row for row in rows if row.get("role", column) == column]
-    return tuple(str(row[key.reference]) for row in own)
+    words: list[str] = []
+    for row in rows:
+        # `train` and `infer` share a table: each has the backends of its role.
+        if row.get("role", column) == column:
+            word = row[key.reference]
+            words.append(str(word))
+    return tuple(words)
 
 
 def read_word(dataset: Dataset, column: str, text: str) -> Fact:
@@ -71,7 +76,8 @@ def read_word(dataset: Dataset, column: str, text: str) -> Fact:
     doubt = f"`{shown(text)}` is not known"
     like = nearest(text, words).sentence()
     add = _row_to_add(dataset, column, text)
-    return Fact("", doubt, f"{like} {add}".strip())
+    what = f"{like} {add}".strip()
+    return Fact("", doubt, what)
 
 
 def _words_meant(dataset: Dataset, column: str, text: str) -> Sequence[str]:
@@ -79,13 +85,16 @@ def _words_meant(dataset: Dataset, column: str, text: str) -> Sequence[str]:
     words = known_words(dataset, column)
     meant: dict[str, str] = {}
     if column == "model":
-        meant.update((slug_of(word), word) for word in words)
-        meant.update((_without_owner(word), word) for word in words)
+        for word in words:
+            meant[slug_of(word)] = word
+        for word in words:
+            meant[_without_owner(word)] = word
     # A word itself is certain: it goes before what others are called.
-    meant.update((word.lower(), word) for word in words)
-    word = meant.get(text.lower())
-    if word is not None:
-        return [word]
+    for word in words:
+        meant[word.lower()] = word
+    plain = text.lower()
+    if plain in meant:
+        return [meant[plain]]
     if column == "device":
         return devices_of(dataset).named(text)
     return []
@@ -102,11 +111,13 @@ def _row_to_add(dataset: Dataset, column: str, text: str) -> str:
     key = resources["tuning"].schema.foreign_key(column)
     if key is None:
         return ""
-    return new_row(resources[key.resource], text)
+    resource = resources[key.resource]
+    return new_row(resource, text)
 
 
 def _cell(dataset: Dataset, column: str, text: str) -> Fact:
-    field = dataset.package.resources["tuning"].schema.field(column)
+    schema = dataset.package.resources["tuning"].schema
+    field = schema.field(column)
     if column == "contributor":
         text = text.removeprefix("@")
     if column.endswith("_version"):
@@ -125,8 +136,12 @@ def new_row(resource: Resource, key: str) -> str:
     """
     if resource.name == "tuning":
         return "If the script is gone, delete the lines that name it."
-    cells = [_cell_of_new_row(resource, field, key) for field in resource.schema.fields]
-    line = shown(write([cells]).rstrip(), 600)
+    cells: list[str] = []
+    for field in resource.schema.fields:
+        cell = _cell_of_new_row(resource, field, key)
+        cells.append(cell)
+    row = write([cells]).rstrip()
+    line = shown(row, 600)
     what = resource.name.removesuffix("s")
     return (
         f"A new {what} needs its row in {resource.path}: fill in the words in capitals of "

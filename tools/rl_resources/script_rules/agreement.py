@@ -14,12 +14,12 @@ from math import inf
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import NOT_KNOWN
 from rl_resources.estimate.estimate import Estimate, of_script
-from rl_resources.facts.memory import minimum_memory_gb
 from rl_resources.facts.models import (
     _VARIANT,
     _plain,
     is_id,
     likeness,
+    minimum_memory_gb,
     model_in_path,
     parameters_in_name,
 )
