@@ -10,6 +10,7 @@ from rl_resources.devices import devices_of
 from rl_resources.facts.models import parameters_in_name
 from rl_resources.package import text_of
 from rl_resources.page.links import link_as_text, link_of
+from rl_resources.page.reader import Cell
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, cells_by_header
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
@@ -50,12 +51,21 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
     """
     for row in reading.rows:
         cell = row.cells["Link"]
-        line = reading.page.lines[cell.line - 1]
-        if link_as_text(cell) or _NO_SPACE.search(line, cell.column - 1):
+        if _is_broken(reading, cell):
             name = _name(row)
             message = "the link is not a link in reStructuredText"
             fix = f"Write `` `{name} <https://…/{name}>`_ ``."
             yield reading.mistake(cell, message, fix)
+
+
+def _is_broken(reading: Reading, cell: Cell) -> bool:
+    """Whether a reader sees the markup of a link as text."""
+    if link_as_text(cell):
+        return True
+    index = cell.line - 1
+    line = reading.page.lines[index]
+    start = cell.column - 1
+    return _NO_SPACE.search(line, start) is not None
 
 
 @rule()
@@ -82,7 +92,8 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
             known = [link.file]
         near = nearest(link.script, known)
         fix = near.sentence() or "Link a script that exists."
-        yield reading.mistake(row.cells["Link"], message, fix)
+        cell = row.cells["Link"]
+        yield reading.mistake(cell, message, fix)
 
 
 @rule()
@@ -98,13 +109,16 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
     for row in reading.rows:
         label = row.link.label
         target = row.link.target
-        if row.link.missing or not label or not target:
+        if row.link.missing:
+            continue
+        if not label or not target:
             continue
         if label != target:
             called = shown(label, 120)
             other = shown(target, 120)
             message = f"the link is called {called} and leads to {other}"
-            yield reading.mistake(row.cells["Link"], message, fix)
+            cell = row.cells["Link"]
+            yield reading.mistake(cell, message, fix)
 
 
 @rule("warning")
@@ -116,15 +130,20 @@ def page_same_script(reading: Reading) -> Iterator[Mistake]:
     Bad: a row of 1 × H100 80 GB and one of 2 × H100 80 GB, both with one script
     Good: a script for each
     """
+    fix = "Link a script of its own."
     first: dict[str, ReadRow] = {}
     for row in reading.rows:
-        script = row.link.read or row.link.script
+        link = row.link
+        script = link.read or link.script
         before = first.setdefault(script, row)
-        if before is not row and not row.link.ambiguous:
+        if link.ambiguous:
+            continue
+        if before is not row:
             name = _name(row)
             line = before.cells["Link"].line
             message = f"the row links {name}, as the row of line {line} does"
-            yield reading.mistake(row.cells["Link"], message, "Link a script of its own.")
+            cell = row.cells["Link"]
+            yield reading.mistake(cell, message, fix)
 
 
 def _name(row: ReadRow) -> str:
@@ -142,7 +161,8 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
     Good: `qwen2-32b_grpo_8_h20_megatron_vllm.sh`
     """
     form = FORM.removesuffix(".sh")
-    if not any(form in line for line in reading.page.lines):
+    text = "\n".join(reading.page.lines)
+    if form not in text:
         return
     fix = f"The page asks for {FORM}, in lower case, with `-` inside a part."
     for row in reading.rows:
@@ -152,8 +172,10 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
             parse(row.link.script)
         except ValueError as error:
             why = predicate(str(error))
-            message = f"the script name `{_name(row)}` {why}"
-            yield reading.mistake(row.cells["Link"], message, fix)
+            name = _name(row)
+            message = f"the script name `{name}` {why}"
+            cell = row.cells["Link"]
+            yield reading.mistake(cell, message, fix)
 
 
 @rule()
@@ -168,16 +190,23 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
     The model has a rule of its own, and a cell with another mistake says nothing.
     """
     for row in reading.rows:
-        if row.link.ambiguous or not reading.has_form(row.link.script):
+        link = row.link
+        if link.ambiguous:
             continue
-        name = parsed(row.link.script)
+        if not reading.has_form(link.script):
+            continue
+        name = parsed(link.script)
         for part in PARTS[1:]:
             said = text_of(row.record, part).lower()
             named = str(getattr(name, part))
-            if said and not _agrees(reading, part, said, named):
-                cell = row.cells[HEADER_OF[part]]
+            if not said:
+                continue
+            if not _agrees(reading, part, said, named):
+                header = HEADER_OF[part]
+                cell = row.cells[header]
                 message = _differ(said, named)
-                fix = f"Fix the row, or the name {_name(row)}."
+                script = _name(row)
+                fix = f"Fix the row, or the name {script}."
                 yield reading.mistake(cell, message, fix)
 
 
@@ -198,28 +227,35 @@ def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
     """
     fix = "Name the script after the model that it trains, or fix the row."
     for row in reading.rows:
-        if "model" in row.doubts or not reading.has_form(row.link.script):
+        link = row.link
+        if "model" in row.doubts:
             continue
-        if row.link.read is None and reading.scripts is not None:
+        if not reading.has_form(link.script):
             continue
-        name = parsed(row.link.script)
+        if link.read is None and reading.scripts is not None:
+            continue
+        name = parsed(link.script)
         model = row.text("Model").lower()
         _, _, said = model.rpartition("/")
         if name and not _is_same_model(reading, row, said, name.model):
             message = _differ(said, name.model)
-            yield reading.mistake(row.cells["Model"], message, fix)
+            cell = row.cells["Model"]
+            yield reading.mistake(cell, message, fix)
 
 
 def _is_same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
     """Whether one of two names says more than the other; a name may say the section's size."""
-    heading = reading.page.heading_above(row.cells["Model"])
+    cell = row.cells["Model"]
+    heading = reading.page.heading_above(cell)
     size = parameters_in_name(named)
     if size and heading and heading.billions == size:
         said = _SIZE.sub("#", said)
         named = _SIZE.sub("#", named)
     one = _SEPARATORS.sub("", said)
     other = _SEPARATORS.sub("", named)
-    return one.startswith(other) or other.startswith(one)
+    if one.startswith(other):
+        return True
+    return other.startswith(one)
 
 
 def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
@@ -249,6 +285,7 @@ def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
     for path in reading.orphans():
         name = shown(PurePosixPath(path).name, 120)
         header = reading.tables[0].header
-        message = f"no row links the script {shown(path, 200)}"
+        script = shown(path, 200)
+        message = f"no row links the script {script}"
         fix = f"Add a row that links {name}."
         yield reading.mistake(header, message, fix)

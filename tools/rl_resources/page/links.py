@@ -93,8 +93,11 @@ def link_as_text(cell: Cell) -> tuple[str, str] | None:
 
 def _script_name(path: PurePosixPath) -> str | None:
     """The last part of a path where it names a script, also without the `.sh` at its end."""
-    if path.suffix == ".sh" or parsed(f"{path.name}.sh"):
-        return path.name
+    name = path.name
+    if path.suffix == ".sh":
+        return name
+    if parsed(f"{name}.sh"):
+        return name
     return None
 
 
@@ -109,9 +112,10 @@ def _size_folder(path: PurePosixPath) -> str | None:
 def _file_of(script: str, folder: str | None, scripts: Sequence[str]) -> str | None:
     """The path of a script by its file name: in the directory of its size, or in no such one."""
     for path in map(PurePosixPath, scripts):
+        if path.name != script:
+            continue
         own = _size_folder(path)
-        fits = folder is None or own is None or own == folder
-        if fits and path.name == script:
+        if folder is None or own in {None, folder}:
             return str(path)
     return None
 

@@ -125,7 +125,9 @@ class _UnreadableError(Exception):
 
 def read_page(text: str, path: str) -> Page:
     """Read the headings and list tables of the page `text`, which `path` names in findings."""
-    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").expandtabs().split("\n")
+    text = text.removeprefix("\ufeff")
+    text = text.replace("\r\n", "\n")
+    lines = text.expandtabs().split("\n")
     tables: list[Table] = []
     mistakes: list[Mistake] = []
     for number, line in enumerate(lines, 1):
@@ -135,14 +137,24 @@ def read_page(text: str, path: str) -> Page:
             tables.append(_table(lines, number))
         except _UnreadableError as error:
             message = f"a table cannot be read: {error}"
-            mistakes.append(Mistake(path, error.line, 1, message, _TABLE_HELP))
-    return Page(path, tuple(lines), tuple(_headings(lines)), tuple(tables), tuple(mistakes))
+            mistake = Mistake(path, error.line, 1, message, _TABLE_HELP)
+            mistakes.append(mistake)
+    return Page(
+        path=path,
+        lines=tuple(lines),
+        headings=tuple(_headings(lines)),
+        tables=tuple(tables),
+        mistakes=tuple(mistakes),
+    )
 
 
 def width(text: str) -> int:
     """The columns of a text: docutils counts two for a wide character."""
-    wide = [one for one in text if unicodedata.east_asian_width(one) in {"W", "F"}]
-    return len(text) + len(wide)
+    columns = len(text)
+    for character in text:
+        if unicodedata.east_asian_width(character) in {"W", "F"}:
+            columns += 1
+    return columns
 
 
 def _headings(lines: Sequence[str]) -> Iterator[Heading]:
@@ -152,18 +164,24 @@ def _headings(lines: Sequence[str]) -> Iterator[Heading]:
     characters. It was meant as a heading where it is a size.
     """
     before = ""
-    for number, (title, underline) in enumerate(pairwise(map(str.rstrip, lines)), 1):
+    stripped = map(str.rstrip, lines)
+    for number, (title, underline) in enumerate(pairwise(stripped), 1):
         begins = not before or _UNDERLINE.fullmatch(before)
         before = title
-        if begins and _is_title(title) and _UNDERLINE.fullmatch(underline):
-            made = len(underline) >= min(4, width(title))
+        if not begins or not _is_title(title):
+            continue
+        if _UNDERLINE.fullmatch(underline):
+            enough = min(4, width(title))
+            made = len(underline) >= enough
             heading = Heading(title, number, underline, made)
             if made or heading.billions:
                 yield heading
 
 
 def _is_title(line: str) -> bool:
-    return _TITLE.match(line) is not None and not _UNDERLINE.fullmatch(line)
+    if _UNDERLINE.fullmatch(line):
+        return False
+    return _TITLE.match(line) is not None
 
 
 def _indent(line: str) -> int:
@@ -173,7 +191,7 @@ def _indent(line: str) -> int:
 def _table(lines: Sequence[str], directive: int) -> Table:
     """The table whose directive is in line `directive`, counted from 1."""
     content = _content(lines, directive)
-    rows = [_row(item) for item in _items(content)]
+    rows = list(map(_row, _items(content)))
     if not rows:
         raise _UnreadableError(directive, "it has no rows")
     header, *others = rows
@@ -185,7 +203,8 @@ def _content(lines: Sequence[str], directive: int) -> list[_Line]:
     """The lines of a directive below its options: to the next one that is not indented."""
     content: list[_Line] = []
     options = False
-    for number, line in enumerate(lines[directive:], directive + 1):
+    below = lines[directive:]
+    for number, line in enumerate(below, directive + 1):
         if line.strip() and not _indent(line):
             break
         if not content and _OPTION.match(line):
@@ -230,7 +249,9 @@ def _cell(item: _Item) -> Cell:
     source = " ".join(line.strip() for _, line in item.lines)
     text, target = _inline(source.strip())
     _, first = item.lines[0]
-    column = _indent(first) if first.strip() else len(first)
+    column = len(first)
+    if first.strip():
+        column = _indent(first)
     return Cell(text, target, item.line, column + 1)
 
 

@@ -100,14 +100,18 @@ class Reading:
 
         None where something cannot be read or leads to no script: it may mean any of them.
         """
+        if self.page.mistakes:
+            return []
         written = sum(len(table.rows) for table in self.tables)
-        if self.page.mistakes or written > len(self.rows):
+        if written > len(self.rows):
             return []
         links = [row.link.read for row in self.rows]
-        if not links or None in links:
+        if not links:
             return []
-        other = [path for path in self.scripts or () if path not in links]
-        return list(filter(self.has_form, other))
+        if None in links:
+            return []
+        of_form = filter(self.has_form, self.scripts or ())
+        return [path for path in of_form if path not in links]
 
     def has_form(self, path: str) -> bool:
         """Whether a file's name is that of a run: any name may have six parts."""
@@ -169,8 +173,9 @@ def cells_by_header(table: Table) -> Iterator[Mapping[str, Cell]]:
         return
     columns = _columns(table)
     for row in table.rows:
-        if len(row.cells) == len(table.header.cells):
-            yield {name: row.cells[index] for name, index in columns.items()}
+        cells = row.cells
+        if len(cells) == len(table.header.cells):
+            yield {name: cells[index] for name, index in columns.items()}
 
 
 def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
@@ -183,8 +188,10 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
         fact = facts.get(name, Fact())
         record[name] = field.read(fact.text)
     for column in ("model", "task", "train", "infer"):
-        if not text[HEADER_OF[column]]:
-            facts[column] = Fact("", f"the row names no {column}", "Write it into the cell.")
+        header = HEADER_OF[column]
+        if not text[header]:
+            doubt = f"the row names no {column}"
+            facts[column] = Fact("", doubt, "Write it into the cell.")
     doubts = {name: fact for name, fact in facts.items() if fact.doubt}
     return ReadRow(cells, link, record, doubts)
 
@@ -197,7 +204,12 @@ def _confirmed(row: ReadRow, dataset: Dataset, scripts: Sequence[str]) -> ReadRo
         name = PurePosixPath(path).name
         if name not in {row.link.label, row.link.target}:
             continue
-        link = replace(row.link, script=name, file=path, ambiguous=False)
+        link = replace(
+            row.link,
+            script=name,
+            file=path,
+            ambiguous=False,
+        )
         found = _row(row.cells, link, dataset)
         if _has_facts_of(found.record, name, dataset):
             return found
@@ -259,14 +271,18 @@ def _model(text: str, dataset: Dataset) -> Fact:
     """
     known = read_word(dataset, "model", text)
     match = _MODEL_SIZE.match(text.lower())
-    if known.text or match is None:
+    if known.text:
         return Fact(known.text)
+    if match is None:
+        return Fact()
     family = match[1]
     size = float(match[2])
     listed = _listed_sizes(family, dataset)
-    if size in listed or len(listed) < _FEWEST_KNOWN:
+    if size in listed:
         return Fact()
-    if size < min(listed) or size > max(listed):
+    if len(listed) < _FEWEST_KNOWN:
+        return Fact()
+    if not min(listed) < size < max(listed):
         return Fact()
     sizes = ", ".join(listed[known_size] for known_size in sorted(listed))
     name = family.rstrip("-")
@@ -313,7 +329,8 @@ def _max_batch(text: str) -> tuple[Fact, Fact]:
     if match is None:
         message = f"`{shown(text)}` is not a number of prompts"
         fix = "Write the number alone, or `\\` where nobody searched for it."
-        return Fact("", message, fix), Fact("reported")
+        unread = Fact("", message, fix)
+        return unread, Fact("reported")
     number = match[1] or ""
     status = _STATUSES.get(match[2], "reported")
     return Fact(number), Fact(status)

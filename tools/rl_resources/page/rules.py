@@ -41,25 +41,29 @@ def page_table(reading: Reading) -> Iterator[Mistake]:
     """
     broken = [*reading.page.mistakes, *_no_markup(reading)]
     yield from broken
-    if broken or any(table.rows for table in reading.tables):
+    if broken:
+        return
+    if any(table.rows for table in reading.tables):
         return
     place = Row((), 1, 1)
     tables = reading.tables or reading.page.tables
     if tables:
         place = tables[0].header
     message = "the page has no `list-table` with a row of a run"
-    fix = f"Its header is {', '.join(HEADERS)}; each row is a run and links its script."
+    every = ", ".join(HEADERS)
+    fix = f"Its header is {every}; each row is a run and links its script."
     yield reading.mistake(place, message, fix)
 
 
 def _no_markup(reading: Reading) -> Iterator[Mistake]:
     """Lines that hide a table: markers of a merge conflict, a directive with one colon."""
     fix = "Keep one of two versions; write `.. list-table::` with two colons."
-    for number, line in enumerate(reading.page.lines, 1):
+    page = reading.page
+    for number, line in enumerate(page.lines, 1):
         if _NO_MARKUP.match(line):
             written = shown(line.strip(), 80)
             message = f"`{written}` is no markup: what follows is no table"
-            yield Mistake(reading.page.path, number, 1, message, fix)
+            yield Mistake(page.path, number, 1, message, fix)
 
 
 @rule()
@@ -76,7 +80,9 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
     fix = f"Give it the columns {every}."
     for table in reading.tables:
         missing = missing_columns(table)
-        if missing and table.rows:
+        if not table.rows:
+            continue
+        if missing:
             names = ", ".join(missing)
             message = f"the table has no column {names}, so none of its rows is read"
             yield reading.mistake(table.header, message, fix)
@@ -118,11 +124,12 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
     """
     page = reading.page
     for heading in page.headings:
-        if not heading.made:
-            title = shown(heading.title)
-            message = f"`{title}` is not a heading: its underline is too short"
-            fix = _longer(heading)
-            yield Mistake(page.path, heading.line, 1, message, fix)
+        if heading.made:
+            continue
+        title = shown(heading.title)
+        message = f"`{title}` is not a heading: its underline is too short"
+        fix = _longer(heading)
+        yield Mistake(page.path, heading.line, 1, message, fix)
 
 
 def _longer(heading: Heading) -> str:
@@ -143,11 +150,15 @@ def page_short_underline(reading: Reading) -> Iterator[Mistake]:
     """
     page = reading.page
     for heading in page.headings:
-        if heading.made and len(heading.underline) < width(heading.title):
+        if not heading.made:
+            continue
+        columns = width(heading.title)
+        if len(heading.underline) < columns:
             title = shown(heading.title)
             message = f"the underline of `{title}` is too short"
             fix = _longer(heading)
-            yield Mistake(page.path, heading.line + 1, 1, message, fix)
+            line = heading.line + 1
+            yield Mistake(page.path, line, 1, message, fix)
 
 
 @rule()
@@ -165,7 +176,9 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
         cell = row.cells["Model"]
         size = _size_of_model(reading, row)
         heading = reading.page.heading_above(cell)
-        if not size or heading is None or not heading.billions:
+        if not size:
+            continue
+        if heading is None or not heading.billions:
             continue
         limit = _BEYOND
         right = "a heading of its size"
@@ -258,10 +271,11 @@ def page_email_address(reading: Reading) -> Iterator[Mistake]:
     Good: a handle alone, or one that links to its public profile
     """
     fix = "Write the public handle alone, or link its public profile."
-    for line, column, address in mail_addresses(reading.page.lines):
+    page = reading.page
+    for line, column, address in mail_addresses(page.lines):
         first_letter = address[0]
         message = f"the page publishes the e-mail address `{first_letter}…@…`"
-        yield Mistake(reading.page.path, line, column, message, fix)
+        yield Mistake(page.path, line, column, message, fix)
 
 
 @rule("warning")
@@ -277,7 +291,9 @@ def page_tag_without_row(reading: Reading) -> Iterator[Mistake]:
     for table in reading.tables:
         for row in table.rows:
             texts.update(cell.text.upper() for cell in row.cells)
-    if not texts or "RECOMMENDED" in texts:
+    if not texts:
+        return
+    if "RECOMMENDED" in texts:
         return
     page = reading.page
     first = min(table.header.line for table in reading.tables)

@@ -18,7 +18,8 @@ from rl_resources.script.name import parsed
 
 def releases_of(dataset: Dataset, script: object) -> list[Record]:
     """The rows of one script, oldest release first."""
-    known = dataset.by_script["compatibility"].get(script, ())
+    rows_of = dataset.by_script["compatibility"]
+    known = rows_of.get(script, ())
     return sorted(known, key=_version)
 
 
@@ -35,8 +36,9 @@ def accepted_by(rows: Sequence[Record]) -> str:
     needed = architecture_of(rows)
     accepted = []
     for at, row in enumerate(rows):
-        knows_model = needed is None or _version(row) >= Version(needed.since)
-        if row["accepted"] and knows_model:
+        if not row["accepted"]:
+            continue
+        if needed is None or _version(row) >= Version(needed.since):
             accepted.append(at)
     if not accepted:
         return ""
@@ -44,8 +46,10 @@ def accepted_by(rows: Sequence[Record]) -> str:
     framework = rows[first]["framework"]
     up_to_newest = list(range(first, len(rows)))
     if len(accepted) > 1 and accepted == up_to_newest:
-        return f"{framework} ≥ {rows[first]['framework_version']}"
-    return f"{framework} {_spans(rows, accepted)}"
+        oldest = rows[first]["framework_version"]
+        return f"{framework} ≥ {oldest}"
+    spans = _spans(rows, accepted)
+    return f"{framework} {spans}"
 
 
 def architecture_of(rows: Sequence[Record]) -> Architecture | None:
@@ -55,10 +59,12 @@ def architecture_of(rows: Sequence[Record]) -> Architecture | None:
     """
     if not rows:
         return None
-    name = parsed(str(rows[0].get("script")))
+    row = rows[0]
+    name = parsed(str(row.get("script")))
     if name is None:
         return None
-    return support(str(rows[0]["framework"])).architecture(name.model, name.train)
+    framework = support(str(row["framework"]))
+    return framework.architecture(name.model, name.train)
 
 
 def rejections(rows: Sequence[Record]) -> list[tuple[int, str, str, str]]:
@@ -70,22 +76,29 @@ def rejections(rows: Sequence[Record]) -> list[tuple[int, str, str, str]]:
     for at, row in enumerate(rows):
         for item in items_of(row, "rejected"):
             line, key, kind = item.split(" ")
-            found.setdefault((int(line), key, kind), []).append(at)
-    return [(*setting, _spans(rows, places)) for setting, places in sorted(found.items())]
+            setting = (int(line), key, kind)
+            places = found.setdefault(setting, [])
+            places.append(at)
+    by_line = sorted(found.items())
+    return [(*setting, _spans(rows, places)) for setting, places in by_line]
 
 
 def _spans(rows: Sequence[Record], places: Sequence[int]) -> str:
     """Releases as text, consecutive ones as a span: `0.1 to 0.3.1, 0.9.1`."""
     runs: list[list[int]] = []
+    run: list[int] = []
     for place in places:
-        if runs and runs[-1][-1] == place - 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    return ", ".join(_span(rows[run[0]], rows[run[-1]]) for run in runs)
+        if not run or run[-1] != place - 1:
+            run = []
+            runs.append(run)
+        run.append(place)
+    spans = [_span(rows, run) for run in runs]
+    return ", ".join(spans)
 
 
-def _span(first: Record, last: Record) -> str:
-    if first is last:
-        return str(first["framework_version"])
-    return f"{first['framework_version']} to {last['framework_version']}"
+def _span(rows: Sequence[Record], run: Sequence[int]) -> str:
+    oldest = rows[run[0]]["framework_version"]
+    newest = rows[run[-1]]["framework_version"]
+    if len(run) == 1:
+        return str(oldest)
+    return f"{oldest} to {newest}"

@@ -117,9 +117,13 @@ class Configuration(NamedTuple):
         """`out-of-memory`, `no-answer`, `claim` or `run`."""
         if self.outcome != "ran":
             return OUT_OF_MEMORY
-        if self.certainty == NOT_RUN or self.statement == GUESS or self.no_room:
+        if self.certainty == NOT_RUN or self.no_room:
             return "no-answer"
-        return "run" if self.statement in RUNS else "claim"
+        if self.statement == GUESS:
+            return "no-answer"
+        if self.statement in RUNS:
+            return "run"
+        return "claim"
 
     @property
     def doubtful(self) -> bool:
@@ -129,7 +133,9 @@ class Configuration(NamedTuple):
     def words(self, field: str) -> tuple[str, ...]:
         """The words of a question that this configuration matches; none where it is unknown."""
         value = getattr(self, field)
-        return value if isinstance(value, tuple) else (value,)
+        if isinstance(value, tuple):
+            return value
+        return (value,)
 
 
 @lru_cache(maxsize=1)
@@ -182,7 +188,9 @@ def _as_fast(row: Record, record: Record) -> bool:
 def _as_long(row: Record, record: Record) -> bool:
     """Whether no length that both state differs."""
     for name in ("max_prompt_length", "max_response_length"):
-        if row[name] and record[name] and row[name] != record[name]:
+        reported = row[name]
+        recorded = record[name]
+        if reported and recorded and reported != recorded:
             return False
     return True
 
@@ -248,8 +256,11 @@ def _hardware(dataset: Dataset, row: Record) -> dict[str, Any]:
     else:
         meant = devices.published(published, stated)
     name = device or published
+    label = written(name)
+    if name in devices.known:
+        label = device_label(name)
     return {
-        "device_label": device_label(name) if name in devices.known else written(name),
+        "device_label": label,
         "possible_devices": tuple(meant.keys),
         "variant": meant.variant,
         "vendor": meant.vendor,
@@ -289,7 +300,9 @@ def _batch(row: Record) -> dict[str, Any]:
     """The number of a batch, and what it counts."""
     for name in ("max_batch", "batch", "prompts_per_step"):
         if row.get(name):
-            unit = _text(row, "batch_unit") if name == "batch" else "prompts"
+            unit = "prompts"
+            if name == "batch":
+                unit = _text(row, "batch_unit")
             return {"batch": row[name], "batch_unit": unit}
     return {"batch": 0, "batch_unit": ""}
 
@@ -370,7 +383,10 @@ def conditions(dataset: Dataset, row: Record) -> Iterator[str]:
     if model and model["active_parameters_b"]:
         yield f"{model['parameters_b']:g}B parameters, {model['active_parameters_b']:g}B active"
     for word in items_of(row, "scenario"):
-        yield "one update on random tokens" if word == "synthetic" else word
+        if word == "synthetic":
+            yield "one update on random tokens"
+        else:
+            yield word
     optimizations = _optimizations(dataset, row)
     precision = row["precision"]
     if precision:
@@ -378,10 +394,13 @@ def conditions(dataset: Dataset, row: Record) -> Iterator[str]:
     elif not optimizations["precision"]:
         yield "precision not stated"
     yield from optimizations["precision"]
-    no_offload = "no offload" if "script" in row else "no offload stated"
+    no_offload = "no offload stated"
+    if "script" in row:
+        no_offload = "no offload"
     yield ", ".join(optimizations["offload"]) or no_offload
-    if row["host_memory_gb"]:
-        yield f"host memory {row['host_memory_gb']:g} GB"
+    host_memory = row["host_memory_gb"]
+    if host_memory:
+        yield f"host memory {host_memory:g} GB"
     yield from optimizations["recompute"]
     yield _context(row)
     yield _micro_batch(row)
@@ -392,8 +411,9 @@ def _weights(row: Record) -> str:
     """What trains, and the rank of its adapters."""
     weights = text_of(row, "weights")
     label = WEIGHTS.get(weights, "what trains is not stated")
-    if weights in ADAPTERS and row["lora_rank"]:
-        return f"{label}, rank {row['lora_rank']}"
+    rank = row["lora_rank"]
+    if weights in ADAPTERS and rank:
+        return f"{label}, rank {rank}"
     return label
 
 
@@ -420,8 +440,10 @@ def _context(row: Record) -> str:
 
 def _micro_batch(row: Record) -> str:
     """How much one GPU computes at once."""
-    if row["micro_batch_per_gpu"]:
-        return f"micro batch {row['micro_batch_per_gpu']}"
-    if row["max_tokens_per_gpu"]:
-        return f"{row['max_tokens_per_gpu']} tokens per GPU"
+    batch = row["micro_batch_per_gpu"]
+    if batch:
+        return f"micro batch {batch}"
+    tokens = row["max_tokens_per_gpu"]
+    if tokens:
+        return f"{tokens} tokens per GPU"
     return "micro batch not stated"

@@ -59,7 +59,9 @@ class CoverageCell(NamedTuple):
 
     def plus(self, other: CoverageCell) -> CoverageCell:
         """The same combination with the counts of both."""
-        return CoverageCell(*self[:3], *map(add, self[3:], other[3:]))
+        combination = self[:3]
+        counts = map(add, self[3:], other[3:])
+        return CoverageCell(*combination, *counts)
 
     @property
     def is_partial(self) -> bool:
@@ -98,7 +100,8 @@ class Coverage(NamedTuple):
 @lru_cache(maxsize=1)
 def coverage(dataset: Dataset) -> Coverage:
     """Count records and reports."""
-    by_combination = grouped(configurations(dataset), attrgetter("size", "task", "device"))
+    combination_of = attrgetter("size", "task", "device")
+    by_combination = grouped(configurations(dataset), combination_of)
     orders = [["", *map(str, dataset.by_key[name])] for name in ("sizes", "tasks", "devices")]
 
     def rank(combination: Combination) -> list[int]:
@@ -106,24 +109,26 @@ def coverage(dataset: Dataset) -> Coverage:
 
     cells = []
     partial = []
+    reports = dataset.by_key["reports"]
     for combination in sorted(by_combination, key=rank):
-        cell = _cell(combination, by_combination[combination], dataset.by_key["reports"])
+        rows = by_combination[combination]
+        cell = _cell(combination, rows, reports)
         if cell.is_partial:
             partial.append(cell)
         else:
             cells.append(cell)
     sizes = list(map(str, dataset.by_key["sizes"]))
     without = {
-        "MIN": _without(sizes, (cell for cell in cells if cell.records_min)),
-        "RECOMMENDED": _without(sizes, (cell for cell in cells if cell.records_recommended)),
+        "MIN": _without(sizes, cells, "records_min"),
+        "RECOMMENDED": _without(sizes, cells, "records_recommended"),
     }
     missing = {tag: lacking for tag, lacking in without.items() if lacking}
     return Coverage(tuple(cells), tuple(partial), missing)
 
 
-def _without(sizes: Iterable[str], cells: Iterable[CoverageCell]) -> list[str]:
-    """The sizes that none of these cells is of."""
-    covered = {cell.size for cell in cells}
+def _without(sizes: Iterable[str], cells: Iterable[CoverageCell], count: str) -> list[str]:
+    """The sizes of which no cell has any in the field `count`."""
+    covered = {cell.size for cell in cells if getattr(cell, count)}
     return [size for size in sizes if size not in covered]
 
 
@@ -149,7 +154,8 @@ def _counted_as(row: Configuration) -> str:
     if row.certainty == NOT_RUN:
         return "not_run"
     if row.kind == "record":
-        return f"records_{row.tag.lower() or 'untagged'}"
+        tag = row.tag.lower() or "untagged"
+        return f"records_{tag}"
     if row.state == "run":
         return "reports"
     return "claims"
@@ -163,9 +169,15 @@ def headline(rows: Sequence[Configuration], size: str, weights: str) -> Configur
     """
 
     def counts(row: Configuration) -> bool:
-        if row.size != size or row.weights != weights:
+        if row.size != size:
             return False
-        if row.state != "run" or row.doubtful or not row.memory_gb:
+        if row.weights != weights:
+            return False
+        if row.state != "run":
+            return False
+        if row.doubtful:
+            return False
+        if not row.memory_gb:
             return False
         return NO_TEXT.isdisjoint(row.scenario)
 
@@ -188,7 +200,8 @@ def minimum_memory(known: Iterable[Configuration]) -> list[Point]:
     """
 
     def counts(row: Configuration) -> bool:
-        if not (row.weights and row.task and row.size and row.total_memory_gb):
+        needed = (row.weights, row.task, row.size, row.total_memory_gb)
+        if not all(needed):
             return False
         return row.state == "run" or row.certainty == NOT_RUN
 
@@ -196,9 +209,11 @@ def minimum_memory(known: Iterable[Configuration]) -> list[Point]:
         return row.task, row.position, row.kind, row.tag, row.certainty == NOT_RUN
 
     points = []
-    for _, rows in sorted(grouped(filter(counts, known), kind).items()):
-        best = min(rows, key=lambda row: (row.total_memory_gb, row.id))
-        points.append(Point(best, best.total_memory_gb, len(rows)))
+    of_kind = grouped(filter(counts, known), kind)
+    for _, rows in sorted(of_kind.items()):
+        best = min(rows, key=attrgetter("total_memory_gb", "id"))
+        point = Point(best, best.total_memory_gb, len(rows))
+        points.append(point)
     return points
 
 

@@ -30,7 +30,11 @@ class StateTable(NamedTuple):
 
     def by_key(self, key: RowKey) -> dict[RowKey, StateRow]:
         """The rows by their cells in the columns of `key`."""
-        return {tuple(row.get(column, "") for column in key): row for row in self.rows}
+        found = {}
+        for row in self.rows:
+            cells = [row.get(column, "") for column in key]
+            found[tuple(cells)] = row
+        return found
 
 
 Tables = Mapping[str, StateTable]
@@ -85,8 +89,10 @@ def _table_diff(name: str, old: StateTable, new: StateTable) -> TableDiff:
 def _changes(old: StateRow, new: StateRow) -> list[CellChange]:
     found = []
     for field in dict.fromkeys([*new, *old]):
-        change = CellChange(field, old.get(field, ""), new.get(field, ""))
-        if change.old != change.new:
+        before = old.get(field, "")
+        after = new.get(field, "")
+        if before != after:
+            change = CellChange(field, before, after)
             found.append(change)
     return found
 
@@ -117,11 +123,15 @@ def _tables(state: str, read: Callable[[str], bytes]) -> Tables:
     path = DESCRIPTOR
     tables = {}
     try:
-        for item in json.loads(read(path))["resources"]:
+        descriptor = json.loads(read(path))
+        for item in descriptor["resources"]:
             path = item["schema"]
-            key = tuple(json.loads(read(path))["primaryKey"])
+            schema = json.loads(read(path))
+            key = tuple(schema["primaryKey"])
             path = item["path"]
-            tables[item["name"]] = StateTable(key, mappings(read(path).decode("utf-8")))
+            text = read(path).decode("utf-8")
+            table = StateTable(key, mappings(text))
+            tables[item["name"]] = table
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UnusableInput(
             f"{state}: {path}: cannot be read: {error}",

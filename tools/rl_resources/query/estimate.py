@@ -34,8 +34,11 @@ def estimate(
     """
     asked = {name: text.strip() for name, text in asked.items() if text.strip()}
     name = parsed(Path(script).name)
-    run = _run(script) if script else None
-    words = _of_script(dataset, run, name) if run else {}
+    run = None
+    words: dict[str, str] = {}
+    if script:
+        run = _run(script)
+        words = _of_script(dataset, run, name)
     words |= {key: asked[key] for key in WORDS & asked.keys()}
     if "memory" in asked and "device" not in asked:
         words.pop("device", None)
@@ -66,13 +69,15 @@ def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record
 
     Raises `UnusableInput` where no model is known.
     """
+    spelled = vocabulary(dataset)
     named = words.get("model", "")
     if named.endswith(".json"):
         model = read_config(Path(named))
-        others = {field: word for field, word in words.items() if field != "model"}
-        query, _ = understand(vocabulary(dataset), others)
+        others = dict(words)
+        del others["model"]
+        query, _ = understand(spelled, others)
         return model, query
-    query, _ = understand(vocabulary(dataset), words)
+    query, _ = understand(spelled, words)
     if not named:
         raise UnusableInput("which model?", OWN_CONFIG)
     known = dataset.by_key["models"]
@@ -80,7 +85,8 @@ def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record
         return known[query.model], query
     near = nearest(named, map(str, known)).sentence()
     message = f"`{shown(named)}` is not a known model"
-    raise UnusableInput(message, f"{near} {OWN_CONFIG}".strip())
+    fix = f"{near} {OWN_CONFIG}"
+    raise UnusableInput(message, fix.strip())
 
 
 def _run(path: str) -> Run:
@@ -99,8 +105,8 @@ def _of_script(dataset: Dataset, run: Run, name: ScriptName | None) -> dict[str,
     found = {"model": run.model_path.text, "train": run.train_backend.text}
     if name:
         found["model"] = models.get(name.model, run.model_path.text)
-    if name and name.device in dataset.by_key["devices"]:
-        found["device"] = name.device
+        if name.device in dataset.by_key["devices"]:
+            found["device"] = name.device
     return {word: str(text) for word, text in found.items() if text}
 
 
@@ -110,9 +116,13 @@ def _of_backend(query: Query, run: Run | None) -> Configuration:
     Without a word it is FSDP, and on one GPU, where nothing is sharded, the plain model. Raises
     `UnusableInput` for a backend that the formula does not know.
     """
-    usual = "transformers" if query.gpus == 1 else "fsdp"
-    infer = run.infer_backend.text if run else query.infer
-    inputs = Configuration(query.train or usual, infer or "")
+    usual = "fsdp"
+    if query.gpus == 1:
+        usual = "transformers"
+    infer = query.infer
+    if run:
+        infer = run.infer_backend.text or ""
+    inputs = Configuration(query.train or usual, infer)
     if inputs.train not in backends():
         known = nearest(inputs.train, backends()).sentence()
         raise UnusableInput(f"{inputs.train}: no estimate for this training backend", known)
@@ -122,10 +132,13 @@ def _of_backend(query: Query, run: Run | None) -> Configuration:
 def _hardware(dataset: Dataset, query: Query, inputs: Configuration) -> None:
     if query.gpus:
         inputs.give("gpus", query.gpus)
-    named = ", ".join(map(devices_of(dataset).label, query.devices))
+    labels = map(devices_of(dataset).label, query.devices)
+    named = ", ".join(labels)
     if not query.memory_gb:
+        device = named or "the GPU"
+        message = f"the memory of {device} is not known"
         help_ = "Name it, or its GB: --device h100, --memory 80"
-        raise UnusableInput(f"the memory of {named or 'the GPU'} is not known", help_)
+        raise UnusableInput(message, help_)
     if len(query.devices) > 1:
         inputs.assume("device_gb", query.memory_gb, f"the smallest of {named}")
     inputs.give("device_gb", query.memory_gb)
@@ -133,20 +146,23 @@ def _hardware(dataset: Dataset, query: Query, inputs: Configuration) -> None:
 
 def _what_trains(query: Query, inputs: Configuration) -> None:
     """What the words for weights and task say. Raises `UnusableInput` where they contradict."""
+    task = query.task
     weights = query.weights
     if weights == "partial":
         raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
-    has_adapters = weights in {"lora", "qlora"} or query.task.endswith("-LoRA")
+    has_adapters = weights in {"lora", "qlora"} or task.endswith("-LoRA")
     if has_adapters:
         inputs.assume("lora_rank", _USUAL_RANK, "LoRA of a usual rank")
     rank = inputs.inputs.get("lora_rank")
     if weights and rank is not None:
         trains_adapters = rank > 0
         if trains_adapters == (weights == "full"):
-            raise UnusableInput(f"{weights} weights and lora_rank {rank:g} contradict each other")
+            message = f"{weights} weights and lora_rank {rank:g} contradict each other"
+            raise UnusableInput(message)
     if weights == "qlora":
         inputs.give("quantized", 1)
     if weights == "full":
         inputs.give("lora_rank", 0)
-    if query.task:
-        inputs.assume("has_critic", int(query.task.startswith("PPO")), f"the task is {query.task}")
+    if task:
+        has_critic = task.startswith("PPO")
+        inputs.assume("has_critic", int(has_critic), f"the task is {task}")

@@ -85,7 +85,10 @@ class Found(NamedTuple):
     @property
     def script(self) -> Configuration | None:
         """The best answer that has a script here."""
-        return next((row for row in self.answers if row.script), None)
+        for row in self.answers:
+            if row.script:
+                return row
+        return None
 
 
 def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, tuple[str, ...]]:
@@ -94,7 +97,8 @@ def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, tuple[str, ...]]:
     Raises `UnusableInput` with the nearest known words.
     """
     query, notes = understand(vocabulary(dataset), tokens)
-    return find(configurations(dataset), query), notes
+    found = find(configurations(dataset), query)
+    return found, notes
 
 
 def find(rows: Sequence[Configuration], query: Query) -> Found:
@@ -125,12 +129,14 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
 
 def _undisputed(rows: list[Configuration]) -> list[Configuration]:
     """The rows that nothing contradicts, for a headline; all if there is none."""
-    return [row for row in rows if not row.doubtful] or rows
+    undisputed = [row for row in rows if not row.doubtful]
+    return undisputed or rows
 
 
 def folded(rows: Iterable[Configuration]) -> list[list[Configuration]]:
     """Answers of one series together in the place of the first of them."""
-    return list(grouped(rows, lambda row: row.series or f"alone {row.id}").values())
+    series = grouped(rows, lambda row: row.series or f"alone {row.id}")
+    return list(series.values())
 
 
 def fit(query: Query, row: Configuration) -> str:
@@ -141,12 +147,11 @@ def fit(query: Query, row: Configuration) -> str:
         return TOO_SHORT
     if query.gpus and row.gpus > query.gpus:
         return BEYOND
-    on_it = _on_that_device(query, row)
-    if on_it or _on_no_more_memory(query, row):
-        return _fit_of_state(row.state, RAN_ON_IT if on_it else RAN_ON_NO_MORE)
-    if row.state == "no-answer" or set(query.devices).isdisjoint(row.possible_devices):
-        return BEYOND
-    return UNCLEAR
+    if _on_that_device(query, row):
+        return _fit_of_state(row.state, RAN_ON_IT)
+    if _on_no_more_memory(query, row):
+        return _fit_of_state(row.state, RAN_ON_NO_MORE)
+    return _fit_of_possible(query, row)
 
 
 def _fit_of_state(state: str, ran: str) -> str:
@@ -158,11 +163,23 @@ def _fit_of_state(state: str, ran: str) -> str:
     return ran
 
 
+def _fit_of_possible(query: Query, row: Configuration) -> str:
+    """The fit of what is not known to have run on the asked device, but may have."""
+    if row.state == "no-answer":
+        return BEYOND
+    asked = set(query.devices)
+    if asked.isdisjoint(row.possible_devices):
+        return BEYOND
+    return UNCLEAR
+
+
 def _on_that_device(query: Query, row: Configuration) -> bool:
     """Whether it ran on an asked device, or a device of just the asked memory."""
     if not query.devices:
         return not query.memory_gb or row.memory_gb == query.memory_gb
-    if row.variant or not row.possible_devices:
+    if row.variant:
+        return False
+    if not row.possible_devices:
         return False
     return _on_one_of(query.devices, row)
 
@@ -174,31 +191,45 @@ def _on_one_of(devices: Iterable[str], row: Configuration) -> bool:
 
 def _on_no_more_memory(query: Query, row: Configuration) -> bool:
     """Whether each of its devices had no more memory, with the software of the asked vendor."""
-    return same_vendor(query, row) and 0 < row.memory_gb <= query.memory_gb
+    if not same_vendor(query, row):
+        return False
+    return 0 < row.memory_gb <= query.memory_gb
 
 
 def same_vendor(query: Query, row: Configuration) -> bool:
     """Whether it ran on the asked vendor's software."""
-    return not query.devices or row.vendor == query.vendor
+    if not query.devices:
+        return True
+    return row.vendor == query.vendor
 
 
 def no_less(query: Query, row: Configuration) -> bool:
     """Whether it had no fewer GPUs of no less memory each, of the same vendor."""
-    if not query.gpus or not query.memory_gb or not same_vendor(query, row):
+    if not query.gpus:
+        return False
+    if not query.memory_gb:
+        return False
+    if not same_vendor(query, row):
         return False
     if not row.device and not _on_one_of(query.devices, row):
         return False
-    return row.gpus >= query.gpus and row.memory_gb >= query.memory_gb
+    if row.gpus < query.gpus:
+        return False
+    return row.memory_gb >= query.memory_gb
 
 
 def _matching(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     """The rows that match, with their fit."""
-    asked = query.asked("model" if query.model else "size", *FILTERS)
+    named = "size"
+    if query.model:
+        named = "model"
+    asked = query.asked(named, *FILTERS)
 
     def matches(row: Configuration) -> bool:
         return all(word in row.words(name) for name, word in asked.items())
 
-    return [row._replace(fit=fit(query, row)) for row in filter(matches, rows)]
+    matching = filter(matches, rows)
+    return [row._replace(fit=fit(query, row)) for row in matching]
 
 
 def _of(rows: Iterable[Configuration], *fits: str) -> list[Configuration]:
@@ -242,18 +273,22 @@ def _failures(rows: Iterable[Configuration], query: Query) -> list[Configuration
     wider = query._replace(model="", tag="", weights="")
     found = _matching(rows, wider)
     if query.adapter_task and not query.weights:
-        found += _matching(rows, wider._replace(task=query.adapter_task))
+        with_adapters = wider._replace(task=query.adapter_task)
+        found += _matching(rows, with_adapters)
 
     def counts(row: Configuration) -> bool:
         if query.weights and row.weights not in {"", query.weights}:
             return False
-        return _on_that_device(query, row) or no_less(query, row)
+        if _on_that_device(query, row):
+            return True
+        return no_less(query, row)
 
     def key(row: Configuration) -> tuple[object, ...]:
         other_model = bool(query.model) and row.model != query.model
         return not no_less(query, row), other_model, *size_of(row)
 
-    return sorted(filter(counts, _of(found, FAILED)), key=key)
+    failed = _of(found, FAILED)
+    return sorted(filter(counts, failed), key=key)
 
 
 def _with_other_base(query: Query) -> Query | None:
@@ -287,7 +322,8 @@ class Alternative(NamedTuple):
         asked = query.asked(*self.drops)
         if self.drops and not asked:
             return None
-        wider = query._replace(**{name: _NOTHING_ASKED[name] for name in asked})
+        given_up = {name: _NOTHING_ASKED[name] for name in asked}
+        wider = query._replace(**given_up)
         if self.adapters:
             return wider._replace(task=query.adapter_task, weights="")
         return wider
@@ -340,16 +376,24 @@ def _missing(
     """The smallest known run, and that of the size where none of it fits and it is another."""
     row = _smallest(matching, query)
     if row:
-        message = "beyond" if same_vendor(query, row) else "other-vendor"
-        yield NearAnswer("smallest-run", sentences.reason(row, message, own=query.vendor), row)
+        message = "other-vendor"
+        if same_vendor(query, row):
+            message = "beyond"
+        why = sentences.reason(row, message, own=query.vendor)
+        yield NearAnswer("smallest-run", why, row)
     if not query.model:
         return
     of_size = _matching(rows, query._replace(model=""))
     if _of(of_size, *FITTING):
         return
     row = _smallest(of_size, query)
-    if row and row.model != query.model and same_vendor(query, row):
-        yield NearAnswer("smallest-of-size", sentences.reason(row, "smallest-of-size"), row)
+    if row is None:
+        return
+    if row.model == query.model:
+        return
+    if same_vendor(query, row):
+        why = sentences.reason(row, "smallest-of-size")
+        yield NearAnswer("smallest-of-size", why, row)
 
 
 def _smallest(matching: Iterable[Configuration], query: Query) -> Configuration | None:
@@ -369,12 +413,17 @@ def _instead(
         return None
     if alternative.smaller:
         rows = [row for row in rows if 0 < row.position < query.position]
-    most = _length if query.length > wider.length else _position
-    fitting = ordered(_of(_matching(rows, wider), *FITTING), wider)
+    most = _position
+    if query.length > wider.length:
+        most = _length
+    matching = _matching(rows, wider)
+    fitting = ordered(_of(matching, *FITTING), wider)
     if not fitting:
         return None
     best = max(fitting, key=most)
-    return NearAnswer(alternative.kind, sentences.instead(alternative.kind, best), best)
+    kind = alternative.kind
+    why = sentences.instead(kind, best)
+    return NearAnswer(kind, why, best)
 
 
 def largest(runs: Iterable[Configuration]) -> list[Configuration]:

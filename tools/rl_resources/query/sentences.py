@@ -32,14 +32,16 @@ def resource(row: Configuration) -> str:
     gpus = str(row.gpus)
     if row.gpus_maximum:
         gpus = f"{row.gpus} to {row.gpus_maximum}"
-    return hardware(gpus, _joined(" ", row.device_label, _memory(row)))
+    device = _joined(" ", row.device_label, _memory(row))
+    return hardware(gpus, device)
 
 
 def _memory(row: Configuration) -> str:
     """The memory of each device; empty where it is unknown, or in the device's name already."""
     if not row.memory_gb:
         return ""
-    if re.search(rf"\b{row.memory_gb:g} ?GB?\b", row.device_label, re.IGNORECASE):
+    said = rf"\b{row.memory_gb:g} ?GB?\b"
+    if re.search(said, row.device_label, re.IGNORECASE):
         return ""
     is_open = not row.device and len(row.possible_devices) > 1
     if is_open and not row.memory_stated:
@@ -86,19 +88,21 @@ def parts(row: Configuration) -> dict[str, str]:
 
 def _claim(row: Configuration) -> str:
     """What is known where no run is, or where the source leaves the device open."""
+    where = resource(row)
     if row.no_room:
         return (
-            f"Published for {resource(row)}, which has no room for full fine-tuning; the source "
+            f"Published for {where}, which has no room for full fine-tuning; the source "
             "does not say what trains or what is offloaded."
         )
-    published = f"{row.certainty.capitalize()} on {resource(row)}"
+    certainty = row.certainty.capitalize()
+    published = f"{certainty} on {where}"
     if row.variant:
         named = EITHER.join(map(device_label, row.possible_devices))
         return f"{published}, another variant of {named}."
     if row.state == "run":
         return f"{published}; the source does not say which variant."
     word, _, kind = row.conditions[-1].partition(": ")
-    on = f"{word.capitalize()} on {resource(row)}"
+    on = f"{word.capitalize()} on {where}"
     if kind:
         return f"{on}: {kind}."
     return f"{on}."
@@ -111,30 +115,38 @@ def reason(row: Configuration, name: str = "", **words: object) -> str:
 
 def instead(kind: str, row: Configuration) -> str:
     """What fits when something of the question is given up."""
-    return reason(row, "instead", what=reason(row, kind))
+    what = reason(row, kind)
+    return reason(row, "instead", what=what)
 
 
 def asked_hardware(query: Query, known: Vocabulary) -> str:
     """The hardware of a question: `8 × H100 80 GB`; empty where it is open."""
-    device = EITHER.join(map(known.devices.label, query.devices))
+    labels = map(known.devices.label, query.devices)
+    device = EITHER.join(labels)
     if not device and query.memory_gb:
         device = f"{query.memory_gb:g} GB"
     if not query.gpus:
         return device
     if device:
         return hardware(query.gpus, device)
-    return "1 GPU" if query.gpus == 1 else f"{query.gpus} GPUs"
+    if query.gpus == 1:
+        return "1 GPU"
+    return f"{query.gpus} GPUs"
 
 
 def headline(query: Query, known: Vocabulary, fits: Sequence[str]) -> str:
     """What was asked, and how many answers of each fit there are."""
     asked = [query.model.rpartition("/")[2] or query.size]
-    asked.extend(WEIGHTS.get(word, word) for word in query.asked(*FILTERS).values())
+    words = query.asked(*FILTERS)
+    asked.extend(WEIGHTS.get(word, word) for word in words.values())
     if query.length:
         asked.append(f"{query.length} tokens or more")
     on = asked_hardware(query, known)
+    message = "headline-open"
+    if on:
+        message = "headline"
     return say(
-        "headline" if on else "headline-open",
+        message,
         what=_joined(", ", *asked) or "Any model",
         hardware=on,
         on_it=fits.count("ran-on-it"),
@@ -159,7 +171,9 @@ def tag(row: Configuration) -> str:
 
 def script(row: Configuration) -> str:
     """Whether the script of a record ran here; empty for a report, which has none."""
-    return script_said(row.tested_on, row.source) if row.script else ""
+    if not row.script:
+        return ""
+    return script_said(row.tested_on, row.source)
 
 
 def summary(row: Configuration) -> str:
@@ -175,7 +189,8 @@ def figures(row: Configuration) -> Iterator[str]:
         unit = row.batch_unit
         if row.batch == 1:
             unit = unit.removesuffix("s")
-        yield _BATCHES.get(unit, f"batch {{}} {unit}").format(row.batch)
+        words = _BATCHES.get(unit, f"batch {{}} {unit}")
+        yield words.format(row.batch)
     for name, words in FIGURES.items():
         value = getattr(row, name)
         if value == 1:
@@ -188,12 +203,16 @@ def figures(row: Configuration) -> Iterator[str]:
 
 def step_time(seconds: float, statistic: str | None) -> str:
     """The duration of a step, with what it is of several: `mean step 93.5 s`."""
-    return STEP_TIMES.get(statistic or "", "step {} s").format(f"{seconds:g}")
+    words = STEP_TIMES.get(statistic or "", "step {} s")
+    return words.format(f"{seconds:g}")
 
 
 def series(rows: Sequence[Configuration]) -> str:
     """How many are listed as one; empty for a single one."""
-    return say("series", number=len(rows)) if len(rows) > 1 else ""
+    number = len(rows)
+    if number < 2:
+        return ""
+    return say("series", number=number)
 
 
 def evidence(row: Configuration) -> str:
@@ -210,7 +229,9 @@ def note(row: Configuration) -> str:
     """The note of a configuration, which says what is disputed; empty where there is none."""
     if not row.notes:
         return ""
-    kind = "Disputed" if is_disputed(row) else "Note"
+    kind = "Note"
+    if is_disputed(row):
+        kind = "Disputed"
     return f"{kind}: {row.notes}"
 
 
@@ -227,4 +248,5 @@ def contradicted(other: Configuration) -> str:
 
 def start(row: Configuration, root: str = "") -> str:
     """The command that starts a record's script from its `root`, or with one from anywhere."""
-    return f"bash {shlex.quote(posixpath.join(root, row.script))}"
+    path = posixpath.join(root, row.script)
+    return f"bash {shlex.quote(path)}"

@@ -9,6 +9,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from rl_resources.devices import Device
@@ -84,7 +85,12 @@ class Query(NamedTuple):
 
     def asked(self, *fields: str) -> dict[str, Any]:
         """What is asked of these fields; none that is left open."""
-        return {name: getattr(self, name) for name in fields if getattr(self, name)}
+        found = {}
+        for name in fields:
+            value = getattr(self, name)
+            if value:
+                found[name] = value
+        return found
 
 
 def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...]]:
@@ -97,7 +103,8 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
         raise UnusableInput("a device and a memory are both asked", "Leave one of them out.")
     words.setdefault("model", words.pop("size", ""))
     words.setdefault("device", words.pop("memory", ""))
-    if plain(words.get("task", "")) in known.spellings["weights"]:
+    task = words.get("task", "")
+    if plain(task) in known.spellings["weights"]:
         words.setdefault("weights", words.pop("task"))
     reader = _Reader(known, words)
     return reader.query(), tuple(reader.notes)
@@ -114,18 +121,19 @@ class _Reader:
         gpus, device = self._gpus_and_device()
         devices, memory = self._devices_or_memory(device)
         words = {name: self._word(name) for name in FILTERS}
-        with_adapters = self._known.tasks.get(words["task"], "")
+        tasks = self._known.tasks
+        with_adapters = tasks.get(words["task"], "")
         if with_adapters and words["weights"].endswith("lora"):
             words["task"] = with_adapters
         known = [self._known.devices.known[key] for key in devices]
         any_device = Device(memory_gb=memory)
-        smallest = min(known, key=lambda device: device.memory_gb, default=any_device)
+        smallest = min(known, key=attrgetter("memory_gb"), default=any_device)
         positions = {item.name: item.position for item in self._known.sizes}
         return Query(
             model=model,
             size=size,
             position=positions.get(size, 0),
-            adapter_task=self._known.tasks.get(words["task"], ""),
+            adapter_task=tasks.get(words["task"], ""),
             gpus=gpus,
             device=EITHER.join(devices),
             vendor=smallest.vendor,
@@ -150,18 +158,23 @@ class _Reader:
     def _size_of(self, billions: float) -> str:
         """The size that so many parameters, in 10⁹, belong to."""
         sizes = self._known.sizes
-        return next(size.name for size in sizes if size.below is None or billions < size.below)
+        names = (size.name for size in sizes if size.below is None or billions < size.below)
+        return next(names)
 
     def _model(self, text: str) -> tuple[str, str]:
         """Key of the model, empty where several are meant or only the size is known; the size."""
         name = _HUB.sub("", text)
-        meaning = self._known.spellings["model"].get(plain(name), "")
-        keys = meaning.split(EITHER) if meaning else []
+        spellings = self._known.spellings["model"]
+        meaning = spellings.get(plain(name), "")
+        if not meaning:
+            return "", self._size_in_name(text, name)
+        keys = meaning.split(EITHER)
         sizes = {self._known.models[key] for key in keys}
         if len(sizes) != 1:
             return "", self._size_in_name(text, name)
         first = keys[0]
-        if plain(name) not in {plain(first), plain(_without_owner(first))}:
+        whole_names = {plain(first), plain(_without_owner(first))}
+        if plain(name) not in whole_names:
             self._note("read-as", text, meaning=meaning)
         (size,) = sizes
         if len(keys) > 1:
@@ -170,8 +183,11 @@ class _Reader:
 
     def _size_in_name(self, text: str, name: str) -> str:
         """The size that the name of a model states, which is not known itself."""
-        found = _SIZE_IN_NAME.search(re.sub(r"[\s_-]+", "-", name))
-        billions = float(found[1]) if found else 0
+        joined = re.sub(r"[\s_-]+", "-", name)
+        found = _SIZE_IN_NAME.search(joined)
+        billions = 0.0
+        if found:
+            billions = float(found[1])
         if not billions:
             raise self._unknown("model", text)
         size = self._size_of(billions)
@@ -185,7 +201,8 @@ class _Reader:
         number, device = self._counted(text)
         count = self._count("device", number)
         if gpus and count and gpus != count:
-            raise UnusableInput(say("two-counts", text=shown(text)), "Leave one of them out.")
+            message = say("two-counts", text=shown(text))
+            raise UnusableInput(message, "Leave one of them out.")
         return gpus or count, device
 
     def _counted(self, text: str) -> tuple[str, str]:
@@ -209,7 +226,9 @@ class _Reader:
         """Keys of the device, or GB of any device: `80 GB`, or `80` where none is called so."""
         keys = self._named(device)
         amount, unit = _amount("memory", device)
-        if unit or (0 < amount <= MOST_GIGABYTES and not keys):
+        if unit:
+            return [], self._memory(device, amount, unit)
+        if not keys and 0 < amount <= MOST_GIGABYTES:
             return [], self._memory(device, amount, unit)
         if device and not keys:
             raise self._unknown("device", device)
@@ -217,8 +236,10 @@ class _Reader:
         if len(keys) > 1:
             labels = map(known.label, keys)
             self._note("read-as", device, meaning=EITHER.join(labels))
-        elif keys and known.known[keys[0]].note:
-            self.notes.append(known.known[keys[0]].note)
+        elif keys:
+            note = known.known[keys[0]].note
+            if note:
+                self.notes.append(note)
         return keys, 0
 
     def _memory(self, text: str, amount: float, unit: str) -> float:
@@ -232,7 +253,9 @@ class _Reader:
         return gigabytes
 
     def _named(self, text: str) -> list[str]:
-        return self._known.devices.named(text) if text else []
+        if not text:
+            return []
+        return self._known.devices.named(text)
 
     def _count(self, field: str, text: str) -> int:
         """A number of GPUs: `16`, `2x8`, `8 GPUs`; 0 where none is asked."""
@@ -241,7 +264,8 @@ class _Reader:
         found = _whole("count", text)
         if not found:
             raise self._unknown(field, text)
-        return math.prod(map(int, re.findall("[0-9]+", found[1])))
+        factors = re.findall("[0-9]+", found[1])
+        return math.prod(map(int, factors))
 
     def _length(self) -> int:
         """Tokens of prompt and response together. K is a thousand, so that 16,000 are 16K too."""
@@ -261,13 +285,15 @@ class _Reader:
         text = self._tokens[field]
         if not text:
             return ""
-        meaning = self._known.spellings[field].get(plain(text))
+        spellings = self._known.spellings[field]
+        meaning = spellings.get(plain(text))
         if not meaning:
             raise self._unknown(field, text)
         return meaning
 
     def _note(self, name: str, text: str = "", **words: object) -> None:
-        self.notes.append(say(name, text=shown(text), **words))
+        note = say(name, text=shown(text), **words)
+        self.notes.append(note)
 
     def _unknown(self, field: str, text: str) -> UnusableInput:
         """What to raise for a word: with the nearest known words and an example."""
@@ -276,7 +302,8 @@ class _Reader:
             return UnusableInput(message, hint(field))
         names = [_without_owner(key) for key in self._known.known(field)]
         near = nearest(_without_owner(text), names).sentence()
-        return UnusableInput(message, f"{near} {hint(field)}".strip())
+        fix = f"{near} {hint(field)}"
+        return UnusableInput(message, fix.strip())
 
 
 def _without_owner(key: str) -> str:
@@ -291,9 +318,11 @@ def _amount(name: str, text: str) -> tuple[float, str]:
         return 0, ""
     figure = float(found[1].replace(",", ""))
     unit = found[2].lower()
-    return figure * UNITS[name].get(unit, 1), unit
+    factor = UNITS[name].get(unit, 1)
+    return figure * factor, unit
 
 
 def _whole(name: str, text: str) -> re.Match[str] | None:
     """The parts of a text that is wholly of a pattern."""
-    return pattern(name).fullmatch(" ".join(text.split()))
+    words = text.split()
+    return pattern(name).fullmatch(" ".join(words))

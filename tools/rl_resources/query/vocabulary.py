@@ -244,8 +244,15 @@ def vocabulary(dataset: Dataset) -> Vocabulary:
     models = _models(dataset)
     sizes: Sequence[Mapping[str, Any]] = dataset.records["sizes"]
     tasks: Sequence[Mapping[str, Any]] = dataset.records["tasks"]
-    adapters = {row["algorithm"]: row["task"] for row in tasks if row["adapters_only"]}
-    whole = {row["task"]: row["algorithm"] for row in tasks if not row["adapters_only"]}
+    adapters = {}
+    whole = {}
+    for row in tasks:
+        task = row["task"]
+        algorithm = row["algorithm"]
+        if row["adapters_only"]:
+            adapters[algorithm] = task
+        else:
+            whole[task] = algorithm
     return Vocabulary(
         spellings={
             "model": _spellings_of_models(dataset, models),
@@ -288,8 +295,9 @@ def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, s
         owner, _, name = key.rpartition("/")
         for text in (key, text_of(row, "slug"), name, f"{name} {row['size']}"):
             exact.setdefault(plain(text), key)
-        family = f"{owner.partition('-')[0]}-".lower()
-        for start in (name.lower(), name.lower().removeprefix(family)):
+        organization, _, _ = owner.lower().partition("-")
+        whole = name.lower()
+        for start in (whole, whole.removeprefix(f"{organization}-")):
             for beginning in _beginnings(start):
                 begun.setdefault(plain(beginning), {})[key] = None
     published = {plain(name): name for name in models if name not in dataset.by_key["models"]}
@@ -299,5 +307,7 @@ def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, s
 def _beginnings(name: str) -> Iterator[str]:
     """The name with fewer and fewer parts at its end, as long as the size is in it."""
     parts = name.split("-")
-    beginnings = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
-    return (beginning for beginning in beginnings if _SIZE_IN_NAME.search(beginning))
+    for end in range(len(parts), 0, -1):
+        beginning = "-".join(parts[:end])
+        if _SIZE_IN_NAME.search(beginning):
+            yield beginning
