@@ -66,7 +66,7 @@ def findings_in(
 
 def _start_parsers(snapshot: Snapshot, asked: Asked, names: Set[str]) -> None:
     """Let shfmt and ShellCheck work on other cores while rules do."""
-    texts = [script.text for script in script_texts(snapshot) if asked(script.path)]
+    texts = [script.text for script in _scripts(snapshot, asked)]
     for text in texts:
         ask(text)
     if names & shellcheck.RULES:

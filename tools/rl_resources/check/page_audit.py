@@ -61,8 +61,9 @@ def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator
     if unread:
         listed = ", ".join(unread[:MOST_LISTED])
         rest = len(unread) - MOST_LISTED
-        more = f" and {rest} more" if rest > 0 else ""
-        yield f"Not read, because no row leads to them: {listed}{more}."
+        if rest > 0:
+            listed = f"{listed} and {rest} more"
+        yield f"Not read, because no row leads to them: {listed}."
     lines: list[str] = []
     for row in reading.rows:
         script = _script_of(row, texts)
@@ -88,7 +89,10 @@ def audit(reading: Reading, texts: Texts) -> list[Finding]:
             pairs.append(_pair(reading, row, script))
     found = findings_of(rules, {"pair": lambda: pairs, "script": texts.values})
     # A cell that contradicts its script is not reported again for its form.
-    reported = {_place(finding) for finding in found if finding.severity == "error"}
+    reported: set[Place] = set()
+    for finding in found:
+        if finding.severity == "error":
+            reported.add(_place(finding))
     for finding in findings_of(rules, {"page": lambda: [reading]}):
         if _place(finding) not in reported:
             found.append(finding)
@@ -102,7 +106,8 @@ def _place(finding: Finding) -> Place:
 def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
     facts = _model_facts(reading.dataset, row)
     devices = devices_of(reading.dataset)
-    device = devices.known.get(text_of(row.record, "device"), Device())
+    name = text_of(row.record, "device")
+    device = devices.known.get(name, Device())
     said = _said(row)
     names: list[str] = []
     if "model" in said:
@@ -120,7 +125,8 @@ def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
 
 def _model_facts(dataset: Dataset, row: ReadRow) -> Mapping[str, str]:
     """The cells of a row's model in its table; none where it is not known."""
-    model = dataset.by_key["models"].get(row.record["model"])
+    name = row.record["model"]
+    model = dataset.by_key["models"].get(name)
     if model is None:
         return {}
     fields = dataset.package.resources["models"].schema.fields
@@ -148,8 +154,11 @@ def _script_paths(folder: Path) -> list[str]:
     if not folder.is_dir():
         message = f"{folder}: cannot be read: no such directory"
         raise UnusableInput(message, "Name the directory of the scripts.")
-    paths = [path.relative_to(folder) for path in folder.rglob("*.sh")]
-    return sorted(path.as_posix() for path in paths)
+    paths: list[str] = []
+    for path in folder.rglob("*.sh"):
+        below = path.relative_to(folder)
+        paths.append(below.as_posix())
+    return sorted(paths)
 
 
 def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
@@ -162,7 +171,8 @@ def _script_texts(folder: Path, reading: Reading) -> dict[str, ScriptText]:
         path = folder / name
         if path.is_symlink():
             continue
-        text = ScriptFile(name, data=script_data(path)).text
+        data = script_data(path)
+        text = ScriptFile(name, data=data).text
         if text is not None:
             found[name] = ScriptText(path.as_posix(), text, ours=False)
     return found

@@ -40,11 +40,17 @@ class RecordsFile:
             raise UnusableInput(f"{path}: cannot be read: no such file, or no ordinary one")
         self.path = path
         self.records = 0
-        self.rules = [rule for rule in rules if rule.family in {"files", "cells"}]
-        self.of_keys = [rule for rule in rules if rule.name == "duplicate-key"]
+        self.rules: list[Rule] = []
+        self.of_keys: list[Rule] = []
+        for rule in rules:
+            if rule.family in {"files", "cells"}:
+                self.rules.append(rule)
+            if rule.name == "duplicate-key":
+                self.of_keys.append(rule)
         self.resource = replace(table.resource, path=path.as_posix())
         self.vocabulary = vocabulary_of(snapshot, table)
-        self.snapshot = _with_tables(snapshot, {key.resource for key in table.schema.foreign_keys})
+        wanted = {key.resource for key in table.schema.foreign_keys}
+        self.snapshot = _with_tables(snapshot, wanted)
 
     def findings(self) -> Iterator[Finding]:
         """All findings, in an order of their own. Raises `UnusableInput`."""
@@ -55,11 +61,13 @@ class RecordsFile:
                 yield from self._of_table()
         except (OSError, pl.exceptions.PolarsError) as error:
             words = getattr(error, "strerror", None) or error
-            raise UnusableInput(f"{self.path}: cannot be read: {words}") from error
+            message = f"{self.path}: cannot be read: {words}"
+            raise UnusableInput(message) from error
 
     def _of_table(self) -> Iterator[Finding]:
         """The findings as of a table of the dataset; nothing is read if the file is no text."""
-        table = Table(self.resource, self.path.read_bytes(), outside=True)
+        data = self.path.read_bytes()
+        table = Table(self.resource, data, outside=True)
         self.records = len(table.rows)
         yield from self._found(table, [*self.rules, *self.of_keys])
 
@@ -77,11 +85,14 @@ class RecordsFile:
         whole = self._whole()
         yield from self._found(whole, self.rules)
         header = whole.text.header
-        if header is None or header.cells != self.resource.schema.names:
+        schema = self.resource.schema
+        if header is None:
+            return
+        if header.cells != schema.names:
             return
         keys: list[pl.DataFrame] = []
         try:
-            for block in bulk.blocks(self.path, self.resource.schema, self.vocabulary):
+            for block in bulk.blocks(self.path, schema, self.vocabulary):
                 self.records += block.keys.height
                 keys.append(block.keys)
                 for items in _batches(block.items):
@@ -90,14 +101,18 @@ class RecordsFile:
             yield from self._of_table()
             return
         if keys and self.of_keys:
-            for copies in _batches(bulk.duplicates(pl.concat(keys))):
+            every = pl.concat(keys)
+            for copies in _batches(bulk.duplicates(every)):
                 yield from self._of_copies(header, copies)
 
     def _of_copies(self, header: Row, copies: Sequence[tuple[int, int]]) -> Iterator[Finding]:
         """The copies of keys, each reported with the row that it copies."""
-        own = {copy for copy, _ in copies}
-        first = {line for _, line in copies}
-        rows = self._rows(own | first)
+        own: set[int] = set()
+        wanted: set[int] = set()
+        for copy, first in copies:
+            own.add(copy)
+            wanted.update((copy, first))
+        rows = self._rows(wanted)
         for finding in self._of_items(header, rows, self.of_keys):
             if finding.line in own:
                 yield finding
@@ -108,15 +123,22 @@ class RecordsFile:
         with self.path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if number in wanted:
-                    lines.append((number, line.decode().rstrip("\n")))
-        return list(records(lines, len(self.resource.schema.names)))
+                    text = line.decode().rstrip("\n")
+                    lines.append((number, text))
+        columns = len(self.resource.schema.names)
+        return list(records(lines, columns))
 
     def _of_items(
         self, header: Row, items: Sequence[Row | Defect], rules: Sequence[Rule]
     ) -> list[Finding]:
         """The findings in some records of the file under its header."""
-        rows = [item for item in items if isinstance(item, Row)]
-        defects = [item for item in items if isinstance(item, Defect)]
+        rows: list[Row] = []
+        defects: list[Defect] = []
+        for item in items:
+            if isinstance(item, Row):
+                rows.append(item)
+            else:
+                defects.append(item)
         some = Text(header, tuple(rows), tuple(defects))
         own = Table(self.resource, b"", outside=True, some=some)
         return self._found(own, rules)
@@ -138,5 +160,8 @@ def _with_tables(snapshot: Snapshot, wanted: Collection[str]) -> Snapshot:
     """The snapshot without scripts, and with rows only in the tables that are wanted."""
     tables: dict[str, Table] = {}
     for name, table in snapshot.tables.items():
-        tables[name] = table if name in wanted else Table(table.resource, b"")
+        if name in wanted:
+            tables[name] = table
+        else:
+            tables[name] = Table(table.resource, b"")
     return Snapshot(snapshot.package, tables, ())

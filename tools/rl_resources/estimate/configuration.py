@@ -71,7 +71,8 @@ def model_figures(model: Record) -> tuple[dict[str, Number], list[Assumed]]:
     """
     lacking = " and ".join(_lacking(model))
     if lacking:
-        raise UnusableInput(f"{model['model']}: no {lacking} known", OWN_CONFIG)
+        message = f"{model['model']}: no {lacking} known"
+        raise UnusableInput(message, OWN_CONFIG)
     names = ("parameters_b", "kv_cache_width", "mlp_matrices", *_CONFIG_JSON)
     figures = {name: figure(model, name) for name in names}
     guesses: list[Assumed] = []
@@ -115,9 +116,11 @@ def read_config(path: Path) -> Record:
     try:
         found = json.loads(read_text(path, _LARGEST_CONFIG, OWN_CONFIG))
     except (ValueError, RecursionError) as error:
-        raise UnusableInput(f"{path}: cannot be read: {error}", OWN_CONFIG) from error
+        message = f"{path}: cannot be read: {error}"
+        raise UnusableInput(message, OWN_CONFIG) from error
     if not isinstance(found, dict):
-        raise UnusableInput(f"{path}: is not the configuration of a model", OWN_CONFIG)
+        message = f"{path}: is not the configuration of a model"
+        raise UnusableInput(message, OWN_CONFIG)
     for name in _TEXT_CONFIGS:
         inner = found.get(name)
         if isinstance(inner, dict):
@@ -135,7 +138,9 @@ def _figure(found: Mapping[str, Any], keys: Sequence[str]) -> int | None:
     """The first possible value under these keys: a whole number, or true or false."""
     for key in keys:
         value = found.get(key)
-        if isinstance(value, int) and value in _POSSIBLE:
+        if not isinstance(value, int):
+            continue
+        if value in _POSSIBLE:
             return value
     return None
 
@@ -157,18 +162,23 @@ class Configuration:
     def give(self, name: str, value: Number, line: int = 0) -> None:
         """Take a value that somebody gave. Raises `UnusableInput` where it is out of range."""
         item = inputs_by_name()[name]
-        possible = item["minimum"] <= value <= item["maximum"]
+        least = item["minimum"]
+        most = item["maximum"]
+        possible = least <= value <= most
         if possible and item.get("unit") in WHOLE:
             possible = value == int(value)
         if not possible:
-            raise UnusableInput(f"{name}: {value:g} is not possible", _range(name))
+            message = f"{name}: {value:g} is not possible"
+            raise UnusableInput(message, _range(name))
         self.inputs.setdefault(name, value)
         if line:
             self.lines.setdefault(name, line)
 
     def assume(self, name: str, value: Number | None, reason: str) -> None:
         """Take a value that nobody gave, if there is one, and say so."""
-        if name not in self.inputs and value is not None:
+        if name in self.inputs:
+            return
+        if value is not None:
             self.inputs[name] = value
             self.assumed.append(Assumed(name, value, reason))
 
@@ -182,7 +192,8 @@ class Configuration:
             raise UnusableInput(f"{shown(key)}: unknown setting", known)
         found = as_number(value)
         if found is None:
-            raise UnusableInput(f"{name}: `{shown(value)}` is not a number", _range(name))
+            message = f"{name}: `{shown(value)}` is not a number"
+            raise UnusableInput(message, _range(name))
         self.inputs.pop(name, None)
         self.give(name, found)
 
@@ -210,7 +221,8 @@ class Configuration:
         own = backends()[self.train]
         for name, item in inputs_by_name().items():
             if name in own:
-                self.assume(name, own[name], f"what {self.train} does by default")
+                reason = f"what {self.train} does by default"
+                self.assume(name, own[name], reason)
             else:
                 self.assume(name, item.get("default"), "not given")
         self.model = str(model["model"])
@@ -228,9 +240,12 @@ def _range(name: str) -> str:
     """What an input may be."""
     item = inputs_by_name()[name]
     meaning = item["title"]
-    if item.get("unit") in WHOLE:
-        meaning = f"{item['unit']} {meaning}"
-    return f"{name}: {meaning}, from {item['minimum']} to {item['maximum']}."
+    unit = item.get("unit")
+    if unit in WHOLE:
+        meaning = f"{unit} {meaning}"
+    least = item["minimum"]
+    most = item["maximum"]
+    return f"{name}: {meaning}, from {least} to {most}."
 
 
 def as_number(value: object) -> Number | None:
@@ -246,18 +261,23 @@ def as_number(value: object) -> Number | None:
 def of_run(run: Run, inputs: Configuration) -> None:
     """Take what a script sets, and the defaults of its framework; what is unknown is listed."""
     for name, setting in _settings(run, inputs):
-        value = as_number(setting.value) if setting.known else None
-        line = setting.place.line if setting.place else 0
+        value = None
+        if setting.known:
+            value = as_number(setting.value)
+        line = 0
+        if setting.place:
+            line = setting.place.line
         item = inputs_by_name()[name]
+        default = item.get("default")
         if value is None:
             reason = f"{setting.key} is {NOT_KNOWN}"
             if line:
                 reason += f" (line {line})"
-            inputs.assume(name, item.get("default"), reason)
+            inputs.assume(name, default, reason)
         elif line and setting.value is not None:
             inputs.give(name, value, line)
         elif value < item["minimum"]:
-            inputs.assume(name, item.get("default"), "not set")
+            inputs.assume(name, default, "not set")
         else:
             inputs.assume(name, value, "default of the framework")
 
@@ -275,25 +295,30 @@ def _settings(run: Run, inputs: Configuration) -> Iterator[tuple[str, Setting]]:
             continue
         if name in special:
             yield name, special[name]
-        elif key and (name not in dynamic or dynamic[name].flag):
+            continue
+        if name in dynamic and not dynamic[name].flag:
+            continue
+        if key:
             yield name, run.setting(key)
 
 
 def _special(run: Run) -> dict[str, Setting]:
     """The inputs that are not a key of their own."""
+    entropy = run.setting(f"{ACTOR}.entropy_coeff")
     found = {
         "gpus": run.training_gpus,
         "lora_rank": run.lora_rank,
         "micro_batch": run.micro_batch,
         "has_engine": run.shares_gpus,
         "has_critic": _changed(run.estimator, _is_gae),
-        "entropy_bytes": _changed(run.setting(f"{ACTOR}.entropy_coeff"), _bytes_of_entropy),
+        "entropy_bytes": _changed(entropy, _bytes_of_entropy),
     }
     reference = run.uses_reference
     if reference is not None:
         # LoRA needs no second model: the base without adapters is the reference.
         kl_loss = run.setting(f"{ACTOR}.use_kl_loss")
-        found["has_reference"] = kl_loss._replace(value=reference and run.weights == "full")
+        is_held = reference and run.weights == "full"
+        found["has_reference"] = kl_loss._replace(value=is_held)
     if not run.trains_with_megatron:
         found["context_parallel"] = run.sequence_parallel_size
         return found

@@ -74,15 +74,17 @@ class Estimate:
             if phase == ROLLOUT and not self.values["has_engine"]:
                 continue
             moment = self._moment(item)
-            if phase not in found or moment.peak_gb > found[phase].peak_gb:
+            largest = found.setdefault(phase, moment)
+            if moment.peak_gb > largest.peak_gb:
                 found[phase] = moment
         return found
 
     def _moment(self, item: Mapping[str, Any]) -> Moment:
         held: dict[str, float] = {}
         for title, term in item["components"].items():
-            if self.values[term]:
-                held[title] = self.values[term] / GB
+            size = self.values[term]
+            if size:
+                held[title] = size / GB
         return Moment(item["phase"], item["name"], held)
 
     @property
@@ -126,8 +128,9 @@ class Estimate:
         """Whether the engine starts: there is room for it, and for the cache of one sequence."""
         if ROLLOUT not in self.phases:
             return True
-        enough = self.values["kv_tokens"] >= self.values["sequence_length"]
-        return enough and self.phases[ROLLOUT].peak_gb <= self.device_gb
+        if self.values["kv_tokens"] < self.values["sequence_length"]:
+            return False
+        return self.phases[ROLLOUT].peak_gb <= self.device_gb
 
     @property
     def verdict(self) -> str:
@@ -144,7 +147,8 @@ class Estimate:
     @property
     def reason(self) -> str:
         """Why this verdict, as a sentence."""
-        if self.verdict == "tight" and self.interval_gb[1] <= self.device_gb:
+        _, high = self.interval_gb
+        if self.verdict == "tight" and high <= self.device_gb:
             return "Training fits with its whole interval, the rollout engine does not."
         return VERDICTS[self.verdict]
 
@@ -156,7 +160,8 @@ class Estimate:
     def with_inputs(self, **inputs: Number) -> Estimate:
         """The same question with other inputs."""
         before = self.configuration
-        return Estimate(replace(before, inputs={**before.inputs, **inputs}))
+        changed = {**before.inputs, **inputs}
+        return Estimate(replace(before, inputs=changed))
 
     def as_dict(self) -> dict[str, Any]:
         """The estimate as JSON holds it, without its knobs."""
@@ -209,8 +214,13 @@ def _possible_sizes(found: Estimate) -> list[Mapping[str, Number]]:
     """No more stages than layers, and experts spread over no more GPUs than there are experts."""
     layers = found.values["layers"]
     experts = max(1, found.values["experts"])
-    deep_enough = (one for one in parallel_sizes() if one["pipeline_parallel"] <= layers)
-    return [one for one in deep_enough if one["expert_parallel"] <= experts]
+    possible: list[Mapping[str, Number]] = []
+    for sizes in parallel_sizes():
+        if sizes["pipeline_parallel"] > layers:
+            continue
+        if sizes["expert_parallel"] <= experts:
+            possible.append(sizes)
+    return possible
 
 
 def _lacking_memory(found: Estimate) -> Number:
@@ -235,8 +245,11 @@ def _chosen(
     names = sizes[0].keys()
     if not names <= {item.input for item in assumed}:
         return found
-    tried = [found.with_inputs(**one) for one in sizes]
-    possible = [one for one in tried if not one.values["undivided"]]
+    possible: list[Estimate] = []
+    for one in sizes:
+        tried = found.with_inputs(**one)
+        if not tried.values["undivided"]:
+            possible.append(tried)
     best = min(possible, key=lack)
     others = [item for item in assumed if item.input not in names]
     chosen = [Assumed(name, best.values[name], "smallest that fit, else best") for name in names]
@@ -274,7 +287,11 @@ def knobs(estimate: Estimate) -> list[Knob]:
     tightest = ROLLOUT
     if estimate.rollout_fits:
         tightest = estimate.training.phase
-    found = filter(None, [_knob(estimate, item) for item in formula()["knob"]])
+    found: list[Knob] = []
+    for item in formula()["knob"]:
+        knob = _knob(estimate, item)
+        if knob is not None:
+            found.append(knob)
     return sorted(found, key=lambda knob: (-knob.saves.get(tightest, 0), -knob.saves_gb))
 
 
@@ -285,7 +302,9 @@ def _knob(estimate: Estimate, item: Mapping[str, Any]) -> Knob | None:
     before = estimate.values[name]
     after = _turned(item, before)
     setting = settings(item, configuration.infer).get(configuration.train)
-    if after == before or setting is None:
+    if after == before:
+        return None
+    if setting is None:
         return None
     changed = estimate.with_inputs(**{name: after})
     if changed.values["undivided"]:
@@ -297,8 +316,11 @@ def _knob(estimate: Estimate, item: Mapping[str, Any]) -> Knob | None:
             saves[phase] = saved
     if setting.endswith("="):
         setting += f"{after:.10g}"
-    knob = Knob(setting, saves, str(item["price"]), configuration.lines.get(name, 0))
-    if not saves or knob.saves_gb < _SMALLEST_GB:
+    if not saves:
+        return None
+    line = configuration.lines.get(name, 0)
+    knob = Knob(setting, saves, str(item["price"]), line)
+    if knob.saves_gb < _SMALLEST_GB:
         return None
     return knob
 
@@ -328,7 +350,9 @@ def limits(estimate: Estimate) -> dict[str, int | None]:
 
     def fits(name: str, value: int) -> bool:
         changed = estimate.with_inputs(**{name: value})
-        return changed.verdict == "fits" and not changed.values["undivided"]
+        if changed.values["undivided"]:
+            return False
+        return changed.verdict == "fits"
 
     def largest(name: str, step: int) -> int | None:
         """The largest multiple of `step` that fits, if all smaller ones do."""

@@ -46,7 +46,8 @@ _FUNCTIONS: Mapping[str, Any] = {"min": min, "max": max, "sqrt": math.sqrt}
 def formula() -> Mapping[str, Any]:
     """The file: `constants`, `train`, `input`, `term`, `moment`, `knob`."""
     path = Path(__file__).with_suffix(".toml")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    return tomllib.loads(text)
 
 
 @cache
@@ -70,7 +71,11 @@ def inputs_by_name(infer: str = "") -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def _inputs(engine: Engine) -> Mapping[str, Mapping[str, Any]]:
-    return {item["name"]: _with_keys(item, engine) for item in formula()["input"]}
+    found: dict[str, Mapping[str, Any]] = {}
+    for item in formula()["input"]:
+        name = item["name"]
+        found[name] = _with_keys(item, engine)
+    return found
 
 
 def _with_keys(item: Mapping[str, Any], engine: Engine) -> Mapping[str, Any]:
@@ -78,7 +83,8 @@ def _with_keys(item: Mapping[str, Any], engine: Engine) -> Mapping[str, Any]:
         return item
     written: dict[str, str] = item["key"]
     if "any" in written:
-        every = dict.fromkeys(("any", *BACKENDS), written["any"])
+        trains = ("any", *BACKENDS)
+        every = dict.fromkeys(trains, written["any"])
         written = every | written
     keys: dict[str, str] = {}
     for train, form in written.items():
@@ -96,9 +102,11 @@ def _key(key: str, train: str, engine: Engine) -> str:
     backend = BACKENDS.get(train, BACKENDS["fsdp"])
     words = {"critic": backend.section.removesuffix("_config")}
     for name, word in backend._asdict().items():
-        if isinstance(word, tuple) and word:
+        if not word:
+            continue
+        if isinstance(word, tuple):
             words[name] = word[-1]
-        elif word:
+        else:
             words[name] = word
     try:
         return key.format(engine=engine, **words)
@@ -169,8 +177,10 @@ def settings(knob: Mapping[str, Any], infer: str = "") -> dict[str, str]:
     able = list(backends())
     if "key" in item:
         able = [train for train in able if key_of(item, train)]
-    trains = knob.get("train", able)
-    return {train: _setting(knob, item, train) for train in trains}
+    found: dict[str, str] = {}
+    for train in knob.get("train", able):
+        found[train] = _setting(knob, item, train)
+    return found
 
 
 def _setting(knob: Mapping[str, Any], item: Mapping[str, Any], train: str) -> str:
@@ -235,7 +245,9 @@ def published() -> dict[str, Any]:
 
 
 def _published_knob(knob: Mapping[str, Any]) -> dict[str, Any]:
-    return {**_row(knob, _KNOB), "settings": _published_settings(knob)}
+    row = _row(knob, _KNOB)
+    row["settings"] = _published_settings(knob)
+    return row
 
 
 def _published_settings(knob: Mapping[str, Any]) -> dict[str, str]:
@@ -251,7 +263,9 @@ def _published_settings(knob: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _term(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {**_row(item, _TERM), "tree": parse(item["formula"]), **_cited(item)}
+    row = _row(item, _TERM)
+    row["tree"] = parse(item["formula"])
+    return row | _cited(item)
 
 
 def _backend(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -267,4 +281,5 @@ def _row(item: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 def _cited(item: Mapping[str, Any]) -> dict[str, list[str]]:
     urls = formula()["sources"]
-    return {"sources": [urls[name] for name in item.get("source", ())]}
+    names = item.get("source", ())
+    return {"sources": [urls[name] for name in names]}

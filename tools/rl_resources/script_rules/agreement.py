@@ -65,10 +65,13 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     yield from _other_model(pair, run, family_alone=False)
     critic = run.setting("critic.model.path")
     trained = run.model_path
-    is_ppo = algorithm_of(pair.text("task")) in {"PPO", ""}
-    if not is_ppo or run.estimator.text != "gae":
-        return  # there is no critic
-    if critic.place or not trained.place:
+    algorithm = algorithm_of(pair.text("task"))
+    has_critic = run.estimator.text == "gae"
+    if algorithm not in {"PPO", ""} or not has_critic:
+        return
+    if critic.place:
+        return
+    if not trained.place:
         return
     if critic.text and critic.text != trained.text:
         message = f"{in_words(critic)}, another model than the one that trains"
@@ -96,7 +99,9 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
     """
     said = pair.text("model")
     path = run.model_path_end
-    if not said or not path or path in pair.script.script.names:
+    if not said or not path:
+        return
+    if path in pair.script.script.names:
         return
     known = pair.models or (said,)
     name = model_in_path(path, known)
@@ -156,13 +161,16 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     found = run.gpus.number
     if gpus is not None and found not in {None, gpus}:
         parts = [pair.said_by_script(part) for part in run.gpu_counts]
-        said = f"{' and '.join(parts)}, which makes `{found}`"
+        counts = " and ".join(parts)
+        said = f"{counts}, which makes `{found}`"
         setting, right = _wrong_count(run, gpus)
         yield from pair.differs("gpus", setting, str(found), right, said)
         return
     nodes = pair.number("nodes")
     found = run.nodes.number
-    if nodes is not None and found not in {None, nodes}:
+    if nodes is None:
+        return
+    if found not in {None, nodes}:
         yield from pair.differs("nodes", run.nodes, str(found))
 
 
@@ -172,11 +180,14 @@ def _wrong_count(run: Run, gpus: int) -> tuple[Setting, str]:
     each = run.gpus_per_node
     if not nodes.number:  # several pools of GPUs
         return each, ""
-    if each.number == _WHOLE_NODE and gpus % _WHOLE_NODE == 0:
-        return nodes, str(gpus // _WHOLE_NODE)
+    has_whole_nodes = each.number == _WHOLE_NODE
+    if has_whole_nodes and gpus % _WHOLE_NODE == 0:
+        needed = gpus // _WHOLE_NODE
+        return nodes, str(needed)
     if gpus % nodes.number:
         return each, ""
-    return each, str(gpus // nodes.number)
+    share = gpus // nodes.number
+    return each, str(share)
 
 
 @run_rule()
@@ -196,7 +207,9 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         found = setting.text or ""
-        if not said or said == found or said in of_other_role:
+        if not said or said == found:
+            continue
+        if said in of_other_role:
             continue
         # The framework's default does not count where a key that was refused may mean this one.
         if run.composition.rejected and not setting.place:
@@ -232,13 +245,17 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         settings["micro_batch_per_gpu"] = run.micro_batch_size_per_gpu
     for column, setting in settings.items():
         wanted = number(pair.text(column))
-        if wanted is not None and wanted != setting.value and _is_possible(setting):
+        if wanted is None or wanted == setting.value:
+            continue
+        if _is_possible(setting):
             yield from pair.differs(column, setting, str(setting.value))
     if by_tokens is not None and pair.text(unused):
         wrong = ", but the run of its script has none"
         yield pair.mistake(unused, wrong, "Leave it empty, or fix the script.")
-    both = {pair.text("precision"), run.precision}
-    if len(both) > 1 and both <= _FORMATS:
+    said = pair.text("precision")
+    if said == run.precision:
+        return
+    if {said, run.precision} <= _FORMATS:
         yield from pair.differs("precision", run.dtype, run.precision)
 
 
@@ -268,10 +285,13 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     if not pair.text(column):
         return
     words = pair.text(column).split("; ")
+    left_out = set(_ALWAYS_STATED).difference(words)
     for word, setting in run.optimizations.items():
         if word in words and is_off(setting):
             change = "Remove"
-        elif word not in words and word in _ALWAYS_STATED and is_on(setting):
+        elif word not in left_out:
+            continue
+        elif is_on(setting):
             change = "Add"
         else:
             continue
@@ -296,9 +316,12 @@ def run_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     least = minimum_memory_gb(parameters, run.weights, run.optimizations_on)
     gpus = pair.number("gpus") or 0
     own = gpus * pair.device_memory_gb
-    if run.weights and own and least > own:
+    if not run.weights or not own:
+        return
+    if least > own:
         need = f"{parameters:g} billion parameters need {least:.0f} GB at the least"
-        wrong = f": {own:g} GB together, but {need}, as {pair.script.path} trains them"
+        room = f"{own:g} GB together"
+        wrong = f": {room}, but {need}, as {pair.script.path} trains them"
         yield pair.mistake("gpus", wrong, "Take more devices, or offload.")
 
 
@@ -316,23 +339,30 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     Good: the same on `32` x `h100`, or a note that says what was measured
     """
     found = _estimate(pair, run)
-    if found is None or found.verdict not in {"unlikely", "cannot fit"}:
+    if found is None:
+        return
+    if found.verdict not in {"unlikely", "cannot fit"}:
         return
     low, high = found.interval_gb
     interval = f"({low:.0f} to {high:.0f})"
     need = f"about {found.peak_gb:.0f} GB {interval} for each GPU"
-    own = f"{found.device_gb:.0f} GB ({pair.device_memory_gb:g} GiB)"
+    memory = f"{pair.device_memory_gb:g} GiB"
+    own = f"{found.device_gb:.0f} GB ({memory})"
     message = f"{need} are estimated, and the device has {own}"
     yield Mistake(*pair.place("gpus"), message, _HELP)
 
 
 def _estimate(pair: Pair, run: Run) -> Estimate | None:
     """The estimate of a record; `None` where the script leaves open what decides it."""
-    gpus, memory_gb = pair.number("gpus"), pair.device_memory_gb
-    if not gpus or not memory_gb or not pair.model_facts:
+    gpus = pair.number("gpus")
+    memory_gb = pair.device_memory_gb
+    if not gpus or not memory_gb:
         return None
+    if not pair.model_facts:
+        return None
+    model = _model(pair.model_facts)
     try:
-        found = of_script(run, gpus, memory_gb, _model(pair.model_facts))
+        found = of_script(run, gpus, memory_gb, model)
     except UnusableInput:
         return None
     if found is None:

@@ -45,9 +45,13 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
         for stray in launch.stray:
             text = stray.text or ""
             # A no-break space is a mistake of its own.
-            if "\u00a0" in text or stray.place.line in explained:
+            if "\u00a0" in text:
                 continue
-            word = stray.raw if stray.place == stray.site else text
+            if stray.place.line in explained:
+                continue
+            word = text
+            if stray.place == stray.site:
+                word = stray.raw
             message = f"`{shown(word)}` is not an override `key=value`"
             fix = "Write no space around `=` or behind a backslash; quote a value with spaces."
             yield target.mistake(stray.place, message, fix)
@@ -65,7 +69,9 @@ def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
     One in the command after an array replaces on purpose what the array has.
     """
     for first, later in _repeated(target):
-        if first.value is None or later.value is None:
+        if first.value is None:
+            continue
+        if later.value is None:
             continue
         old = shown(value_of(first))
         new = shown(value_of(later))
@@ -86,7 +92,8 @@ def repeated_override(target: ScriptText) -> Iterator[Mistake]:
     """
     for first, later in _repeated(target):
         if value_of(first) == value_of(later):
-            message = f"`{later.key}` is set in line {first.place.line} already, to the same value"
+            before = f"in line {first.place.line} already"
+            message = f"`{later.key}` is set {before}, to the same value"
             yield target.mistake(later.place, message, "Delete one of the two.")
 
 
@@ -100,7 +107,9 @@ def _repeated(target: ScriptText) -> Iterator[tuple[Override, Override]]:
             written_in = (override.key, in_command, bisect(arrays, override.place))
             first = seen.get(written_in)
             seen[written_in] = override
-            if first is None or first.place == override.place:
+            if first is None:
+                continue
+            if first.place == override.place:
                 continue
             if not _is_of_a_group(override):
                 yield first, override
@@ -130,15 +139,19 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
     chosen: set[str] = set()
     for item in rejections(target):
         rejection = item.rejection
-        if rejection.kind not in _UNKNOWN or item.release:
+        if rejection.kind not in _UNKNOWN:
+            continue
+        if item.release:
             continue
         choice = _other_choice(rejection)
-        if choice and (item.launch.unresolved or choice in chosen):
+        is_unclear = item.launch.unresolved or choice in chosen
+        if choice and is_unclear:
             continue
         chosen.add(choice)
         key = shown(rejection.key, 120)
+        message = f"`{key}`: {rejection.reason}"
         fix = choice or _key_fix(rejection, item.composition)
-        yield target.mistake(item.place, f"`{key}`: {rejection.reason}", fix)
+        yield target.mistake(item.place, message, fix)
 
 
 _UNKNOWN = ("unknown-key", "group", "no-module")
@@ -166,7 +179,8 @@ def _key_fix(rejection: Rejection, composition: Composition) -> str:
     known = composition.values
     meant = get_close_matches(key, known, 1, 0.85)
     if not meant:
-        meant = [one for one in known if _last_word(one) == _last_word(key)]
+        word = _last_word(key)
+        meant = [one for one in known if _last_word(one) == word]
     if len(meant) == 1:
         return f"Did you mean `{meant[0]}`?"
     return f"Remove it, or write `+{key}` if other code reads it."
@@ -187,11 +201,14 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=1024`
     """
     for launch, _, rejection in rejections(target):
-        if rejection.kind not in ("type", "syntax") or rejection.index < 0:
+        if rejection.kind not in ("type", "syntax"):
+            continue
+        if rejection.index < 0:
             continue
         override = launch.overrides[rejection.index]
         # The value of `key= value` is a stray argument.
-        if override.value == "" and _has_stray_behind(launch, override):
+        is_empty = override.value == ""
+        if is_empty and _has_stray_behind(launch, override):
             continue
         yield _wrong_value(target, override, rejection.reason)
     for launch in target.of_framework:
@@ -214,12 +231,15 @@ def _wrong_value(target: ScriptText, override: Override, reason: str) -> Mistake
     key = shown(override.key, 120)
     value = shown(value_of(override))
     message = f"`{key}`: {shown(reason, 200)}"
-    return target.mistake(override.origin, message, f"Fix the value `{value}`.")
+    fix = f"Fix the value `{value}`."
+    return target.mistake(override.origin, message, fix)
 
 
 def _broken_list(override: Override) -> str:
     """Why Hydra rejects a list or section with a part that is not known; empty if it may not."""
-    if override.value is not None or override.content is None:
+    if override.value is not None:
+        return ""
+    if override.content is None:
         return ""
     texts = [part.text for part in override.content.parts]
     if not texts:
@@ -278,14 +298,17 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
     """
     for launch in target.of_framework:
         for override in launch.overrides:
-            said = f"`{override.key}` is `{shown(value_of(override))}`"
+            value = shown(value_of(override))
+            said = f"`{override.key}` is `{value}`"
             if _is_out_of_bounds(override):
                 least, most = bounds(override.key)
-                message = f"{said}, which is not between {least:g} and {most:g}"
+                accepted = f"between {least:g} and {most:g}"
+                message = f"{said}, which is not {accepted}"
                 yield target.mistake(override.origin, message, "Fix the number.")
             elif _is_misspelt(override):
                 message = f"{said}, which {FRAMEWORK} does not know"
-                near = nearest(_word(override), _WORDS[override.key])
+                known = _WORDS[override.key]
+                near = nearest(_word(override), known)
                 yield target.mistake(override.origin, message, near.sentence())
 
 
@@ -305,9 +328,13 @@ def _is_misspelt(override: Override) -> bool:
     """Whether a word is a known one in another case or with a slip."""
     known = _WORDS.get(override.key, ())
     word = _word(override)
-    if word in known or "," in word:  # a comma is another rule's
+    if word in known:
         return False
-    return word.lower() in known or misspelt(word, known)
+    if "," in word:  # a comma is another rule's
+        return False
+    if word.lower() in known:
+        return True
+    return misspelt(word, known)
 
 
 _NEEDS: Mapping[str, str] = {
@@ -339,22 +366,29 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     for key, switch in _NEEDS.items():
         setting = run.setting(key)
         # A coefficient that is not known, or 0, does not ask for its switch.
-        if not setting.place or not setting.known or not setting.value:
+        if not setting.place or not setting.known:
+            continue
+        if not setting.value:
             continue
         if _is_turned_off(run, switch):
             message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
             yield target.mistake(setting.place, message, fix)
     place = run.setting(CHECKPOINTING).place
-    if place and run.misses_recomputation:
+    if not place:
+        return
+    if run.misses_recomputation:
         message = f"`{CHECKPOINTING}` has no effect on Megatron, which recomputes nothing here"
         switches = quoted(switched_on(RECOMPUTATION))
-        yield target.mistake(place, message, f"Write {switches}.")
+        fix = f"Write {switches}."
+        yield target.mistake(place, message, fix)
 
 
 def _is_turned_off(run: Run, switch: str) -> bool:
     """Whether the script itself turns a switch off for good."""
     setting = run.setting(switch)
-    if not setting.place or run.may_change(switch):
+    if not setting.place:
+        return False
+    if run.may_change(switch):
         return False
     return setting.flag is False

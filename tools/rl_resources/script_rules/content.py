@@ -14,10 +14,10 @@ from itertools import islice
 
 from rl_resources.rule import Edit, Mistake, rewritten, rule, with_lines
 from rl_resources.script.bash.parser import parse
-from rl_resources.script.bash.script import Command, Script, Source
+from rl_resources.script.bash.script import Command, Option, Script, Source
 from rl_resources.script.script_text import ScriptText, settings_of
 from rl_resources.script_rules.safety import COMMANDS
-from rl_resources.script_rules.shellcheck import UNQUOTED, comments
+from rl_resources.script_rules.shellcheck import UNQUOTED, Comment, comments
 from rl_resources.text import shown
 
 _PREPARING = COMMANDS | {"cat", "cd", "chmod", "cp", "declare", "export", "ls", "mv", "pip", "rm"}
@@ -54,7 +54,9 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     """
     if not target.ours:
         yield from _module_without_m(target)
-    if target.launches or target.lost or _may_start_more(target):
+    if target.launches or target.lost:
+        return
+    if _may_start_more(target):
         return
     if all(_only_prepares(command) for command in target.script.commands):
         message = "the script starts no program"
@@ -67,19 +69,24 @@ def _module_without_m(target: ScriptText) -> Iterator[Mistake]:
     if found:
         message = f"`{found[1]}` is a module, which Python does not start without `-m`"
         place = Source(target.text).place(found.start(1))
-        yield target.mistake(place, message, f"Write `-m {found[1]}`.")
+        fix = f"Write `-m {found[1]}`."
+        yield target.mistake(place, message, fix)
 
 
 def _may_start_more(target: ScriptText) -> bool:
     """Whether a script may start programs that are not seen."""
-    if target.script.problems or not target.script.complete:
+    if target.script.problems:
+        return True
+    if not target.script.complete:
         return True
     # A program within another command is not followed.
     return re.search(r"(?:\$\(|`)\s*(?:python|torchrun)", target.text) is not None
 
 
 def _only_prepares(command: Command) -> bool:
-    return not command.words or command.name in _PREPARING
+    if not command.words:
+        return True
+    return command.name in _PREPARING
 
 
 @rule()
@@ -92,12 +99,16 @@ def one_launch(target: ScriptText) -> Iterator[Mistake]:
         trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1`
     """
-    if not target.ours or not target.trainings:
+    if not target.ours:
+        return
+    if not target.trainings:
         return
     first, *others = target.trainings
+    own = settings_of(first)
     for launch in others:
-        if settings_of(launch) != settings_of(first):
-            message = f"this starts another training than line {first.command.place.line}"
+        if settings_of(launch) != own:
+            line = first.command.place.line
+            message = f"this starts another training than line {line}"
             fix = "Keep the one that the row is about, with a variable for what may differ."
             yield target.mistake(launch.command.place, message, fix)
 
@@ -118,7 +129,11 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
     place, problem = target.script.problems[0]  # the others follow from the first
     message = f"bash cannot read the script: {problem}"
     fix = "Fix it here, then see that `bash -n` is silent about the script."
-    yield _unclosed_quote(target) or target.mistake(place, message, fix)
+    unclosed = _unclosed_quote(target)
+    if unclosed:
+        yield unclosed
+    else:
+        yield target.mistake(place, message, fix)
 
 
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|(?<!\S)#.*""")
@@ -134,10 +149,13 @@ def _unclosed_quote(target: ScriptText) -> Mistake | None:
     for index, column in islice(_open_quotes(lines), _MOST_LINES_TRIED):
         line = lines[index]
         quote = line[column]
-        end = len(line.rstrip("\\ "))
-        closed = line[:end] + quote + line[end:]
-        with_quote = [*lines[:index], closed, *lines[index + 1 :]]
-        if not parse("\n".join(with_quote)).problems:
+        written = line.rstrip("\\ ")
+        behind = line.removeprefix(written)
+        closed = f"{written}{quote}{behind}"
+        with_quote = lines.copy()
+        with_quote[index] = closed
+        text = "\n".join(with_quote)
+        if not parse(text).problems:
             message = "bash cannot read the script: this quote is never closed"
             fix = f"Write: {shown(closed.strip(), 600)}"
             return Mistake(target.path, index + 1, column + 1, message, fix)
@@ -168,7 +186,8 @@ def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 \ ⏎ trainer.total_epochs=1`
     """
     for item in target.lost:
-        first = shown(item.command.words[0].raw, 80)
+        word = item.command.words[0]
+        first = shown(word.raw, 80)
         line = target.script.lines[item.cause_line - 1]
         message = f"the command ends here: `{first}` below does not reach the program"
         column = len(line.rstrip()) + 1
@@ -191,7 +210,8 @@ def fix_broken_continuation(target: ScriptText) -> Iterator[Edit]:
             line = target.script.lines[item.cause_line - 1]
             if not _DOUBTFUL.search(line):
                 lines[item.cause_line] = _continued(line)
-    yield rewritten(target.path, with_lines(target.text, lines))
+    text = with_lines(target.text, lines)
+    yield rewritten(target.path, text)
 
 
 def _continued(line: str) -> str:
@@ -214,8 +234,10 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
         fix = f"Begin the file with the line `{SHEBANG}`."
         yield Mistake(target.path, 1, 1, "the first line is not a shebang", fix)
     elif not _BASH.match(first):
-        message = f"`{shown(first.strip())}` starts another program than bash"
-        yield Mistake(target.path, 1, 1, message, f"Write `{SHEBANG}`.")
+        written = shown(first.strip())
+        message = f"`{written}` starts another program than bash"
+        fix = f"Write `{SHEBANG}`."
+        yield Mistake(target.path, 1, 1, message, fix)
 
 
 def fix_shebang(target: ScriptText) -> Iterator[Edit]:
@@ -240,10 +262,12 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     """
     if _STRICT.match(target.script.lines[0]):
         return
-    options = [option for option in target.script.options if option.name == "errexit"]
+    options = _options(target.script, "errexit")
     if options:
         last = options[-1]
-        if last.on or _ASKS_STATUS.search(target.text):
+        if last.on:
+            return
+        if _ASKS_STATUS.search(target.text):
             return
     message = "the script goes on after an error from here on: it does not set `-e`"
     fix = "Write `set -euo pipefail` before the first command, and no `set +e`."
@@ -253,12 +277,24 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
 
 def _line_without_errexit(script: Script) -> int:
     """Where `-e` is turned off, or should be set: at the first option, otherwise command."""
-    off = [item.place.line for item in script.options if not item.on]
-    on = [item.place.line for item in script.options if item.on]
-    commands = [item.place.line for item in script.commands]
-    ever_set = any(item.name == "errexit" for item in script.options)
-    lines = off if ever_set else on
-    return min(lines or commands, default=1)
+    off: list[int] = []
+    on: list[int] = []
+    for option in script.options:
+        if option.on:
+            on.append(option.place.line)
+        else:
+            off.append(option.place.line)
+    lines = on
+    if _options(script, "errexit"):
+        lines = off
+    if not lines:
+        lines = [command.place.line for command in script.commands]
+    return min(lines, default=1)
+
+
+def _options(script: Script, name: str) -> list[Option]:
+    """Each place that turns an option of bash on or off."""
+    return [option for option in script.options if option.name == name]
 
 
 @rule("warning")
@@ -271,27 +307,31 @@ def unquoted_arguments(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo $@`
     Good: `python3 -m verl.trainer.main_ppo "$@"`
     """
-    for comment in comments(target):
-        if comment.code in UNQUOTED:
-            message = "a list of arguments without quotes is split and globbed"
-            fix = 'Write it in double quotes, such as `"$@"`.'
-            yield Mistake(target.path, comment.line, comment.column, message, fix)
+    for comment in _unquoted(target):
+        message = "a list of arguments without quotes is split and globbed"
+        fix = 'Write it in double quotes, such as `"$@"`.'
+        yield Mistake(target.path, comment.line, comment.column, message, fix)
+
+
+def _unquoted(target: ScriptText) -> list[Comment]:
+    return [comment for comment in comments(target) if comment.code in UNQUOTED]
 
 
 def fix_unquoted_arguments(target: ScriptText) -> Iterator[Edit]:
     """Where the list is a whole word."""
     lines = target.text.split("\n")
-    unquoted = [comment for comment in comments(target) if comment.code in UNQUOTED]
     # From the last on, so that the columns of those before stay.
-    for comment in reversed(unquoted):
+    for comment in reversed(_unquoted(target)):
         line = lines[comment.line - 1]
         found = _LIST.match(line, comment.column - 1)
         if found:
             every = re.sub(r"\A(\$\{?\w*\[?)\*", r"\1@", found[0])
             before = line[: found.start()]
             after = line[found.end() :]
-            lines[comment.line - 1] = f'{before}"{every}"{after}'
-    yield rewritten(target.path, "\n".join(lines))
+            quoted = f'"{every}"'
+            lines[comment.line - 1] = before + quoted + after
+    text = "\n".join(lines)
+    yield rewritten(target.path, text)
 
 
 @rule("warning")
@@ -308,7 +348,7 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     for launch in target.trainings:
         command = launch.command
         hidden = _HIDDEN.match(target.text, command.end.offset)
-        if command.piped and not _keeps_status_of_pipes(target.script, command):
+        if _loses_status_in_pipe(target.script, command):
             message = "the run's exit status is lost in a pipe: that of the last command counts"
             yield target.mistake(command.end, message, "Write `set -o pipefail` before it.")
         elif hidden:
@@ -316,8 +356,10 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
             yield target.mistake(command.end, message, "Delete it and what belongs to it.")
 
 
-def _keeps_status_of_pipes(script: Script, command: Command) -> bool:
-    """Whether `pipefail` is on where a command starts."""
-    options = [item for item in script.options if item.name == "pipefail"]
-    before = [item.on for item in options if item.place < command.place]
-    return bool(before) and before[-1]
+def _loses_status_in_pipe(script: Script, command: Command) -> bool:
+    """Whether a command is piped and `pipefail` is off where it starts."""
+    pipefail = False
+    for option in _options(script, "pipefail"):
+        if option.place < command.place:
+            pipefail = option.on
+    return command.piped and not pipefail

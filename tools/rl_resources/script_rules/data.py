@@ -53,13 +53,17 @@ def reward_function(pair: Pair, run: Run) -> Iterator[Mistake]:
     agents and tools, may score anything.
     """
     release = _release(pair)
-    if not release or _has_own_reward(run):
+    if not release:
+        return
+    if _has_own_reward(run):
         return
     known = support(FRAMEWORK)
     names = data_sources(pair, run)
     unscored = [name for name in names if not known.scores(name, release)]
     rewards = pair.script.labeled("Reward")
-    if not unscored or any(line.names_a_place for line in rewards):
+    if not unscored:
+        return
+    if any(line.names_a_place for line in rewards):
         return
     named = quoted(unscored)
     message = f"{FRAMEWORK} {release} has no reward for the data_source {named}"
@@ -116,7 +120,9 @@ def data_line(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `data.train_files=~/data/hotpotqa/train.parquet` and no line `# Data:` in the header
     Good: `# Data: verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k`
     """
-    if not _release(pair) or pair.script.labeled("Data"):
+    if not _release(pair):
+        return
+    if pair.script.labeled("Data"):
         return
     for key, path in _files(run):
         if _is_known_file(path) and not _usual_data_sources(path):
@@ -158,7 +164,9 @@ def _is_own_reward(item: Override) -> bool:
         return item.value not in MANAGERS
     if not _OWN_REWARD.fullmatch(item.key):
         return False
-    return item.value is None or item.value.lower() not in _OFF
+    if item.value is None:
+        return True
+    return item.value.lower() not in _OFF
 
 
 def _files(run: Run) -> Iterator[tuple[str, str]]:

@@ -39,7 +39,9 @@ def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
         yield pair.mistake("max_batch", f", but {reason}", fix)
         return
     batch = run.train_batch_size
-    if batch.number is not None and batch.number > most:
+    if batch.number is None:
+        return
+    if batch.number > most:
         yield from pair.differs("max_batch", batch, str(batch.number))
 
 
@@ -53,14 +55,19 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     Good: `64` as `max_batch` with `data.train_batch_size=64`
     """
     most = _searched(pair)
-    if most is None or _contradiction(pair, run, most):
+    if most is None:
+        return
+    if _contradiction(pair, run, most):
         return
     batch = run.train_batch_size
-    if batch.number is None or batch.number >= most:
+    if batch.number is None:
+        return
+    if batch.number >= most:
         return
     trial = Trial(most, ran=True)
-    if any(trial in reading for reading in _readings(pair, run)):
-        return
+    for reading in _readings(pair, run):
+        if trial in reading:
+            return
     fix = f"Let it run `{most}`, or show that a trial of it ran; else write `{batch.number}`."
     wrong = f", but {pair.said_by_script(batch)}"
     yield pair.mistake("max_batch", wrong, fix)
@@ -82,8 +89,11 @@ def _readings(pair: Pair, run: Run) -> Collection[tuple[Trial, ...]]:
         return [pair.trials]
     trials = trials_in_comments(pair.script.script)
     gpus = run.gpus.number or pair.number("gpus") or 1
-    scaled = tuple(Trial(trial.batch * gpus, trial.ran) for trial in trials)
-    return dict.fromkeys((trials, scaled))
+    scaled: list[Trial] = []
+    for trial in trials:
+        batch = trial.batch * gpus
+        scaled.append(Trial(batch, trial.ran))
+    return dict.fromkeys((trials, tuple(scaled)))
 
 
 def _contradiction(pair: Pair, run: Run, most: int) -> str:
@@ -124,11 +134,15 @@ def trials_in_comments(script: Script) -> tuple[Trial, ...]:
             trials.extend(_trials_in(comment))
     ran = _batches(trials, ran=True)
     failed = _batches(trials, ran=False)
-    if not ran or not failed or max(ran) >= min(failed):
+    if not ran or not failed:
+        return ()
+    if max(ran) >= min(failed):
         return ()
     return tuple(trials)
 
 
 def _trials_in(comment: str) -> Iterator[Trial]:
     for match in _TRIAL.finditer(comment):
-        yield Trial(int(match["batch"]), match["ran"] is not None)
+        batch = int(match["batch"])
+        ran = match["ran"] is not None
+        yield Trial(batch, ran)

@@ -254,7 +254,9 @@ def _first_secret(line: str) -> tuple[int, str] | None:
 
 
 def _is_made_up(text: str) -> bool:
-    if _PLACEHOLDER.search(text) or len(set(text)) <= 3:
+    if _PLACEHOLDER.search(text):
+        return True
+    if len(set(text)) <= 3:
         return True
     rest = _COUNTING.sub("", text)
     return rest != text and len(rest) < _LEAST_REST

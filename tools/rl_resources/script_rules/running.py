@@ -45,7 +45,9 @@ def group_size(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     estimator = run.estimator
     size = run.rollout_n
-    if estimator.text not in GROUP_ESTIMATORS or size.number != 1:
+    if estimator.text not in GROUP_ESTIMATORS:
+        return
+    if size.number != 1:
         return
     message = f"`{estimator.text}` compares responses, but {in_words(size)}"
     fix = f"Set `{size.key}` to the responses for each prompt, at least 2."
@@ -103,11 +105,14 @@ def _figures(pair: Pair, run: Run) -> Mapping[str, int]:
     if not path:
         return {}
     name = model_in_path(path, pair.models)
-    if name is None or likeness(name, pair.models) != "same":
+    if name is None:
+        return {}
+    if likeness(name, pair.models) != "same":
         return {}
     figures: dict[str, int] = {}
     for column in (HEADS, "layers", "experts"):
-        figure = number(pair.model_facts.get(column, ""))
+        cell = pair.model_facts.get(column, "")
+        figure = number(cell)
         if figure:
             figures[column] = int(figure)
     return figures
@@ -143,7 +148,9 @@ def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 def _has_fixed_batches(pair: Pair, run: Run) -> bool:
     """Whether no batch is dynamic, and the GPUs that share them are those of the row."""
-    return run.dynamic_batch.flag is False and not _has_other_gpus(pair, run)
+    if run.dynamic_batch.flag is not False:
+        return False
+    return not _has_other_gpus(pair, run)
 
 
 @run_rule("warning")
@@ -158,7 +165,9 @@ def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
     verl/workers/engine_workers.py `infer_batch`, in engine/utils.py `prepare_micro_batches`,
     asserts that micro batches divide each rank's share of a step.
     """
-    if not _has_fixed_batches(pair, run) or any(batch_problems(run)):
+    if not _has_fixed_batches(pair, run):
+        return
+    if any(batch_problems(run)):
         return
     share = _share(run)
     if not share:
@@ -175,10 +184,13 @@ def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
 def _log_prob_batches(run: Run) -> Iterator[Setting]:
     """The sizes of the micro batches of log probabilities that are computed and not dynamic."""
     for _, micro, dynamic in _micro_batches(run):
-        if "log_prob" not in micro.key or dynamic.flag is not False:
+        if "log_prob" not in micro.key:
+            continue
+        if dynamic.flag is not False:
             continue
         # The reference of an actor with adapters is the actor without them.
-        if micro.key.startswith(REFERENCE) and run.lora_rank.number != 0:
+        is_reference = micro.key.startswith(REFERENCE)
+        if is_reference and run.lora_rank.number != 0:
             continue
         yield micro
 
@@ -224,13 +236,16 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     longest = prompt + response
     for setting, share in _token_limits(run):
-        if not setting.number or not share:
+        if not setting.number:
+            continue
+        if not share:
             continue
         room = setting.number * share
         if not 0 < room < longest:
             continue
-        times = f" times {share}" if share != 1 else ""
-        limit = f"`{setting.key}` is `{setting.number}`{times}"
+        limit = f"`{setting.key}` is `{setting.number}`"
+        if share != 1:
+            limit = f"{limit} times {share}"
         message = f"{limit}, less than a sequence of {longest}"
         enough = (longest + share - 1) // share
         fix = f"Set it to {enough} or more."
@@ -243,14 +258,18 @@ def _token_limits(run: Run) -> Iterator[tuple[Setting, int | None]]:
     if max_length.place:
         yield max_length, 1
     chunks = run.setting(f"{ROLLOUT}.enable_chunked_prefill")
-    if run.infer_backend.text == "vllm" and chunks.flag is False:
+    is_vllm = run.infer_backend.text == "vllm"
+    if is_vllm and chunks.flag is False:
         yield run.setting(f"{ROLLOUT}.max_num_batched_tokens"), 1
-    if not run.dynamic_batch.flag or run.trains_with_megatron is None:
+    if not run.dynamic_batch.flag:
+        return
+    if run.trains_with_megatron is None:
         return
     share = run.sequence_parallel_size
     if run.trains_with_megatron:
         share = run.context_parallel_size
-    yield run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu"), share.number
+    most_tokens = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
+    yield most_tokens, share.number
 
 
 @run_rule()
@@ -267,13 +286,17 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
     dynamic batches it is not read; `deprecated_key` reports one that is given as a total.
     """
-    has_critic = algorithm_of(pair.text("task")) in {"PPO", ""}
+    algorithm = algorithm_of(pair.text("task"))
+    has_critic = algorithm in {"PPO", ""}
     for total, per_gpu, dynamic in _micro_batches(run):
-        if total.value is not None or per_gpu.value is not None:
+        if total.value is not None:
+            continue
+        if per_gpu.value is not None:
             continue
         if dynamic.flag is not False:
             continue
-        if total.key.startswith("critic.") and not has_critic:
+        of_critic = total.key.startswith("critic.")
+        if of_critic and not has_critic:
             continue
         message = f"`{per_gpu.key}` is not set, and `{dynamic.key}` is off"
         fix = f"Set `{per_gpu.key}`."

@@ -65,7 +65,9 @@ def _size_that_divides_no_gpus(run: Run) -> Setting:
     """The first size that alone cannot divide the GPUs; the tensor parallel size if all can."""
     gpus = run.gpus.number or 1
     tensor = run.tensor_parallel_size
-    for size in (tensor, run.pipeline_parallel_size, run.context_parallel_size):
+    pipeline = run.pipeline_parallel_size
+    context = run.context_parallel_size
+    for size in (tensor, pipeline, context):
         if gpus % (size.number or 1):
             return size
     return tensor
@@ -77,7 +79,9 @@ def _fsdp_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem
     yield from _divides(run, size, size.number, heads)
     groups = run.setting(f"{ACTOR}.fsdp_config.fsdp_size")
     gpus = run.gpus.number or 0
-    if groups.number and 0 < groups.number < gpus:
+    if not groups.number:
+        return
+    if 0 < groups.number < gpus:
         yield from _divides(run, groups, groups.number)
 
 
@@ -105,7 +109,8 @@ def _may_share_unevenly(run: Run) -> bool:
     for override in run.launch.overrides:
         if override.key.startswith("trainer."):
             continue
-        if _UNEVEN.search(f"{override.key}={override.value}"):
+        written = f"{override.key}={override.value}"
+        if _UNEVEN.search(written):
             return True
     return False
 
@@ -116,7 +121,9 @@ def _divides(
     """Whether GPUs and heads can be divided; `whole` counts the GPUs that work together."""
     gpus = run.gpus.number
     if whole and gpus and gpus % whole:
-        whose = "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+        whose = f"{gpus} GPUs"
+        if gpus == 1:
+            whose = "1 GPU"
         yield setting, f"{whose} cannot be divided into groups of {whole}"
     elif heads and setting.number and heads % setting.number:
         yield setting, f"the model's {heads} attention heads cannot be divided by it"
@@ -136,7 +143,8 @@ def batch_problems(run: Run) -> Iterator[Problem]:
     if batch.number and mini.number and mini.number > batch.number:
         update = f"`{mini.key}` is `{mini.number}`"
         message = f"{update}, more than `{batch.key}` `{batch.number}`"
-        yield mini, message, f"Set it to {batch.number} or less."
+        fix = f"Set it to {batch.number} or less."
+        yield mini, message, fix
     elif not step or mini.number != batch.number:
         yield from _update_problems(run)
 
@@ -145,8 +153,10 @@ def _update_problems(run: Run) -> Iterator[Problem]:
     """What of an update cannot be shared out, and micro batches that do not divide a share."""
     mini = run.mini_batch_size
     n = run.rollout_n.number
+    if not mini.number or not n:
+        return
     ranks = data_parallel_ranks(run)
-    if not mini.number or not n or not ranks:
+    if not ranks:
         return
     responses = mini.number * n
     update = _responses(mini, n)
@@ -162,20 +172,26 @@ def _update_problems(run: Run) -> Iterator[Problem]:
         message = f"{size} does not divide {share}, the share of each rank in {update}"
         if run.trains_with_megatron:
             message += SINCE
-        yield micro, message, f"Choose a divisor of {share}."
+        fix = f"Choose a divisor of {share}."
+        yield micro, message, fix
 
 
 def _step_problem(run: Run) -> Problem | None:
     """Whether the responses of a step cannot be shared out."""
     batch = run.train_batch_size
     n = run.rollout_n.number
-    if run.trains_with_megatron is None or not batch.number or not n:
+    if run.trains_with_megatron is None:
+        return None
+    if not batch.number or not n:
         return None
     parts, of_what = _parts_of_step(run)
     responses = batch.number * n
-    if not parts or responses % parts == 0:
+    if not parts:
         return None
-    message = f"{_responses(batch, n)} cannot be divided by {parts}, {of_what}"
+    if responses % parts == 0:
+        return None
+    step = _responses(batch, n)
+    message = f"{step} cannot be divided by {parts}, {of_what}"
     fix = f"Choose a batch whose product with {n} is a multiple of {parts}."
     return batch, message, fix
 
@@ -183,7 +199,8 @@ def _step_problem(run: Run) -> Problem | None:
 def _parts_of_step(run: Run) -> tuple[int, str]:
     """In how many parts a step is divided, 0 if that is not known, and what they are."""
     if not run.trains_with_megatron:
-        return run.gpus.number or 0, "the number of GPUs"
+        gpus = run.gpus.number or 0
+        return gpus, "the number of GPUs"
     ranks = data_parallel_ranks(run) or 0
     micro = run.micro_batch_size_per_gpu.number or 0
     return ranks * micro, "data-parallel ranks x micro batch"
@@ -193,12 +210,15 @@ def data_parallel_ranks(run: Run) -> int | None:
     """Data-parallel ranks of the training, where the sizes divide the GPUs."""
     gpus = run.gpus.number
     size = run.training_model_size
-    if not gpus or not size or gpus % size:
+    if not gpus or not size:
+        return None
+    if gpus % size:
         return None
     return gpus // size
 
 
 def _responses(prompts: Setting, n: int) -> str:
     total = (prompts.number or 0) * n
-    product = f"`{prompts.key}` {prompts.number} x `{ROLLOUT}.n` {n}"
+    of_prompts = f"`{prompts.key}` {prompts.number}"
+    product = f"{of_prompts} x `{ROLLOUT}.n` {n}"
     return f"{product} = {total} responses"

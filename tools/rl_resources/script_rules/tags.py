@@ -37,18 +37,21 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     if pair.text("tag").upper() != "MIN":
         return
-    asked = asked_of_min(run, pair.model_facts.get("family", ""))
+    family = pair.model_facts.get("family", "")
+    asked = asked_of_min(run, family)
     off = {}
     for setting in asked.values():
         if is_off(setting):
             off[setting.key] = setting
     if run.misses_recomputation:  # it was meant to be on
         off.pop(run.gradient_checkpointing.key, None)
+    if not off:
+        return
     right: list[str] = []
     for key in off:
         right += switched_on(key)
-    if off:
-        yield _against_tag(pair, off.values(), "does not turn on", f"Set {quoted(right)}")
+    fix = f"Set {quoted(right)}"
+    yield _against_tag(pair, off.values(), "does not turn on", fix)
 
 
 @run_rule("warning")
@@ -65,15 +68,24 @@ def recommended_costs_time(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     if pair.text("tag").upper() != "RECOMMENDED":
         return
-    found = costs_time(run) if pair.script.ours else trained_offloads(run)
-    needed = "; ".join(_NEEDED.findall(pair.text("notes")))
-    on = {name: setting for name, setting in found.items() if name not in needed}
+    found = trained_offloads(run)
+    if pair.script.ours:
+        found = costs_time(run)
+    needs = _NEEDED.findall(pair.text("notes"))
+    needed = "; ".join(needs)
+    on: list[Setting] = []
+    off: list[str] = []
+    notes: list[str] = []
+    for name, setting in found.items():
+        if name in needed:
+            continue
+        on.append(setting)
+        off.append(switched_off(setting.key))
+        notes.append(f"It does not fit without {name}, by the estimate.")
     if not on:
         return
-    right = [switched_off(setting.key) for setting in on.values()]
-    notes = [f"It does not fit without {name}, by the estimate." for name in on]
-    fix = f"Set {quoted(right)}, write {quoted(notes)} into the notes if that is so"
-    yield _against_tag(pair, on.values(), "sets", fix)
+    fix = f"Set {quoted(off)}, write {quoted(notes)} into the notes if that is so"
+    yield _against_tag(pair, on, "sets", fix)
 
 
 def _against_tag(pair: Pair, wrong: Collection[Setting], verb: str, fix: str) -> Mistake:

@@ -52,11 +52,15 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
         meant = _MEANT.search(comment.message)
         if not meant and _may_come_from_outside(target, name):
             continue
-        if name in seen or _is_set_with_a_space(target, name):
+        if name in seen:
+            continue
+        if _is_set_with_a_space(target, name):
             continue
         seen.add(name)
         message = f"`{shown(name)}` is not set"
-        fix = f"Did you mean `{meant[1]}`?" if meant else f"Set it, or write `${{{name}:-…}}`."
+        fix = f"Set it, or write `${{{name}:-…}}`."
+        if meant:
+            fix = f"Did you mean `{meant[1]}`?"
         yield Mistake(target.path, comment.line, comment.column, message, fix)
 
 
@@ -229,7 +233,9 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=2`
     """
     for item in target.script.assignments:
-        if not _DEVICES.fullmatch(item.name) or item.value.default:
+        if not _DEVICES.fullmatch(item.name):
+            continue
+        if item.value.default:
             continue
         if not item.exported and not item.prefix:
             continue
@@ -249,11 +255,15 @@ def _uses_whole_node(run: Run | None) -> bool:
     """Whether a run uses eight devices of each machine, or that is not known."""
     if run is None:
         return True
-    counts = [count for count in run.gpu_counts if count.key.endswith(".n_gpus_per_node")]
-    fixed = [count for count in counts if not run.may_change(count.key)]
+    fixed: list[int] = []
+    for count in run.gpu_counts:
+        if not count.key.endswith(".n_gpus_per_node"):
+            continue
+        if not run.may_change(count.key):
+            fixed.append(count.number or 8)
     if not fixed:
         return True
-    return sum(count.number or 8 for count in fixed) >= 8
+    return sum(fixed) >= 8
 
 
 @rule("warning")
@@ -274,7 +284,9 @@ def misleading_name(target: ScriptText) -> Iterator[Mistake]:
             continue
         said = _sets_in(item.name)
         held = _sets_in(value)
-        if not said or not held or said & held:
+        if not said or not held:
+            continue
+        if said & held:
             continue
         if item.name not in _unused(target):
             names = f"`{item.name}` says `{min(said)}`"
