@@ -7,8 +7,14 @@ from dataclasses import dataclass, field
 
 from rl_resources.certainty import MEASURED_RUN, STATED_RUN, UNTESTED
 from rl_resources.contribute.changes import Row
-from rl_resources.contribute.facts import Facts, Form, first_known, script_name
-from rl_resources.contribute.script_facts import name_facts, run_facts
+from rl_resources.contribute.facts import (
+    Facts,
+    Form,
+    first_known,
+    name_facts,
+    run_facts,
+    script_name,
+)
 from rl_resources.contribute.training_log import TrainingLog
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.facts.broken import Record, records
