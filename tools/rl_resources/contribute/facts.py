@@ -68,7 +68,8 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
         name, equals, value = pair.partition("=")
         if not equals or name not in columns:
             listed = ", ".join(columns)
-            help_ = nearest(name, columns).sentence() or f"Its columns are {listed}."
+            guess = nearest(name, columns).sentence()
+            help_ = guess or f"Its columns are {listed}."
             raise UnusableInput(f"--set {shown(pair)}: is not COLUMN=VALUE of a record", help_)
         fact = read_word(dataset, name, value)
         if fact.doubt:
@@ -80,7 +81,9 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
 def may_be_exempt(rule: str) -> bool:
     """Whether who adds a record may state its exemption: that of a run that is as it is."""
     known = all_rules().get(rule)
-    if known is None or known.severity != "warning":
+    if known is None:
+        return False
+    if known.severity != "warning":
         return False
     return known.family in {"agreement", "releases", "running", "data"}
 
@@ -115,7 +118,9 @@ def read_form(body: str, dataset: Dataset) -> Form:
     remarks = []
     for column in dataset.package.resources["tuning"].schema.fields:
         title = column.title.lower()
-        if title not in answers or column.name == "script":
+        if title not in answers:
+            continue
+        if column.name == "script":
             continue
         fact = read_word(dataset, column.name, answers[title])
         facts[column.name] = fact
@@ -133,9 +138,13 @@ def read_form(body: str, dataset: Dataset) -> Form:
         else:
             remarks.append(f"no record can be exempt from `{shown(rule)}`")
 
-    script = _CODE.sub(r"\2", answers.get("script", ""))
-    log = _CODE.sub(r"\2", answers.get("log", ""))
+    script = _without_fence(answers.get("script", ""))
+    log = _without_fence(answers.get("log", ""))
     return Form(facts, script, log, exempt, tuple(remarks))
+
+
+def _without_fence(answer: str) -> str:
+    return _CODE.sub(r"\2", answer)
 
 
 def _sections(body: str) -> Iterator[tuple[str, str]]:
@@ -148,7 +157,8 @@ def _sections(body: str) -> Iterator[tuple[str, str]]:
     begin = 0
     for found in _HEADING_OR_CODE.finditer(text):
         if found["title"]:
-            yield title, text[begin : found.start()]
+            end = found.start()
+            yield title, text[begin:end]
             title = found["title"].lower()
             begin = found.end()
     yield title, text[begin:]
@@ -177,7 +187,8 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
     run = script.training
     if run is None:
         return {}
-    device = dataset.by_key["devices"].get(named["device"].text, {})
+    devices = dataset.by_key["devices"]
+    device = devices.get(named["device"].text, {})
     on_npu = device.get("vendor") == "Huawei"
     if run.setting("trainer.device").text == "npu":
         on_npu = True
@@ -214,7 +225,8 @@ def memory_cells(run: Run) -> dict[str, str]:
         tokens = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
         found["max_tokens_per_gpu"] = str(tokens.number or "")
     if by_tokens is False:
-        found["micro_batch_per_gpu"] = str(run.micro_batch_size_per_gpu.number or "")
+        micro_batch = run.micro_batch_size_per_gpu.number
+        found["micro_batch_per_gpu"] = str(micro_batch or "")
     share = run.gpu_memory_utilization
     if share.known:
         found["gpu_memory_utilization"] = str(share.value or "")
@@ -240,9 +252,9 @@ def _model(run: Run, dataset: Dataset) -> Fact:
     models = [str(model) for model in dataset.by_key["models"]]
     name = model_in_path(path, models)
     if name:
-        found = [model for model in models if likeness(name, [model]) == "same"]
-        if len(found) == 1:
-            return Fact(found[0])
+        same = [model for model in models if likeness(name, [model]) == "same"]
+        if len(same) == 1:
+            return Fact(same[0])
     return Fact(doubt=f"the script trains `{shown(path)}`, which is not a model of the dataset")
 
 
@@ -258,10 +270,14 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
     trains_adapters = rank > 0
     for row in dataset.records["tasks"]:
         task = str(row["task"])
-        if row["adapters_only"] == trains_adapters and _may_be(run, algorithm_of(task)):
+        if row["adapters_only"] != trains_adapters:
+            continue
+        algorithm = algorithm_of(task)
+        if _may_be(run, algorithm):
             fits.append(task)
     if not fits:
-        return Fact(doubt=f"no task of the dataset has `{estimator.key}={shown(estimator.text)}`")
+        setting = f"{estimator.key}={shown(estimator.text)}"
+        return Fact(doubt=f"no task of the dataset has `{setting}`")
     if named in fits:
         return Fact(named)
     filtering = [task for task in fits if algorithm_of(task) == "DAPO"]
@@ -269,7 +285,8 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
         fits = filtering
     if len(fits) == 1:
         return Fact(fits[0])
-    return Fact(doubt=f"by its settings it can be {' or '.join(fits)}")
+    listed = " or ".join(fits)
+    return Fact(doubt=f"by its settings it can be {listed}")
 
 
 def _may_be(run: Run, algorithm: str) -> bool:
@@ -290,7 +307,8 @@ def _backend(setting: Setting, named: str, dataset: Dataset, *, on_npu: bool = F
         if SAME_BACKEND.get(word, word) == setting.text:
             fits.append(word)
     if not fits:
-        return Fact(doubt=f"no backend of the dataset has `{setting.key}={shown(setting.text)}`")
+        stated = f"{setting.key}={shown(setting.text)}"
+        return Fact(doubt=f"no backend of the dataset has `{stated}`")
     preferred = [named, setting.text]
     if on_npu:
         editions = [word for word in fits if word != setting.text]
