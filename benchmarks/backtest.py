@@ -80,11 +80,14 @@ def measured(dataset: Dataset, skipped: list[str]) -> Iterator[Case]:
     """The cases of `measured.csv`; why a row cannot be estimated is added to `skipped`."""
     for row in _rows("measured.csv"):
         try:
-            found = Estimate(_inputs(row).finished(_model(dataset, row)))
+            model = _model(dataset, row)
+            inputs = _inputs(row)
+            found = Estimate(inputs.finished(model))
             if not row["device_memory_gb"] and row["outcome"] != "peak":
                 raise UnusableInput("no device")
         except UnusableInput as error:
-            skipped.append(f"{row['id']} {row['project']} {row['model']}: {error}")
+            title = f"{row['id']} {row['project']} {row['model']}"
+            skipped.append(f"{title}: {error}")
             continue
         yield _case(row, found)
 
@@ -92,19 +95,29 @@ def measured(dataset: Dataset, skipped: list[str]) -> Iterator[Case]:
 def _case(row: Row, found: Estimate) -> Case:
     unread = NOT_READ.get(row["peak_kind"], ())
     held = found.training.components
-    share = 1 - sum(held.get(title, 0) for title in unread) / found.peak_gb
+    unread_gb = sum(held.get(title, 0) for title in unread)
+    share = 1 - unread_gb / found.peak_gb
+    kind = "measured"
+    if "samples of all lengths" in row["notes"]:
+        kind = VARIED
+    peak_gb = None
+    if row["peak_gb"]:
+        peak_gb = float(row["peak_gb"])
+    verdict = ""
+    if row["device_memory_gb"]:
+        verdict = found.verdict
     return Case(
         row["id"],
-        VARIED if "samples of all lengths" in row["notes"] else "measured",
+        kind,
         row["project"],
         row["model"],
         row["weights"],
         int(row["gpus"]),
         row["outcome"],
         row["length_kind"] != "cap",
-        float(row["peak_gb"]) if row["peak_gb"] else None,
+        peak_gb,
         *_bounds(found, share),
-        found.verdict if row["device_memory_gb"] else "",
+        verdict,
         row["source"],
     )
 
@@ -124,8 +137,10 @@ def _model(dataset: Dataset, row: Row) -> Mapping[str, object]:
     # litgpt never ties them, so the output head is there once more.
     untied = {**model, "tie_word_embeddings": False}
     if model["parameters_b"]:
-        head = figure(model, "vocab_size") * figure(model, "hidden_size")
-        untied["parameters_b"] = figure(model, "parameters_b") + head / 1e9
+        parameters_b = figure(model, "parameters_b")
+        words = figure(model, "vocab_size")
+        hidden_size = figure(model, "hidden_size")
+        untied["parameters_b"] = parameters_b + words * hidden_size / 1e9
     return untied
 
 
@@ -135,40 +150,63 @@ def _inputs(row: Row) -> Configuration:
     length = row["sequence_length"] or _sum(row["prompt_length"], row["response_length"])
     if not length or not row["micro_batch"]:
         raise UnusableInput("no length or no micro batch")
+    engine = row["rollout_engine"]
+    logits = row["logits"]
+    targets = row["lora_targets"]
     given: dict[str, float] = {
         "gpus": float(row["gpus"]),
         "device_gb": float(row["device_memory_gb"] or 80),
         "prompt_length": 0,
         "response_length": float(length),
         "micro_batch": float(row["micro_batch"]),
-        "fill": 0 if row["length_kind"] == "cap" else 1,
+        "fill": float(row["length_kind"] != "cap"),
         "checkpointing": _checkpointing(row),
         "quantized": float(row["weights"] == "qlora"),
-        "fused_logits": float(row["logits"] in {"fused", "chunked"}),
-        "has_engine": float(bool(row["rollout_engine"]) and row["rollout_engine"] != "hf"),
-        "lora_rank": float(row["lora_rank"] or 8) if row["weights"] != "full" else 0,
-        "lora_mlp": float(row["lora_targets"] in {"", "all-linear"}),
+        "fused_logits": float(logits in {"fused", "chunked"}),
+        "has_engine": float(engine not in {"", "hf"}),
+        "lora_rank": 0,
+        "lora_mlp": float(targets in {"", "all-linear"}),
     }
-    for name in ("tensor", "pipeline", "expert"):
-        given[f"{name}_parallel"] = float(row[f"{name}_parallel"] or 1)
-    within = 1 if given["expert_parallel"] > 1 else given["tensor_parallel"]
-    given["expert_tensor_parallel"] = float(row["expert_tensor_parallel"] or within)
+    if row["weights"] != "full":
+        given["lora_rank"] = float(row["lora_rank"] or 8)
+    given |= _parallel_sizes(row)
     if row["project"] == "litgpt" or "LoRA dropout" in row["notes"]:
         given["adapter_input_bytes"] = 3
     if row["project"] in OWN_LOSS:
         given["hidden_bytes"] = 8  # fused norms
     if row["weights"] == "qlora":
         given |= _quantization(row)
-    if "padding-free" in row["notes"]:
-        given["removes_padding"] = 1
     if "two sequences a sample" in row["notes"]:
         given["micro_batch"] *= 2
-    if "frozen reference model" in row["notes"]:
-        given |= {"has_reference": 1, "reference_offload": 0}
+    given |= _noted(row["notes"])
     given |= _state(row)
     for name, value in given.items():
         inputs.give(name, value)
     return inputs
+
+
+def _parallel_sizes(row: Row) -> dict[str, float]:
+    """The parallel sizes; experts that are spread are not split by tensors too."""
+    found: dict[str, float] = {}
+    for name in ("tensor_parallel", "pipeline_parallel", "expert_parallel"):
+        found[name] = float(row[name] or 1)
+    within = found["tensor_parallel"]
+    if found["expert_parallel"] > 1:
+        within = 1
+    of_experts = row["expert_tensor_parallel"]
+    found["expert_tensor_parallel"] = float(of_experts or within)
+    return found
+
+
+def _noted(notes: str) -> dict[str, float]:
+    """What only the notes of a run say."""
+    found: dict[str, float] = {}
+    if "padding-free" in notes:
+        found["removes_padding"] = 1
+    if "frozen reference model" in notes:
+        found["has_reference"] = 1
+        found["reference_offload"] = 0
+    return found
 
 
 def _quantization(row: Row) -> dict[str, float]:
@@ -211,7 +249,8 @@ def _state(row: Row) -> dict[str, float]:
         "optimizer_on_host": float(row["optimizer_offload"] == "true"),
     }
     if stage in {"zero1", "zero2"}:
-        found |= {"shards_parameters": 0, "shards_gradients": float(stage == "zero2")}
+        found["shards_parameters"] = 0
+        found["shards_gradients"] = float(stage == "zero2")
     if "reduction deferred" in row["notes"]:
         found["unsharded_gradients"] = 1
     if row["optimizer_dtype"] in {"bf16", "fp16"}:
@@ -221,7 +260,8 @@ def _state(row: Row) -> dict[str, float]:
     if row["logits"] == "bf16" and TRAIN[stage] == "transformers":
         found["logit_bytes"] = 8
     if row["parameter_offload"] == "true":
-        found |= {"offload_policy": 1, "optimizer_on_host": 1}
+        found["offload_policy"] = 1
+        found["optimizer_on_host"] = 1
     if row["optimizer_dtype"] == "fp32" and dtype == 4:
         found["optimizer_bytes"] = 8
     return found
@@ -239,28 +279,37 @@ def _rows(name: str) -> list[dict[str, str]]:
 def reports(dataset: Dataset, skipped: list[str]) -> Iterator[Case]:
     """The reports of the dataset with a peak or an outcome, and what an estimate needs."""
     for row in dataset.records["reports"]:
-        sized = row["max_response_length"] or row["max_total_length"]
-        batch = row["micro_batch_per_gpu"] or row["max_tokens_per_gpu"]
-        if row["statement"] not in RUNS:
-            continue
-        if not (row["model"] and row["weights"] and sized and batch and row["train"]):
+        if row["statement"] not in RUNS or not _has_inputs(row):
             continue
         if "multimodal" in (row["scenario"] or ()):
             continue  # a vision tower and its tokens are not estimated
-        if not row["device"] or row["framework"] == "agilerl" or row["out_of_memory_on"] == "host":
-            continue  # AgileRL's runs are in measured.csv
+        if row["framework"] == "agilerl":
+            continue  # its runs are in measured.csv
+        if row["out_of_memory_on"] == "host":
+            continue
+        words = _words(row)
+        settings = _settings(row)
         try:
-            found = estimate(dataset, _words(row), _settings(row))
+            found = estimate(dataset, words, settings)
         except UnusableInput as error:
             skipped.append(f"{row['report']}: {error}")
             continue
         yield _of_report(row, found)
 
 
+def _has_inputs(row: Mapping[str, object]) -> bool:
+    """Whether a report says all that an estimate needs."""
+    length = row["max_response_length"] or row["max_total_length"]
+    batch = row["micro_batch_per_gpu"] or row["max_tokens_per_gpu"]
+    stated = [row[name] for name in ("model", "weights", "train", "device")]
+    return all([length, batch, *stated])
+
+
 def _words(row: Mapping[str, object]) -> dict[str, str]:
     names = ("model", "gpus", "device", "task", "weights", "train", "infer")
     words = {name: str(row[name] or "") for name in names}
-    own = re.match(r"(\d+) GPUs? (?:actor|train|each)", str(row["parallelism"] or ""))
+    parallelism = str(row["parallelism"] or "")
+    own = re.match(r"(\d+) GPUs? (?:actor|train|each)", parallelism)
     if own:
         words["gpus"] = own[1]
         words["infer"] = ""
@@ -272,6 +321,10 @@ def _words(row: Mapping[str, object]) -> dict[str, str]:
 def _settings(row: Mapping[str, object]) -> list[str]:
     saved = str(row["memory_optimizations"] or "")
     notes = str(row["notes"])
+    saves_logits = "fused-logits" in saved or "chunked-logits" in saved
+    # TRL's engine stays awake unless it is asked to sleep
+    sleeps = "rollout-sleep" in saved or row["framework"] != "trl"
+    steps_on_host = STEPS_ON_HOST.search(notes) is not None
     found: dict[str, object] = {
         "prompt_length": 0,
         "response_length": row["max_total_length"],
@@ -281,10 +334,9 @@ def _settings(row: Mapping[str, object]) -> list[str]:
         "gpu_memory_utilization": row["gpu_memory_utilization"],
         "parameter_offload": int("parameter-offload" in saved),
         "optimizer_offload": int("optimizer-offload" in saved),
-        "optimizer_on_host": int(bool(STEPS_ON_HOST.search(notes))),
-        "fused_logits": int("fused-logits" in saved or "chunked-logits" in saved),
-        # TRL's engine stays awake unless it is asked to sleep
-        "engine_sleeps": int("rollout-sleep" in saved or row["framework"] != "trl"),
+        "optimizer_on_host": int(steps_on_host),
+        "fused_logits": int(saves_logits),
+        "engine_sleeps": int(sleeps),
     }
     if row["max_response_length"]:
         found["prompt_length"] = row["max_prompt_length"] or 0
@@ -309,7 +361,9 @@ def _parallel(text: str) -> dict[str, object]:
     """`TP=4 PP=2 EP=8; gen TP=1`: the sizes while training, and of the engine."""
     training, _, engine = text.partition("gen")
     names = {"TP": "tensor", "PP": "pipeline", "EP": "expert", "CP": "context", "SP": "context"}
-    sizes = {name: int(size) for name, size in re.findall(r"\b([TPESC]P)=(\d+)", training)}
+    sizes: dict[str, int] = {}
+    for name, written in re.findall(r"\b([TPESC]P)=(\d+)", training):
+        sizes[name] = int(written)
     found: dict[str, object] = {}
     for name, size in sizes.items():
         if size > 1 or name == "TP":
@@ -336,6 +390,9 @@ def _of_report(row: Mapping[str, object], found: Estimate) -> Case:
     if not row["peak_train_memory_gb"]:  # the peak of all phases, also of the rollout
         whole = max(moment.peak_gb for moment in found.phases.values())
         factor = whole / found.peak_gb
+    outcome = str(row["outcome"])
+    if measured_gb:
+        outcome = "peak"
     return Case(
         str(row["report"]),
         "report",
@@ -343,7 +400,7 @@ def _of_report(row: Mapping[str, object], found: Estimate) -> Case:
         str(row["model"]),
         str(row["weights"]),
         int(str(row["gpus"])),
-        "peak" if measured_gb else str(row["outcome"]),
+        outcome,
         bool(row["max_tokens_per_gpu"]),
         measured_gb,
         *_bounds(found, factor),
@@ -356,19 +413,25 @@ def trials(dataset: Dataset) -> Iterator[Case]:
     """Each tried batch of a record, at the micro batch that follows from it."""
     for script, tried in dataset.by_script["trials"].items():
         record = dataset.by_key["tuning"][script]
-        start = estimate(dataset, {}, (), str(dataset.script(str(script))))
-        share = start.values["context_parallel"] / start.values["gpus"]
+        path = dataset.script(str(script))
+        start = estimate(dataset, {}, (), str(path))
+        gpus = start.values["gpus"]
+        share = start.values["context_parallel"] / gpus
         for row in tried:
-            micro = max(1.0, float(str(row["batch"])) * share)
+            batch = float(str(row["batch"]))
+            micro = max(1.0, batch * share)
             found = start.with_inputs(micro_batch=micro)
+            outcome = "out-of-memory"
+            if row["outcome"] == "ran":
+                outcome = "ran"
             yield Case(
                 f"{script}#{row['order']}",
                 "trial",
                 "verl",
                 str(record["model"]),
                 "lora",
-                int(start.values["gpus"]),
-                "ran" if row["outcome"] == "ran" else "out-of-memory",
+                int(gpus),
+                outcome,
                 False,
                 None,
                 *_bounds(found),
@@ -387,20 +450,23 @@ def pytorch(dataset: Dataset, skipped: list[str]) -> Iterator[Case]:
         if model is None:
             skipped.append(f"{row['id']}: model not known")
             continue
-        found = Estimate(_of_oracle(row).finished(model))
+        inputs = _of_oracle(row)
+        found = Estimate(inputs.finished(model))
         held = found.training.components
-        unread = sum(held.get(title, 0) for title in NOT_READ["allocated"])
+        unread_gb = sum(held.get(title, 0) for title in NOT_READ["allocated"])
+        share = 1 - unread_gb / found.peak_gb
+        release, _, _ = row["torch"].partition("+")
         yield Case(
             row["id"],
             "pytorch",
-            f"PyTorch {row['torch'].partition('+')[0]}",
+            f"PyTorch {release}",
             str(model["model"]),
             row["weights"],
             int(row["ranks"]),
             "peak",
             True,
             float(row["peak_gb"]),
-            *_bounds(found, 1 - unread / found.peak_gb),
+            *_bounds(found, share),
             "",
             "",
         )
@@ -408,7 +474,14 @@ def pytorch(dataset: Dataset, skipped: list[str]) -> Iterator[Case]:
 
 def _of_oracle(row: Row) -> Configuration:
     """The inputs of a step on fake tensors; its offload is that of FSDP2's policy."""
-    inputs = Configuration("fsdp2" if row["strategy"] == "fsdp2" else "transformers")
+    train = "transformers"
+    if row["strategy"] == "fsdp2":
+        train = "fsdp2"
+    inputs = Configuration(train)
+    logit_bytes = 4.0
+    if row["logits"] in {"fp32", "rows"}:
+        logit_bytes = 12.0
+    accumulates = float(int(row["micro_batches"]) > 1)
     given = {
         "gpus": float(row["ranks"]),
         "device_gb": 80,
@@ -419,12 +492,12 @@ def _of_oracle(row: Row) -> Configuration:
         "lora_rank": float(row["lora_rank"] or 0),
         "checkpointing": float(row["checkpointing"] == "true"),
         "parameter_bytes": BYTES[row["master_dtype"]],
-        "accumulates": float(int(row["micro_batches"]) > 1),
-        "unsharded_gradients": float(int(row["micro_batches"]) > 1),
+        "accumulates": accumulates,
+        "unsharded_gradients": accumulates,
         "offload_policy": float(row["offload"] != "none"),
         "step_copies": float(row["optimizer"] == "foreach"),
         "fused_logits": float(row["logits"] == "chunked"),
-        "logit_bytes": {"fp32": 12, "rows": 12}.get(row["logits"], 4),
+        "logit_bytes": logit_bytes,
     }
     for name, value in given.items():
         inputs.give(name, value)
@@ -449,16 +522,20 @@ def factors(cases: list[Case], known: bool, without: str = "") -> tuple[float, f
     estimate with usual lengths, as in conformalized quantile regression (arXiv 1905.03222): where
     the two estimates differ much, the interval is wide.
     """
-    chosen = [
-        (case, case.measured_gb)
-        for case in cases
-        if case.measured_gb and case.kind not in {"pytorch", VARIED}
-        if case.known == known and case.project != without
-    ]
-    runs = Counter(case.project for case, _ in chosen)
-    weights = [runs[case.project] ** -0.5 for case, _ in chosen]
-    under = [case.usual_gb / peak for case, peak in chosen]
-    over = [peak / case.estimated_gb for case, peak in chosen]
+    projects: list[str] = []
+    under: list[float] = []
+    over: list[float] = []
+    for case in cases:
+        peak = case.measured_gb
+        if not peak or case.kind in {"pytorch", VARIED}:
+            continue
+        if case.known != known or case.project == without:
+            continue
+        projects.append(case.project)
+        under.append(case.usual_gb / peak)
+        over.append(peak / case.estimated_gb)
+    runs = Counter(projects)
+    weights = [runs[project] ** -0.5 for project in projects]
     return 1 / _quantile(under, weights), _quantile(over, weights)
 
 
@@ -466,9 +543,11 @@ def _quantile(ratios: list[float], weights: list[float]) -> float:
     """What 95 % stay below, the case that is still to come among them with an average weight."""
     if not ratios:
         return 1.0
-    wanted = 0.95 * sum(weights) * (1 + 1 / len(ratios))
+    to_come = 1 / len(ratios)
+    wanted = 0.95 * sum(weights) * (1 + to_come)
     passed = 0.0
-    for ratio, weight in sorted(zip(ratios, weights, strict=True)):
+    weighted = zip(ratios, weights, strict=True)
+    for ratio, weight in sorted(weighted):
         passed += weight
         if passed >= wanted:
             return ratio
@@ -486,7 +565,8 @@ def main() -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Case._fields)
         writer.writerows(_cells(case) for case in cases)
-    found = errors(pl.read_csv(HERE / "backtest.csv", infer_schema_length=None))
+    written = pl.read_csv(HERE / "backtest.csv", infer_schema_length=None)
+    found = errors(written)
     found.write_csv(HERE / "backtest_errors.csv", float_precision=4)
     for row in found.iter_rows(named=True):
         print(
@@ -494,27 +574,33 @@ def main() -> None:
             "within the interval {within:.0%}".format(**row)
         )
     decided = Counter((case.outcome, case.verdict) for case in cases if case.verdict)
-    print(
-        *(f"{outcome} {verdict}: {count}" for (outcome, verdict), count in decided.items()),
-        sep="\n",
-    )
-    print("tokens = {:.2f}, {:.2f}".format(*factors(cases, known=True)))
-    print("longest = {:.2f}, {:.2f}".format(*factors(cases, known=False)))
+    for (outcome, verdict), count in decided.items():
+        print(f"{outcome} {verdict}: {count}")
+    tokens = factors(cases, known=True)
+    longest = factors(cases, known=False)
+    print("tokens = {:.2f}, {:.2f}".format(*tokens))
+    print("longest = {:.2f}, {:.2f}".format(*longest))
     print(f"{len(skipped)} rows without an estimate")
 
 
 def _cells(case: Case) -> list[object]:
-    names = {True: "true", False: "false"}
-    return [names[cell] if isinstance(cell, bool) else cell for cell in case]
+    found: list[object] = []
+    for cell in case:
+        if isinstance(cell, bool):
+            found.append(str(cell).lower())
+        else:
+            found.append(cell)
+    return found
 
 
 def errors(cases: pl.DataFrame) -> pl.DataFrame:
     """How far estimates are off of measured peaks: of all that a GPU ran, and of groups of them."""
-    peaks = cases.filter(pl.col("measured_gb") > 0).with_columns(
+    tokens_known = pl.lit("tokens known")
+    longest_known = pl.lit("only the longest sequence known")
+    measured_ones = cases.filter(pl.col("measured_gb") > 0)
+    peaks = measured_ones.with_columns(
         all=pl.lit("all"),
-        length=pl.when("known")
-        .then(pl.lit("tokens known"))
-        .otherwise(pl.lit("only the longest sequence known")),
+        length=pl.when("known").then(tokens_known).otherwise(longest_known),
     )
     on_gpus = peaks.filter(pl.col("kind") != "pytorch")
     by = (_errors(peaks, name) for name in ("kind", "length", "project"))
@@ -526,14 +612,20 @@ def _errors(peaks: pl.DataFrame, by: str) -> pl.DataFrame:
 
     Their median and 90th percentile, and the share of peaks within the interval.
     """
-    off = (pl.col("estimated_gb") / pl.col("measured_gb") - 1).abs()
+    measured_gb = pl.col("measured_gb")
+    ratio = pl.col("estimated_gb") / measured_gb
+    off = (ratio - 1).abs()
+    is_within = measured_gb.is_between("low_gb", "high_gb")
     found = peaks.group_by(group=pl.col(by)).agg(
         runs=pl.len(),
         median=off.median(),
         ninth=off.quantile(0.9, "higher"),
-        within=pl.col("measured_gb").is_between("low_gb", "high_gb").mean(),
+        within=is_within.mean(),
     )
-    misses = (pl.col("median") > GOALS[0]) | (pl.col("ninth") > GOALS[1])
+    most_of_half, most_of_nine_in_ten = GOALS
+    misses_half = pl.col("median") > most_of_half
+    misses_nine_in_ten = pl.col("ninth") > most_of_nine_in_ten
+    misses = misses_half | misses_nine_in_ten
     found = found.select(pl.lit(by).alias("by"), pl.all(), misses.alias("misses"))
     return found.sort("runs", "group", descending=[True, False])
 

@@ -63,9 +63,14 @@ FRAME = "{{ frame | script_sources }}"
 def seconds(command: Sequence[str | Path], folder: Path = ROOT) -> float:
     """Wall-clock seconds of one process. Exit 1 (findings) is no failure."""
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": ""}
+    words = list(map(str, command))
     start = time.perf_counter()
     done = subprocess.run(
-        list(map(str, command)), cwd=folder, env=environment, capture_output=True, check=False
+        words,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        check=False,
     )
     taken = time.perf_counter() - start
     if b"Traceback" in done.stderr or done.returncode not in {0, 1}:
@@ -90,7 +95,8 @@ def compare(
         of_peer.append(seconds(peer, folder))
     mine = median(of_ours)
     other = median(of_peer)
-    print(f"{title:<46} {mine:7.2f} s / {other:7.2f} s = {mine / other:5.2f}  (limit {limit})")
+    ratio = mine / other
+    print(f"{title:<46} {mine:7.2f} s / {other:7.2f} s = {ratio:5.2f}  (limit {limit})")
 
 
 def python(code: str) -> list[str]:
@@ -101,14 +107,16 @@ def write_rows(path: Path, count: int) -> None:
     """Write `count` rows of `tuning`, each the first shipped one under a script name of its own."""
     text = (ROOT / "records" / "tuning.csv").read_text(encoding="utf-8")
     header, first, *_ = text.split("\n")
-    column = header.split(",").index("script")
-    script = first.split(",")[column]
+    names = header.split(",")
+    cells = first.split(",")
+    script = cells[names.index("script")]
     model, task, _, *rest = script.split("_")
     with path.open("w", encoding="utf-8") as file:
         file.write(f"{header}\n")
         for number in range(1, count + 1):
             own = "_".join([model, task, str(number), *rest])
-            file.write(first.replace(script, own, 1) + "\n")
+            row = first.replace(script, own, 1)
+            file.write(f"{row}\n")
 
 
 def write_peer(folder: Path) -> None:
@@ -159,8 +167,10 @@ def bench_scripts(folder: Path) -> None:
         print(f"{f'check of {count} scripts':<46} {taken[count]:7.2f} s of CPU")
     fewest = min(SCRIPTS)
     most = max(SCRIPTS)
-    each = (taken[most] - taken[fewest]) / (most - fewest)
-    print(f"{'check: each further script':<46} {each * 1000:7.1f} ms of CPU  (limit 35 ms)")
+    further = most - fewest
+    milliseconds = (taken[most] - taken[fewest]) / further * 1000
+    title = "check: each further script"
+    print(f"{title:<46} {milliseconds:7.1f} ms of CPU  (limit 35 ms)")
 
 
 def cpu_seconds(command: Sequence[str | Path]) -> float:
@@ -168,7 +178,9 @@ def cpu_seconds(command: Sequence[str | Path]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds(command)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    of_user = after.ru_utime - before.ru_utime
+    of_system = after.ru_stime - before.ru_stime
+    return of_user + of_system
 
 
 def write_scripts(root: Path, count: int) -> None:
@@ -177,7 +189,8 @@ def write_scripts(root: Path, count: int) -> None:
         shutil.copytree(ROOT / name, root / name)
     shutil.copy(ROOT / "datapackage.json", root)
     scripts = {path.name: path for path in (ROOT / "examples/tuning").rglob("*.sh")}
-    with (root / "records/tuning.csv").open(encoding="utf-8", newline="") as file:
+    table = root / "records/tuning.csv"
+    with table.open(encoding="utf-8", newline="") as file:
         shipped = list(csv.DictReader(file))
     rows: list[dict[str, str]] = []
     for number in range(count):
@@ -185,33 +198,41 @@ def write_scripts(root: Path, count: int) -> None:
         script = scripts[row["script"]]
         text = script.read_text(encoding="utf-8")
         own = _renamed(row, number // len(shipped))
-        path = root / script.parent.relative_to(ROOT) / own["script"]
+        folder = root / script.parent.relative_to(ROOT)
+        path = folder / own["script"]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{text}# Copy {number}\n", encoding="utf-8")
         path.chmod(0o755)
         rows.append(own)
     cells = [list(row.values()) for row in rows]
-    (root / "records/tuning.csv").write_text(write([list(shipped[0]), *cells]), encoding="utf-8")
+    header = list(shipped[0])
+    table.write_text(write([header, *cells]), encoding="utf-8")
 
 
 def _renamed(row: dict[str, str], copy: int) -> dict[str, str]:
     """A record under a name of its own, with other GPUs for each copy."""
-    gpus = str(int(row["gpus"]) + 10_000 * copy)
-    script = row["script"].replace(f"_{row['gpus']}_", f"_{gpus}_", 1)
+    known = row["gpus"]
+    gpus = str(int(known) + 10_000 * copy)
+    script = row["script"].replace(f"_{known}_", f"_{gpus}_", 1)
     return {**row, "script": script, "gpus": gpus}
 
 
 def bench_rows(folder: Path) -> None:
     schema = read_package(ROOT).resources["tuning"].schema
     kinds = {"integer": "pl.Int64", "number": "pl.Float64", "date": "pl.Date"}
-    types = ", ".join(f"{f.name!r}: {kinds.get(f.type, 'pl.String')}" for f in schema.fields)
+    items: list[str] = []
+    for field in schema.fields:
+        kind = kinds.get(field.type, "pl.String")
+        items.append(f"{field.name!r}: {kind}")
+    types = ", ".join(items)
     many = folder / "many.csv"
     write_rows(many, MILLION)
     write_rows(folder / "some.csv", SAMPLE)
     ours = [*OURS, "check", many, "--resource", "tuning"]
     read = f"import polars as pl; pl.read_csv({str(many)!r}, schema={{{types}}})"
     compare("10^6 rows: check / polars reads", "3", ours, python(read), rounds=3)
-    judged = seconds(python(FRICTIONLESS.format(str(ROOT))), folder)
+    code = FRICTIONLESS.format(str(ROOT))
+    judged = seconds(python(code), folder)
     mine = seconds(ours)
     ratio = MILLION / SAMPLE * judged / mine
     print(f"10^6 rows: frictionless (from {SAMPLE} rows) / check {ratio:.1f}  (at least 30)")
@@ -230,11 +251,14 @@ def bench_preview(folder: Path) -> None:
     address = "localhost:8765"
     subprocess.run(["git", "clone", "--quiet", ROOT, root], check=True)
     table = root / "records" / "tuning.csv"
-    rows = list(csv.reader(table.read_text(encoding="utf-8").splitlines()))
+    lines = table.read_text(encoding="utf-8").splitlines()
+    rows = list(csv.reader(lines))
     names = rows[0]
     first = rows[1]
     note = names.index("notes")
-    page = first[names.index("script")].removesuffix(".sh")
+    script = first[names.index("script")]
+    page = script.removesuffix(".sh")
+    url = f"http://{address}/records/{page}/"
     server = subprocess.Popen(
         [BIN / "mkdocs", "serve", "--quiet", "--dev-addr", address],
         cwd=root,
@@ -246,7 +270,7 @@ def bench_preview(folder: Path) -> None:
         shown = ""
         while text not in shown and server.poll() is None:
             time.sleep(0.05)
-            with suppress(OSError), urlopen(f"http://{address}/records/{page}/") as reply:
+            with suppress(OSError), urlopen(url) as reply:
                 shown = reply.read().decode("utf-8")
         return time.perf_counter() - start
 
@@ -257,11 +281,13 @@ def bench_preview(folder: Path) -> None:
             time.sleep(1)
             first[note] = f"Edit {number} of the bench."
             table.write_text(write(rows), encoding="utf-8")
-            times.append(wait(first[note]))
+            taken = wait(first[note])
+            times.append(taken)
     finally:
         server.terminate()
         server.wait()
-    print(f"{'preview: an edit of a row on its page':<46} {median(times):7.2f} s  (limit 3 s)")
+    title = "preview: an edit of a row on its page"
+    print(f"{title:<46} {median(times):7.2f} s  (limit 3 s)")
 
 
 def bench_estimate(folder: Path) -> None:
@@ -284,18 +310,20 @@ def bench_estimate(folder: Path) -> None:
         text=True,
         check=True,
     )
-    print(f"{'estimate on the page, in Node':<46} {done.stderr.strip()}  (limit 50 ms)")
+    title = "estimate on the page, in Node"
+    print(f"{title:<46} {done.stderr.strip()}  (limit 50 ms)")
 
 
 def main() -> None:
     print(f"{len(load(ROOT).records['reports'])} reports, medians of {ROUNDS} (rows: 3)")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         bench_commands()
-        bench_scripts(Path(folder))
-        bench_rows(Path(folder))
-        bench_build(Path(folder))
-        bench_preview(Path(folder))
-        bench_estimate(Path(folder))
+        bench_scripts(folder)
+        bench_rows(folder)
+        bench_build(folder)
+        bench_preview(folder)
+        bench_estimate(folder)
 
 
 if __name__ == "__main__":

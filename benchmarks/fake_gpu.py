@@ -63,7 +63,8 @@ def put_on_gpu(model: nn.Module) -> None:
         for name, weight in module._parameters.items():
             if weight is not None:
                 fake = _fake(weight)
-                module._parameters[name] = nn.Parameter(fake, requires_grad=weight.requires_grad)
+                parameter = nn.Parameter(fake, requires_grad=weight.requires_grad)
+                module._parameters[name] = parameter
         for name, buffer in module._buffers.items():
             if buffer is not None:
                 module._buffers[name] = _fake(buffer)
@@ -78,8 +79,9 @@ class TotalsOnly:
 
     def _update_peak_stats(self: Any, _: object) -> None:
         for device, snapshot in self._curr_mem_snap.items():
-            if snapshot["Total"] > self._peak_mem.get(device, 0):
-                self._peak_mem[device] = snapshot["Total"]
+            total = snapshot["Total"]
+            if total > self._peak_mem.get(device, 0):
+                self._peak_mem[device] = total
                 self._peak_mem_snap[device] = dict(snapshot)
 
 
@@ -116,14 +118,19 @@ class Peaks:
         totals = {phase: snapshot["gpu"]["Total"] for phase, snapshot in self.phases.items()}
         at = max(totals, key=totals.__getitem__)
         highest = self.phases[at]["gpu"]
-        result: dict[str, Any] = {"peak_gb": totals[at] / 1e9, "at_phase": at}
+        peak_gb = totals[at] / 1e9
+        result: dict[str, Any] = {"peak_gb": peak_gb, "at_phase": at}
         for phase, total in totals.items():
             result[f"{phase}_gb"] = total / 1e9
         counted = 0.0
         for column, words in KINDS.items():
-            result[column] = sum(highest.get(word, 0) for word in words) / 1e9
+            size = sum(highest.get(word, 0) for word in words)
+            result[column] = size / 1e9
             counted += result[column]
-        result["other_gb"] = result["peak_gb"] - counted
-        on_host = [snapshot.get("cpu", {"Total": 0}) for snapshot in self.phases.values()]
-        result["host_gb"] = max(snapshot["Total"] for snapshot in on_host) / 1e9
+        result["other_gb"] = peak_gb - counted
+        most_on_host = 0
+        for snapshot in self.phases.values():
+            if "cpu" in snapshot:
+                most_on_host = max(most_on_host, snapshot["cpu"]["Total"])
+        result["host_gb"] = most_on_host / 1e9
         return result

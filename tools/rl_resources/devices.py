@@ -26,6 +26,7 @@ _VENDORS = {
     "NVIDIA": re.compile(r"\b(?:nvidia|geforce|tesla|quadro|rtx|[abhlv][0-9]{2,4}y?\b)", re.ASCII),
 }
 """What says the vendor of a device that the table lacks, in lower case; the first one counts."""
+_WRITTEN_GIGABYTES = re.compile(r"\((?P<bracketed>\d+) ?GB?\)|\b(?P<bare>\d+)GB?\b")
 _NUMBERED = re.compile(r"[a-z]*[0-9][a-z0-9]*", re.ASCII)
 _OR = re.compile(r"\s*(?:/|,|\bor\b|\band\b)\s*")
 _CAPITALS = {
@@ -83,12 +84,16 @@ class Devices:
             device = _device(row)
             self.known[key] = device
             with_memory = f"{stem}{device.memory_gb:g}"
-            names = (key, text_of(row, "name"), device.label, with_memory)
-            for text in (*names, *items_of(row, "aliases")):
-                exact.setdefault(device_name(text), [key])
-            self._families.setdefault(device_name(stem), []).append(key)
+            name = text_of(row, "name")
+            aliases = items_of(row, "aliases")
+            for text in (key, name, device.label, with_memory, *aliases):
+                spelling = device_name(text)
+                exact.setdefault(spelling, [key])
+            family = self._families.setdefault(device_name(stem), [])
+            family.append(key)
             _, _, ending = key.partition("-")
-            endings.setdefault(device_name(ending), []).append(key)
+            same_ending = endings.setdefault(device_name(ending), [])
+            same_ending.append(key)
         self.spellings = {**endings, **self._families, **exact}
 
     def named(self, text: str) -> list[str]:
@@ -102,8 +107,10 @@ class Devices:
         if memory is None:
             return []
         without_memory = _GIGABYTES.sub(" ", lower)
-        found = self.spellings.get(device_name(without_memory), [])
-        return self._with_memory(found, float(memory[1]))
+        bare_name = device_name(without_memory)
+        found = self.spellings.get(bare_name, [])
+        memory_gb = float(memory[1])
+        return self._with_memory(found, memory_gb)
 
     def label(self, key: str) -> str:
         """The name of a device for people, also of one that the table lacks: `A100 80 GB`."""
@@ -116,20 +123,26 @@ class Devices:
 
         Else the largest memory counts, so that a smaller device is never said to be enough.
         """
-        meant = [self._family(part) for part in _OR.split(text) if part]
+        names = _OR.split(text)
+        meant = [self._family(name) for name in names if name]
         keys = list(chain.from_iterable(meant))
         if not stated_gb:
-            memory_gb = self._most(keys) if all(meant) else 0
-            return Meant(keys, self._vendor(keys, text), memory_gb)
-        is_known = bool(keys)
-        keys = keys or self._named_within(text)
+            vendor = self._vendor(keys, text)
+            memory_gb: float = 0
+            if all(meant):
+                memory_gb = self._most(keys)
+            return Meant(keys, vendor, memory_gb)
+        is_variant = False
+        if not keys:
+            keys = self._named_within(text)
+            is_variant = bool(keys)
         vendor = self._vendor(keys, text)
-        is_variant = bool(keys) and not is_known
         if len(meant) > 1:
             return Meant(keys, vendor, stated_gb, is_variant)
         same = self._with_memory(keys, stated_gb)
         if not same:
-            return Meant(keys, vendor, stated_gb, bool(keys))
+            is_variant = bool(keys)
+            return Meant(keys, vendor, stated_gb, is_variant)
         return Meant(same, vendor, stated_gb, is_variant)
 
     def _with_memory(self, keys: Iterable[str], memory_gb: float) -> list[str]:
@@ -160,7 +173,10 @@ class Devices:
         found: list[str] = []
         without_memory = _GIGABYTES.sub(" ", text.lower())
         for word in _NUMBERED.findall(without_memory):
-            found += self._families.get(word) or self.spellings.get(word, [])
+            family = self._families.get(word)
+            if family is None:
+                family = self.spellings.get(word, [])
+            found += family
         return found
 
     def _family(self, text: str) -> list[str]:
@@ -179,7 +195,8 @@ def devices_of(dataset: Dataset) -> Devices:
 
 
 def _device(row: Record) -> Device:
-    label = device_label(text_of(row, "device"))
+    key = text_of(row, "device")
+    label = device_label(key)
     memory_gb = row["memory_gb"]
     if not isinstance(memory_gb, float):
         memory_gb = 0
@@ -193,14 +210,18 @@ def _notes(row: Record, label: str, memory_gb: float) -> Iterator[str]:
     """What the label of a device does not say."""
     name = text_of(row, "name")
     family = device_label(text_of(row, "device"))
-    if device_name(name) not in {device_name(label), device_name(family)}:
+    said = {device_name(label), device_name(family)}
+    if device_name(name) not in said:
         yield f"{label} is {name}."
     if not memory_gb:
         yield "Its memory is not known: only runs on it count."
     if text_of(row, "vendor") != "NVIDIA":
         return
-    capability = re.fullmatch(r"[0-9]+\.[0-9]", text_of(row, "architecture"))
-    if capability and float(capability[0]) < _FIRST_WITH_BF16:
+    architecture = text_of(row, "architecture")
+    capability = re.fullmatch(r"[0-9]+\.[0-9]", architecture)
+    if capability is None:
+        return
+    if float(capability[0]) < _FIRST_WITH_BF16:
         yield f"{label} has no BF16: a run in BF16 or FP8 needs another precision on it."
 
 
@@ -218,7 +239,12 @@ def device_name(text: str) -> str:
 
 def written(text: str) -> str:
     """A source's name of a device with its memory in our spelling: `A800 40 GB` of `A800 (40G)`."""
-    return re.sub(r"\((\d+) ?GB?\)|\b(\d+)GB?\b", lambda m: f"{m[1] or m[2]} GB", text)
+    return _WRITTEN_GIGABYTES.sub(_gigabytes, text)
+
+
+def _gigabytes(match: re.Match[str]) -> str:
+    number = match["bracketed"] or match["bare"]
+    return f"{number} GB"
 
 
 def device_label(device: str) -> str:
@@ -230,7 +256,8 @@ def device_label(device: str) -> str:
 def _capital(part: str) -> str:
     if part in _CAPITALS:
         return _CAPITALS[part]
-    if part.isalpha() and len(part) > 3:
+    is_word = part.isalpha()
+    if is_word and len(part) > 3:
         return part.capitalize()
     return part.upper()
 

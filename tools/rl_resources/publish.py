@@ -53,7 +53,8 @@ def render(root: Path, repository: Repository | None = None) -> Files:
     for path in files:
         if ".." in PurePosixPath(path).parts:
             raise InvalidOutput(f"{path}: leads out of the directory of the site")
-    files["llms.txt"] = _llms_txt(site, files, root / "site/pages")
+    by_hand = root / "site/pages"
+    files["llms.txt"] = _llms_txt(site, files, by_hand)
     documents = api.documents(dataset, repository, files)
     return files | api.files(dataset, site.site_url, documents)
 
@@ -62,8 +63,9 @@ def _scripts(root: Path, dataset: Dataset) -> dict[str, str]:
     """The text of each record's script by its file name, with its ends of lines."""
     texts: dict[str, str] = {}
     for row in dataset.records["tuning"]:
+        name = str(row["script"])
         path = root / script_path(dataset, row)
-        texts[str(row["script"])] = path.read_bytes().decode()
+        texts[name] = path.read_bytes().decode()
     return texts
 
 
@@ -74,9 +76,12 @@ def _llms_txt(site: Site, files: Files, by_hand: Path) -> str:
         texts[page.name] = page.read_text("utf-8")
     front_matter = {}
     for path, text in sorted(texts.items()):
-        if "/" in path or not path.endswith(".md"):
+        if "/" in path:
             continue
-        url = path.replace("index.md", "").replace(".md", "/")
+        if not path.endswith(".md"):
+            continue
+        without_index = path.replace("index.md", "")
+        url = without_index.replace(".md", "/")
         _, head, *_ = str(text).split("---\n")
         front_matter[url] = yaml.safe_load(head)
     return site.page("index.md", "llms.txt", pages=front_matter)
@@ -90,8 +95,11 @@ def feed(site: Site, times: Mapping[int, int]) -> str:
     """
     released = f"{site.dataset.package.created}T00:00:00Z"
     entries: list[tuple[str, Record]] = []
-    for line, row in enumerate(site.dataset.records["tuning"], start=2):
-        changed = utc(times[line]) if line in times else released
+    rows = site.dataset.records["tuning"]
+    for line, row in enumerate(rows, start=2):
+        changed = released
+        if line in times:
+            changed = utc(times[line])
         entries.append((changed, row))
     entries.sort(key=itemgetter(0), reverse=True)
     return site.page(

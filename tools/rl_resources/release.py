@@ -36,9 +36,12 @@ def next_version(current: str, released: Sequence[str], today: date) -> str:
     """The version of the next release: `current` itself while it has no tag."""
     if current not in released:
         return current
-    year, month, count = map(int, current.split("."))
-    if (year, month) >= (today.year, today.month):
-        return f"{year}.{month}.{count + 1}"
+    parts = current.split(".")
+    year, month, count = map(int, parts)
+    this_month = (today.year, today.month)
+    if (year, month) >= this_month:
+        further = count + 1
+        return f"{year}.{month}.{further}"
     return f"{today.year}.{today.month}.0"
 
 
@@ -50,7 +53,8 @@ def release_files(root: Path, today: date) -> tuple[str, dict[str, str]]:
     released = released_versions(root)
     version = next_version(read_package(root).version, released, today)
     day = today.isoformat()
-    changes = data_section(_changes_since(root, released))
+    diffs = _changes_since(root, released)
+    changes = data_section(diffs)
     section = f"## {version} ({day})\n\n{changes}"
     changelog = _with_unreleased(_read(root, CHANGELOG), version)
     descriptor = _read(root, DESCRIPTOR)
@@ -98,8 +102,12 @@ def _with_unreleased(changelog: str, version: str) -> str:
 
 def data_section(diffs: Sequence[TableDiff]) -> str:
     """What a release changes in the data: a line for each table; `diff` names the records."""
-    lines = [f"- {item.name}: {counts(item)}\n" for item in diffs]
-    listed = "".join(lines) or f"{SAME}\n"
+    listed = ""
+    for item in diffs:
+        changed = counts(item)
+        listed += f"- {item.name}: {changed}\n"
+    if not listed:
+        listed = f"{SAME}\n"
     return f"### Data\n\n{listed}"
 
 
@@ -127,9 +135,11 @@ def write_artifacts(root: Path, version: str) -> list[Path]:
     shutil.make_archive(pages, "gztar", site.parent, site.name)
     data = f"{folder}/rl-resources-data-{version}"
     shutil.make_archive(data, "zip", site, "downloads")
-    hatchling = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel"]
-    subprocess.run([*hatchling, "-d", str(folder)], cwd=root, check=True)
-    found = sorted(folder.glob(f"*{version}*"))
+    hatchling = [sys.executable, "-m", "hatchling", "build"]
+    command = [*hatchling, "-t", "sdist", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=root, check=True)
+    files = folder.glob(f"*{version}*")
+    found = sorted(files)
     sums = "".join(map(_checksum, found))
     write_file(folder / "SHA256SUMS", sums)
     section = notes(_read(root, CHANGELOG), version)
@@ -139,7 +149,8 @@ def write_artifacts(root: Path, version: str) -> list[Path]:
 
 def _checksum(path: Path) -> str:
     """The line of `SHA256SUMS` of a file."""
-    digest = sha256(path.read_bytes()).hexdigest()
+    data = path.read_bytes()
+    digest = sha256(data).hexdigest()
     return f"{digest}  {path.name}\n"
 
 
@@ -153,7 +164,8 @@ def notes(changelog: str, version: str) -> str:
     match = re.search(pattern, changelog)
     if match is None:
         raise UnusableInput(f"{CHANGELOG}: has no section {version}", "Run `make release` first.")
-    return match[1].strip() + "\n"
+    section = match[1].strip()
+    return f"{section}\n"
 
 
 def release(root: Path, today: date) -> str:
@@ -162,7 +174,8 @@ def release(root: Path, today: date) -> str:
     version, files = release_files(root, today)
     for path, text in files.items():
         write_file(root / path, text)
-    commit = ["git", "commit", "--quiet", "--all", "--message", f"Release {version}"]
+    message = f"Release {version}"
+    commit = ["git", "commit", "--quiet", "--all", "--message", message]
     subprocess.run(commit, cwd=root, check=True)
     artifacts = write_artifacts(root, version)
     listed = _listed(root, artifacts, "  ")
@@ -175,8 +188,11 @@ def release(root: Path, today: date) -> str:
 
 def _listed(root: Path, files: Sequence[Path], indent: str = "") -> str:
     """Files one a line, as paths below the root."""
-    lines = [f"{indent}{path.relative_to(root)}\n" for path in files]
-    return "".join(lines)
+    listed = ""
+    for path in files:
+        below = path.relative_to(root)
+        listed += f"{indent}{below}\n"
+    return listed
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

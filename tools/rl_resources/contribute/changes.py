@@ -39,14 +39,21 @@ class Change:
 
     def diff(self) -> str:
         """The change of a text as a unified diff, as git shows it."""
-        before = (self.was or b"").decode().splitlines(keepends=True)
-        after = (self.becomes or b"").decode().splitlines(keepends=True)
+        before = _lines(self.was)
+        after = _lines(self.becomes)
+        old_path = f"a/{self.path}"
+        new_path = f"b/{self.path}"
         found = ""
-        for line in difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}"):
+        for line in difflib.unified_diff(before, after, old_path, new_path):
             found += line
             if not line.endswith("\n"):
                 found += "\n\\ No newline at end of file\n"
         return found
+
+
+def _lines(data: bytes | None) -> list[str]:
+    text = (data or b"").decode()
+    return text.splitlines(keepends=True)
 
 
 def with_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> Snapshot:
@@ -96,8 +103,10 @@ def _joined(table: Table, new: Sequence[Row]) -> str:
     for cells in new:
         added.append(_cells(cells, table.schema.names))
         keys.add(_cells(cells, key))
-    old = zip(table.rows, table.cells(key), strict=True)
-    kept = [row.cells for row, its_key in old if its_key not in keys]
+    kept = []
+    for row, its_key in zip(table.rows, table.cells(key), strict=True):
+        if its_key not in keys:
+            kept.append(row.cells)
     return write([table.schema.names, *kept, *added])
 
 
@@ -125,19 +134,25 @@ def changes_between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
         old_script = before.get(path)
         if script == old_script:
             continue
-        was = old_script.data if old_script else None
-        yield Change(path, was, script.data, bool(script.executable))
+        was = None
+        if old_script:
+            was = old_script.data
+        executable = bool(script.executable)
+        yield Change(path, was, script.data, executable)
     for path in before.keys() - after.keys():
-        yield Change(path, before[path].data, None)
+        removed = before[path]
+        yield Change(path, removed.data, None)
     for name, table in new.tables.items():
-        if table.data != old.tables[name].data:
-            yield Change(table.path, old.tables[name].data, table.data)
+        was = old.tables[name].data
+        if table.data != was:
+            yield Change(table.path, was, table.data)
 
 
 def findings_about(old: Snapshot, new: Snapshot) -> list[Finding]:
     """Findings in the files that are new or changed."""
-    changes = {change.path for change in changes_between(old, new)}
-    return findings_in(new, list(all_rules().values()), changes.__contains__)
+    changed = {change.path for change in changes_between(old, new)}
+    rules = list(all_rules().values())
+    return findings_in(new, rules, changed.__contains__)
 
 
 class Fixed(NamedTuple):
@@ -178,7 +193,8 @@ def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
     if not paths or not rule.fixer:
         return []
     edits: list[Edit] = []
-    targets = targets_of(snapshot, paths.__contains__).get(rule.scope, tuple)
+    by_scope = targets_of(snapshot, paths.__contains__)
+    targets = by_scope.get(rule.scope, tuple)
     for target in targets():
         edits += rule.fixer(target)
     return edits
@@ -208,7 +224,10 @@ def write_changes(root: Path, changes: Sequence[Change]) -> None:
 
     Raises `UnusableInput` where a file lies outside `root`, exists already, or cannot be written.
     """
-    targets = {(root / change.path).resolve(): change for change in changes}
+    targets = {}
+    for change in changes:
+        target = (root / change.path).resolve()
+        targets[target] = change
     for target, change in targets.items():
         if not target.is_relative_to(root.resolve()):
             raise UnusableInput(f"{change.path}: lies outside the dataset at {root}")

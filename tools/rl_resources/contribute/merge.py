@@ -7,8 +7,14 @@ from dataclasses import dataclass, field
 
 from rl_resources.certainty import MEASURED_RUN, STATED_RUN, UNTESTED
 from rl_resources.contribute.changes import Row
-from rl_resources.contribute.facts import Facts, Form, first_known, script_name
-from rl_resources.contribute.script_facts import name_facts, run_facts
+from rl_resources.contribute.facts import (
+    Facts,
+    Form,
+    first_known,
+    name_facts,
+    run_facts,
+    script_name,
+)
 from rl_resources.contribute.training_log import TrainingLog
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.facts.broken import Record, records
@@ -77,7 +83,8 @@ def merge(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Proposal:
         path = script_path(dataset, {"model": parts["model"], "script": name})
         existing = snapshot.row("tuning", name)
 
-    logged = _releases(sources.log, certain["infer"].text, dataset)
+    infer = certain["infer"].text
+    logged = _releases(sources.log, infer, dataset)
     mismatch = _mismatch(sources, logged, existing)
     if not mismatch and not sources.log.out_of_memory:
         logged |= _figures(sources.log, schema)
@@ -85,9 +92,11 @@ def merge(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Proposal:
 
     new = {column: facts[column].text for column in schema.names}
     new["script"] = name
-    may_be_tagged = new["status"] != UNTESTED and not _says_no_tag(sources.script)
-    if name and may_be_tagged and not new["tag"]:
-        new["tag"] = _earned_tag(sources.script.training, new, snapshot)
+    has_run = new["status"] != UNTESTED
+    is_open = not new["tag"] and not _says_no_tag(sources.script)
+    if name and has_run and is_open:
+        run = sources.script.training
+        new["tag"] = _earned_tag(run, new, snapshot)
     row: Row = new
     if existing:
         ran = bool(sources.log.steps) and not mismatch
@@ -118,16 +127,19 @@ def _certain(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Facts:
     """All that needs no log."""
     stated = first_known([sources.stated, sources.form.facts])
     named = name_facts(sources.script, snapshot)
-    own = run_facts(sources.script, first_known([stated, named]), dataset)
+    settling = first_known([stated, named])
+    own = run_facts(sources.script, settling, dataset)
     return first_known([stated, own, named])
 
 
 def _releases(log: TrainingLog, infer: str, dataset: Dataset) -> dict[str, Fact]:
     """The releases that the log states; it names vllm for `vllm-ascend` too."""
     engine = infer.partition("-")[0]
+    columns = {"infer_version": engine, "framework_version": FRAMEWORK}
     found = {}
-    for column, program in (("infer_version", engine), ("framework_version", FRAMEWORK)):
-        found[column] = read_word(dataset, column, log.releases.get(program, ""))
+    for column, program in columns.items():
+        release = log.releases.get(program, "")
+        found[column] = read_word(dataset, column, release)
     return found
 
 
@@ -135,7 +147,8 @@ def _figures(log: TrainingLog, schema: TableSchema) -> dict[str, Fact]:
     """The cells that follow from the figures of a log, if it has any."""
     found = {}
     for column, value in log.figures.items():
-        found[column] = Fact(schema.field(column).write(value))
+        text = schema.field(column).write(value)
+        found[column] = Fact(text)
     if found:
         found["statement"] = Fact(MEASURED_RUN)
     if "step_seconds" in found:
@@ -189,8 +202,10 @@ def _earned_tag(run: Run | None, row: Row, snapshot: Snapshot) -> str:
     resource = snapshot.package.resources["tuning"]
     text = _table_text(resource.schema, row)
     table = Table(resource, text.encode())
+    record = Record(table, 0)
     model = snapshot.row("models", row["model"])
-    return earned_tag(run, model.get("family", ""), Record(table, 0), snapshot)
+    family = model.get("family", "")
+    return earned_tag(run, family, record, snapshot)
 
 
 def earned_tag(run: Run, family: str, record: Record, snapshot: Snapshot) -> str:
@@ -201,10 +216,12 @@ def earned_tag(run: Run, family: str, record: Record, snapshot: Snapshot) -> str
     """
     asked = asked_of_min(run, family).values()
     saves_memory = all(setting.known and is_on(setting) for setting in asked)
-    is_the_least = device_memory(snapshot, record) > 0 and smaller_run(snapshot, record) is None
+    memory_is_known = device_memory(snapshot, record) > 0
+    is_the_least = memory_is_known and smaller_run(snapshot, record) is None
     if asked and saves_memory and is_the_least:
         return "MIN"
-    if not run.knows_backend or not run.knows_defaults or costs_time(run):
+    knows_all = run.knows_backend and run.knows_defaults
+    if not knows_all or costs_time(run):
         return ""
     if not any(map(record.text, SPEEDS)):
         return ""
@@ -227,7 +244,8 @@ def _unknown(row: Row, facts: Facts) -> dict[str, str]:
 def _lacks(unknown: Mapping[str, str], schema: TableSchema, log: TrainingLog) -> Iterator[str]:
     missing = [column for column in unknown if schema.field(column).required]
     if missing:
-        yield f"the row lacks {', '.join(missing)}"
+        listed = ", ".join(missing)
+        yield f"the row lacks {listed}"
     if log.out_of_memory:
         text = shown(log.out_of_memory, 160)
         yield f"the run of the log ended with `{text}`: that is a line of records/trials.csv"
@@ -238,8 +256,10 @@ def _remarks(sources: Sources, mismatch: str) -> Iterator[str]:
     run = sources.script.training
     yield from sources.form.remarks
     if log.steps:
+        steps = len(log.steps)
+        measured = len(log.measured)
         yield (
-            f"{len(log.steps)} training steps in the log, {len(log.measured)} of them "
+            f"{steps} training steps in the log, {measured} of them "
             f"measured: without {log.warm_up} of warm-up and those that also validate or save"
         )
     if mismatch:
@@ -255,6 +275,12 @@ def _differences(row: Row, read: Row, assumed: Collection[str]) -> Iterator[str]
     yield "records/tuning.csv has this configuration; no cell of it is overwritten"
     for column, new in read.items():
         old = row[column]
-        if new and new != old and column not in assumed:
-            there = f"`{shown(old, 300)}`" if old else "empty"
-            yield f"{column} is {there} there; what was read now says `{shown(new, 300)}`"
+        if not new or column in assumed:
+            continue
+        if new == old:
+            continue
+        there = "empty"
+        if old:
+            there = f"`{shown(old, 300)}`"
+        now = shown(new, 300)
+        yield f"{column} is {there} there; what was read now says `{now}`"

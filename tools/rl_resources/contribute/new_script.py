@@ -133,7 +133,8 @@ def strategies(known: Shipped) -> Mapping[str, str]:
 def engines(known: Shipped) -> tuple[str, ...]:
     """The rollout engines of a release: those that it has settings of their own for."""
     default = next(iter(known.choices.values()))
-    return tuple(map(str, default.value(f"{ROLLOUT}.engine_kwargs")))
+    sections = default.value(f"{ROLLOUT}.engine_kwargs")
+    return tuple(map(str, sections))
 
 
 def refusals(wanted: Configuration, known: Shipped) -> Iterator[str]:
@@ -152,11 +153,15 @@ def refusals(wanted: Configuration, known: Shipped) -> Iterator[str]:
         if word not in offered:
             possible = ", ".join(sorted(offered))
             yield f"{release} does not {does} with {backend}; it offers {possible}"
-        vendor = VENDORS.get(backend, device["vendor"])
-        if vendor != device["vendor"]:
-            yield f"{backend} is for accelerators of {vendor}, not for {device['name']}"
+        own_vendor = device["vendor"]
+        vendor = VENDORS.get(backend, own_vendor)
+        if vendor != own_vendor:
+            name = device["name"]
+            yield f"{backend} is for accelerators of {vendor}, not for {name}"
+        if not wanted.task["adapters_only"]:
+            continue
         able = [name for name, item in known_of.items() if item.adapters]
-        if wanted.task["adapters_only"] and word not in able:
+        if word not in able:
             possible = ", ".join(able)
             yield f"LoRA cannot be {loras} by {word} in {release}, only by {possible}"
 
@@ -164,8 +169,11 @@ def refusals(wanted: Configuration, known: Shipped) -> Iterator[str]:
 def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
     """The script of a configuration that the framework offers; `name` is its stem."""
     share = SHARE_OF_ENGINE[wanted.tag]
-    algorithm = ALGORITHMS[str(wanted.task["algorithm"])]
-    has_groups = algorithm.estimator in GROUP_ESTIMATORS
+    word = str(wanted.task["algorithm"])
+    algorithm = ALGORITHMS[word]
+    rollout_n = 1
+    if algorithm.estimator in GROUP_ESTIMATORS:
+        rollout_n = GROUP
     batch, mini_batch = batch_of(wanted.cluster.gpus)
     template = environment(OWN).get_template("script.sh.jinja")
     return template.render(
@@ -182,7 +190,7 @@ def script_text(wanted: Configuration, known: Shipped, name: str) -> str:
         release=f"{known.framework} {known.version}",
         tag_line=tag_line(wanted.tag or NO_TAG),
         rollout=ENGINES.get(wanted.engine, Engine()),
-        rollout_n=GROUP if has_groups else 1,
+        rollout_n=rollout_n,
     )
 
 
@@ -207,7 +215,8 @@ def parallel_sizes(wanted: Configuration) -> dict[str, str]:
     if backend.all_gpus:
         found[backend.all_gpus] = "$((NNODES * GPUS_PER_NODE))"
     if backend.expert_parallel and wanted.model["experts"]:
-        found[backend.expert_parallel] = str(expert_parallel(wanted.model, wanted.cluster))
+        spread = expert_parallel(wanted.model, wanted.cluster)
+        found[backend.expert_parallel] = str(spread)
     return found
 
 
@@ -216,7 +225,8 @@ def _billions(model: Record) -> float:
     known = figure(model, "parameters_b")
     if known:
         return known
-    return float(text_of(model, "size").removesuffix("B"))
+    size = text_of(model, "size")
+    return float(size.removesuffix("B"))
 
 
 def _kv_heads(model: Record) -> float:
@@ -228,19 +238,23 @@ def splits_into(model: Record, parts: int) -> bool:
     if figure(model, "attention_heads") % parts:
         return False
     kv_heads = _kv_heads(model)
-    return kv_heads % parts == 0 or parts % kv_heads == 0
+    if kv_heads % parts == 0:
+        return True
+    return parts % kv_heads == 0
 
 
 def cluster_of(gpus: int, device: Record) -> Cluster:
     """`gpus` GPUs on nodes of 8, or of the largest number below that divides them all."""
-    each = max(part for part in _divisors(gpus) if part <= MOST_PER_NODE)
+    possible = [part for part in _divisors(gpus) if part <= MOST_PER_NODE]
+    each = max(possible)
     memory_gb = figure(device, "memory_gb") or USUAL_MEMORY_GB
     return Cluster(gpus, gpus // each, memory_gb)
 
 
 def batch_of(gpus: int) -> tuple[int, int]:
     """Prompts per step and per update, which every number of data-parallel ranks divides."""
-    update = ceil(LEAST_UPDATE_PROMPTS / gpus) * gpus
+    each = ceil(LEAST_UPDATE_PROMPTS / gpus)
+    update = each * gpus
     return update * UPDATES, update
 
 
@@ -252,7 +266,9 @@ def engine_size(model: Record, cluster: Cluster, share: float) -> int:
     for size in _divisors(cluster.gpus):
         fills_nodes = size % cluster.per_node == 0
         fits_node = cluster.per_node % size == 0
-        if not (fills_nodes or fits_node) or not splits_into(model, size):
+        if not fills_nodes and not fits_node:
+            continue
+        if not splits_into(model, size):
             continue
         if weights_gb / size <= room:
             return size
@@ -278,13 +294,18 @@ def megatron_sizes(model: Record, cluster: Cluster, *, offload: bool) -> tuple[i
     expert = expert_parallel(model, cluster)
     layers = figure(model, "layers") or 1
     kv_heads = _kv_heads(model) or 1
-    tensors = [size for size in _divisors(cluster.per_node) if kv_heads % size == 0]
-    pipelines = [stages for stages in _divisors(cluster.nodes) if layers % stages == 0]
+    sizes = _divisors(cluster.per_node)
+    tensors = [size for size in sizes if kv_heads % size == 0]
+    numbers = _divisors(cluster.nodes)
+    pipelines = [stages for stages in numbers if layers % stages == 0]
     room = cluster.memory_gb / 2
-    state = 0 if offload else OPTIMIZER_BYTES / cluster.gpus
+    billions = _billions(model)
+    state: float = 0
+    if not offload:
+        state = OPTIMIZER_BYTES / cluster.gpus
     for pipeline, tensor in product(pipelines, tensors):
         parts = max(tensor, expert) * pipeline
         held = GRADIENT_BYTES / parts + state
-        if _billions(model) * held <= room:
+        if billions * held <= room:
             return tensor, pipeline
     return tensors[-1], pipelines[-1]

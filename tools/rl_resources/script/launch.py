@@ -18,7 +18,12 @@ _PART = r"(?:[A-Za-z_$][A-Za-z0-9_$-]*|[0-9]+)"
 _KEY = re.compile(
     rf"(?P<prefix>\+\+|\+|~|)(?P<key>{_PART}(?:[./]{_PART})*(?:@[A-Za-z0-9_.$-]*)?)(?:=|$)"
 )
-_SHORT = {"-cp": "config-path", "-cn": "config-name", "-cd": "config-dir", "-m": "multirun"}
+_SHORT = {
+    "-cp": "config-path",
+    "-cn": "config-name",
+    "-cd": "config-dir",
+    "-m": "multirun",
+}
 _WITH_VALUE = frozenset(
     {"config-path", "config-name", "config-dir", "package", "cfg", "experimental-rerun"}
 )
@@ -82,7 +87,8 @@ def parse_override(script: Script, word: Word) -> Override | None:
             return None
         behind = equals + 1 - before
         content = _rest(script, word.value, index, behind)
-        return Override(match["prefix"], match["key"], content, _written(word))
+        place = _written(word)
+        return Override(match["prefix"], match["key"], content, place)
     return _deletion(word, head)
 
 
@@ -93,7 +99,9 @@ def _deletion(word: Word, text: str) -> Override | None:
     match = _KEY.fullmatch(text)
     if match is None:
         return None
-    return Override("~", match["key"], None, _written(word))
+    key = match["key"]
+    place = _written(word)
+    return Override("~", key, None, place)
 
 
 def _written(word: Word) -> Place:
@@ -116,7 +124,8 @@ def _rest(script: Script, value: Value, index: int, at: int) -> Value:
     origin = part.origin
     offset = origin.offset + at
     # Only of a text that is written as it is the place of a later character is known.
-    if script.text.startswith(f"={text}", offset - 1):
+    written = f"={text}"
+    if script.text.startswith(written, offset - 1):
         place = Place(offset, origin.line, origin.column + at)
         rest = rest._replace(place=place, origin=place)
     return Value((rest, *tail))
@@ -211,14 +220,15 @@ def _launch_of(script: Script, command: Command) -> Launch | None:
     if found is None:
         return None
     launch = Launch(found.module, command)
-    arguments = command.words[found.at + 1 :]
+    behind = found.at + 1
+    arguments = command.words[behind:]
     launch.add(script, arguments)
     if TRAINER.fullmatch(found.module):
         return launch
     dotted = [override for override in launch.overrides if "." in override.key]
-    if len(dotted) > 1:
-        return launch
-    return None
+    if len(dotted) < 2:
+        return None
+    return launch
 
 
 class Program(NamedTuple):
@@ -249,22 +259,28 @@ def program(words: Sequence[Word]) -> Program | None:
 
 
 def _may_start_python(words: Sequence[Word]) -> bool:
-    if not words or words[0].text in _SAYS:
+    if not words:
         return False
-    if words[0].text is None:
+    first = words[0].text
+    if first is None:
         return True
+    if first in _SAYS:
+        return False
     return any(STARTS.fullmatch(word.text or "") for word in words)
 
 
 def _module_of(path: str) -> str:
     """The dotted name of a module whose file is named."""
-    parts = re.findall(r"[^/.][^/]*", path.removesuffix(".py"))
+    without_ending = path.removesuffix(".py")
+    parts: list[str] = re.findall(r"[^/.][^/]*", without_ending)
     module: deque[str] = deque()
     for part in reversed(parts):
         module.appendleft(part)
         if part in _PACKAGES:
             return ".".join(module)
-    return "".join(parts[-1:])
+    if not parts:
+        return ""
+    return parts[-1]
 
 
 class Lost(NamedTuple):
@@ -282,7 +298,8 @@ def lost(script: Script) -> tuple[Lost, ...]:
     found = []
     for command in script.commands:
         if _is_lost(script, command):
-            above = max(command.place.line - 1, 1)
+            line = command.place.line
+            above = max(line - 1, 1)
             found.append(Lost(command, above))
     return tuple(found)
 
@@ -294,13 +311,16 @@ def _is_lost(script: Script, command: Command) -> bool:
     word = command.words[0]
     if word.raw.strip('"') == "$@":
         return _follows_a_launch(script, word.site.offset)
-    option, _, _ = (word.text or "").partition("=")
+    text = word.text or ""
+    option, _, _ = text.partition("=")
     if _option(option) in _WITH_VALUE:
         return True
     override = parse_override(script, word)
     if override is None:
         return False
-    return "." in override.key or override.prefix != ""
+    if override.prefix:
+        return True
+    return "." in override.key
 
 
 def _follows_a_launch(script: Script, offset: int) -> bool:

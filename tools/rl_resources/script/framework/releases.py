@@ -62,8 +62,11 @@ class Release(Source):
         if not file.is_file():
             reason = f"{self.framework} {self.version} has nothing of this name"
             raise CannotComposeError(reason, "no-configuration", entry.config_name)
-        words = tuple(f"{choice.prefix}{choice.key}={choice.value}" for choice in choices)
-        config = _composed(self.folder, entry, words)
+        words = []
+        for choice in choices:
+            word = f"{choice.prefix}{choice.key}={choice.value}"
+            words.append(word)
+        config = _composed(self.folder, entry, tuple(words))
         return Composition(self.framework, self.version, config)
 
 
@@ -71,11 +74,13 @@ class Release(Source):
 def _composed(root: Path, entry: Entry, words: tuple[str, ...]) -> Any:
     """The tree that Hydra composes with these choices."""
     folder = root / entry.folder
-    text = (folder / f"{entry.config_name}.yaml").read_text("utf-8")
+    path = folder / f"{entry.config_name}.yaml"
+    text = path.read_text("utf-8")
     overrides = [*words, *_search_path(text)]
     try:
         # A configuration names others relative to the directory that a run starts in.
-        with chdir(root), initialize_config_dir(str(folder.resolve()), version_base=None):
+        search_in = str(folder.resolve())
+        with chdir(root), initialize_config_dir(search_in, version_base=None):
             config = compose(entry.config_name, overrides)
             return OmegaConf.to_container(config)
     except (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError) as error:
@@ -93,7 +98,8 @@ def _search_path(text: str) -> list[str]:
     folders = [name.replace(".", "/") for name in _PACKAGE.findall(text)]
     if not folders:
         return []
-    paths = ",".join(f"file://{folder}" for folder in folders)
+    urls = [f"file://{folder}" for folder in folders]
+    paths = ",".join(urls)
     return [f"hydra.searchpath=[{paths}]"]
 
 
@@ -122,11 +128,13 @@ def configuration(framework: str, version: str) -> Release:
     if not re.fullmatch(r"[0-9][0-9A-Za-z.+!_-]*", version):
         raise UnusableInput(f"{version!r} is not a version", "Write it as in 0.9.1.")
     folder = _cache() / "frameworks" / framework / version
-    if not (folder / _INDEX).is_file():
+    index = folder / _INDEX
+    if not index.is_file():
         _fetch(f"{framework}=={version}", folder)
-    text = (folder / _INDEX).read_text(encoding="utf-8")
-    index = json.loads(text)
-    modules = {name: Entry(**entry) for name, entry in index["modules"].items()}
+    text = index.read_text(encoding="utf-8")
+    modules = {}
+    for name, entry in json.loads(text)["modules"].items():
+        modules[name] = Entry(**entry)
     return Release(framework, version, modules, folder)
 
 
@@ -159,7 +167,8 @@ def unpack(archive: zipfile.ZipFile, folder: Path) -> None:
     archive.extractall(folder, files)
     entries = {name: entry._asdict() for name, entry in modules.items()}
     text = json.dumps({"modules": entries}, indent=1)
-    (folder / _INDEX).write_text(text, encoding="utf-8")
+    index = folder / _INDEX
+    index.write_text(text, encoding="utf-8")
 
 
 def _modules(archive: zipfile.ZipFile) -> dict[str, Entry]:
@@ -171,7 +180,8 @@ def _modules(archive: zipfile.ZipFile) -> dict[str, Entry]:
         text = archive.read(path).decode("utf-8")
         entry = entry_of(path, text)
         if entry:
-            name = path.removesuffix(".py").replace("/", ".")
+            stem = path.removesuffix(".py")
+            name = stem.replace("/", ".")
             modules[name] = entry
     return modules
 
@@ -184,7 +194,8 @@ def entry_of(path: str, text: str) -> Entry | None:
     given = dict(_GIVEN.findall(main["given"]))
     if given.keys() != {"config_path", "config_name"}:
         return None
-    folder = posixpath.join(posixpath.dirname(path), given["config_path"])
+    own_folder = posixpath.dirname(path)
+    folder = posixpath.join(own_folder, given["config_path"])
     config_name = given["config_name"].removesuffix(".yaml")
     return Entry(posixpath.normpath(folder), config_name)
 

@@ -61,7 +61,8 @@ class Shipped(Source):
         """One of the shipped configurations; raises as `Source.start` says."""
         name = entry.config_name
         usual = self.modules[MODULE]
-        if entry.folder != usual.folder or name not in self.names:
+        is_shipped = entry.folder == usual.folder and name in self.names
+        if not is_shipped:
             raise CannotComposeError(f"the defaults of `{name}` are not shipped")
         choice = self.names[name]
         for override in choices:
@@ -106,8 +107,10 @@ def read_shipped(text: str) -> Shipped:
         config = _nested(values)
         choices[choice] = Composition(framework, version, config)
     document["choices"] = choices
-    modules = document["modules"]
-    document["modules"] = {name: Entry(**entry) for name, entry in modules.items()}
+    modules = {}
+    for name, entry in document["modules"].items():
+        modules[name] = Entry(**entry)
+    document["modules"] = modules
     return Shipped(**document)
 
 
@@ -142,14 +145,16 @@ def describe(release: Release) -> str:
 
 
 def _as_json(document: Mapping[str, object]) -> str:
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    return f"{text}\n"
 
 
 def _differences(release: Release, usual: str) -> dict[str, object]:
     """The usual choice of the backend whole, then what each of the others changes in it."""
     first = _values_of(release, usual)
     found: dict[str, object] = {usual: _difference({}, first)}
-    folder = release.folder / release.modules[MODULE].folder / GROUP
+    entry = release.modules[MODULE]
+    folder = release.folder / entry.folder / GROUP
     choices = {file.stem for file in folder.glob("*.yaml")}
     for choice in sorted(choices - {usual}):
         values = _values_of(release, choice)
@@ -167,7 +172,11 @@ def _difference(first: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str
     """What a choice changes in the first one."""
     # As JSON `1`, `1.0` and `true` differ.
     before = {key: json.dumps(value) for key, value in first.items()}
-    changed = {key: value for key, value in values.items() if before.get(key) != json.dumps(value)}
+    changed = {}
+    for key, value in values.items():
+        text = json.dumps(value)
+        if before.get(key) != text:
+            changed[key] = value
     unset = set(first) - set(values)
     return {"unset": sorted(unset), "set": changed}
 
@@ -199,7 +208,8 @@ class History(NamedTuple):
 @lru_cache(maxsize=4)
 def history(framework: str) -> History:
     """The history of a framework whose defaults are shipped."""
-    path = _FOLDER / "history" / f"{framework}.json"
+    name = f"{framework}.json"
+    path = _FOLDER / "history" / name
     document = json.loads(path.read_text(encoding="utf-8"))
     return History(**document)
 
@@ -230,7 +240,8 @@ def _gone(had: Mapping[str, set[str]]) -> dict[str, str]:
     for release, items in had.items():
         last |= dict.fromkeys(items, release)
     *_, newest = had
-    return {item: last[item] for item in sorted(last) if last[item] != newest}
+    in_order = sorted(last.items())
+    return {item: release for item, release in in_order if release != newest}
 
 
 MOST_CHARACTERS = 200

@@ -73,11 +73,15 @@ def _wanted(name: str, default: Any, value: Any) -> str | None:
 
 def _is_one_word(value: Any, default: list[Any]) -> bool:
     """Whether a value stands for a list of one word."""
-    return isinstance(value, str) and all(isinstance(item, str) for item in default)
+    if not isinstance(value, str):
+        return False
+    return all(isinstance(item, str) for item in default)
 
 
 def _is_switch(value: Any, default: str) -> bool:
-    return isinstance(value, bool) and default.lower() in ("true", "false")
+    if not isinstance(value, bool):
+        return False
+    return default.lower() in ("true", "false")
 
 
 def _shown(value: Any) -> str:
