@@ -204,7 +204,7 @@ def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(browser, addr
 
 def test_a_table_begins_with_a_few_rows_and_a_link_to_another_row_shows_all(browser, address):
     with visited(browser, address + REPORTS) as page:
-        assert shown(page).count() == 8
+        assert shown(page).count() == 7
         rows = page.locator("table.reports tbody tr")
         last = rows.last.get_attribute("id")
     with visited(browser, f"{address}{REPORTS}?task=PPO#{last}") as page:
