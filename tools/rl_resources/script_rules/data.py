@@ -24,7 +24,7 @@ from rl_resources.text import nearest, quoted, shown
 
 FILES = ("data.train_files", "data.val_files")
 MANAGERS = frozenset({"naive", "dapo", "prime", "batch", "gdpo", "rate_limited", "remote"})
-"""The reward managers of verl: each scores with `default_compute_score` unless told otherwise."""
+"""The reward managers of verl: each scores with `default_compute_score` by default."""
 
 _OWN_REWARD = re.compile(
     r"(?:reward\.)?(?:custom_reward_function\.path|reward_model\.enable)"
