@@ -21,7 +21,13 @@ from rl_resources.estimate import SPEEDS
 from rl_resources.estimate.configuration import Assumed
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import backends, evaluate, formula, inputs_by_name, parse
-from rl_resources.estimate.frameworks import frameworks, profile, profiles
+from rl_resources.estimate.frameworks import (
+    cells_of,
+    frameworks,
+    profile,
+    profiles,
+    released_cells,
+)
 from rl_resources.estimate.search import Knob, knobs
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.estimate import estimate as estimated
@@ -265,7 +271,7 @@ def test_what_nobody_gave_is_what_the_framework_does(words, train, inputs):
     assert {name: found.inputs[name] for name in inputs} == inputs
 
 
-CELLS = [(name, cell) for name in profiles() for cell in profile(name, "0").cells if cell.source]
+CELLS = [(name, cell) for name in profiles() for cell in cells_of(name) if cell.source]
 DECISIVE = {
     "parameter_bytes",
     "optimizer_bytes",
@@ -310,7 +316,7 @@ def test_no_cell_of_a_profile_is_hidden_by_one_before_it():
     for name in profiles():
         seen: set[tuple[str, ...]] = set()
         own = {cell["source"] for cell in profiles()[name]["cells"]}
-        for cell in profile(name).cells:
+        for cell in released_cells(name, profile(name).release):
             if cell.value is None or cell.source not in own:
                 continue
             key = (cell.input, *sorted(cell.when))

@@ -13,9 +13,9 @@ from itertools import chain, takewhile
 from operator import attrgetter
 from typing import Any
 
-from rl_resources.estimate.estimate import GB, Estimate, is_divided, sized
-from rl_resources.estimate.formula import ENGINE_SIZES, Number, backends, formula, parallel_sizes
-from rl_resources.estimate.search import Combination, Turn, cheapest
+from rl_resources.estimate.estimate import GB, Estimate
+from rl_resources.estimate.formula import ENGINE_SIZE, Number, backends, formula, parallel_sizes
+from rl_resources.estimate.search import Combination, Turn, cheapest, is_divided, sized
 from rl_resources.files import table_beside
 
 MIN = "MIN"
@@ -116,7 +116,7 @@ def begun(found: Estimate, name: str, gpus: int) -> Estimate:
 def _whole(found: Estimate) -> Estimate:
     """With no parallel size that nobody gave: those of other GPUs may not divide these."""
     before = found.configuration
-    names = {*ENGINE_SIZES[0], *parallel_sizes()[0]}
+    names = {ENGINE_SIZE, *parallel_sizes()[0]}
     open_sizes = [item.input for item in before.assumed if item.input in names]
     inputs = {**before.inputs, **dict.fromkeys(open_sizes, 1)}
     return Estimate(replace(before, inputs=inputs))

@@ -7,13 +7,12 @@ without `eval`; `site/assets/javascripts/estimate/estimate.js` does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 from rl_resources.estimate.configuration import OF_FRAMEWORK, WEIGHTS, EstimateInputs, of_run
 from rl_resources.estimate.formula import (
-    ENGINE_SIZES,
     backends,
+    engine_sizes,
     formula,
     inputs_by_name,
     parallel_sizes,
@@ -25,6 +24,7 @@ from rl_resources.estimate.frameworks import (
     frameworks,
     profile,
     profiles,
+    released_cells,
     usual_run,
 )
 from rl_resources.estimate.time import PHASES, constants
@@ -49,7 +49,7 @@ def published() -> dict[str, Any]:
         "frameworks": [_profile(name) for name in profiles()],
         "interval": found["interval"],
         "sizes": parallel_sizes(),
-        "engine_sizes": ENGINE_SIZES,
+        "engine_sizes": engine_sizes(),
         "search": found["search"],
         "said": found["said"],
         "plausible": plausible(),
@@ -128,7 +128,7 @@ def _profile(name: str) -> dict[str, Any]:
 def _cells(name: str) -> Iterator[ProfileCell]:
     """The cells of a profile that have a source; of verl also what its own configuration says."""
     found = profile(name)
-    yield from filter(attrgetter("source"), found.cells)
+    yield from (cell for cell in released_cells(name, found.release) if cell.source)
     if not found.is_verl:
         return
     for train in found.trains:

@@ -21,7 +21,7 @@ from rl_resources.estimate.configuration import (
     of_start,
     where_hidden,
 )
-from rl_resources.estimate.estimate import Estimate, sized
+from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import backends, formula
 from rl_resources.estimate.frameworks import FrameworkStart, Profile, profile, release_of, start_of
 from rl_resources.estimate.model import (
@@ -31,6 +31,7 @@ from rl_resources.estimate.model import (
     figure,
     read_config,
 )
+from rl_resources.estimate.search import sized
 from rl_resources.facts.models import model_meant
 from rl_resources.files import read_text
 from rl_resources.package import Record
@@ -125,8 +126,7 @@ def _said(
     """Model, device and backend as a script's name says them, where they are known, or its text."""
     models = {str(row["slug"]): str(row["model"]) for row in dataset.records["models"]}
     if isinstance(source, FrameworkStart):
-        path = source.text(source.profile.row["model"])
-        found: dict[str, str | None] = {"model": path, "train": source.train}
+        found: dict[str, str | None] = {"model": source.model, "train": source.train}
         found["framework"] = source.profile.name
     else:
         meant = model_meant(source.model_path_end or "", models.values())
