@@ -25,7 +25,6 @@ from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.estimate import GB, Estimate
-from rl_resources.estimate.formula import formula
 from rl_resources.facts.models import GB_PER_GIB
 from rl_resources.query.estimate import estimate
 
@@ -583,10 +582,14 @@ def strangers(dataset: Dataset) -> Iterator[Case]:
 
 
 class HostCase(NamedTuple):
-    """What a run took or had of the host memory of a node, in GB, with its estimate."""
+    """What a run took or had of the host memory of a node, in GB, with its estimate.
+
+    `each_loads`: each process loads the whole model.
+    """
 
     id: str
     project: str
+    each_loads: bool
     read: str
     measured_gb: float
     estimated_gb: float
@@ -664,21 +667,22 @@ def _host_case(id_: str, row: Mapping[str, object], found: Estimate) -> HostCase
     if project == "easyr1" and read == "peak":
         # It reads them in the update, when nothing waits in host memory.
         estimated_gb = found.values["host_update"] / GB
-    least, most = formula()["interval"]["host"]
-    low = least * estimated_gb
-    high = most * estimated_gb
+    least, most = found.host_interval_gb
+    low = least / found.host_memory_gb * estimated_gb
+    high = most / found.host_memory_gb * estimated_gb
     agrees = {
         "ran": low <= stated_gb,
         "out-of-memory": high >= stated_gb,
         "peak": low <= stated_gb <= high,
     }
     figures = [round(gb, 1) for gb in (stated_gb, estimated_gb, low, high)]
-    return HostCase(id_, project, read, *figures, agrees[read])
+    each = bool(found.values["loads_per_process"])
+    return HostCase(id_, project, each, read, *figures, agrees[read])
 
 
-def host_factors(cases: list[HostCase]) -> tuple[float, float]:
+def host_factors(cases: list[HostCase], *, each_loads: bool) -> tuple[float, float]:
     """Measured by estimated: the interval of host memory, as that of the GPU's."""
-    peaks = [case for case in cases if case.read == "peak"]
+    peaks = [case for case in cases if case.read == "peak" and case.each_loads == each_loads]
     runs = Counter(case.project for case in peaks)
     weights = [runs[case.project] ** -0.5 for case in peaks]
     under = [case.estimated_gb / case.measured_gb for case in peaks]
@@ -808,7 +812,8 @@ def main() -> None:
     longest = factors(cases, known=False)
     print("tokens = {:.2f}, {:.2f}".format(*tokens))
     print("longest = {:.2f}, {:.2f}".format(*longest))
-    print("host = {:.2f}, {:.2f}".format(*host_factors(on_host)))
+    print("host = {:.2f}, {:.2f}".format(*host_factors(on_host, each_loads=False)))
+    print("host_of_each = {:.2f}, {:.2f}".format(*host_factors(on_host, each_loads=True)))
     wrong = [case.id for case in on_host if not case.agrees]
     print(f"host memory: {len(wrong)} of {len(on_host)} disagree: {', '.join(wrong)}")
     print(f"{len(skipped)} rows without an estimate")

@@ -332,7 +332,10 @@ class Estimate:
     @property
     def host_interval_gb(self) -> tuple[float, float]:
         """Where the measured peak of host memory lies in nine of ten cases."""
-        low, high = formula()["interval"]["host"]
+        loading = "host"
+        if self.values["loads_per_process"]:
+            loading = "host_of_each"
+        low, high = formula()["interval"][loading]
         return self.host_memory_gb * low, self.host_memory_gb * high
 
     def with_inputs(self, **inputs: Number) -> Estimate:
