@@ -352,13 +352,21 @@ def _speed(dataset: Dataset, query: Query, inputs: EstimateInputs) -> None:
 def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
     """A rollout engine shares the GPUs in every task of RL, unless it is known not to."""
     if "has_engine" in inputs.inputs:
-        return
-    if query.task:
+        _assume_generation(query, inputs)
+    elif query.task:
         inputs.assume("has_engine", 1, f"the task is {query.task}")
         inputs.notes.append(formula()["said"]["engine"])
     else:
         inputs.assume("has_engine", 0, "no task and no engine")
         inputs.notes.append(formula()["said"]["training"])
+
+
+def _assume_generation(query: Query, inputs: EstimateInputs) -> None:
+    """The trained model generates if that is asked, or usual where a framework has no engine."""
+    is_usual = any(item.input == "has_engine" for item in inputs.assumed)
+    is_without = not inputs.inputs["has_engine"] and is_usual and query.task and not query.infer
+    if query.infer in _NO_ENGINES or is_without:
+        inputs.assume("generates", 1, "no rollout engine")
 
 
 def _assume_rank(inputs: EstimateInputs) -> None:
