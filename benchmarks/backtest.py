@@ -75,6 +75,10 @@ HOST = "project, of host memory"
 """How the errors of host memory are grouped."""
 STRANGER = "stranger"
 """The kind of cases that no constant comes from, and that nothing is tuned on."""
+ASKED = "asked"
+"""The kind of cases that are asked as strangers are, and that set what a question adds."""
+APART = (STRANGER, ASKED)
+"""The kinds of cases with the interval of their answers, which are not calibrated."""
 VARIED = "varied"
 """The kind of cases whose reserved memory grew over batches of many lengths.
 
@@ -444,8 +448,7 @@ def _of_report(row: Mapping[str, object], found: Estimate) -> Case:
         measured_gb = float(str(peak))
     factor = 1.0
     if not row["peak_train_memory_gb"]:  # the peak of all phases, also of the rollout
-        whole = max(moment.peak_gb for moment in found.phases.values())
-        factor = whole / found.peak_gb
+        factor = _whole_share(found)
     outcome = str(row["outcome"])
     if measured_gb:
         outcome = "peak"
@@ -553,21 +556,19 @@ def _of_oracle(row: Row) -> dict[str, float]:
     }
 
 
-def strangers(dataset: Dataset) -> Iterator[Case]:
-    """Runs that no constant was fitted on, each asked with the arguments of a careful user."""
-    for row in _rows("strangers.csv"):
+def questions(dataset: Dataset, name: str, kind: str) -> Iterator[Case]:
+    """The runs of a file, each asked with the arguments of a careful user."""
+    for row in _rows(name):
         with chdir(HERE.parent):
             arguments = PARSER.parse_args(["estimate", *shlex.split(row["arguments"])])
             words = {name: getattr(arguments, name) for name in (*WORDS, *NUMBERS)}
             found = estimate(dataset, words, arguments.set, arguments.script)
-        unread = NOT_READ.get(row["peak_kind"], ())
-        unread_gb = sum(found.training.components.get(title, 0) for title in unread)
         measured_gb = None
         if row["peak_gb"]:
             measured_gb = float(row["peak_gb"])
         yield Case(
             row["id"],
-            STRANGER,
+            kind,
             row["project"],
             found.configuration.model,
             arguments.weights,
@@ -575,10 +576,26 @@ def strangers(dataset: Dataset) -> Iterator[Case]:
             row["outcome"],
             found.tokens_known,
             measured_gb,
-            *_bounds(found, 1 - unread_gb / found.peak_gb),
+            *_bounds(found, _read_share(found, row["peak_kind"])),
             found.verdict,
             row["source"],
         )
+
+
+def _read_share(found: Estimate, kind: str) -> float:
+    """What a reading of the memory counts, as a part of the peak of training.
+
+    PyTorch counts its own process, other readings the whole GPU with a rollout engine on it.
+    """
+    if kind in NOT_READ:
+        unread_gb = sum(found.training.components.get(title, 0) for title in NOT_READ[kind])
+        return 1 - unread_gb / found.peak_gb
+    return _whole_share(found)
+
+
+def _whole_share(found: Estimate) -> float:
+    """The peak of all phases, also of the rollout, by that of training."""
+    return max(moment.peak_gb for moment in found.phases.values()) / found.peak_gb
 
 
 class HostCase(NamedTuple):
@@ -694,7 +711,7 @@ def left_out(cases: list[Case]) -> list[Case]:
     """The cases with the interval that the other projects give: their 5 % and 95 % quantiles."""
     found = []
     for case in cases:
-        if case.kind == STRANGER:
+        if case.kind in APART:
             found.append(case)  # as it was answered
             continue
         low, high = factors(cases, case.known, without=case.project)
@@ -716,7 +733,7 @@ def factors(cases: list[Case], known: bool, without: str = "") -> tuple[float, f
     over: list[float] = []
     for case in cases:
         peak = case.measured_gb
-        if not peak or case.kind in {"pytorch", VARIED, STRANGER}:
+        if not peak or case.kind in {"pytorch", VARIED, *APART}:
             continue
         if case.known != known or case.project == without:
             continue
@@ -790,7 +807,9 @@ def main() -> None:
     dataset = load(HERE.parent)
     skipped: list[str] = []
     cases = [*measured(dataset, skipped), *reports(dataset, skipped)]
-    cases += [*trials(dataset), *pytorch(dataset, skipped), *strangers(dataset)]
+    cases += [*trials(dataset), *pytorch(dataset, skipped)]
+    cases += questions(dataset, "strangers.csv", STRANGER)
+    cases += questions(dataset, "asked.csv", ASKED)
     cases = left_out(cases)
     _write(HERE / "backtest_assumed.csv", ("input", "runs", "median", "within"), costs(dataset))
     _write(HERE / "backtest.csv", Case._fields, map(_cells, cases))
@@ -848,7 +867,7 @@ def errors(cases: pl.DataFrame) -> pl.DataFrame:
         all=pl.lit("all"),
         length=pl.when("known").then(tokens_known).otherwise(longest_known),
     )
-    calibrated = peaks.filter(pl.col("kind") != STRANGER)
+    calibrated = peaks.filter(~pl.col("kind").is_in(APART))
     on_gpus = calibrated.filter(pl.col("kind") != "pytorch")
     by = (_errors(calibrated, name) for name in ("length", "project"))
     return pl.concat([_errors(on_gpus, "all"), _errors(peaks, "kind"), *by])

@@ -683,11 +683,13 @@ def test_the_committed_cases_are_those_of_the_formula(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     import backtest
 
-    cases_of_both = [*backtest.measured(DATASET, []), *backtest.strangers(DATASET)]
-    made = {case.id: case.estimated_gb for case in cases_of_both}
+    every = list(backtest.measured(DATASET, []))
+    every += backtest.questions(DATASET, "strangers.csv", backtest.STRANGER)
+    every += backtest.questions(DATASET, "asked.csv", backtest.ASKED)
+    made = {case.id: case.estimated_gb for case in every}
     written: dict[str, float] = {}
     for case in RUNS:
-        if case["kind"] in {"measured", "varied", "stranger"}:
+        if case["kind"] in {"measured", "varied", "stranger", "asked"}:
             written[case["id"]] = float(case["estimated_gb"])
     assert written == pytest.approx(made, rel=1e-3), "run make backtest"
     hosts = pl.read_csv(ROOT / "benchmarks/host_memory.csv")

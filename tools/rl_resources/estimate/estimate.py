@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import exp, log, sqrt
@@ -184,9 +184,21 @@ class Estimate:
         low, high = self.known_factors
         below = log(low) ** 2 + log(self._saving) ** 2
         above = log(high) ** 2
+        for least, most in self._further_factors:
+            below += log(least) ** 2
+            above += log(most) ** 2
         for _, most in self.doubts.values():
             above += log(most) ** 2
         return exp(-sqrt(below)), exp(sqrt(above))
+
+    @property
+    def _further_factors(self) -> Iterator[Sequence[float]]:
+        """By what the interval is wider where a framework's defaults or other layers are taken."""
+        asked = self.configuration
+        if asked.framework not in {"", VERL} and not asked.is_script:
+            yield formula()["interval"]["framework"]
+        if any(item.input == "layers" for item in asked.assumed):
+            yield formula()["interval"]["layers"]
 
     @property
     def known_factors(self) -> tuple[float, float]:
@@ -248,7 +260,9 @@ class Estimate:
         if self.engine_starts and self.need_of(ROLLOUT).low_gb <= self.device_gb:
             return True
         open_inputs = {item.input for item in self.configuration.assumed}
-        if self.configuration.is_script or "gpu_memory_utilization" not in open_inputs:
+        if self.configuration.is_script:
+            open_inputs.discard("gpu_memory_utilization")
+        if "gpu_memory_utilization" not in open_inputs:
             open_inputs.discard("has_engine")
         least = _only(formula()["least"]["rollout"], open_inputs)
         return bool(least) and self.with_inputs(**least).rollout_fits
