@@ -20,7 +20,7 @@ from rl_resources.estimate import NUMBERS, PLAN_OPTIONS, WORDS
 from rl_resources.files import read_text, write_file
 from rl_resources.git import read_repository
 from rl_resources.package import read_package
-from rl_resources.query.understand import FIELDS
+from rl_resources.query.vocabulary import FIELDS
 from rl_resources.text import shown
 
 

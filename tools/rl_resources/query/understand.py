@@ -14,24 +14,20 @@ from typing import Any, NamedTuple
 
 from rl_resources.devices import Device, vendor_in
 from rl_resources.errors import UnusableInput
-from rl_resources.query.vocabulary import EITHER, FILTERS, Vocabulary, pattern, plain, say
+from rl_resources.query.vocabulary import (
+    EITHER,
+    FIELDS,
+    FILTERS,
+    UNITS,
+    Vocabulary,
+    pattern,
+    plain,
+    say,
+)
 from rl_resources.text import nearest, shown
 
 MOST_GIGABYTES = 512
 """No device has more. A larger number in place of a device is part of its name: `5090`."""
-
-FIELDS: Mapping[str, str] = {
-    "model": "a model, for example Qwen2.5-7B-Instruct, or a size, for example 7B",
-    "size": "a size in place of a model, for example 7B",
-    **{name: item.help for name, item in FILTERS.items()},
-    "gpus": "the number of GPUs, for example 8 or 2x8",
-    "device": "a GPU, for example h100 or 'A100 80GB', with its memory if it is a rare one "
-    "('A4500 20GB'), or GB of any GPU, for example '80 GB'",
-    "memory": "GB of any GPU in place of its name, for example 24",
-    "length": "the context that you need, prompt + response, for example 16K or 2048+16384",
-    "host_memory": "GB of main memory of one node, for example 512 or '1 TB'",
-}
-"""What may be asked, with the help of each option."""
 
 
 def hint(field: str) -> str:
@@ -44,11 +40,6 @@ _SIZE_IN_NAME = pattern("size_in_name")
 _SHARED = pattern("shared")
 _GIGABYTES = pattern("gigabytes")
 _ACTIVE_IN_NAME = pattern("active")
-UNITS = {
-    "billions": {"m": 0.001, "t": 1000.0},
-    "memory": {"mib": 1 / 1024, "mb": 1 / 1024, "tb": 1000.0},
-    "length": {"k": 1000.0, "m": 1e6},
-}
 
 Tokens = Mapping[str, str]
 """The words of a question by field: `gpus`, `device`, `memory`, and others of `Query`."""

@@ -14,53 +14,30 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, devices_of
 from rl_resources.package import items_of, text_of
 
-WEIGHTS: Mapping[str, str] = {
-    "full": "full fine-tuning",
-    "lora": "LoRA",
-    "qlora": "QLoRA",
-    "partial": "part of the weights",
-}
-"""What may train, each word with its name for people."""
-ADAPTERS: Mapping[str, str] = {
-    "lora": WEIGHTS["lora"],
-    "qlora": f"{WEIGHTS['qlora']}, a 4-bit base",
-}
-"""The two that never answer for each other unless the answer says which it is."""
-NO_TAG = "\u2013"
-"""In place of the tag of a record that earns none."""
-
 EITHER = " or "
 """Between keys of which a spelling may mean any."""
+NO_TAG = "\u2013"
+"""In place of the tag of a record that earns none."""
 
 
 def _read(name: str) -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
+_TABLES = _read("vocabulary.toml")
+FIELDS: Mapping[str, str] = _TABLES["fields"]
+FILTERS: Mapping[str, Mapping[str, str]] = _TABLES["filters"]
+WEIGHTS: Mapping[str, str] = _TABLES["weights"]
+ADAPTERS: Mapping[str, str] = _TABLES["adapters"]
+FIGURES: Mapping[str, str] = _TABLES["figures"]
+STEP_TIMES: Mapping[str, str] = _TABLES["step_times"]
+UNITS: Mapping[str, Mapping[str, float]] = _TABLES["units"]
+PATTERNS: Mapping[str, str] = {**devices.PATTERNS, **_TABLES["patterns"]}
+MESSAGES: Mapping[str, str] = _read("messages.toml")
+
 _WORDS: Mapping[str, Mapping[str, str]] = _read("words.toml")
 PROJECTS = _WORDS["projects"]
 """Projects, each with the keys of its frameworks; the last is the one that it is built on."""
-
-_TIMES = "(?: ?(?:nodes? ?)?(?:[x*\u00d7\u5361\u5f20]|of) ?)"
-_COUNT = "[1-9][0-9]{0,6}"
-_COUNTS = f"({_COUNT}(?:{_TIMES}{_COUNT})*)"
-_NO_UNIT = "(?!(?:gi?b?|mi?b|tb)(?:[^a-z]|$))"
-
-PATTERNS: Mapping[str, str] = {
-    **devices.PATTERNS,
-    "billions": r"([0-9]+(?:\.[0-9]+)?) ?(m|t|b|)(?:-a[0-9.]+b)?(?: models?)?",
-    "memory": r"([0-9]+(?:\.[0-9]+)?) ?(gb|gib|g|mib|mb|tb|)(?: v?ram)?",
-    "count": f"{_COUNTS} ?(?:[gn]pus?|cards?|\u5361)?",
-    "count_device": f"{_COUNTS}(?:{_TIMES}| (?=[a-z]){_NO_UNIT})(.+)",
-    "device_count": f"(.+?){_TIMES}({_COUNT})",
-    "shared": r"\b(?:mig|v-?gpu|shared|slices?|[1-7]g\.[0-9]+gb)\b",
-    "active": r"-a([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
-    "length": r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:\.[0-9]+)?) ?(k|m|)(?: ?tok(?:en)?s?)?",
-    "hub": "^(?:https?://)?(?:www[.])?(?:huggingface|hf)[.]co/|/+$",
-    "size_in_name": r"(?<![0-9.x*\u00d7])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
-}
-"""Expressions that Python and JavaScript read alike, in any case. `\u00d7` is the multiplication
-sign, `\u5361` and `\u5f20` are what Chinese counts GPUs by."""
 
 
 def pattern(name: str) -> re.Pattern[str]:
@@ -78,18 +55,6 @@ def plain(text: str) -> str:
     """
     words = re.sub(r"[^a-z0-9.]+", "-", text.lower().replace("++", "pp"))
     return re.sub(r"(?<![0-9])[-.]+|[-.]+(?![0-9])", "", words)
-
-
-class Filter(NamedTuple):
-    """What a configuration must have, besides model and size, where a question asks for it.
-
-    `label` names its list on the page, `help` describes its option of the command.
-    `other` says in which way an answer without it differs; empty for what is given up together.
-    """
-
-    label: str
-    help: str
-    other: str
 
 
 def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "") -> dict[str, str]:
@@ -112,39 +77,8 @@ def words_of_filters(dataset: Dataset) -> dict[str, Mapping[str, str]]:
         "framework": words_of(dataset, "frameworks"),
         "train": words_of(dataset, "backends", role="train"),
         "infer": words_of(dataset, "backends", role="infer"),
-        "tag": dict.fromkeys(("MIN", "RECOMMENDED"), ""),
+        "tag": {"MIN": "", "RECOMMENDED": ""},
     }
-
-
-FILTERS: Mapping[str, Filter] = {
-    "task": Filter("Task", "a task, for example GRPO or GRPO-LoRA", "With another task"),
-    "weights": Filter("Weights", "full, lora, qlora or partial", "With {weights_label}"),
-    "scenario": Filter("Scenario", "a scenario, for example agentic", "In another scenario"),
-    "framework": Filter("Framework", "a framework, for example verl", ""),
-    "train": Filter("Training backend", "a training backend, for example fsdp", ""),
-    "infer": Filter("Rollout engine", "a rollout engine, for example vllm", ""),
-    "tag": Filter("Tag", "MIN or RECOMMENDED", "Without the tag"),
-}
-"""By the field of `Query` and of `Configuration`; the last are those that one gives up first."""
-
-
-MESSAGES: Mapping[str, str] = {
-    **_read("messages.toml"),
-    **{f"other-{name}": item.other for name, item in FILTERS.items() if item.other},
-}
-
-FIGURES: Mapping[str, str] = {
-    "rollout_n": "{} rollouts per prompt",
-    "peak_memory_gb": "peak {} GB",
-}
-"""The figures of a run besides its batch and its step time."""
-STEP_TIMES: Mapping[str, str] = {
-    "median": "median step {} s",
-    "mean": "mean step {} s",
-    "single": "single step {} s",
-    "unknown": "step {} s (statistic not stated)",
-}
-"""The step time, by its statistic."""
 
 
 def say(name: str, /, **words: object) -> str:
@@ -178,18 +112,10 @@ class Vocabulary(NamedTuple):
     devices: Devices
     tasks: Mapping[str, str]
 
-    def known(self, field: str) -> list[str]:
-        """The keys that a field may have, in the order of their tables."""
-        if field == "model":
-            return list(self.models)
-        if field == "device":
-            return list(self.devices.known)
-        meanings = EITHER.join(self.spellings[field].values())
-        return list(dict.fromkeys(meanings.split(EITHER)))
-
     def written(self, field: str) -> list[str]:
         """What people may write for a field: its keys, of frameworks also the projects."""
-        names = [key.rpartition("/")[2] for key in self.known(field)]
+        meanings = EITHER.join(self.spellings[field].values())
+        names = [key.rpartition("/")[2] for key in dict.fromkeys(meanings.split(EITHER))]
         if field == "framework":
             names += self.projects.values()
         return names
@@ -198,52 +124,44 @@ class Vocabulary(NamedTuple):
 @lru_cache(maxsize=1)
 def vocabulary(dataset: Dataset) -> Vocabulary:
     """The words of a dataset."""
-    known = devices_of(dataset)
     models = _models(dataset)
-    sizes: Sequence[Mapping[str, Any]] = dataset.records["sizes"]
-    tasks: Sequence[Mapping[str, Any]] = dataset.records["tasks"]
-    adapters = {}
-    whole = {}
-    for row in tasks:
-        task = row["task"]
-        algorithm = row["algorithm"]
-        if row["adapters_only"]:
-            adapters[algorithm] = task
-        else:
-            whole[task] = algorithm
+    of_filters = words_of_filters(dataset)
+    spellings = {name: _spellings(name, words) for name, words in of_filters.items()}
+    spellings["model"] = _spellings_of_models(dataset, models)
+    known = devices_of(dataset)
+    spellings["device"] = {name: EITHER.join(keys) for name, keys in known.spellings.items()}
     return Vocabulary(
-        spellings={
-            "model": _spellings_of_models(dataset, models),
-            "device": {name: EITHER.join(keys) for name, keys in known.spellings.items()},
-            **{name: _spellings(name, own) for name, own in words_of_filters(dataset).items()},
-        },
+        spellings=spellings,
         models=models,
         architectures=architectures(dataset),
         experts={model: experts_of(dataset, model) for model in models},
         projects={plain(project): project for project in PROJECTS},
-        sizes=tuple(
-            SizeClass(row["size"], row["position"], row["below_parameters_b"]) for row in sizes
-        ),
+        sizes=tuple(map(_size_class, dataset.records["sizes"])),
         devices=known,
-        tasks={row["task"]: adapters.get(whole.get(row["task"]), "") for row in tasks},
+        tasks=_with_adapters(dataset),
     )
 
 
+def _size_class(row: Mapping[str, Any]) -> SizeClass:
+    return SizeClass(row["size"], row["position"], row["below_parameters_b"])
+
+
+def _with_adapters(dataset: Dataset) -> dict[str, str]:
+    """The same algorithm with LoRA for each task; empty where there is none."""
+    rows = dataset.records["tasks"]
+    adapters = {row["algorithm"]: text_of(row, "task") for row in rows if row["adapters_only"]}
+    found = {}
+    for row in rows:
+        task = text_of(row, "task")
+        found[task] = adapters.get(row["algorithm"], "")
+        if row["adapters_only"]:
+            found[task] = ""
+    return found
+
+
 _ACTIVE = pattern("active")
-_OTHER_FORM = re.compile(r"-(?:VL|Omni|FP8|bnb|GPTQ|AWQ)\b", re.ASCII)
-_WIDTHS = (
-    "layers",
-    "hidden_size",
-    "intermediate_size",
-    "attention_heads",
-    "kv_heads",
-    "vocab_size",
-    "tie_word_embeddings",
-    "experts",
-    "experts_per_token",
-    "moe_intermediate_size",
-)
-"""What base, instruct and thinking models of one architecture share."""
+_WIDTHS: Sequence[str] = _TABLES["architecture"]["widths"]
+_OTHER_FORM = re.compile(_TABLES["architecture"]["other_form"], re.ASCII)
 
 
 @lru_cache(maxsize=1)
@@ -281,14 +199,12 @@ def _spellings(name: str, words: Iterable[str]) -> dict[str, str]:
 
 def _models(dataset: Dataset) -> dict[str, str]:
     """The size of each model, also of those that only reports name."""
-    models: Sequence[Mapping[str, Any]] = dataset.records["models"]
-    reports: Sequence[Mapping[str, Any]] = dataset.records["reports"]
     sizes: dict[str, str] = {}
-    for row in reports:
+    for row in dataset.records["reports"]:
         if row["size"] and not row["model"]:
-            sizes[row["model_as_published"]] = row["size"]
-    for row in models:
-        sizes[row["model"]] = row["size"]
+            sizes[text_of(row, "model_as_published")] = text_of(row, "size")
+    for row in dataset.records["models"]:
+        sizes[text_of(row, "model")] = text_of(row, "size")
     return sizes
 
 
@@ -299,14 +215,14 @@ def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, s
     for row in dataset.records["models"]:
         key = text_of(row, "model")
         owner, _, name = key.rpartition("/")
-        aliases = items_of(row, "aliases")
-        for text in (key, text_of(row, "slug"), name, f"{name} {row['size']}", *aliases):
+        with_size = f"{name} {row['size']}"
+        for text in (key, text_of(row, "slug"), name, with_size, *items_of(row, "aliases")):
             exact.setdefault(plain(text), key)
         organization, _, _ = owner.lower().partition("-")
         whole = name.lower()
-        for start in (whole, whole.removeprefix(f"{organization}-")):
-            for beginning in beginnings(start):
-                begun.setdefault(plain(beginning), {})[key] = None
+        without_organization = whole.removeprefix(f"{organization}-")
+        for beginning in (*beginnings(whole), *beginnings(without_organization)):
+            begun.setdefault(plain(beginning), {})[key] = None
     published = {plain(name): name for name in models if name not in dataset.by_key["models"]}
     return published | {name: EITHER.join(keys) for name, keys in begun.items()} | exact
 
