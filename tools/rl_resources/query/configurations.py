@@ -32,6 +32,9 @@ from rl_resources.devices import Device, Meant, device_label, devices_of, writte
 from rl_resources.package import Record, items_of, text_of
 from rl_resources.query.vocabulary import ADAPTERS, WEIGHTS, architectures, experts_of
 
+NO_TEXT = frozenset({"multimodal", "image-generation", "video-generation", "robotics"})
+"""Scenarios whose memory is not that of a run on text."""
+
 
 class Configuration(NamedTuple):
     """One record or report. An empty text or a 0 is unknown; memory in GB, lengths in tokens.

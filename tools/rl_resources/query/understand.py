@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from rl_resources.query.vocabulary import (
     FIELDS,
     FILTERS,
     UNITS,
+    SizeClass,
     Vocabulary,
     pattern,
     plain,
@@ -203,7 +204,7 @@ class _Reader:
         billions = self._billions(text)
         if not billions:
             return self._model(text)
-        size = self._size_of(billions)
+        size = size_class(self._known.sizes, billions)
         if billions != self._billions(size):
             self._note("in-size", text, meaning=size)
         return "", size
@@ -211,12 +212,6 @@ class _Reader:
     def _billions(self, text: str) -> float:
         billions, _ = _amount("billions", text)
         return billions
-
-    def _size_of(self, billions: float) -> str:
-        """The size that so many parameters, in 10⁹, belong to."""
-        sizes = self._known.sizes
-        names = (size.name for size in sizes if size.below is None or billions < size.below)
-        return next(names)
 
     def _model(self, text: str) -> tuple[str, str]:
         """Key of the model, empty where several are meant or only the size is known; the size."""
@@ -243,7 +238,7 @@ class _Reader:
         billions = billions_in(name)
         if not billions:
             raise self._unknown("model", text)
-        size = self._size_of(billions)
+        size = size_class(self._known.sizes, billions)
         self._note("by-size", text, size=size)
         return size
 
@@ -376,6 +371,12 @@ class _Reader:
         near = nearest(_without_owner(text), self._known.written(field)).sentence()
         fix = f"{near} {hint(field)}"
         return UnusableInput(message, fix.strip())
+
+
+def size_class(sizes: Iterable[SizeClass], billions: float) -> str:
+    """The size that so many parameters, in 10⁹, belong to."""
+    names = (size.name for size in sizes if size.below is None or billions < size.below)
+    return next(names)
 
 
 def _unlisted(text: str) -> Device | None:
