@@ -191,10 +191,10 @@ def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record
     Raises `UnusableInput` where neither a model nor a size is known.
     """
     named = words.get("model", "")
+    query, _ = understood(dataset, words)
     config = config_file(named)
     if config:
-        return read_config(config), understood(dataset, {**words, "model": ""})
-    query = understood(dataset, words)
+        return read_config(config), query
     if not named:
         raise UnusableInput("which model?", OWN_CONFIG)
     row = dataset.by_key["models"].get(query.model) or _read_as(dataset, named)
@@ -225,17 +225,18 @@ def config_file(named: str) -> Path | None:
     return None
 
 
-def understood(dataset: Dataset, words: Mapping[str, str]) -> Query:
-    """The question in keys; of a device that nobody knows the memory that its name states."""
+def understood(dataset: Dataset, words: Mapping[str, str]) -> tuple[Query, Sequence[str]]:
+    """The question in keys, with notes; of a device that nobody knows the memory in its name."""
     known = vocabulary(dataset)
+    if config_file(words.get("model", "")):
+        words = {**words, "model": ""}
     try:
-        query, _ = understand(known, words)
+        return understand(known, words)
     except UnusableInput:
         stated_gb = stated_gigabytes(words.get("device", ""))
         if not stated_gb:
             raise
-        query, _ = understand(known, {**words, "device": f"{stated_gb:g} GB"})
-    return query
+        return understand(known, {**words, "device": f"{stated_gb:g} GB"})
 
 
 def _read_as(dataset: Dataset, named: str) -> Record:
