@@ -60,7 +60,8 @@ _ESTIMATE_HELP = {**FIELDS, "model": _MODEL}
 @command({name: _ESTIMATE_HELP[name] for name in WORDS})
 def estimate(arguments: Arguments) -> int:
     """Estimate the memory and the time of a run, and show what would lower them."""
-    from rl_resources.query.estimate import estimate, evidence
+    from rl_resources.query.estimate import estimate
+    from rl_resources.query.plan_question import evidence
     from rl_resources.site import answers
 
     if "list" in arguments.set:

@@ -5,12 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
-from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
 
-from rl_resources.certainty import OUT_OF_MEMORY
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of, stated_gigabytes
 from rl_resources.errors import UnusableInput
@@ -38,20 +34,19 @@ from rl_resources.estimate.model import (
     figure,
     read_config,
 )
-from rl_resources.estimate.plan import FITS
 from rl_resources.facts.models import model_meant
 from rl_resources.files import read_text
 from rl_resources.package import Record
-from rl_resources.query.configurations import NO_TEXT, Configuration, every_configuration
-from rl_resources.query.sentences import resource
-from rl_resources.query.understand import (
-    Query,
+from rl_resources.query.understand import Query, understand
+from rl_resources.query.vocabulary import (
+    EITHER,
     active_billions_in,
+    beginnings,
     billions_in,
-    size_class,
-    understand,
+    pattern,
+    plain,
+    vocabulary,
 )
-from rl_resources.query.vocabulary import EITHER, beginnings, pattern, plain, vocabulary
 from rl_resources.script.name import ScriptName, parsed
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import ScriptText
@@ -60,7 +55,6 @@ from rl_resources.text import nearest, quoted, shown
 
 _USUAL_RANK = 32
 _SEPARATORS = re.compile(r"[\s_-]+")
-_MOST_SOURCES = 3
 _NO_ENGINES = frozenset({"hf", "deepspeed-hybrid-engine"})
 
 
@@ -379,77 +373,3 @@ def _what_trains(query: Query, inputs: EstimateInputs) -> None:
     if task:
         has_critic = task.startswith("PPO")
         inputs.assume("has_critic", int(has_critic), f"the task is {task}")
-
-
-class Evidence(NamedTuple):
-    """A published run, or one that ran out of memory, beside an estimate of its size.
-
-    `gb` is the memory of all its GPUs, `length` its context in tokens, 0 where it is not known.
-    """
-
-    ran: bool
-    size: str
-    has_experts: bool
-    weights: str
-    gb: float
-    length: int
-    label: str
-    source: str
-
-
-@lru_cache(maxsize=1)
-def published_runs(dataset: Dataset) -> tuple[Evidence, ...]:
-    """All runs of text whose size, weights and memory are known, the least memory first."""
-    rows = filter(_is_evidence, every_configuration(dataset))
-    found = [_evidence(dataset, row) for row in rows]
-    return tuple(sorted(found, key=attrgetter("gb")))
-
-
-def _is_evidence(row: Configuration) -> bool:
-    if row.state not in {"run", OUT_OF_MEMORY} or row.out_of_memory_on == "host":
-        return False
-    is_known = row.size and row.weights and row.total_memory_gb
-    return bool(is_known) and NO_TEXT.isdisjoint(row.scenario)
-
-
-def _evidence(dataset: Dataset, row: Configuration) -> Evidence:
-    model = dataset.by_key["models"].get(row.model, {})
-    return Evidence(
-        ran=row.state == "run",
-        size=row.size,
-        has_experts=bool(model.get("experts")),
-        weights=row.weights,
-        gb=row.total_memory_gb,
-        length=row.length,
-        label=f"{row.model_label} {row.task} on {resource(row)}",
-        source=row.source,
-    )
-
-
-def evidence(dataset: Dataset, found: Estimate) -> list[str]:
-    """What published runs of the same size say, in sentences with their links.
-
-    Those that ran out of memory on as much, with no longer a context; the nearest that ran on no
-    more, with no shorter one.
-    """
-    values = found.values
-    size = size_class(vocabulary(dataset).sizes, values["parameters"] / 1e9)
-    kind = (size, bool(values["experts"]), found.weights)
-    gb = values["gpus"] * values["device_gb"]
-    length = values["sequence_length"]
-    known = [one for one in published_runs(dataset) if one[1:4] == kind]
-    failed = [one for one in known if not one.ran and one.gb >= gb and one.length <= length]
-    ran = [one for one in known if one.ran and one.gb <= gb and one.length >= length]
-    # What contradicts the estimate has another sentence than what agrees with it.
-    agrees = found.verdict == FITS
-    said = formula()["said"]
-    told: list[str] = []
-    if failed:
-        sources = ", ".join(one.source for one in failed[:_MOST_SOURCES])
-        sentence = said["failed"] if agrees else said["failed_too"]
-        told.append(sentence.format(count=len(failed), sources=sources))
-    if ran:
-        nearest_run = ran[-1]
-        sentence = said["ran_too"] if agrees else said["ran"]
-        told.append(sentence.format(label=nearest_run.label, source=nearest_run.source))
-    return told

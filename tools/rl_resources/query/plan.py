@@ -27,8 +27,14 @@ from rl_resources.estimate.plan import (
 )
 from rl_resources.estimate.search import Combination, cheapest
 from rl_resources.query.configurations import configurations
-from rl_resources.query.estimate import estimate, evidence, understood
-from rl_resources.query.plan_question import KnownRun, PlanQuestion, ask_plan, lengths_of
+from rl_resources.query.estimate import estimate, understood
+from rl_resources.query.plan_question import (
+    KnownRun,
+    PlanQuestion,
+    ask_plan,
+    evidence,
+    lengths_of,
+)
 from rl_resources.query.sentences import resource
 
 _ALL_WEIGHTS = ("full", "lora", "qlora")

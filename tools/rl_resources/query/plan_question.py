@@ -8,18 +8,25 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rl_resources.certainty import OUT_OF_MEMORY
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import Number
+from rl_resources.estimate.formula import Number, formula
 from rl_resources.estimate.frameworks import VERL, profiles
-from rl_resources.estimate.plan import PlanStart, rules
+from rl_resources.estimate.plan import FITS, PlanStart, rules
 from rl_resources.package import Record
-from rl_resources.query.configurations import NO_TEXT, Configuration, configurations
+from rl_resources.query.configurations import (
+    NO_TEXT,
+    Configuration,
+    configurations,
+    every_configuration,
+)
 from rl_resources.query.estimate import estimate, understood
 from rl_resources.query.fit import (
     RAN_ON_IT,
@@ -29,9 +36,12 @@ from rl_resources.query.fit import (
     ordered,
     size_of,
 )
+from rl_resources.query.sentences import resource
 from rl_resources.query.understand import Query, lengths_in
-from rl_resources.query.vocabulary import ADAPTERS, EITHER, pattern
+from rl_resources.query.vocabulary import ADAPTERS, EITHER, pattern, size_class, vocabulary
 from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS, OwnSettings
+
+_MOST_SOURCES = 3
 
 
 @cache
@@ -133,7 +143,7 @@ class PlanQuestion:
         return sorted(failures, key=lambda known: (bool(known.mark), size_of(known.row)))
 
     def _failed_on_as_much(self, row: Configuration) -> bool:
-        if row.state != "out-of-memory" or row.weights not in {"", self.weights}:
+        if row.state != OUT_OF_MEMORY or row.weights not in {"", self.weights}:
             return False
         return row.length <= sum(self.lengths) and no_less(self.query, row)
 
@@ -261,3 +271,77 @@ def _as_verl(found: Estimate, query: Query) -> Estimate:
     if found.configuration.train == "megatron":
         inputs["parameter_bytes"] = found.values["parameter_bytes"]
     return found.with_inputs(**inputs)
+
+
+class Evidence(NamedTuple):
+    """A published run, or one that ran out of memory, beside an estimate of its size.
+
+    `gb` is the memory of all its GPUs, `length` its context in tokens, 0 where it is not known.
+    """
+
+    ran: bool
+    size: str
+    has_experts: bool
+    weights: str
+    gb: float
+    length: int
+    label: str
+    source: str
+
+
+@lru_cache(maxsize=1)
+def published_runs(dataset: Dataset) -> tuple[Evidence, ...]:
+    """All runs of text whose size, weights and memory are known, the least memory first."""
+    rows = filter(_is_evidence, every_configuration(dataset))
+    found = [_evidence(dataset, row) for row in rows]
+    return tuple(sorted(found, key=attrgetter("gb")))
+
+
+def _is_evidence(row: Configuration) -> bool:
+    if row.state not in {"run", OUT_OF_MEMORY} or row.out_of_memory_on == "host":
+        return False
+    is_known = row.size and row.weights and row.total_memory_gb
+    return bool(is_known) and NO_TEXT.isdisjoint(row.scenario)
+
+
+def _evidence(dataset: Dataset, row: Configuration) -> Evidence:
+    model = dataset.by_key["models"].get(row.model, {})
+    return Evidence(
+        ran=row.state == "run",
+        size=row.size,
+        has_experts=bool(model.get("experts")),
+        weights=row.weights,
+        gb=row.total_memory_gb,
+        length=row.length,
+        label=f"{row.model_label} {row.task} on {resource(row)}",
+        source=row.source,
+    )
+
+
+def evidence(dataset: Dataset, found: Estimate) -> list[str]:
+    """What published runs of the same size say, in sentences with their links.
+
+    Those that ran out of memory on as much, with no longer a context; the nearest that ran on no
+    more, with no shorter one.
+    """
+    values = found.values
+    size = size_class(vocabulary(dataset).sizes, values["parameters"] / 1e9)
+    kind = (size, bool(values["experts"]), found.weights)
+    gb = values["gpus"] * values["device_gb"]
+    length = values["sequence_length"]
+    known = [one for one in published_runs(dataset) if one[1:4] == kind]
+    failed = [one for one in known if not one.ran and one.gb >= gb and one.length <= length]
+    ran = [one for one in known if one.ran and one.gb <= gb and one.length >= length]
+    # What contradicts the estimate has another sentence than what agrees with it.
+    agrees = found.verdict == FITS
+    said = formula()["said"]
+    told: list[str] = []
+    if failed:
+        sources = ", ".join(one.source for one in failed[:_MOST_SOURCES])
+        sentence = said["failed"] if agrees else said["failed_too"]
+        told.append(sentence.format(count=len(failed), sources=sources))
+    if ran:
+        nearest_run = ran[-1]
+        sentence = said["ran_too"] if agrees else said["ran"]
+        told.append(sentence.format(label=nearest_run.label, source=nearest_run.source))
+    return told

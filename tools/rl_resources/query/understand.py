@@ -19,12 +19,15 @@ from rl_resources.query.vocabulary import (
     FIELDS,
     FILTERS,
     MESSAGES,
-    UNITS,
-    SizeClass,
     Vocabulary,
+    active_billions_in,
+    amount_of,
+    billions_in,
     pattern,
     plain,
     say,
+    size_class,
+    whole_match,
 )
 from rl_resources.text import nearest, shown
 
@@ -38,10 +41,8 @@ def hint(field: str) -> str:
 
 
 _HUB = pattern("hub")
-_SIZE_IN_NAME = pattern("size_in_name")
 _SHARED = pattern("shared")
 _GIGABYTES = pattern("gigabytes")
-_ACTIVE_IN_NAME = pattern("active")
 
 Tokens = Mapping[str, str]
 """The words of a question by field: `gpus`, `device`, `memory`, and others of `Query`."""
@@ -122,7 +123,7 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
 
 def _possible_memory(text: str) -> str:
     """The same text. Raises `UnusableInput` where no GPU has so much."""
-    amount, _ = _amount("memory", text)
+    amount, _ = amount_of("memory", text)
     if amount > MOST_GIGABYTES:
         raise UnusableInput(say("no-memory", text=shown(text)), hint("memory"))
     return text
@@ -197,7 +198,7 @@ class _Reader:
         text = self._tokens["host_memory"]
         if not text:
             return 0
-        amount, _ = _amount("memory", text)
+        amount, _ = amount_of("memory", text)
         if not amount:
             raise self._unknown("host_memory", text)
         return amount
@@ -210,7 +211,7 @@ class _Reader:
         text = self._tokens["model"]
         if not text:
             return [], ""
-        billions, _ = _amount("billions", text)
+        billions, _ = amount_of("billions", text)
         if billions:
             size = self._size(billions)
             if billions != billions_in(size):
@@ -253,17 +254,17 @@ class _Reader:
         """The number and the rest of `8xH100`; no number where the whole is a device."""
         if self._named(text):
             return "", text
-        found = _whole("device_count", text)
+        found = whole_match("device_count", text)
         if found and self._means_a_device(found[1]):
             return found[2], found[1]
-        found = _whole("count_device", text)
+        found = whole_match("count_device", text)
         if found and self._means_a_device(found[2]):
             return found[1], found[2]
         return "", text
 
     def _means_a_device(self, text: str) -> bool:
         """Whether it names one, or states its memory with a unit."""
-        _, unit = _amount("memory", text)
+        _, unit = amount_of("memory", text)
         return bool(unit or self._named(text) or _unlisted(text))
 
     def _devices(self, text: str) -> tuple[list[str], Device]:
@@ -275,7 +276,7 @@ class _Reader:
         if _SHARED.search(text):
             raise UnusableInput(say("shared", text=shown(text)), "Ask for whole GPUs.")
         keys = self._named(text)
-        amount, unit = _amount("memory", text)
+        amount, unit = amount_of("memory", text)
         if 0 < amount <= MOST_GIGABYTES and (unit or not keys):
             return [], self._any_of(amount, unit)
         if unit:
@@ -319,7 +320,7 @@ class _Reader:
         """A number of GPUs: `16`, `2x8`, `8 GPUs`; 0 where none is asked."""
         if not text:
             return 0
-        found = _whole("count", text)
+        found = whole_match("count", text)
         if not found:
             raise self._unknown(field, text)
         factors = re.findall("[0-9]+", found[1])
@@ -359,17 +360,11 @@ def lengths_in(text: str) -> list[int]:
     """Tokens of each part of a context: of `2048+16K`. Raises `UnusableInput`."""
     if not text:
         return []
-    amounts = [_amount("length", part)[0] for part in text.split("+")]
+    amounts = [amount_of("length", part)[0] for part in text.split("+")]
     if not all(amounts):
         message = say("unknown", field="length", text=shown(text))
         raise UnusableInput(message, hint("length"))
     return [math.floor(amount + 0.5) for amount in amounts]
-
-
-def size_class(sizes: Iterable[SizeClass], billions: float) -> str:
-    """The size that so many parameters, in 10⁹, belong to."""
-    names = (size.name for size in sizes if size.below is None or billions < size.below)
-    return next(names)
 
 
 def _unlisted(text: str) -> Device | None:
@@ -381,44 +376,6 @@ def _unlisted(text: str) -> Device | None:
     return None
 
 
-def billions_in(text: str) -> float:
-    """The parameters in 10⁹ that a size or the name of a model states; 0 where it states none."""
-    name = _HUB.sub("", text)
-    billions, _ = _amount("billions", name)
-    if billions:
-        return billions
-    joined = re.sub(r"[\s_-]+", "-", name)
-    found = _SIZE_IN_NAME.search(joined)
-    if found is None:
-        return 0
-    return float(found[1])
-
-
-def active_billions_in(name: str) -> float:
-    """The active parameters in 10⁹ of a mixture of experts: 3 of `30b-a3b`; 0 of another."""
-    found = _ACTIVE_IN_NAME.search(name)
-    if found is None:
-        return 0
-    return float(found[1])
-
-
 def _without_owner(key: str) -> str:
     """The name of a model without whose it is, any other key as it is."""
     return key.rpartition("/")[2]
-
-
-def _amount(name: str, text: str) -> tuple[float, str]:
-    """What a figure with its unit amounts to, and the unit; 0 where the text is none."""
-    found = _whole(name, text)
-    if not found:
-        return 0, ""
-    figure = float(found[1].replace(",", ""))
-    unit = found[2].lower()
-    factor = UNITS[name].get(unit, 1)
-    return figure * factor, unit
-
-
-def _whole(name: str, text: str) -> re.Match[str] | None:
-    """The parts of a text that is wholly of a pattern."""
-    words = text.split()
-    return pattern(name).fullmatch(" ".join(words))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rl_resources import devices
+from rl_resources.certainty import in_words
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, devices_of
-from rl_resources.package import items_of, text_of
+from rl_resources.package import Record, items_of, text_of
 
 EITHER = " or "
 """Between keys of which a spelling may mean any."""
@@ -46,6 +48,7 @@ def pattern(name: str) -> re.Pattern[str]:
 
 
 _SIZE_IN_NAME = pattern("size_in_name")
+_ACTIVE = pattern("active")
 
 
 def plain(text: str) -> str:
@@ -55,6 +58,44 @@ def plain(text: str) -> str:
     """
     words = re.sub(r"[^a-z0-9.]+", "-", text.lower().replace("++", "pp"))
     return re.sub(r"(?<![0-9])[-.]+|[-.]+(?![0-9])", "", words)
+
+
+def amount_of(name: str, text: str) -> tuple[float, str]:
+    """What a figure with its unit amounts to, and the unit; 0 where the text is none."""
+    found = whole_match(name, text)
+    if not found:
+        return 0, ""
+    figure = float(found[1].replace(",", ""))
+    unit = found[2].lower()
+    factor = UNITS[name].get(unit, 1)
+    return figure * factor, unit
+
+
+def whole_match(name: str, text: str) -> re.Match[str] | None:
+    """The parts of a text that is wholly of a pattern."""
+    words = text.split()
+    return pattern(name).fullmatch(" ".join(words))
+
+
+def billions_in(text: str) -> float:
+    """The parameters in 10⁹ that a size or the name of a model states; 0 where it states none."""
+    name = pattern("hub").sub("", text)
+    billions, _ = amount_of("billions", name)
+    if billions:
+        return billions
+    joined = re.sub(r"[\s_-]+", "-", name)
+    found = _SIZE_IN_NAME.search(joined)
+    if found is None:
+        return 0
+    return float(found[1])
+
+
+def active_billions_in(name: str) -> float:
+    """The active parameters in 10⁹ of a mixture of experts: 3 of `30b-a3b`; 0 of another."""
+    found = _ACTIVE.search(name)
+    if found is None:
+        return 0
+    return float(found[1])
 
 
 def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "") -> dict[str, str]:
@@ -92,6 +133,12 @@ class SizeClass(NamedTuple):
     name: str
     position: int
     below: float | None
+
+
+def size_class(sizes: Iterable[SizeClass], billions: float) -> str:
+    """The size that so many parameters, in 10⁹, belong to."""
+    names = (size.name for size in sizes if size.below is None or billions < size.below)
+    return next(names)
 
 
 class Vocabulary(NamedTuple):
@@ -159,7 +206,6 @@ def _with_adapters(dataset: Dataset) -> dict[str, str]:
     return found
 
 
-_ACTIVE = pattern("active")
 _WIDTHS: Sequence[str] = _TABLES["architecture"]["widths"]
 _OTHER_FORM = re.compile(_TABLES["architecture"]["other_form"], re.ASCII)
 
@@ -234,3 +280,80 @@ def beginnings(name: str) -> Iterator[str]:
         beginning = "-".join(parts[:end])
         if _SIZE_IN_NAME.search(beginning):
             yield beginning
+
+
+def conditions(dataset: Dataset, row: Record) -> Iterator[str]:
+    """Weights, precision, offload, context, micro batch and certainty of a record or report.
+
+    Each is always there, with "not stated" where the source does not say it. Parameters of a
+    mixture of experts, the scenario and host memory are there where they apply or are known.
+    """
+    yield _weights(row)
+    model = dataset.by_key["models"].get(row["model"])
+    if model and model["active_parameters_b"]:
+        yield f"{model['parameters_b']:g}B parameters, {model['active_parameters_b']:g}B active"
+    for word in items_of(row, "scenario"):
+        if word == "synthetic":
+            yield "one update on random tokens"
+        else:
+            yield word
+    optimizations = _optimizations(dataset, row)
+    precision = row["precision"]
+    if precision:
+        yield str(precision)
+    elif not optimizations["precision"]:
+        yield "precision not stated"
+    yield from optimizations["precision"]
+    no_offload = "no offload stated"
+    if "script" in row:
+        no_offload = "no offload"
+    yield ", ".join(optimizations["offload"]) or no_offload
+    host_memory = row["host_memory_gb"]
+    if host_memory:
+        yield f"host memory {host_memory:g} GB"
+    yield from optimizations["recompute"]
+    yield _context(row)
+    yield _micro_batch(row)
+    yield in_words(row)
+
+
+def _weights(row: Record) -> str:
+    """What trains, and the rank of its adapters."""
+    weights = text_of(row, "weights")
+    label = WEIGHTS.get(weights, "what trains is not stated")
+    rank = row["lora_rank"]
+    if weights in ADAPTERS and rank:
+        return f"{label}, rank {rank}"
+    return label
+
+
+def _optimizations(dataset: Dataset, row: Record) -> Mapping[str, Sequence[str]]:
+    """The titles of what saves memory, by kind."""
+    titles: dict[str, list[str]] = defaultdict(list)
+    for word in items_of(row, "memory_optimizations"):
+        known = dataset.by_key["memory_optimizations"][word]
+        titles[str(known["kind"])].append(text_of(known, "title"))
+    return titles
+
+
+def _context(row: Record) -> str:
+    """The longest prompt and response."""
+    prompt = row["max_prompt_length"]
+    response = row["max_response_length"]
+    if prompt or response:
+        return f"{prompt or '?'} + {response or '?'} tokens"
+    total = row.get("max_total_length")
+    if total:
+        return f"{total} tokens in all"
+    return "lengths not stated"
+
+
+def _micro_batch(row: Record) -> str:
+    """How much one GPU computes at once."""
+    batch = row["micro_batch_per_gpu"]
+    if batch:
+        return f"micro batch {batch}"
+    tokens = row["max_tokens_per_gpu"]
+    if tokens:
+        return f"{tokens} tokens per GPU"
+    return "micro batch not stated"
