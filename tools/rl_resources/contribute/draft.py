@@ -116,7 +116,7 @@ def _read_log(name: str, pasted: str) -> TrainingLog:
     if not name and not pasted:
         return TrainingLog()
     if not name:
-        return read_log(pasted.splitlines(), "`Log`")
+        return read_log(pasted.splitlines(keepends=True), "`Log`")
     try:
         return read_log_file(Path(name))
     except OSError as error:
