@@ -99,13 +99,18 @@ def _with_data(snapshot: Snapshot, name: str, text: str) -> Snapshot:
 def _joined(table: Table, new: Sequence[Row]) -> str:
     """A table's text with new rows at its end, without those that had their keys."""
     names = table.schema.names
-    added = [[row.get(name, "") for name in names] for row in new]
-    keys = {tuple(row.get(name, "") for name in table.schema.primary_key) for row in new}
+    key = table.schema.primary_key
+    added = [_cells(row, names) for row in new]
+    replaced = {_cells(row, key) for row in new}
     kept = []
-    for row, key in zip(table.rows, table.cells(table.schema.primary_key), strict=True):
-        if key not in keys:
+    for row, its_key in zip(table.rows, table.cells(key), strict=True):
+        if its_key not in replaced:
             kept.append(row.cells)
     return write([names, *kept, *added])
+
+
+def _cells(row: Row, columns: Iterable[str]) -> tuple[str, ...]:
+    return tuple(row.get(column, "") for column in columns)
 
 
 def with_script(snapshot: Snapshot, path: str, data: bytes) -> Snapshot:
@@ -238,7 +243,8 @@ def _refuse_other(root: Path, target: Path, change: Change) -> None:
             f"{change.path}: exists already, and nothing is overwritten",
             "Move that file away first, or choose another configuration.",
         )
-    if change.was is not None and not (target.is_file() and target.read_bytes() == change.was):
+    is_same = target.is_file() and target.read_bytes() == change.was
+    if change.was is not None and not is_same:
         raise UnusableInput(
             f"{change.path}: has changed since it was read, and nothing was written",
             "Run the command again.",

@@ -91,8 +91,9 @@ def merge(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Proposal:
     new = {column: facts[column].text for column in schema.names}
     new["script"] = name
     run = sources.script.training
-    leaves_tag_open = any(line.text == NO_TAG for line in sources.script.labeled("Tag"))
-    if name and run and new["status"] != UNTESTED and not new["tag"] and not leaves_tag_open:
+    has_run = name and new["status"] != UNTESTED
+    in_header = [line.text for line in sources.script.labeled("Tag")]
+    if run and has_run and not new["tag"] and NO_TAG not in in_header:
         new["tag"] = _earned_tag(run, new, snapshot)
     row: Row = new
     if existing:

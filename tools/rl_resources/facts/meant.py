@@ -101,9 +101,11 @@ def certain_row(snapshot: Snapshot, table: Table, row: Row) -> Cells:
     if cells:
         return cells
     width = len(table.schema.names)
-    cells = (*row.cells[:width], *_empty(width - len(row.cells)))
+    missing = width - len(row.cells)
+    cells = (*row.cells[:width], *_empty(missing))
+    surplus = row.cells[width:]
     # A required cell without text: the missing one may be before it, not at the end.
-    if any(row.cells[width:]) or _broken(snapshot, table, [cells]):
+    if any(surplus) or _broken(snapshot, table, [cells]):
         return ()
     return cells
 
@@ -195,12 +197,15 @@ def in_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, st
     """
     schema = table.schema
     names = [column_named(schema, name) for name in header.cells]
-    rows = [row for row in table.text.rows if not row.empty and row.cells != header.cells]
-    if table.text.defects or any(len(row.cells) != len(names) for row in rows):
+    filled = [row for row in table.text.rows if not row.empty]
+    rows = [row for row in filled if row.cells != header.cells]
+    by_place = [row.cells for row in rows]
+    lengths = {len(header.cells), *map(len, by_place)}
+    if table.text.defects or len(lengths) > 1:
         return {}
     known = list(filter(None, names))
-    by_place = [row.cells for row in rows]
-    if len(set(known)) < len(known) or _loses_cells(names, by_place):
+    is_ambiguous = len(set(known)) < len(known)
+    if is_ambiguous or _loses_cells(names, by_place):
         return {}
     missing = [field for field in schema.fields if field.name not in known]
     committed = rows_at(snapshot.package, "HEAD", table.path)

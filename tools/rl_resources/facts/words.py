@@ -210,7 +210,8 @@ def _in_plain_forms(text: str) -> str:
 def _in_form(field: Field, cell: str) -> str:
     """The cell in the form of its column, if one of the usual slips is all that is wrong."""
     slips = _TABLE["slips"].items()
-    possible = [cell.lower(), *(re.sub(slip, right, cell) for slip, right in slips)]
+    possible = [cell.lower()]
+    possible += [re.sub(slip, right, cell) for slip, right in slips]
     if field.name.endswith("_version"):
         possible.append(_PROGRAM.sub("", cell))
     for meant in possible:
@@ -282,7 +283,8 @@ def _one_word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     count = _COUNT.match(text)
     if count and broken.table.cell(broken.row, "gpus").startswith(count[1]):
         text = text[count.end() :]  # the device of `8xH100`
-    found = _keys_by_name(snapshot.tables[key.resource]).get(device_name(text), set())
+    known = _keys_by_name(snapshot.tables[key.resource])
+    found = known.get(device_name(text), set())
     if len(found) != 1:
         return None
     return min(found)
@@ -309,8 +311,9 @@ def _keys_by_name(table: Table) -> Mapping[str, set[str]]:
     found: dict[str, set[str]] = {}
     column = table.schema.primary_key[0]
     for row, key in enumerate(table.columns[column]):
-        aliases = table.cell(row, "aliases").split("; ")
-        for name in (key, table.cell(row, "name"), table.cell(row, "slug"), *aliases):
+        names = table.cell(row, "aliases").split("; ")
+        names += [key, table.cell(row, "name"), table.cell(row, "slug")]
+        for name in names:
             if name:
                 found.setdefault(device_name(name), set()).add(key)
     return found

@@ -48,7 +48,9 @@ class Link:
     @property
     def key(self) -> str:
         """The script as a record names it."""
-        return f"{self.variant}/{self.script}" if self.variant else self.script
+        if not self.variant:
+            return self.script
+        return f"{self.variant}/{self.script}"
 
     @property
     def read(self) -> str | None:
@@ -63,7 +65,11 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
 
     `scripts` are paths below the directory of scripts. Of two names that of the URL is meant.
     """
-    text, url = link_as_text(cell) or (cell.text.strip(), cell.target or "")
+    text = cell.text.strip()
+    url = cell.target or ""
+    written = link_as_text(cell)
+    if written:
+        text, url = written
     path = PurePosixPath(unquote(_NO_PATH.sub("", url)))
     label = _script_name(PurePosixPath(text))
     if label:

@@ -141,7 +141,9 @@ def _document(lines: Iterable[str]) -> nodes.document:
 def _refuse_broken_table(message: nodes.system_message) -> None:
     why = message.children[0].astext().replace("\n", " ")
     if message["level"] > _INFO and _BROKEN.match(why):
-        raise _UnreadableError(message["line"], why[0].lower() + why[1:].rstrip("."))
+        begins = why[0].lower()
+        rest = why[1:].rstrip(".")
+        raise _UnreadableError(message["line"], f"{begins}{rest}")
 
 
 def _headings(lines: Sequence[str]) -> Iterator[Heading]:
@@ -176,21 +178,27 @@ def _placed(rows: Iterable[Iterable[_Source]], lines: Sequence[str]) -> PageTabl
         position = max(position, starts[first - 1])
         cells: list[Cell] = []
         for source in sources:
-            begin = max(position, starts[max(source.line, 1) - 1])
-            found = text.find(source.word, begin, begin + _FAR)
-            position = max(begin, found)
+            if source.line:
+                position = max(position, starts[source.line - 1])
+            found = text.find(source.word, position, position + _FAR)
+            position = max(position, found)
             line = bisect(starts, position)
             column = position - starts[line - 1] + 1
             cells.append(Cell(source.text, source.target, line, column))
             position += len(source.word)
         line = cells[0].line
-        indent = len(lines[line - 1]) - len(lines[line - 1].lstrip())
+        written = lines[line - 1]
+        indent = len(written) - len(written.lstrip())
         placed.append(PageRow(tuple(cells), line, indent + 1))
     if not placed:
         raise _UnreadableError(1, "it has no cells")
     header, *others = placed
-    filled = [row for row in others if any(cell.text for cell in row.cells)]
+    filled = filter(_says_anything, others)
     return PageTable(header, tuple(filled))
+
+
+def _says_anything(row: PageRow) -> bool:
+    return any(cell.text for cell in row.cells)
 
 
 def _rows(node: nodes.Element) -> Iterator[list[nodes.Element]]:
@@ -260,7 +268,8 @@ def _markdown_source(inside: Token) -> _Source:
     tokens = inside.children or []
     text = "".join(token.content for token in tokens)
     targets = [str(token.attrs["href"]) for token in tokens if "href" in token.attrs]
-    return _Source(line + 1, inside.content, text.strip(), next(iter(targets), None))
+    target = next(iter(targets), None)
+    return _Source(line + 1, inside.content, text.strip(), target)
 
 
 def _inline(source: str) -> tuple[str, str | None]:

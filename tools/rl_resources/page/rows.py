@@ -27,8 +27,6 @@ HEADER_OF: Mapping[str, str] = _TABLE["columns"]
 """The columns that a row of a page fills, each with the header of its cell."""
 
 HEADERS = tuple(dict.fromkeys(HEADER_OF.values()))
-_HEADERS = {word: name for name in HEADERS for word in (name.lower(), *_TABLE["headers"][name])}
-"""What pages call the columns, in lower case."""
 FRAMEWORK = "verl"
 """A page does not say which framework its scripts configure."""
 
@@ -143,17 +141,27 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
 
 def _is_of_runs(table: PageTable) -> bool:
     """Whether enough headers are known, or a row of a run stands where the header is missing."""
-    return len(_columns(table)) >= _FEWEST_KNOWN or len(table.header.cells) == len(HEADERS)
+    if len(_columns(table)) >= _FEWEST_KNOWN:
+        return True
+    return len(table.header.cells) == len(HEADERS)
 
 
 def _columns(table: PageTable) -> dict[str, int]:
     """Place of every header that is known in some spelling; the first of equal ones."""
     columns: dict[str, int] = {}
     for index, cell in enumerate(table.header.cells):
-        word = re.sub(r"[\W_]+", "", cell.text.lower())
-        if word in _HEADERS:
-            columns.setdefault(_HEADERS[word], index)
+        columns.setdefault(_column(cell.text), index)
+    columns.pop("", None)
     return columns
+
+
+def _column(header: str) -> str:
+    """The column that a header names in some spelling; empty if there is none."""
+    word = re.sub(r"[\W_]+", "", header.lower())
+    for name in HEADERS:
+        if word in {name.lower(), *_TABLE["headers"][name]}:
+            return name
+    return ""
 
 
 def missing_columns(table: PageTable) -> list[str]:
@@ -187,9 +195,8 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
         if not text[HEADER_OF[column]]:
             doubt = f"the row names no {column}"
             facts[column] = Fact("", doubt, "Write it into the cell.")
-    doubts = {
-        name: fact for name, fact in facts.items() if fact.doubt and HEADER_OF.get(name) in cells
-    }
+    doubtful = {name: fact for name, fact in facts.items() if fact.doubt}
+    doubts = {name: doubtful[name] for name in doubtful if HEADER_OF.get(name) in cells}
     return ReadRow(cells, link, record, doubts)
 
 
