@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from rl_resources.script.backends import ACTOR, CHECKPOINTING, MODEL, ROLLOUT
-from rl_resources.script.bash.script import Value
+from rl_resources.script.bash.script import UNKNOWN_MARK
 from rl_resources.script.framework.composition import UNKNOWN, compose_launch
 from rl_resources.script.framework.shipped import FRAMEWORK, MODULE, NAMES, shipped
 from rl_resources.script.parallelism import Parallelism
@@ -54,7 +54,7 @@ class Run(Parallelism):
         content = self.content(f"{MODEL}.path")
         if content is None or content.text is not None:
             return self.model_path.text
-        end = _known_end(content)
+        _, _, end = content.marked.rpartition(UNKNOWN_MARK)
         if not end.startswith("/"):
             return None
         return end
@@ -380,14 +380,3 @@ def is_on(setting: Setting) -> bool:
 def is_off(setting: Setting) -> bool:
     """Whether a setting turns nothing on, also by being empty."""
     return setting.known and not is_on(setting)
-
-
-def _known_end(content: Value) -> str:
-    """What follows the last part that is not known."""
-    end = ""
-    for part in content.parts:
-        if part.text is None:
-            end = ""
-        else:
-            end += part.text
-    return end
