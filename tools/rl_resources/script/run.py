@@ -226,18 +226,6 @@ class Run(Parallelism):
     """The fraction of the optimizer that `optimizer_on_host` speaks of, 0 to 1."""
 
     @property
-    def offloads(self) -> list[Setting]:
-        """The settings that move what trains to host memory, if the backend has them."""
-        if self.known_backend is None:
-            return []
-        return [
-            self.param_offload,
-            self.optimizer_offload,
-            self.offload_policy,
-            self.optimizer_on_host,
-        ]
-
-    @property
     def gradient_checkpointing(self) -> Setting:
         """Whether, or which, activations are computed again."""
         return self.setting(self.backend.checkpointing)
