@@ -19,10 +19,10 @@ from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.package import read_package
 from rl_resources.query.plan import Answer, Plan, settings_for
 from rl_resources.query.plan_question import ask_plan
+from rl_resources.script.algorithm import NEEDED, costs_time
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.script.tags import NEEDED, costs_time
 from rl_resources.snapshot import Snapshot, take_snapshot
 
 OPTIONS = (*PARTS, "tag")
