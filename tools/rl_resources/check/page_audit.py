@@ -187,8 +187,9 @@ def _said(row: ReadRow) -> Mapping[str, Said]:
 def _script_paths(folder: Path) -> list[str]:
     """Paths of all scripts below `folder`, relative to it; no link to a directory is followed."""
     if not folder.is_dir():
-        message = f"{folder}: cannot be read: no such directory"
-        raise UnusableInput(message, "Name the directory of the scripts.")
+        raise UnusableInput(
+            f"{folder}: cannot be read: no such directory", "Name the directory of the scripts."
+        )
     paths: list[str] = []
     for path in folder.rglob("*.sh"):
         below = path.relative_to(folder)

@@ -130,7 +130,9 @@ def chosen_rules(select: Collection[str] = (), ignore: Collection[str] = ()) -> 
     known = all_rules()
     for name in (*select, *ignore):
         if name not in known:
-            fix = nearest(name, known).sentence() or "`rl-resources rules` lists all."
-            raise UnusableInput(f"no rule is called {name!r}", fix)
+            raise UnusableInput(
+                f"no rule is called {name!r}",
+                nearest(name, known).sentence() or "`rl-resources rules` lists all.",
+            )
     wanted = select or known
     return [rule for name, rule in known.items() if name in wanted and name not in ignore]

@@ -62,8 +62,10 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "required"):
         field = broken.field
-        fix = f"Fill it. {field.description} For example `{field.example}`."
-        yield broken.mistake("but every row needs one", fix)
+        yield broken.mistake(
+            "but every row needs one",
+            f"Fill it. {field.description} For example `{field.example}`.",
+        )
 
 
 @rule()
@@ -77,9 +79,7 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
     """
     for broken in _cells(snapshot, "type"):
         kind = TYPES[broken.field.type].words
-        wrong = f"which is not {kind}"
-        fix = _help_with_type(snapshot, broken)
-        yield broken.mistake(wrong, fix)
+        yield broken.mistake(f"which is not {kind}", _help_with_type(snapshot, broken))
 
 
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
@@ -121,8 +121,7 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
             continue  # the word may be one of the broken ones
         wrong = f"not found in {table.path}{_also(others)}"
         fix = _help_with_word(snapshot, broken, table)
-        about = _slugs(table, broken.cell)
-        yield broken.mistake(wrong, fix, about)
+        yield broken.mistake(wrong, fix, _slugs(table, broken.cell))
 
 
 def _help_with_word(snapshot: Snapshot, broken: BrokenCell, table: Table | None) -> str:
@@ -253,8 +252,7 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
         if field.unit:
             bounds += f" {field.unit}"
         what = f"Write {bounds}{_or_empty(field)}."
-        fix = f"{what} {field.title}: {field.description}"
-        yield broken.mistake("which is out of bounds", fix)
+        yield broken.mistake("which is out of bounds", f"{what} {field.title}: {field.description}")
 
 
 def _bounds(field: Field) -> Iterator[str]:
@@ -284,8 +282,11 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
         about = []
         if broken.field.name == "script" and broken.cell in files:
             about.append((files[broken.cell], 1, 1))
-        fix = _help_with_pattern(snapshot, broken)
-        yield broken.mistake("which does not have the form of its column", fix, about)
+        yield broken.mistake(
+            "which does not have the form of its column",
+            _help_with_pattern(snapshot, broken),
+            about,
+        )
 
 
 def _help_with_pattern(snapshot: Snapshot, broken: BrokenCell) -> str:
@@ -310,9 +311,10 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "hidden", "character"):
         strange = list(dict.fromkeys(text_rules.strange_characters(broken.cell)))
         points = " and ".join(_code_point(character) for character in strange[:3])
-        wrong = f"which contains {points}: invisible, a homoglyph, or a letter that no record uses"
-        fix = _help_with_characters(broken.cell)
-        yield broken.mistake(wrong, fix)
+        yield broken.mistake(
+            f"which contains {points}: invisible, a homoglyph, or a letter that no record uses",
+            _help_with_characters(broken.cell),
+        )
 
 
 def _code_point(character: str) -> str:
@@ -337,9 +339,10 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "formula"):
         found = text_rules.formula(broken.cell)
-        wrong = f"which begins a spreadsheet formula with `{found}`"
-        fix = "Begin it, and what follows a semicolon, with a letter or a digit."
-        yield broken.mistake(wrong, fix)
+        yield broken.mistake(
+            f"which begins a spreadsheet formula with `{found}`",
+            "Begin it, and what follows a semicolon, with a letter or a digit.",
+        )
 
 
 @rule()
@@ -354,9 +357,10 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "markup"):
         found = shown(text_rules.markup(broken.cell), 20)
-        wrong = f"which contains the markup or code `{found}`"
-        fix = "Say it in plain words; where `<` means less, put a space after it."
-        yield broken.mistake(wrong, fix)
+        yield broken.mistake(
+            f"which contains the markup or code `{found}`",
+            "Say it in plain words; where `<` means less, put a space after it.",
+        )
 
 
 @rule()
@@ -369,8 +373,10 @@ def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `jane` as `contributor`
     """
     for broken in _cells(snapshot, "email"):
-        fix = "Write the public handle alone. If it was committed, make the commit again."
-        yield broken.mistake("which contains an e-mail address", fix)
+        yield broken.mistake(
+            "which contains an e-mail address",
+            "Write the public handle alone. If it was committed, make the commit again.",
+        )
 
 
 @rule()
@@ -384,5 +390,6 @@ def surrounding_whitespace(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "space"):
         fill = "Leave nothing between the commas, or fill the cell."
-        fix = _write(broken.cell.strip()) or fill
-        yield broken.mistake("which has leading or trailing whitespace", fix)
+        yield broken.mistake(
+            "which has leading or trailing whitespace", _write(broken.cell.strip()) or fill
+        )

@@ -31,8 +31,11 @@ def measured_figure(snapshot: Snapshot) -> Iterator[Mistake]:
             if any(map(record.text, figures)):
                 continue
             columns = quoted(figures, "or")
-            fix = f"Fill {columns} from the source, or write `stated-run`."
-            yield record.mistake("statement", ", but the row has no figure", fix)
+            yield record.mistake(
+                "statement",
+                ", but the row has no figure",
+                f"Fill {columns} from the source, or write `stated-run`.",
+            )
 
 
 def _figures(table: Table) -> list[str]:
@@ -56,10 +59,9 @@ def step_statistic(snapshot: Snapshot) -> Iterator[Mistake]:
         if seconds and not statistic:
             field = record.table.schema.field(name)
             words = quoted(field.words, "or")
-            about = [record.place("step_seconds")]
             wrong = f", but step_seconds is `{shown(seconds)}`"
             fix = f"Write {words}, as the source says it."
-            yield record.mistake(name, wrong, fix, about)
+            yield record.mistake(name, wrong, fix, [record.place("step_seconds")])
         if statistic and not seconds:
             wrong = ", but step_seconds is empty"
             fix = "Leave it empty, or fill `step_seconds`."
@@ -114,9 +116,11 @@ def _contradiction(record: Record, report: Record, name: str) -> Mistake:
         value = f"`{shown(theirs)}`"
     label = shown(report.text("report"), 120)
     url = shown(report.text("source_url"), 500)
-    wrong = f", but `{label}` of the same run has {value}"
-    fix = f"Correct the one that is not as in {url}."
-    return record.mistake(name, wrong, fix)
+    return record.mistake(
+        name,
+        f", but `{label}` of the same run has {value}",
+        f"Correct the one that is not as in {url}.",
+    )
 
 
 def _differ(record: Record, report: Record, name: str) -> bool:

@@ -56,11 +56,10 @@ def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
     for file in files:
         if file.data is None:
             path = shown(shlex.quote(file.path), 300)
-            message = f"the file {file.problem}"
             fix = f"Put the file itself there; `git show HEAD:{path}` prints what was committed."
             if file.problem == STRANGE_NAME:
                 fix = "Rename it: `ls -b` shows its bytes."
-            yield Mistake(file.path, 1, 1, message, fix)
+            yield Mistake(file.path, 1, 1, f"the file {file.problem}", fix)
 
 
 @rule()
@@ -79,9 +78,13 @@ def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
         byte = file.data[at]
         place = end_after(re.sub(b"\r\n?", b"\n", file.data[:at]), "")
         reading = as_read(file.data, at)
-        message = f"byte {byte:02X} is not UTF-8 text{reading}"
-        fix = "Save it as UTF-8 without a byte order mark. Nothing else in it was checked."
-        yield Mistake(file.path, place.line, place.column, message, fix)
+        yield Mistake(
+            file.path,
+            place.line,
+            place.column,
+            f"byte {byte:02X} is not UTF-8 text{reading}",
+            "Save it as UTF-8 without a byte order mark. Nothing else in it was checked.",
+        )
 
 
 def fix_encoding(snapshot: Snapshot) -> Iterator[Edit]:
@@ -105,9 +108,13 @@ def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for file in _texts(snapshot):
         if file.source.startswith("\ufeff"):
-            message = "the file begins with a byte order mark"
-            fix = "Save it as UTF-8 without BOM."
-            yield Mistake(file.path, 1, 1, message, fix)
+            yield Mistake(
+                file.path,
+                1,
+                1,
+                "the file begins with a byte order mark",
+                "Save it as UTF-8 without BOM.",
+            )
 
 
 def fix_byte_order_mark(snapshot: Snapshot) -> Iterator[Edit]:
@@ -127,7 +134,6 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: lines that end with CR LF
     Good: lines that end with LF
     """
-    fix = "Save the file with LF at the end of every line."
     for file in _texts(snapshot):
         end = file.end or wrong_end(file.data or b"")
         if end is None:
@@ -138,7 +144,13 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
             message = "the line has no line end"
         else:
             continue
-        yield Mistake(file.path, end.line, end.column, message, fix)
+        yield Mistake(
+            file.path,
+            end.line,
+            end.column,
+            message,
+            "Save the file with LF at the end of every line.",
+        )
 
 
 def fix_line_ending(snapshot: Snapshot) -> Iterator[Edit]:
@@ -167,8 +179,13 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
             continue  # the one below it may be the right one
         if not records and table.resource.name in used:
             message = "the file has no rows, but others refer to them"
-            fix = f"Bring its rows back: `git show HEAD:{table.path}` prints them."
-            yield Mistake(table.path, 2, 1, message, fix)
+            yield Mistake(
+                table.path,
+                2,
+                1,
+                message,
+                f"Bring its rows back: `git show HEAD:{table.path}` prints them.",
+            )
         for line in _lines_of_repeated_header(table):
             message = "the header is repeated here"
             yield Mistake(table.path, line, 1, message, "Delete this line.")
@@ -275,10 +292,14 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
             if defect.kind in {"merge-conflict", "long-line"}:
                 continue
             cell = shown(defect.cell, 30)
-            message = f"the quotes of this line do not enclose whole cells: {cell}"
             rows = meant.requoted(snapshot, table, defect.text)
-            fix = meant.as_help(rows) or _QUOTES
-            yield Mistake(table.path, defect.line, defect.column, message, fix)
+            yield Mistake(
+                table.path,
+                defect.line,
+                defect.column,
+                f"the quotes of this line do not enclose whole cells: {cell}",
+                meant.as_help(rows) or _QUOTES,
+            )
 
 
 def fix_quoting(snapshot: Snapshot) -> Iterator[Edit]:
@@ -307,9 +328,13 @@ def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for file in _texts(snapshot):
         for first, last in conflicts(file.source):
-            message = f"lines {first} to {last} are a merge conflict, or what is left of one"
-            fix = "Keep the lines that are right and delete those that git put around them."
-            yield Mistake(file.path, first, 1, message, fix)
+            yield Mistake(
+                file.path,
+                first,
+                1,
+                f"lines {first} to {last} are a merge conflict, or what is left of one",
+                "Keep the lines that are right and delete those that git put around them.",
+            )
 
 
 @rule()

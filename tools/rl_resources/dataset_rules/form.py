@@ -49,13 +49,18 @@ def _misplaced_row(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
     if keys == sorted(keys) or _is_in_doubt(snapshot, table):
         return
     deciding = {here.path for here, _ in _deciding(snapshot, table)}
-    about = tuple((path, 0, 0) for path in sorted(deciding))
     row = next(row for row, (above, key) in enumerate(pairwise(keys), 1) if key < above)
     line = table.rows[row].line
     line_before = table.rows[row - 1].line
     label = table.label(row)
-    message = f"{label} belongs before line {line_before}: rows are sorted"
-    yield Mistake(table.path, line, 1, message, FMT, about)
+    yield Mistake(
+        table.path,
+        line,
+        1,
+        f"{label} belongs before line {line_before}: rows are sorted",
+        FMT,
+        tuple((path, 0, 0) for path in sorted(deciding)),
+    )
 
 
 def _is_in_doubt(snapshot: Snapshot, table: Table) -> bool:
@@ -83,8 +88,7 @@ def _needless_quotes(table: Table) -> Iterator[Mistake]:
     """The first row with quotes that it does not need."""
     for row in table.rows:
         if row.text and row.text != line_of(row.cells):
-            message = "the row has quotes that it does not need"
-            yield Mistake(table.path, row.line, 1, message, FMT)
+            yield Mistake(table.path, row.line, 1, "the row has quotes that it does not need", FMT)
             return
 
 

@@ -43,7 +43,6 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: 7 billion parameters, `full`, on `1` x `a100-40g`, with no offload stated
     Good: the same with `parameter-offload; optimizer-offload` as the source has it
     """
-    fix = "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`."
     for record in records(snapshot, "reports", *_DECIDING, "outcome"):
         if record.text("outcome") != "ran":
             continue
@@ -56,8 +55,11 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
         if 0 < own < minimum:
             need = f"{parameters:g} billion parameters need at least {minimum:.0f} GB"
             as_weights = f"with `{weights or 'full'}` as weights"
-            wrong = f": {own:g} GB together, but {need} {as_weights}"
-            yield record.mistake("gpus", wrong, fix)
+            yield record.mistake(
+                "gpus",
+                f": {own:g} GB together, but {need} {as_weights}",
+                "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`.",
+            )
 
 
 def _parameters(snapshot: Snapshot, record: Record) -> float:
@@ -83,9 +85,11 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
                 continue
             own = device_memory(snapshot, record) * GB_PER_GIB
             if 0 < own < peak:
-                wrong = f" GB (decimal), but its device has {own:.1f} GB (decimal)"
-                fix = "Write the peak of one device in decimal GB: GiB times 1.0737."
-                yield record.mistake(name, wrong, fix)
+                yield record.mistake(
+                    name,
+                    f" GB (decimal), but its device has {own:.1f} GB (decimal)",
+                    "Write the peak of one device in decimal GB: GiB times 1.0737.",
+                )
 
 
 @rule()
@@ -103,8 +107,11 @@ def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
     for name in ("tested_on", "read_on", "source_changed_on"):
         for record in runs(snapshot, name):
             if record.text(name) > latest:
-                fix = "Write the day on which it was, or leave it empty."
-                yield record.mistake(name, ", which is in the future", fix)
+                yield record.mistake(
+                    name,
+                    ", which is in the future",
+                    "Write the day on which it was, or leave it empty.",
+                )
 
 
 @rule(follows=["name-against-row"])
@@ -122,9 +129,12 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
         if not task or not weights or not _has_lora_variant(snapshot, task):
             continue
         if task.endswith("-LoRA") != (weights in {"lora", "qlora"}):
-            fix = "Correct the one that is not as in the source."
-            about = [record.place("task")]
-            yield record.mistake("weights", f", but its task is `{task}`", fix, about)
+            yield record.mistake(
+                "weights",
+                f", but its task is `{task}`",
+                "Correct the one that is not as in the source.",
+                [record.place("task")],
+            )
 
 
 def _has_lora_variant(snapshot: Snapshot, task: str) -> bool:

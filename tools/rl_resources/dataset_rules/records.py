@@ -66,13 +66,12 @@ def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mis
     values = shown(" ".join(cells), 120)
     columns = " and ".join(names)
     line = table.rows[first].line
-    message = f"{columns} `{values}` is a duplicate of line {line}"
     differ = _differing_columns(table, copy, first)
     where = ", ".join(differ)
     fix = "Delete this line: the two are the same."
     if where:
         fix = f"Fix the key of one, or make one of the two lines: they differ in {where}."
-    return table.mistake(copy, names[0], message, fix)
+    return table.mistake(copy, names[0], f"{columns} `{values}` is a duplicate of line {line}", fix)
 
 
 def _differing_columns(table: Table, row: int, other: int) -> Iterator[str]:
@@ -94,9 +93,7 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
         for name, other in OTHER_ROLE.items():
             if misplaced(snapshot, record, name):
                 known = quoted(_backends_of_role(snapshot, name))
-                wrong = f", which is for `{other}`"
-                fix = f"Known are {known}."
-                yield record.mistake(name, wrong, fix)
+                yield record.mistake(name, f", which is for `{other}`", f"Known are {known}.")
 
 
 def _backends_of_role(snapshot: Snapshot, role: str) -> Iterator[str]:
@@ -123,9 +120,11 @@ def _models_of_wrong_size(snapshot: Snapshot) -> Iterator[Mistake]:
         fitting = fitting_size(snapshot, record.row)
         if fitting and record.text("size") != fitting:
             parameters = record.text("parameters_b")
-            wrong = f", but {parameters} billion parameters belong to `{fitting}`"
-            fix = f"Write `{fitting}`, or fix the parameters."
-            yield record.mistake("size", wrong, fix)
+            yield record.mistake(
+                "size",
+                f", but {parameters} billion parameters belong to `{fitting}`",
+                f"Write `{fitting}`, or fix the parameters.",
+            )
 
 
 def _reports_of_wrong_size(snapshot: Snapshot) -> Iterator[Mistake]:
@@ -133,9 +132,9 @@ def _reports_of_wrong_size(snapshot: Snapshot) -> Iterator[Mistake]:
         slug = slug_of(record.text("model"))
         wanted = size_of(snapshot, slug)
         if wanted and record.text("size") != wanted:
-            wrong = f", but its model belongs to `{wanted}`"
-            fix = f"Write `{wanted}`."
-            yield record.mistake("size", wrong, fix)
+            yield record.mistake(
+                "size", f", but its model belongs to `{wanted}`", f"Write `{wanted}`."
+            )
 
 
 @rule()
@@ -150,8 +149,11 @@ def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in records(snapshot, "models", "model", "slug"):
         wanted = slug_of(record.text("model"))
         if record.text("slug") != wanted:
-            fix = f"Write `{wanted}`, or fix the name of the model."
-            yield record.mistake("slug", ", not the name of its model", fix)
+            yield record.mistake(
+                "slug",
+                ", not the name of its model",
+                f"Write `{wanted}`, or fix the name of the model.",
+            )
 
 
 _NOTES = {
@@ -176,8 +178,7 @@ def status_note(snapshot: Snapshot) -> Iterator[Mistake]:
             continue
         needed, fix = _NOTES[status]
         if needed not in record.text("notes"):
-            wrong = f", but the status is `{status}`"
-            yield record.mistake("notes", wrong, fix)
+            yield record.mistake("notes", f", but the status is `{status}`", fix)
 
 
 _MEASURED = (
@@ -207,10 +208,12 @@ def untested_figure(snapshot: Snapshot) -> Iterator[Mistake]:
             continue
         figures = [name for name in _MEASURED if record.text(name)]
         if figures:
-            fix = "Write `reported` as `status` if it ran; else leave the cell empty."
-            about = [record.place(name) for name in figures]
-            wrong = ", but the status is `untested`"
-            yield record.mistake(figures[0], wrong, fix, about)
+            yield record.mistake(
+                figures[0],
+                ", but the status is `untested`",
+                "Write `reported` as `status` if it ran; else leave the cell empty.",
+                [record.place(name) for name in figures],
+            )
 
 
 @rule()
@@ -222,10 +225,13 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: empty `contributor` and empty `source`; `your-handle` as `contributor`
     Good: a handle as `contributor`
     """
-    fix = "Write your public handle, or leave it empty where the record has a source."
     for record in records(snapshot, "tuning", "contributor", "status", "source"):
         if not _names_somebody(record):
-            yield record.mistake("contributor", ", which names nobody to ask", fix)
+            yield record.mistake(
+                "contributor",
+                ", which names nobody to ask",
+                "Write your public handle, or leave it empty where the record has a source.",
+            )
 
 
 def _names_somebody(record: Record) -> bool:
@@ -261,9 +267,11 @@ def permalink(snapshot: Snapshot) -> Iterator[Mistake]:
             if match is None:
                 continue
             branch = shown(match["branch"] or match["raw"])
-            wrong = f", which follows the branch `{branch}`"
-            fix = f"Write the commit instead of `{branch}`: on GitHub the key `y` does that."
-            yield record.mistake(name, wrong, fix)
+            yield record.mistake(
+                name,
+                f", which follows the branch `{branch}`",
+                f"Write the commit instead of `{branch}`: on GitHub the key `y` does that.",
+            )
 
 
 @rule()
@@ -287,9 +295,11 @@ def _id_that_is_still_there(snapshot: Snapshot, moved: Record) -> Iterator[Mista
     row = _ids(table).get(moved.text("id"))
     if row is not None:
         line = table.rows[row].line
-        wrong = f", but {table.path}:{line} still has it"
-        fix = "Delete this line, or give the record another id."
-        yield moved.mistake("id", wrong, fix)
+        yield moved.mistake(
+            "id",
+            f", but {table.path}:{line} still has it",
+            "Delete this line, or give the record another id.",
+        )
 
 
 def _lost_targets(snapshot: Snapshot, moved: Record) -> Iterator[Mistake]:
@@ -302,10 +312,12 @@ def _lost_targets(snapshot: Snapshot, moved: Record) -> Iterator[Mistake]:
         if leads_somewhere and target != moved.text("id"):
             continue
         name = shown(target, 120)
-        wrong = f", but `{name}` is not a row of {resource}"
         near = nearest(target, known).sentence()
-        fix = near or f"Name a row of {resource}."
-        yield moved.mistake("moved_to", wrong, fix)
+        yield moved.mistake(
+            "moved_to",
+            f", but `{name}` is not a row of {resource}",
+            near or f"Name a row of {resource}.",
+        )
 
 
 @lru_cache(maxsize=2)
@@ -339,10 +351,14 @@ def lost_id(snapshot: Snapshot) -> Iterator[Mistake]:
             if name in known or (resource, name) in _moved_ids(snapshot):
                 continue
             id_ = shown(name, 120)
-            message = f"id `{id_}` is published, and {resource} has no such row"
             row = f"{resource},{id_},NEW-ID,VERSION,REASON"
-            fix = f"Bring it back, or add `{row}`, NEW-ID empty where nothing replaces it."
-            yield Mistake(moved.path, 1, 1, message, fix)
+            yield Mistake(
+                moved.path,
+                1,
+                1,
+                f"id `{id_}` is published, and {resource} has no such row",
+                f"Bring it back, or add `{row}`, NEW-ID empty where nothing replaces it.",
+            )
 
 
 _PLACE = (
@@ -366,9 +382,11 @@ def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
         wanted = _wanted_permalink(record)
         if record.text("source_url") == wanted or _is_thread_alone(record):
             continue
-        wrong = ", not the permalink of its repository, commit, path and lines, nor a thread"
-        fix = _help_with_url(wanted)
-        yield record.mistake("source_url", wrong, fix)
+        yield record.mistake(
+            "source_url",
+            ", not the permalink of its repository, commit, path and lines, nor a thread",
+            _help_with_url(wanted),
+        )
 
 
 def _help_with_url(wanted: str) -> str:
@@ -433,15 +451,13 @@ def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
 def _not_another(report: Record, named: str, others: Sequence[str]) -> Mistake:
     """The mistake of a report that names itself or one that does not exist."""
     name = shown(named, 120)
-    wrong = f", but `{name}` is not another report"
     near = nearest(named, others).sentence()
-    fix = near or "Name another report."
-    return report.mistake("contradicts", wrong, fix)
+    return report.mistake(
+        "contradicts", f", but `{name}` is not another report", near or "Name another report."
+    )
 
 
 def _not_named_back(report: Record, by: str) -> Mistake:
     """The mistake of a report that does not name the one that names it."""
     name = shown(by, 120)
-    wrong = f", but `{name}` names this report"
-    fix = f"Add `{name}`."
-    return report.mistake("contradicts", wrong, fix)
+    return report.mistake("contradicts", f", but `{name}` names this report", f"Add `{name}`.")

@@ -69,9 +69,13 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Mistake | None:
         wrong = f"its {part} part `{word}` is not known"
         other = _help_with_part(snapshot, name, part)
     own = shown(script.name, 120)
-    message = f"the name `{own}` {predicate(wrong)}"
-    fix = _renaming_to_row(snapshot, script, row) or other
-    return Mistake(script.path, 1, 1, message, fix)
+    return Mistake(
+        script.path,
+        1,
+        1,
+        f"the name `{own}` {predicate(wrong)}",
+        _renaming_to_row(snapshot, script, row) or other,
+    )
 
 
 def _renaming_to_row(snapshot: Snapshot, script: ScriptFile, row: int | None) -> str:
@@ -160,13 +164,14 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
             continue
         right, _, _ = new.rpartition("/")
         here = shown(script.directory, 120)
-        message = f"the script lies in {here}/, its model belongs to {right}/"
         if new in taken:
             fix = f"Keep one of the two, {new} exists."
         else:
             move = _move(script, new)
             fix = f"Move it: {move}."
-        yield Mistake(script.path, 1, 1, message, fix)
+        yield Mistake(
+            script.path, 1, 1, f"the script lies in {here}/, its model belongs to {right}/", fix
+        )
 
 
 def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
@@ -210,9 +215,13 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
         path = shlex.quote(script.path)
         draft = f"rl-resources draft {path} --contributor HANDLE --write"
         command = shown(draft, 400)
-        message = f"no row of {tuning.path} names this script"
-        fix = f"Have its row written: `{command}`, or put the row back that it had."
-        yield Mistake(script.path, 1, 1, message, fix)
+        yield Mistake(
+            script.path,
+            1,
+            1,
+            f"no row of {tuning.path} names this script",
+            f"Have its row written: `{command}`, or put the row back that it had.",
+        )
 
 
 @rule(follows=["cells", "script-name"])
@@ -230,13 +239,17 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
     for name, row in pairs.rows.items():
         if name in files:
             continue
-        message = f"there is no script `{shown(name, 120)}`"
         alike = pairs.alike.get(row)
-        fix = _help_without_script(snapshot, name, alike)
         about: list[Place] = []
         if alike:
             about.append((alike.path, 1, 1))
-        yield tuning.mistake(row, "script", message, fix, about)
+        yield tuning.mistake(
+            row,
+            "script",
+            f"there is no script `{shown(name, 120)}`",
+            _help_without_script(snapshot, name, alike),
+            about,
+        )
 
 
 def _help_without_script(snapshot: Snapshot, name: str, alike: ScriptFile | None) -> str:
@@ -271,10 +284,12 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
         record = Record(tuning, row)
         first = parts[0]
         word = word_of_name(snapshot, name, first)
-        wrong = f", but the name says `{word}`"
-        fix = _help_with_parts(snapshot, name, row, parts)
-        about = [record.place(part) for part in parts]
-        yield record.mistake(first, wrong, fix, about)
+        yield record.mistake(
+            first,
+            f", but the name says `{word}`",
+            _help_with_parts(snapshot, name, row, parts),
+            [record.place(part) for part in parts],
+        )
 
 
 def _help_with_parts(snapshot: Snapshot, name: str, row: int, parts: Iterable[str]) -> str:
@@ -312,10 +327,12 @@ def script_folder(snapshot: Snapshot) -> Iterator[Mistake]:
         right = folders_of(cells)
         if not right or name.folder in right:
             continue
-        wrong = f", but by its row the folder is {quoted(right, 'or')}"
         names = [str(name._replace(folder=folder)) for folder in right]
-        fix = f"Move it and write {quoted(names, 'or')} wherever records/ names it, or fix the row."
-        yield Record(tuning, row).mistake("script", wrong, fix)
+        yield Record(tuning, row).mistake(
+            "script",
+            f", but by its row the folder is {quoted(right, 'or')}",
+            f"Move it and write {quoted(names, 'or')} wherever records/ names it, or fix the row.",
+        )
 
 
 @rule("warning")
@@ -329,9 +346,13 @@ def executable_script(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for script in _not_executable(snapshot):
         path = shown(shlex.quote(script.path), 300)
-        message = "the file is not executable: starting it ends with `Permission denied`"
-        fix = f"Run `chmod +x {path}`."
-        yield Mistake(script.path, 1, 1, message, fix)
+        yield Mistake(
+            script.path,
+            1,
+            1,
+            "the file is not executable: starting it ends with `Permission denied`",
+            f"Run `chmod +x {path}`.",
+        )
 
 
 def _not_executable(snapshot: Snapshot) -> Iterator[ScriptFile]:

@@ -42,8 +42,9 @@ def not_the_least(snapshot: Snapshot) -> Iterator[Mistake]:
     for record, smaller in _not_the_least(snapshot):
         name = shown(smaller.name, 120)
         where = f"{smaller.memory_gb:g} GB together, which is less"
-        wrong = f", but `{name}` ran the same model and weights on {where}"
-        yield record.mistake("tag", wrong, _EMPTY)
+        yield record.mistake(
+            "tag", f", but `{name}` ran the same model and weights on {where}", _EMPTY
+        )
 
 
 def fix_not_the_least(snapshot: Snapshot) -> Iterator[Edit]:
@@ -110,7 +111,6 @@ def recommended_without_speed(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: RECOMMENDED with `93.5` as `step_seconds`
     """
     speeds = " or ".join(SPEEDS)
-    fix = f"Fill {speeds} from the source, or empty the tag."
     for record in records(snapshot, "tuning", "tag", "status", "statement", *SPEEDS):
         if not _has_tag(record, "RECOMMENDED"):
             continue
@@ -118,8 +118,11 @@ def recommended_without_speed(snapshot: Snapshot) -> Iterator[Mistake]:
         is_recommended = record.text("statement") == "recommendation"
         if has_speed or is_recommended:
             continue
-        wrong = ", but neither a speed nor a recommendation is known"
-        yield record.mistake("tag", wrong, fix)
+        yield record.mistake(
+            "tag",
+            ", but neither a speed nor a recommendation is known",
+            f"Fill {speeds} from the source, or empty the tag.",
+        )
 
 
 @rule("warning")
@@ -133,8 +136,9 @@ def recommended_is_slower(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for record, faster in _slower(snapshot):
         label = faster.table.label(faster.row)
-        wrong = f", but `{label}` is faster with the same model, weights and device"
-        yield record.mistake("tag", wrong, _EMPTY)
+        yield record.mistake(
+            "tag", f", but `{label}` is faster with the same model, weights and device", _EMPTY
+        )
 
 
 def fix_recommended_is_slower(snapshot: Snapshot) -> Iterator[Edit]:
@@ -168,9 +172,13 @@ def tag_in_header(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for script, line, text, tag in _wrong_headers(snapshot):
         column = text.index(":") + 1
-        message = f"the header says `{shown(text)}`, but the tag of the row is `{tag}`"
-        fix = f"Write `{tag_line(tag)}`."
-        yield Mistake(script.path, line, column, message, fix)
+        yield Mistake(
+            script.path,
+            line,
+            column,
+            f"the header says `{shown(text)}`, but the tag of the row is `{tag}`",
+            f"Write `{tag_line(tag)}`.",
+        )
 
 
 def fix_tag_in_header(snapshot: Snapshot) -> Iterator[Edit]:

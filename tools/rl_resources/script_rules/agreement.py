@@ -75,9 +75,11 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     if not trained.place:
         return
     if critic.text and critic.text != trained.text:
-        message = f"{in_words(critic)}, another model than the one that trains"
-        fix = f"Set `critic.model.path`; most begin as the actor, at `{trained.key}`."
-        yield Mistake(*pair.place_of(critic), message, fix)
+        yield Mistake(
+            *pair.place_of(critic),
+            f"{in_words(critic)}, another model than the one that trains",
+            f"Set `critic.model.path`; most begin as the actor, at `{trained.key}`.",
+        )
 
 
 @run_rule("warning")
@@ -189,8 +191,11 @@ def device_agrees(pair: Pair, _: Run) -> Iterator[Mistake]:
         return
     said = pair.script.of_ascend
     if said:
-        wrong = f", but `{shown(said)}` in {pair.script.path} is for Ascend processors"
-        yield pair.mistake("device", wrong, "Write the device that the run had.")
+        yield pair.mistake(
+            "device",
+            f", but `{shown(said)}` in {pair.script.path} is for Ascend processors",
+            "Write the device that the run had.",
+        )
 
 
 def _wrong_count(run: Run, gpus: int) -> tuple[Setting, str]:
@@ -269,8 +274,9 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         if _is_possible(setting):
             yield from pair.differs(column, setting, str(setting.value))
     if by_tokens is not None and pair.text(unused):
-        wrong = ", but the run of its script has none"
-        yield pair.mistake(unused, wrong, "Leave it empty, or fix the script.")
+        yield pair.mistake(
+            unused, ", but the run of its script has none", "Leave it empty, or fix the script."
+        )
     said = pair.text("precision")
     if said == run.precision:
         return
@@ -317,8 +323,7 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         said = f"the script does not turn on `{word}`"
         if setting is not LACKING:
             said = pair.said_by_script(setting)
-        fix = f"{change} `{word}`, or correct the script."
-        yield pair.mistake(column, f", but {said}", fix)
+        yield pair.mistake(column, f", but {said}", f"{change} `{word}`, or correct the script.")
 
 
 @run_rule()
@@ -340,8 +345,11 @@ def run_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     if least > own:
         need = f"{parameters:g} billion parameters need {least:.0f} GB at the least"
         room = f"{own:g} GB together"
-        wrong = f": {room}, but {need}, as {pair.script.path} trains them"
-        yield pair.mistake("gpus", wrong, "Take more devices, or offload.")
+        yield pair.mistake(
+            "gpus",
+            f": {room}, but {need}, as {pair.script.path} trains them",
+            "Take more devices, or offload.",
+        )
 
 
 _HELP = "Check GPUs, device and batch; `rl-resources estimate SCRIPT` shows what would lower it."
@@ -367,8 +375,7 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     need = f"about {found.peak_gb:.0f} GB {interval} for each GPU"
     memory = f"{pair.device_memory_gb:g} GiB"
     own = f"{found.device_gb:.0f} GB ({memory})"
-    message = f"{need} are estimated, and the device has {own}"
-    yield Mistake(*pair.place("gpus"), message, _HELP)
+    yield Mistake(*pair.place("gpus"), f"{need} are estimated, and the device has {own}", _HELP)
 
 
 def _estimate(pair: Pair, run: Run) -> Estimate | None:

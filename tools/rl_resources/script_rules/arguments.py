@@ -58,9 +58,11 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
             if not words or line in explained or written in seen:
                 continue
             seen.add(written)
-            message = f"`{shown(written)}` is not an override `key=value`"
-            fix = "Write no space around `=` or after a backslash; quote a value with spaces."
-            yield target.mistake(words[0].place, message, fix)
+            yield target.mistake(
+                words[0].place,
+                f"`{shown(written)}` is not an override `key=value`",
+                "Write no space around `=` or after a backslash; quote a value with spaces.",
+            )
 
 
 def _line(word: Word) -> int:
@@ -93,8 +95,9 @@ def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
         new = shown(value_of(later))
         if old != new:
             here = f"in line {first.place.line}, and `{new}` here, which wins"
-            message = f"`{later.key}` is `{old}` {here}"
-            yield target.mistake(later.place, message, "Delete one of the two.")
+            yield target.mistake(
+                later.place, f"`{later.key}` is `{old}` {here}", "Delete one of the two."
+            )
 
 
 @rule("warning")
@@ -109,8 +112,11 @@ def repeated_override(target: ScriptText) -> Iterator[Mistake]:
     for first, later in _repeated(target):
         if value_of(first) == value_of(later):
             before = f"in line {first.place.line} already"
-            message = f"`{later.key}` is set {before}, to the same value"
-            yield target.mistake(later.place, message, "Delete one of the two.")
+            yield target.mistake(
+                later.place,
+                f"`{later.key}` is set {before}, to the same value",
+                "Delete one of the two.",
+            )
 
 
 def _repeated(target: ScriptText) -> Iterator[tuple[Override, Override]]:
@@ -167,9 +173,7 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
             continue
         chosen.add(choice)
         key = shown(rejection.key, 120)
-        message = f"`{key}`: {rejection.reason}"
-        fix = choice or _key_fix(item)
-        yield target.mistake(item.place, message, fix)
+        yield target.mistake(item.place, f"`{key}`: {rejection.reason}", choice or _key_fix(item))
 
 
 _STOPS = ("unknown-key", "existing-key", "group", "no-module")
@@ -182,9 +186,11 @@ def _fork(target: ScriptText, own: Sequence[RejectedArgument]) -> Mistake:
         what = f"{what} and {len(others)} more of its keys"
     names = filter(None, (support(FRAMEWORK).fork(item.rejection.key) for item in own))
     name = next(names, "a fork")
-    message = f"no release of {FRAMEWORK} has {what}: the run is of {name}"
-    fix = f"Say which in the column `framework`, or write what {FRAMEWORK} has."
-    return target.mistake(own[0].place, message, fix)
+    return target.mistake(
+        own[0].place,
+        f"no release of {FRAMEWORK} has {what}: the run is of {name}",
+        f"Say which in the column `framework`, or write what {FRAMEWORK} has.",
+    )
 
 
 def _other_choice(target: ScriptText, rejection: Rejection) -> str:
@@ -235,9 +241,11 @@ def switch_for_number(target: ScriptText) -> Iterator[Mistake]:
             if number is None or not is_count(default):
                 continue
             said = f"`{override.key}` is `{override.value}` where the default is `{default}`"
-            message = f"{said}: Python takes it for {number}"
-            fix = f"Write `{number}`, or the number that is meant."
-            yield target.mistake(override.origin, message, fix)
+            yield target.mistake(
+                override.origin,
+                f"{said}: Python takes it for {number}",
+                f"Write `{number}`, or the number that is meant.",
+            )
 
 
 @rule()
@@ -280,9 +288,9 @@ def _has_stray_behind(launch: Launch, override: Override) -> bool:
 def _wrong_value(target: ScriptText, override: Override, reason: str) -> Mistake:
     key = shown(override.key, 120)
     value = shown(value_of(override))
-    message = f"`{key}`: {shown(reason, 200)}"
-    fix = f"Fix the value `{value}`."
-    return target.mistake(override.origin, message, fix)
+    return target.mistake(
+        override.origin, f"`{key}`: {shown(reason, 200)}", f"Fix the value `{value}`."
+    )
 
 
 def _broken_list(override: Override) -> str:

@@ -76,9 +76,12 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
         if name in reported:
             continue
         reported.add(name)
-        message = f"{shown(name, 120)} was edited since: these are not its lines"
-        fix = "Run `rl-resources check --fix`; where settings changed, `rl-resources compat`."
-        yield record.table.mistake(record.row, "rejected", message, fix)
+        yield record.table.mistake(
+            record.row,
+            "rejected",
+            f"{shown(name, 120)} was edited since: these are not its lines",
+            "Run `rl-resources check --fix`; where settings changed, `rl-resources compat`.",
+        )
 
 
 def fix_stale_lines(snapshot: Snapshot) -> Iterator[Edit]:

@@ -59,18 +59,24 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     if _may_start_more(target):
         return
     if all(_only_prepares(command) for command in target.script.commands):
-        message = "the script starts no program"
-        fix = "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`."
-        yield Mistake(target.path, 1, 1, message, fix)
+        yield Mistake(
+            target.path,
+            1,
+            1,
+            "the script starts no program",
+            "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`.",
+        )
 
 
 def _module_without_m(target: ScriptText) -> Iterator[Mistake]:
     found = _WITHOUT_M.search(target.text)
     if found:
-        message = f"`{found[1]}` is a module, which Python does not start without `-m`"
         place = SourceText(target.text).place(found.start(1))
-        fix = f"Write `-m {found[1]}`."
-        yield target.mistake(place, message, fix)
+        yield target.mistake(
+            place,
+            f"`{found[1]}` is a module, which Python does not start without `-m`",
+            f"Write `-m {found[1]}`.",
+        )
 
 
 def _may_start_more(target: ScriptText) -> bool:
@@ -108,9 +114,11 @@ def one_launch(target: ScriptText) -> Iterator[Mistake]:
     for launch in others:
         if settings_of(launch) != own:
             line = first.command.place.line
-            message = f"this starts another training than line {line}"
-            fix = "Keep the one that the row is about, with a variable for what may differ."
-            yield target.mistake(launch.command.place, message, fix)
+            yield target.mistake(
+                launch.command.place,
+                f"this starts another training than line {line}",
+                "Keep the one that the row is about, with a variable for what may differ.",
+            )
 
 
 @rule()
@@ -127,13 +135,15 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
     if not target.script.problems:
         return
     place, problem = target.script.problems[0]  # the others follow from the first
-    message = f"bash cannot read the script: {problem}"
-    fix = "Fix it here, then see that `bash -n` is silent about the script."
     unclosed = _unclosed_quote(target)
     if unclosed:
         yield unclosed
     else:
-        yield target.mistake(place, message, fix)
+        yield target.mistake(
+            place,
+            f"bash cannot read the script: {problem}",
+            "Fix it here, then see that `bash -n` is silent about the script.",
+        )
 
 
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|(?<!\S)#.*""")
@@ -156,9 +166,13 @@ def _unclosed_quote(target: ScriptText) -> Mistake | None:
         with_quote[index] = closed
         text = "\n".join(with_quote)
         if not parse(text).problems:
-            message = "bash cannot read the script: this quote is never closed"
-            fix = f"Write: {shown(closed.strip(), 600)}"
-            return Mistake(target.path, index + 1, column + 1, message, fix)
+            return Mistake(
+                target.path,
+                index + 1,
+                column + 1,
+                "bash cannot read the script: this quote is never closed",
+                f"Write: {shown(closed.strip(), 600)}",
+            )
     return None
 
 
@@ -189,10 +203,14 @@ def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
         word = item.command.words[0]
         first = shown(word.raw, 80)
         line = target.script.lines[item.cause_line - 1]
-        message = f"the command ends here: `{first}` below does not reach the program"
         column = len(line.rstrip()) + 1
-        fix = _help_with_continuation(line)
-        yield Mistake(target.path, item.cause_line, column, message, fix)
+        yield Mistake(
+            target.path,
+            item.cause_line,
+            column,
+            f"the command ends here: `{first}` below does not reach the program",
+            _help_with_continuation(line),
+        )
 
 
 def _help_with_continuation(line: str) -> str:
@@ -235,9 +253,8 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
         yield Mistake(target.path, 1, 1, "the first line is not a shebang", fix)
     elif not _BASH.match(first):
         written = shown(first.strip())
-        message = f"`{written}` starts another program than bash"
         fix = f"Write `{SHEBANG}`."
-        yield Mistake(target.path, 1, 1, message, fix)
+        yield Mistake(target.path, 1, 1, f"`{written}` starts another program than bash", fix)
 
 
 def fix_shebang(target: ScriptText) -> Iterator[Edit]:
@@ -269,10 +286,14 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
             return
         if _ASKS_STATUS.search(target.text):
             return
-    message = "the script goes on after an error from here on: it does not set `-e`"
-    fix = "Write `set -euo pipefail` before the first command, and no `set +e`."
     line = _line_without_errexit(target.script)
-    yield Mistake(target.path, line, 1, message, fix)
+    yield Mistake(
+        target.path,
+        line,
+        1,
+        "the script goes on after an error from here on: it does not set `-e`",
+        "Write `set -euo pipefail` before the first command, and no `set +e`.",
+    )
 
 
 def _line_without_errexit(script: Script) -> int:
@@ -308,9 +329,13 @@ def unquoted_arguments(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo "$@"`
     """
     for comment in _unquoted(target):
-        message = "a list of arguments without quotes is split and globbed"
-        fix = 'Write it in double quotes, such as `"$@"`.'
-        yield Mistake(target.path, comment.line, comment.column, message, fix)
+        yield Mistake(
+            target.path,
+            comment.line,
+            comment.column,
+            "a list of arguments without quotes is split and globbed",
+            'Write it in double quotes, such as `"$@"`.',
+        )
 
 
 def _unquoted(target: ScriptText) -> list[Comment]:

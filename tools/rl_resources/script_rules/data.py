@@ -68,12 +68,13 @@ def reward_function(pair: Pair, run: Run) -> Iterator[Mistake]:
     message = f"{FRAMEWORK} {release} has no reward for the data_source {named}"
     if rewards:
         message = f"{message}, and the line `# Reward:` does not say where one is published"
-    fix = (
-        "Prepare data that it scores, set `reward.custom_reward_function.path`, or say in a line "
-        "`# Reward:` of the header what the reader provides, with the URL that publishes it."
-    )
     lines = rewards or pair.script.labeled("Data")
-    yield Mistake(*_place(pair, run, lines), message, fix)
+    yield Mistake(
+        *_place(pair, run, lines),
+        message,
+        "Prepare data that it scores, set `reward.custom_reward_function.path`, or say in a line "
+        "`# Reward:` of the header what the reader provides, with the URL that publishes it.",
+    )
 
 
 @run_rule()
@@ -125,9 +126,11 @@ def data_line(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     for key, path in _files(run):
         if _is_known_file(path) and not _usual_data_sources(path):
-            message = f"nothing says what prepares `{shown(_end(path), 120)}`"
-            fix = "Name it in a line `# Data:` of the header: script and arguments, or a URL."
-            yield Mistake(*pair.place_of(run.setting(key)), message, fix)
+            yield Mistake(
+                *pair.place_of(run.setting(key)),
+                f"nothing says what prepares `{shown(_end(path), 120)}`",
+                "Name it in a line `# Data:` of the header: script and arguments, or a URL.",
+            )
             return
 
 

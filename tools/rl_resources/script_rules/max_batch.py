@@ -35,8 +35,11 @@ def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     reason = _contradiction(pair, run, most)
     if reason:
-        fix = "Fix the number or the trials, or mark the row as disputed and say why."
-        yield pair.mistake("max_batch", f", but {reason}", fix)
+        yield pair.mistake(
+            "max_batch",
+            f", but {reason}",
+            "Fix the number or the trials, or mark the row as disputed and say why.",
+        )
         return
     batch = run.train_batch_size
     if batch.number is None:
@@ -68,9 +71,11 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     for reading in _readings(pair, run):
         if trial in reading:
             return
-    fix = f"Let it run `{most}`, or show that a trial of it ran; else write `{batch.number}`."
-    wrong = f", but {pair.said_by_script(batch)}"
-    yield pair.mistake("max_batch", wrong, fix)
+    yield pair.mistake(
+        "max_batch",
+        f", but {pair.said_by_script(batch)}",
+        f"Let it run `{most}`, or show that a trial of it ran; else write `{batch.number}`.",
+    )
 
 
 def _searched(pair: Pair) -> int | None:

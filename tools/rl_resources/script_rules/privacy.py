@@ -99,9 +99,11 @@ def _private_hosts(target: ScriptText) -> Iterator[Mistake]:
         if place.line in seen or part.default:
             continue
         seen.add(place.line)
-        message = f"`{shown(text)}` is an address in its author's network"
-        fix = "Leave it out, or let the reader set it: `${NAME:?}`."
-        yield target.mistake(place, message, fix)
+        yield target.mistake(
+            place,
+            f"`{shown(text)}` is an address in its author's network",
+            "Leave it out, or let the reader set it: `${NAME:?}`.",
+        )
 
 
 def _private_accounts(target: ScriptText) -> Iterator[Mistake]:
@@ -109,8 +111,11 @@ def _private_accounts(target: ScriptText) -> Iterator[Mistake]:
         if not _OF_ITS_AUTHOR.fullmatch(item.name) or item.value.default:
             continue
         if item.value.text and not _PRIVATE_HOST.search(item.value.text):
-            message = f"`{shown(item.raw)}` belongs to its author's network or account"
-            yield target.mistake(item.place, message, "Leave it out; a reader sets another one.")
+            yield target.mistake(
+                item.place,
+                f"`{shown(item.raw)}` belongs to its author's network or account",
+                "Leave it out; a reader sets another one.",
+            )
 
 
 @rule("warning", style=True)
@@ -135,9 +140,11 @@ def _relative_paths(target: ScriptText, override: Override) -> Iterator[Mistake]
         return
     for path, part, place in places(target, _RELATIVE, [override.content]):
         if not part.default:
-            message = f"`{shown(path)}` counts from the directory that the script is started in"
-            fix = 'Begin it with a directory that everybody has, such as `"$HOME/…"`.'
-            yield target.mistake(place, message, fix)
+            yield target.mistake(
+                place,
+                f"`{shown(path)}` counts from the directory that the script is started in",
+                'Begin it with a directory that everybody has, such as `"$HOME/…"`.',
+            )
 
 
 _RELATIVE = re.compile(r"(?:^|(?<=[\[,'\" ]))(?:\.\.?/)?[\w-][\w.-]*(?:/[\w.-]+)+")
@@ -277,9 +284,13 @@ def _joined_secrets(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _secret(target: ScriptText, line: int, column: int, text: str) -> Mistake:
-    message = f"this looks like a secret: `{shown(text[:4])}…`"
-    fix = "Revoke it, delete it, and read it from the environment."
-    return Mistake(target.path, line, column, message, fix)
+    return Mistake(
+        target.path,
+        line,
+        column,
+        f"this looks like a secret: `{shown(text[:4])}…`",
+        "Revoke it, delete it, and read it from the environment.",
+    )
 
 
 @rule("warning")
@@ -293,8 +304,9 @@ def script_email_address(target: ScriptText) -> Iterator[Mistake]:
     """
     for line, column, address in mail_addresses(target.script.lines):
         if not _NO_MAIL.search(address):
-            message = f"`{address[0]}…@…` is an e-mail address"
-            yield Mistake(target.path, line, column, message, "Delete it.")
+            yield Mistake(
+                target.path, line, column, f"`{address[0]}…@…` is an e-mail address", "Delete it."
+            )
 
 
 def mail_addresses(lines: Iterable[str]) -> Iterator[tuple[int, int, str]]:

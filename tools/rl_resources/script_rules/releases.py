@@ -163,8 +163,7 @@ def outdated_key(target: ScriptText) -> Iterator[Mistake]:
         else:
             message = f"`{name}`: {item.release} is the last release of {FRAMEWORK} that accepts it"
             replaced = f"Remove it, or write what {FRAMEWORK} {newest} has in its place{exempt}."
-            fix = REMOVED.get(key, replaced)
-            yield target.mistake(item.place, message, fix)
+            yield target.mistake(item.place, message, REMOVED.get(key, replaced))
 
 
 @rule("warning")

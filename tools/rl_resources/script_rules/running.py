@@ -51,10 +51,12 @@ def group_size(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     if size.number != 1 or _needs_no_group(run):
         return
-    message = f"`{estimator.text}` compares responses, but {in_words(size)}"
-    fix = f"Set `{size.key}` to the responses for each prompt, at least 2."
     cause = size if size.place else estimator
-    yield Mistake(*pair.place_of(cause), message, fix)
+    yield Mistake(
+        *pair.place_of(cause),
+        f"`{estimator.text}` compares responses, but {in_words(size)}",
+        f"Set `{size.key}` to the responses for each prompt, at least 2.",
+    )
 
 
 _WITHOUT_GROUP = re.compile(
@@ -100,10 +102,12 @@ def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     if _has_other_gpus(pair, run):
         return
-    fix = "Choose a size that divides both the GPUs and the model, or other GPUs."
     for setting, problem in parallel_problems(run, _figures(pair, run)):
-        message = f"{in_words(setting)}: {problem}"
-        yield Mistake(*pair.place_of(setting), message, fix)
+        yield Mistake(
+            *pair.place_of(setting),
+            f"{in_words(setting)}: {problem}",
+            "Choose a size that divides both the GPUs and the model, or other GPUs.",
+        )
 
 
 def _has_other_gpus(pair: Pair, run: Run) -> bool:
@@ -189,12 +193,14 @@ def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
     if not share or not is_demanded(run):
         return
     exempt = pair.script.or_exempt("log-prob-batches")
-    fix = f"Choose a divisor of {share}{exempt}."
     for micro in _log_prob_batches(run):
         if micro.number and share % micro.number:
             said = f"`{micro.key}` is `{micro.number}`"
-            message = f"{said}, no divisor of {share}, each rank's share of a step{SINCE}"
-            yield Mistake(*pair.place_of(micro), message, fix)
+            yield Mistake(
+                *pair.place_of(micro),
+                f"{said}, no divisor of {share}, each rank's share of a step{SINCE}",
+                f"Choose a divisor of {share}{exempt}.",
+            )
 
 
 def _log_prob_batches(run: Run) -> Iterator[Setting]:
@@ -262,10 +268,12 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
         limit = f"`{setting.key}` is `{setting.number}`"
         if share != 1:
             limit = f"{limit} times {share}"
-        message = f"{limit}, less than a sequence of {longest}"
         enough = (longest + share - 1) // share
-        fix = f"Set it to {enough} or more."
-        yield Mistake(*pair.place_of(setting), message, fix)
+        yield Mistake(
+            *pair.place_of(setting),
+            f"{limit}, less than a sequence of {longest}",
+            f"Set it to {enough} or more.",
+        )
 
 
 def _token_limits(run: Run) -> Iterator[tuple[Setting, int | None]]:
@@ -314,9 +322,11 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
         of_critic = total.key.startswith("critic.")
         if of_critic and not has_critic:
             continue
-        message = f"`{per_gpu.key}` is not set, and `{dynamic.key}` is off"
-        fix = f"Set `{per_gpu.key}`."
-        yield Mistake(*pair.place_of(per_gpu), message, fix)
+        yield Mistake(
+            *pair.place_of(per_gpu),
+            f"`{per_gpu.key}` is not set, and `{dynamic.key}` is off",
+            f"Set `{per_gpu.key}`.",
+        )
 
 
 def _micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:

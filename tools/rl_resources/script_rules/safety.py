@@ -68,9 +68,13 @@ def hidden_character(target: ScriptText) -> Iterator[Mistake]:
         hidden = [index for index in hidden_places(line) if line[index] not in "\t\r"]
         if hidden:
             first = hidden[0]
-            message = f"U+{ord(line[first]):04X} is an invisible character"
-            fix = "Delete it, or write it as an escape such as `\\x1b`."
-            yield Mistake(target.path, number, first + 1, message, fix)
+            yield Mistake(
+                target.path,
+                number,
+                first + 1,
+                f"U+{ord(line[first]):04X} is an invisible character",
+                "Delete it, or write it as an escape such as `\\x1b`.",
+            )
 
 
 @rule()
@@ -98,9 +102,9 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
             continue
         seen.add(place.line)
         first_line, _, _ = raw.partition("\n")
-        message = f"`{shown(first_line, 80)}` {wrong}"
-        fix = f"{_instead(raw)}{exempt}."
-        yield target.mistake(place, message, fix)
+        yield target.mistake(
+            place, f"`{shown(first_line, 80)}` {wrong}", f"{_instead(raw)}{exempt}."
+        )
 
 
 def _instead(raw: str) -> str:

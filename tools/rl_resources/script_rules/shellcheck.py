@@ -174,6 +174,10 @@ def _shellcheck(target: ScriptText, level: str) -> Iterator[Mistake]:
     for comment in comments(target):
         if comment.level != level or comment.code in _LEFT_OUT:
             continue
-        message = f"ShellCheck SC{comment.code}: {comment.message}"
-        fix = f"See SC{comment.code} in ShellCheck's wiki."
-        yield Mistake(target.path, comment.line, comment.column, message, fix)
+        yield Mistake(
+            target.path,
+            comment.line,
+            comment.column,
+            f"ShellCheck SC{comment.code}: {comment.message}",
+            f"See SC{comment.code} in ShellCheck's wiki.",
+        )

@@ -50,8 +50,7 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     right: list[str] = []
     for key in off:
         right += switched_on(key)
-    fix = f"Set {quoted(right)}"
-    yield _against_tag(pair, off.values(), "does not turn on", fix)
+    yield _against_tag(pair, off.values(), "does not turn on", f"Set {quoted(right)}")
 
 
 @run_rule("warning")
@@ -84,8 +83,9 @@ def recommended_costs_time(pair: Pair, run: Run) -> Iterator[Mistake]:
         notes.append(NEEDED.format(name=name))
     if not on:
         return
-    fix = f"Set {quoted(off)}, write {quoted(notes)} into the notes if that is so"
-    yield _against_tag(pair, on, "sets", fix)
+    yield _against_tag(
+        pair, on, "sets", f"Set {quoted(off)}, write {quoted(notes)} into the notes if that is so"
+    )
 
 
 def _against_tag(pair: Pair, wrong: Collection[Setting], verb: str, fix: str) -> Mistake:
@@ -95,5 +95,6 @@ def _against_tag(pair: Pair, wrong: Collection[Setting], verb: str, fix: str) ->
     if placed:
         place = pair.place_of(placed[0])
     keys = quoted(setting.key for setting in wrong)
-    message = f"{pair.cell('tag')}, but the script {verb} {keys}"
-    return Mistake(*place, message, f"{fix}, or empty the tag.")
+    return Mistake(
+        *place, f"{pair.cell('tag')}, but the script {verb} {keys}", f"{fix}, or empty the tag."
+    )

@@ -60,11 +60,10 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
         if _is_set_with_a_space(target, name):
             continue
         seen.add(name)
-        message = f"`{shown(name)}` is not set"
         fix = f"Set it, or write `${{{name}:-…}}`."
         if meant:
             fix = f"Did you mean `{meant[1]}`?"
-        yield Mistake(target.path, comment.line, comment.column, message, fix)
+        yield Mistake(target.path, comment.line, comment.column, f"`{shown(name)}` is not set", fix)
 
 
 def _may_come_from_outside(target: ScriptText, name: str) -> bool:
@@ -98,13 +97,15 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
     Bad: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size=32`
     Good: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size="$batch_size"`
     """
-    fix = (
-        "Use it where its value is written out, export it for a program that reads it, or "
-        "delete it."
-    )
     for name, comment in _unused(target).items():
-        message = f"`{shown(name)}` is set, but nothing reads it"
-        yield Mistake(target.path, comment.line, comment.column, message, fix)
+        yield Mistake(
+            target.path,
+            comment.line,
+            comment.column,
+            f"`{shown(name)}` is set, but nothing reads it",
+            "Use it where its value is written out, export it for a program that reads it, or "
+            "delete it.",
+        )
 
 
 @lru_cache(maxsize=64)
@@ -129,9 +130,11 @@ def missing_dollar(target: ScriptText) -> Iterator[Mistake]:
         actor_rollout_ref.model.path="$model_path"`
     """
     for found in missing_dollars(target):
-        message = f"`{found.word}` is not the value of the variable: `{found.key}` gets this text"
-        fix = f"Write `${{{found.name}}}`, without single quotes around it."
-        yield target.mistake(found.place, message, fix)
+        yield target.mistake(
+            found.place,
+            f"`{found.word}` is not the value of the variable: `{found.key}` gets this text",
+            f"Write `${{{found.name}}}`, without single quotes around it.",
+        )
 
 
 _NAME = re.compile(
@@ -239,8 +242,11 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
         if item.value.default:
             continue
         if _chooses_devices(target, item.value.text or ""):
-            message = f"`{shown(item.raw)}` chooses devices of its author's machine"
-            yield target.mistake(item.place, message, "Leave it to the reader, or to a scheduler.")
+            yield target.mistake(
+                item.place,
+                f"`{shown(item.raw)}` chooses devices of its author's machine",
+                "Leave it to the reader, or to a scheduler.",
+            )
 
 
 def _devices_of_training(target: ScriptText) -> Iterable[Assignment]:
@@ -305,8 +311,11 @@ def misleading_name(target: ScriptText) -> Iterator[Mistake]:
             continue
         if item.name not in _unused(target):
             names = f"`{item.name}` says `{min(said)}`"
-            message = f"{names}, its value `{shown(value)}` says `{min(held)}`"
-            yield target.mistake(item.place, message, "Correct the one that is wrong.")
+            yield target.mistake(
+                item.place,
+                f"{names}, its value `{shown(value)}` says `{min(held)}`",
+                "Correct the one that is wrong.",
+            )
 
 
 def _sets_in(text: str) -> set[str]:
