@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from math import isclose
 
 from rl_resources.certainty import FIGURES, MEASURED_RUN
@@ -26,16 +27,13 @@ def measured_figure(snapshot: Snapshot) -> Iterator[Mistake]:
     for resource in RUNS:
         figures = _figures(snapshot.tables[resource])
         for record in records(snapshot, resource, "statement", *figures):
-            if record.text("statement") != MEASURED_RUN:
-                continue
-            if any(map(record.text, figures)):
-                continue
-            columns = quoted(figures, "or")
-            yield record.mistake(
-                "statement",
-                ", but the row has no figure",
-                f"Fill {columns} from the source, or write `stated-run`.",
-            )
+            if record.text("statement") == MEASURED_RUN and not any(map(record.text, figures)):
+                columns = quoted(figures, "or")
+                yield record.mistake(
+                    "statement",
+                    ", but the row has no figure",
+                    f"Fill {columns} from the source, or write `stated-run`.",
+                )
 
 
 def _figures(table: Table) -> list[str]:
@@ -57,15 +55,19 @@ def step_statistic(snapshot: Snapshot) -> Iterator[Mistake]:
         seconds = record.text("step_seconds")
         statistic = record.text(name)
         if seconds and not statistic:
-            field = record.table.schema.field(name)
-            words = quoted(field.words, "or")
-            wrong = f", but step_seconds is `{shown(seconds)}`"
-            fix = f"Write {words}, as the source says it."
-            yield record.mistake(name, wrong, fix, [record.place("step_seconds")])
+            words = quoted(record.table.schema.field(name).words, "or")
+            yield record.mistake(
+                name,
+                f", but step_seconds is `{shown(seconds)}`",
+                f"Write {words}, as the source says it.",
+                [record.place("step_seconds")],
+            )
         if statistic and not seconds:
-            wrong = ", but step_seconds is empty"
-            fix = "Leave it empty, or fill `step_seconds`."
-            yield record.mistake(name, wrong, fix)
+            yield record.mistake(
+                name,
+                ", but step_seconds is empty",
+                "Leave it empty, or fill `step_seconds`.",
+            )
 
 
 _SHARED = (
@@ -111,9 +113,7 @@ def same_evidence(snapshot: Snapshot) -> Iterator[Mistake]:
 def _contradiction(record: Record, report: Record, name: str) -> Mistake:
     """The mistake at the cell of the record, as either may be the wrong one."""
     theirs = report.text(name)
-    value = "nothing"
-    if theirs:
-        value = f"`{shown(theirs)}`"
+    value = f"`{shown(theirs)}`" if theirs else "nothing"
     label = shown(report.text("report"), 120)
     url = shown(report.text("source_url"), 500)
     return record.mistake(
@@ -127,15 +127,14 @@ def _differ(record: Record, report: Record, name: str) -> bool:
     """Whether a record and a report of the same run cannot both be right."""
     ours = record.text(name)
     theirs = report.text(name)
-    if name == "scenario":
-        return ours != theirs  # empty is RL on text
-    if name == "statement" and not _has_same_basis(record, report):
-        return False
-    if name == "infer_version":
-        theirs = theirs.removeprefix("v")  # a report has it as published
-    if not ours or not theirs:
-        return False
-    return ours != theirs
+    match name:
+        case "scenario":
+            return ours != theirs  # empty is RL on text
+        case "statement" if not _has_same_basis(record, report):
+            return False
+        case "infer_version":
+            theirs = theirs.removeprefix("v")  # a report has it as published
+    return "" not in (ours, theirs) and ours != theirs
 
 
 def _has_same_basis(record: Record, report: Record) -> bool:
@@ -143,16 +142,11 @@ def _has_same_basis(record: Record, report: Record) -> bool:
 
     A report of a run may be measured by a figure that records have no column for.
     """
-    cited = record.text("evidence") or record.text("source")
-    if report.text("source_url") != cited:
+    if report.text("source_url") != (record.text("evidence") or record.text("source")):
         return False
-    ours = record.text("statement")
-    theirs = report.text("statement")
-    statements = {ours, theirs}
-    if statements != {"measured-run", "stated-run"}:
+    if {record.text("statement"), report.text("statement")} != {MEASURED_RUN, "stated-run"}:
         return True
-    figures = _figures(record.table)
-    return any(map(report.text, figures))
+    return any(map(report.text, _figures(record.table)))
 
 
 def _pairs(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:
@@ -162,63 +156,35 @@ def _pairs(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:
     """
     places = _records_by_place(snapshot)
     for report in records(snapshot, "reports", "source_url", "outcome", *_COMPARED):
-        if report.text("outcome") != "ran":
-            continue
-        place = _place(report, "source_url")
-        found = places.get(place, ())
-        record = _recorded(report, found)
-        if record:
-            yield record, report
+        if report.text("outcome") == "ran":
+            found = places.get(_place(report, "source_url"), ())
+            same = [record for record in found if _is_the_same(record, report)]
+            # Rather one of its task.
+            same.sort(key=lambda record: record.text("task") != report.text("task"))
+            for record in same[:1]:
+                yield record, report
 
 
 def _records_by_place(snapshot: Snapshot) -> Mapping[Sequence[str], Sequence[Record]]:
     """The records by each place that they rest on."""
-    places: dict[Sequence[str], list[Record]] = {}
+    places: dict[Sequence[str], list[Record]] = defaultdict(list)
     for record in records(snapshot, "tuning", "source", "evidence", *_COMPARED):
         for column in ("source", "evidence"):
-            place = _place(record, column)
-            found = places.setdefault(place, [])
-            found.append(record)
+            places[_place(record, column)].append(record)
     return places
 
 
 def _place(record: Record, column: str) -> Sequence[str]:
     """The URL in a column, with the model and the GPUs: at one URL there may be several runs."""
-    url = record.text(column)
-    model = record.text("model")
-    gpus = record.text("gpus")
-    return (url, model, gpus)
-
-
-def _recorded(report: Record, found: Iterable[Record]) -> Record | None:
-    """The first of the records found that is the run of a report, rather one of its task."""
-    task = report.text("task")
-    first: Record | None = None
-    for record in found:
-        if not _is_the_same(record, report):
-            continue
-        if record.text("task") == task:
-            return record
-        if first is None:
-            first = record
-    return first
+    return tuple(map(record.text, (column, "model", "gpus")))
 
 
 def _is_the_same(record: Record, report: Record) -> bool:
     """Whether no length differs that both state, and no speed by more than a tenth."""
-    for name in ("max_prompt_length", "max_response_length"):
+    limits = {"max_prompt_length": 0.0, "max_response_length": 0.0, **dict.fromkeys(_SPEEDS, 0.1)}
+    for name, part in limits.items():
         ours = record.number(name)
         theirs = report.number(name)
-        if ours and theirs and ours != theirs:
-            return False
-    return _is_as_fast(record, report)
-
-
-def _is_as_fast(record: Record, report: Record) -> bool:
-    """Whether no speed that both state differs by more than a tenth."""
-    for name in _SPEEDS:
-        ours = record.number(name)
-        theirs = report.number(name)
-        if ours and theirs and not isclose(ours, theirs, rel_tol=0.1):
+        if ours and theirs and not isclose(ours, theirs, rel_tol=part):
             return False
     return True

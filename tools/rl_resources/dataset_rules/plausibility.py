@@ -80,11 +80,8 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for name in ("peak_memory_gb", "peak_train_memory_gb", "peak_rollout_memory_gb"):
         for record in runs(snapshot, name):
-            peak = record.number(name)
-            if not peak:
-                continue
             own = device_memory(snapshot, record) * GB_PER_GIB
-            if 0 < own < peak:
+            if 0 < own < record.number(name):
                 yield record.mistake(
                     name,
                     f" GB (decimal), but its device has {own:.1f} GB (decimal)",
@@ -101,8 +98,7 @@ def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `2099-01-01` as `tested_on`
     Good: the day of the run
     """
-    # Somewhere it is tomorrow already.
-    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    tomorrow = datetime.now(UTC) + timedelta(days=1)  # somewhere it is that day already
     latest = tomorrow.date().isoformat()
     for name in ("tested_on", "read_on", "source_changed_on"):
         for record in runs(snapshot, name):
@@ -126,17 +122,12 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in runs(snapshot, "task", "weights"):
         task = record.text("task")
         weights = record.text("weights")
-        if not task or not weights or not _has_lora_variant(snapshot, task):
-            continue
-        if task.endswith("-LoRA") != (weights in {"lora", "qlora"}):
+        has_lora_variant = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.tables["tasks"].keys
+        of_lora = weights in {"lora", "qlora"}
+        if weights and has_lora_variant and task.endswith("-LoRA") != of_lora:
             yield record.mistake(
                 "weights",
                 f", but its task is `{task}`",
                 "Correct the one that is not as in the source.",
                 [record.place("task")],
             )
-
-
-def _has_lora_variant(snapshot: Snapshot, task: str) -> bool:
-    algorithm = task.removesuffix("-LoRA")
-    return f"{algorithm}-LoRA" in snapshot.tables["tasks"].keys

@@ -45,8 +45,7 @@ def duplicate_key(snapshot: Snapshot) -> Iterator[Mistake]:
         found: dict[int, Mistake] = {}
         for names in table.schema.unique_keys:
             for copy, first in _copies(table, names):
-                mistake = _duplicate(table, names, copy, first)
-                found.setdefault(copy, mistake)
+                found.setdefault(copy, _duplicate(table, names, copy, first))
         yield from found.values()
 
 
@@ -62,22 +61,15 @@ def _copies(table: Table, names: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mistake:
-    cells = [table.cell(copy, name) for name in names]
-    values = shown(" ".join(cells), 120)
+    values = shown(" ".join(table.cell(copy, name) for name in names), 120)
     columns = " and ".join(names)
-    line = table.rows[first].line
-    differ = _differing_columns(table, copy, first)
-    where = ", ".join(differ)
+    differ = [name for name in table.columns if table.cell(copy, name) != table.cell(first, name)]
     fix = "Delete this line: the two are the same."
-    if where:
+    if differ:
+        where = ", ".join(differ)
         fix = f"Fix the key of one, or make one of the two lines: they differ in {where}."
+    line = table.rows[first].line
     return table.mistake(copy, names[0], f"{columns} `{values}` is a duplicate of line {line}", fix)
-
-
-def _differing_columns(table: Table, row: int, other: int) -> Iterator[str]:
-    for name in table.columns:
-        if table.cell(row, name) != table.cell(other, name):
-            yield name
 
 
 @rule()
@@ -92,14 +84,11 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in runs(snapshot, *OTHER_ROLE):
         for name, other in OTHER_ROLE.items():
             if misplaced(snapshot, record, name):
-                known = quoted(_backends_of_role(snapshot, name))
-                yield record.mistake(name, f", which is for `{other}`", f"Known are {known}.")
-
-
-def _backends_of_role(snapshot: Snapshot, role: str) -> Iterator[str]:
-    for word in snapshot.tables["backends"].keys:
-        if role_of(snapshot, word) == role:
-            yield shown(word)
+                backends = snapshot.tables["backends"].keys
+                known = [word for word in backends if role_of(snapshot, word) == name]
+                yield record.mistake(
+                    name, f", which is for `{other}`", f"Known are {quoted(known)}."
+                )
 
 
 @rule()
@@ -129,9 +118,8 @@ def _models_of_wrong_size(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def _reports_of_wrong_size(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in records(snapshot, "reports", "size", "model"):
-        slug = slug_of(record.text("model"))
-        wanted = size_of(snapshot, slug)
-        if wanted and record.text("size") != wanted:
+        wanted = size_of(snapshot, slug_of(record.text("model")))
+        if wanted not in ("", record.text("size")):
             yield record.mistake(
                 "size", f", but its model belongs to `{wanted}`", f"Write `{wanted}`."
             )
@@ -174,9 +162,7 @@ def status_note(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for record in records(snapshot, "tuning", "status", "notes"):
         status = record.text("status")
-        if status not in _NOTES:
-            continue
-        needed, fix = _NOTES[status]
+        needed, fix = _NOTES.get(status, ("", ""))
         if needed not in record.text("notes"):
             yield record.mistake("notes", f", but the status is `{status}`", fix)
 
@@ -204,10 +190,8 @@ def untested_figure(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `reported` with `95` as `step_seconds`
     """
     for record in records(snapshot, "tuning", "status", *_MEASURED):
-        if record.text("status") != "untested":
-            continue
         figures = [name for name in _MEASURED if record.text(name)]
-        if figures:
+        if figures and record.text("status") == "untested":
             yield record.mistake(
                 figures[0],
                 ", but the status is `untested`",
@@ -226,22 +210,14 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: a handle as `contributor`
     """
     for record in records(snapshot, "tuning", "contributor", "status", "source"):
-        if not _names_somebody(record):
+        contributor = record.text("contributor")
+        is_known = contributor or record.text("source") or record.text("status") == "untested"
+        if not is_known or contributor.lower() in _PLACEHOLDERS:
             yield record.mistake(
                 "contributor",
                 ", which names nobody to ask",
                 "Write your public handle, or leave it empty where the record has a source.",
             )
-
-
-def _names_somebody(record: Record) -> bool:
-    """Whether a record has a contributor or a source where it needs one, and no placeholder."""
-    contributor = record.text("contributor")
-    if contributor.lower() in _PLACEHOLDERS:
-        return False
-    if record.text("status") == "untested":
-        return True
-    return bool(contributor or record.text("source"))
 
 
 _BRANCH = re.compile(
@@ -264,14 +240,13 @@ def permalink(snapshot: Snapshot) -> Iterator[Mistake]:
     for name in ("evidence", "source"):
         for record in records(snapshot, "tuning", name):
             match = _BRANCH.match(record.text(name))
-            if match is None:
-                continue
-            branch = shown(match["branch"] or match["raw"])
-            yield record.mistake(
-                name,
-                f", which follows the branch `{branch}`",
-                f"Write the commit instead of `{branch}`: on GitHub the key `y` does that.",
-            )
+            if match:
+                branch = shown(match["branch"] or match["raw"])
+                yield record.mistake(
+                    name,
+                    f", which follows the branch `{branch}`",
+                    f"Write the commit instead of `{branch}`: on GitHub the key `y` does that.",
+                )
 
 
 @rule()
@@ -307,16 +282,14 @@ def _lost_targets(snapshot: Snapshot, moved: Record) -> Iterator[Mistake]:
     resource = moved.text("resource")
     known = _ids(snapshot.tables[resource])
     for target in moved.text("moved_to").split():
-        has_moved_on = (resource, target) in _moved_ids(snapshot)
-        leads_somewhere = target in known or has_moved_on
+        leads_somewhere = target in known or (resource, target) in _moved_ids(snapshot)
         if leads_somewhere and target != moved.text("id"):
             continue
         name = shown(target, 120)
-        near = nearest(target, known).sentence()
         yield moved.mistake(
             "moved_to",
             f", but `{name}` is not a row of {resource}",
-            near or f"Name a row of {resource}.",
+            nearest(target, known).sentence() or f"Name a row of {resource}.",
         )
 
 
@@ -382,39 +355,29 @@ def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
         wanted = _wanted_permalink(record)
         if record.text("source_url") == wanted or _is_thread_alone(record):
             continue
+        columns = ", ".join(_PLACE)
+        fix = f"Fill {columns}, or write the URL of an issue or discussion alone."
+        if wanted:
+            fix = f"Write `{shown(wanted, 400)}`, or fix those columns."
         yield record.mistake(
             "source_url",
             ", not the permalink of its repository, commit, path and lines, nor a thread",
-            _help_with_url(wanted),
+            fix,
         )
-
-
-def _help_with_url(wanted: str) -> str:
-    if wanted:
-        url = shown(wanted, 400)
-        return f"Write `{url}`, or fix those columns."
-    columns = ", ".join(_PLACE)
-    return f"Fill {columns}, or write the URL of an issue or discussion alone."
 
 
 def _wanted_permalink(report: Record) -> str:
     """The permalink of what a report says of its source; empty where that is not enough."""
-    repo = report.text("source_repo")
-    commit = report.text("source_commit")
-    path = report.text("source_path")
-    lines = report.text("source_lines")
-    if not repo or not commit:
-        return ""
-    if path and not lines:
+    repo, commit, path, lines = map(report.text, _PLACE)
+    if not repo or not commit or (path and not lines):
         return ""
     return git.permalink(repo, commit, path, lines)
 
 
 def _is_thread_alone(report: Record) -> bool:
     """Whether a report's source is a thread, and no file."""
-    for name in ("source_repo", "source_commit", "source_path"):
-        if report.text(name):
-            return False
+    if any(map(report.text, _PLACE[:3])):
+        return False
     return git.THREAD.fullmatch(report.text("source_url")) is not None
 
 
@@ -430,30 +393,23 @@ def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
     table = snapshot.tables["reports"]
     if table.lost or (table.path, "report") in broken_columns(snapshot):
         return
-    reports: dict[str, Record] = {}
-    named: dict[str, list[str]] = {}
-    for record in records(snapshot, "reports"):
-        name = record.text("report")
-        reports[name] = record
-        named[name] = record.text("contradicts").split()
-    for name, record in reports.items():
-        for other in named[name]:
+    reports = {record.text("report"): record for record in records(snapshot, "reports")}
+    named = {name: report.text("contradicts").split() for name, report in reports.items()}
+    for name, others in named.items():
+        for other in others:
             if other == name or other not in named:
-                others = sorted(named.keys() - {name})
-                yield _not_another(record, other, others)
-                continue
-            back = named[other]
+                yield _not_another(reports[name], other, sorted(named.keys() - {name}))
             # A report that names an unknown one is fixed first: it may mean this one.
-            if name not in back and named.keys() >= set(back):
+            elif name not in named[other] and named.keys() >= set(named[other]):
                 yield _not_named_back(reports[other], name)
 
 
 def _not_another(report: Record, named: str, others: Sequence[str]) -> Mistake:
     """The mistake of a report that names itself or one that does not exist."""
-    name = shown(named, 120)
-    near = nearest(named, others).sentence()
     return report.mistake(
-        "contradicts", f", but `{name}` is not another report", near or "Name another report."
+        "contradicts",
+        f", but `{shown(named, 120)}` is not another report",
+        nearest(named, others).sentence() or "Name another report.",
     )
 
 

@@ -67,12 +67,8 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     critic = run.setting("critic.model.path")
     trained = run.model_path
     algorithm = algorithm_of(pair.text("task"))
-    has_critic = run.estimator.text == "gae"
-    if algorithm not in {"PPO", ""} or not has_critic:
-        return
-    if critic.place:
-        return
-    if not trained.place:
+    has_critic = run.estimator.text == "gae" and algorithm in {"PPO", ""}
+    if not has_critic or critic.place or not trained.place:
         return
     if critic.text and critic.text != trained.text:
         yield Mistake(
@@ -102,9 +98,7 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
     """
     said = pair.text("model")
     path = run.model_path_end
-    if not said or not path:
-        return
-    if path in pair.script.script.names:
+    if not said or not path or path in pair.script.script.names:
         return
     known = pair.models or (said,)
     name = model_in_path(path, known)
@@ -120,8 +114,7 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
     right = ""
     if is_id(name) or "/" not in known[0]:
         right = name
-    setting = run.model_path._replace(value=path)
-    yield from pair.differs("model", setting, right, said)
+    yield from pair.differs("model", run.model_path._replace(value=path), right, said)
 
 
 @run_rule()
@@ -163,17 +156,14 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     gpus = pair.number("gpus")
     found = run.gpus.number
     if gpus is not None and found not in {None, gpus}:
-        parts = [pair.said_by_script(part) for part in run.gpu_counts]
-        counts = " and ".join(parts)
+        counts = " and ".join(map(pair.said_by_script, run.gpu_counts))
         said = f"{counts}, which makes `{found}`"
         setting, right = _wrong_count(run, gpus)
         yield from pair.differs("gpus", setting, str(found), right, said)
         return
     nodes = pair.number("nodes")
     found = run.nodes.number
-    if nodes is None:
-        return
-    if found not in {None, nodes}:
+    if nodes is not None and found not in {None, nodes}:
         yield from pair.differs("nodes", run.nodes, str(found))
 
 
@@ -204,14 +194,11 @@ def _wrong_count(run: Run, gpus: int) -> tuple[Setting, str]:
     each = run.gpus_per_node
     if not nodes.number:  # several pools of GPUs
         return each, ""
-    has_whole_nodes = each.number == _WHOLE_NODE
-    if has_whole_nodes and gpus % _WHOLE_NODE == 0:
-        needed = gpus // _WHOLE_NODE
-        return nodes, str(needed)
+    if each.number == _WHOLE_NODE and gpus % _WHOLE_NODE == 0:
+        return nodes, str(gpus // _WHOLE_NODE)
     if gpus % nodes.number:
         return each, ""
-    share = gpus // nodes.number
-    return each, str(share)
+    return each, str(gpus // nodes.number)
 
 
 @run_rule()
@@ -231,9 +218,7 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         found = setting.text or ""
-        if not said or said == found:
-            continue
-        if said in of_other_role:
+        if said in ("", found) or said in of_other_role:
             continue
         # The framework's default does not count where a key that was refused may mean this one.
         if run.composition.rejected and not setting.place:
@@ -269,18 +254,14 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         settings["micro_batch_per_gpu"] = run.micro_batch
     for column, setting in settings.items():
         wanted = number(pair.text(column))
-        if wanted is None or wanted == setting.value:
-            continue
-        if _is_possible(setting):
+        if wanted not in (None, setting.value) and _is_possible(setting):
             yield from pair.differs(column, setting, str(setting.value))
     if by_tokens is not None and pair.text(unused):
         yield pair.mistake(
             unused, ", but the run of its script has none", "Leave it empty, or fix the script."
         )
     said = pair.text("precision")
-    if said == run.precision:
-        return
-    if {said, run.precision} <= _FORMATS:
+    if said != run.precision and {said, run.precision} <= _FORMATS:
         yield from pair.differs("precision", run.dtype, run.precision)
 
 
@@ -307,16 +288,13 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
     """
     column = "memory_optimizations"
-    if not pair.text(column):
-        return
     words = pair.text(column).split("; ")
-    left_out = set(_ALWAYS_STATED).difference(words)
+    if words == [""]:
+        return
     for word, setting in run.optimizations.items():
         if word in words and is_off(setting):
             change = "Remove"
-        elif word not in left_out:
-            continue
-        elif is_on(setting):
+        elif word not in words and word in _ALWAYS_STATED and is_on(setting):
             change = "Add"
         else:
             continue
@@ -338,11 +316,8 @@ def run_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     stated = number(pair.model_facts.get("parameters_b", ""))
     parameters = stated or parameters_in_name(pair.text("model"))
     least = minimum_memory_gb(parameters, run.weights, run.optimizations_on)
-    gpus = pair.number("gpus") or 0
-    own = gpus * pair.device_memory_gb
-    if not run.weights or not own:
-        return
-    if least > own:
+    own = (pair.number("gpus") or 0) * pair.device_memory_gb
+    if run.weights and 0 < own < least:
         need = f"{parameters:g} billion parameters need {least:.0f} GB at the least"
         room = f"{own:g} GB together"
         yield pair.mistake(

@@ -5,10 +5,12 @@ Each setting exists in the framework's configuration, has its type, and is given
 
 from __future__ import annotations
 
+import re
 from bisect import bisect
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from math import inf
+from operator import attrgetter
 
 from rl_resources.files import table_beside
 from rl_resources.package import number
@@ -51,7 +53,7 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     explained = {item.cause_line for item in target.lost}  # broken_continuation reports those
     seen: set[str] = set()
     for launch in target.of_framework:
-        for line, strays in groupby(launch.stray, _line):
+        for line, strays in groupby(launch.stray, attrgetter("place.line")):
             # A no-break space is a mistake of its own.
             words = [stray for stray in strays if "\u00a0" not in (stray.text or "")]
             written = " ".join(map(_written, words))
@@ -63,10 +65,6 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
                 f"`{shown(written)}` is not an override `key=value`",
                 "Write no space around `=` or after a backslash; quote a value with spaces.",
             )
-
-
-def _line(word: Word) -> int:
-    return word.place.line
 
 
 def _written(word: Word) -> str:
@@ -87,9 +85,7 @@ def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
     One in the command after an array replaces on purpose what the array has.
     """
     for first, later in _repeated(target):
-        if first.value is None:
-            continue
-        if later.value is None:
+        if first.value is None or later.value is None:
             continue
         old = shown(value_of(first))
         new = shown(value_of(later))
@@ -129,19 +125,14 @@ def _repeated(target: ScriptText) -> Iterator[tuple[Override, Override]]:
             written_in = (override.key, in_command, bisect(arrays, override.place))
             first = seen.get(written_in)
             seen[written_in] = override
-            if first is None:
+            if first is None or first.place == override.place:
                 continue
-            if first.place == override.place:
-                continue
-            if not _is_of_a_group(override):
+            if not _OF_A_GROUP.search(override.prefix + override.key):
                 yield first, override
 
 
-def _is_of_a_group(override: Override) -> bool:
-    """Whether an override chooses one of a group of configurations, or deletes a key."""
-    if "~" in override.prefix:
-        return True
-    return "@" in override.key or "/" in override.key
+_OF_A_GROUP = re.compile(r"[~@/]")
+"""In an override that chooses one of a group of configurations, or deletes a key."""
 
 
 @rule()
@@ -184,7 +175,7 @@ def _fork(target: ScriptText, own: Sequence[RejectedArgument]) -> Mistake:
     what = f"`{shown(first, 120)}`"
     if others:
         what = f"{what} and {len(others)} more of its keys"
-    names = filter(None, (support(FRAMEWORK).fork(item.rejection.key) for item in own))
+    names = filter(None, map(support(FRAMEWORK).fork, [first, *others]))
     name = next(names, "a fork")
     return target.mistake(
         own[0].place,
@@ -206,19 +197,17 @@ def _other_choice(target: ScriptText, rejection: Rejection) -> str:
 
 
 def _key_fix(item: RejectedArgument) -> str:
-    rejection = item.rejection
-    composition = item.composition
-    key = rejection.key
-    if rejection.kind == "existing-key":
-        return "Leave out the `+`."
-    if rejection.kind != "unknown-key":
-        return f"Write one that {composition.framework} {composition.version} has."
-    if key in REMOVED:
-        return REMOVED[key]
+    key = item.rejection.key
+    match item.rejection.kind:
+        case "existing-key":
+            return "Leave out the `+`."
+        case "group" | "no-module":
+            return f"Write one that {item.composition.framework} {item.composition.version} has."
+    fix = f"Remove it, or write `+{key}` if other code reads it."
     known = meant(item)
     if known:
-        return f"Did you mean `{known}`?"
-    return f"Remove it, or write `+{key}` if other code reads it."
+        fix = f"Did you mean `{known}`?"
+    return REMOVED.get(key, fix)
 
 
 _AS_NUMBERS = {"true": 1, "false": 0}
@@ -259,9 +248,7 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
     """
     for item in rejections(target):
         rejection = item.rejection
-        if rejection.kind not in ("type", "syntax"):
-            continue
-        if rejection.index < 0:
+        if rejection.kind not in ("type", "syntax") or rejection.index < 0:
             continue
         override = item.launch.overrides[rejection.index]
         # The value of `key= value`, or of a list with spaces, is a stray argument.
@@ -278,11 +265,9 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
 
 def _has_stray_behind(launch: Launch, override: Override) -> bool:
     """Whether an argument that is no override comes later on an override's line."""
-    for stray in launch.stray:
-        same_line = stray.place.line == override.place.line
-        if same_line and stray.place > override.place:
-            return True
-    return False
+    places = [stray.place for stray in launch.stray]
+    line = override.place.line
+    return any(place.line == line and place > override.place for place in places)
 
 
 def _wrong_value(target: ScriptText, override: Override, reason: str) -> Mistake:
@@ -295,19 +280,14 @@ def _wrong_value(target: ScriptText, override: Override, reason: str) -> Mistake
 
 def _broken_list(override: Override) -> str:
     """Why Hydra rejects a list or section with a part that is not known; empty if it may not."""
-    if override.value is not None:
+    if override.value is not None or override.content is None:
         return ""
-    if override.content is None:
+    texts = [STAND_IN if part.text is None else part.text for part in override.content.parts]
+    text = "".join(texts)
+    if not text.startswith(("[", "{")):
         return ""
-    texts = [part.text for part in override.content.parts]
-    if not texts:
-        return ""
-    begin = texts[0] or ""
-    if not begin.startswith(("[", "{")):
-        return ""
-    known = [STAND_IN if text is None else text for text in texts]
     try:
-        parse("".join(known))
+        parse(text)
     except ValueError as error:
         return str(error).replace(STAND_IN, "…")
     return ""
@@ -347,17 +327,17 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
     """
     for launch in target.of_framework:
         for override in launch.overrides:
-            value = shown(value_of(override))
-            said = f"`{override.key}` is `{value}`"
+            said = f"`{override.key}` is `{shown(value_of(override))}`"
             beyond = _beyond_bounds(override)
             if beyond:
-                message = f"{said}, which is {beyond}"
-                yield target.mistake(override.origin, message, "Fix the number.")
+                yield target.mistake(override.origin, f"{said}, {beyond}", "Fix the number.")
             elif _is_misspelt(override):
-                message = f"{said}, which {FRAMEWORK} does not know"
-                known = _WORDS[override.key]
-                near = nearest(_word(override), known)
-                yield target.mistake(override.origin, message, near.sentence())
+                near = nearest(_word(override), _WORDS[override.key])
+                yield target.mistake(
+                    override.origin,
+                    f"{said}, which {FRAMEWORK} does not know",
+                    near.sentence(),
+                )
     yield from refused_values(target)
 
 
@@ -372,9 +352,9 @@ def _beyond_bounds(override: Override) -> str:
         return ""
     least, most = bounds(override.key)
     if value < least:
-        return f"less than {least:g}"
+        return f"which is less than {least:g}"
     if value > most:
-        return f"more than {most:g}"
+        return f"which is more than {most:g}"
     return ""
 
 
@@ -382,13 +362,9 @@ def _is_misspelt(override: Override) -> bool:
     """Whether a word is a known one in another case or with a slip."""
     known = _WORDS.get(override.key, ())
     word = _word(override)
-    if word in known:
+    if word in known or "," in word:  # a comma is another rule's
         return False
-    if "," in word:  # a comma is another rule's
-        return False
-    if word.lower() in known:
-        return True
-    return misspelt(word, known)
+    return word.lower() in known or misspelt(word, known)
 
 
 @rule("warning", follows=["unknown-key"])
@@ -413,18 +389,14 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     for key, switch in _TABLE["needs"].items():
         setting = run.setting(key)
         # A coefficient that is not known, or 0, does not ask for its switch.
-        if not setting.place or not setting.known:
-            continue
-        if not setting.value:
+        if not setting.place or not setting.known or not setting.value:
             continue
         if _is_turned_off(run, switch):
             message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
             yield target.mistake(setting.place, message, fix)
     place = run.setting(CHECKPOINTING).place
-    if not place:
-        return
-    if run.misses_recomputation:
+    if place and run.misses_recomputation:
         message = f"`{CHECKPOINTING}` has no effect on Megatron, which recomputes nothing here"
         switches = quoted(switched_on(RECOMPUTATION))
         fix = f"Write {switches}."
@@ -434,8 +406,6 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
 def _is_turned_off(run: Run, switch: str) -> bool:
     """Whether the script itself turns a switch off for good."""
     setting = run.setting(switch)
-    if not setting.place:
-        return False
-    if run.may_change(switch):
+    if not setting.place or run.may_change(switch):
         return False
     return setting.flag is False
