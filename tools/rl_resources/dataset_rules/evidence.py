@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from math import isclose
 
+from rl_resources import git
 from rl_resources.certainty import FIGURES, MEASURED_RUN
-from rl_resources.facts.broken import Record, records, runs
+from rl_resources.facts.broken import Record, broken_columns, records, runs
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import RUNS, Snapshot, Table
-from rl_resources.text import quoted, shown
+from rl_resources.text import nearest, quoted, shown
 
 _SPEEDS = ("step_seconds", "tokens_per_second_per_gpu")
 
@@ -188,3 +190,154 @@ def _is_the_same(record: Record, report: Record) -> bool:
         if ours and theirs and not isclose(ours, theirs, rel_tol=part):
             return False
     return True
+
+
+_PLACEHOLDERS = {
+    "your-handle",
+    "handle",
+    "username",
+    "me",
+    "todo",
+    "tbd",
+    "anonymous",
+    "unknown",
+    "none",
+}
+
+
+@rule()
+def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A record that ran has a contributor or a source, and the contributor is somebody.
+
+    A record that nobody made cannot be asked about, and neither can a placeholder.
+
+    Bad: empty `contributor` and empty `source`; `your-handle` as `contributor`
+    Good: a handle as `contributor`
+    """
+    for record in records(snapshot, "tuning", "contributor", "status", "source"):
+        contributor = record.text("contributor")
+        is_known = contributor or record.text("source") or record.text("status") == "untested"
+        if not is_known or contributor.lower() in _PLACEHOLDERS:
+            yield record.mistake(
+                "contributor",
+                ", which names nobody to ask",
+                "Write your public handle, or leave it empty where the record has a source.",
+            )
+
+
+_BRANCH = re.compile(
+    r"https://(?:github\.com|gitlab\.com|huggingface\.co)/(?:datasets/)?[^/]+/[^/]+/(?:-/)?"
+    r"(?:blob|tree|raw|blame|resolve)/(?![0-9a-f]{7,64}/)(?P<branch>[^/]+)"
+    r"|https://raw\.githubusercontent\.com/[^/]+/[^/]+/(?![0-9a-f]{7,64}/)(?P<raw>[^/]+)"
+)
+
+
+@rule("warning")
+def permalink(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A record's source and evidence name a commit, not a branch.
+
+    A branch changes; next month the URL shows other figures, or nothing.
+
+    Bad: `https://github.com/OWNER/REPOSITORY/blob/main/PATH`
+    Good: `https://github.com/OWNER/REPOSITORY/blob/COMMIT/PATH`, COMMIT of 40 hexadecimal
+        digits
+    """
+    for name in ("evidence", "source"):
+        for record in records(snapshot, "tuning", name):
+            match = _BRANCH.match(record.text(name))
+            if match:
+                branch = shown(match["branch"] or match["raw"])
+                yield record.mistake(
+                    name,
+                    f", which follows the branch `{branch}`",
+                    f"Write the commit instead of `{branch}`: on GitHub the key `y` does that.",
+                )
+
+
+_PLACE = (
+    "source_repo",
+    "source_commit",
+    "source_path",
+    "source_lines",
+)
+
+
+@rule()
+def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A report's URL is the permalink of its repository, commit, path and lines, or a thread.
+
+    A reader must come to the very line that the figure was read from.
+
+    Bad: `https://github.com/OWNER/REPOSITORY/blob/main/README.md`
+    Good: `https://github.com/OWNER/REPOSITORY/blob/COMMIT/README.md#L12`
+    """
+    for record in records(snapshot, "reports", *_PLACE, "source_url"):
+        wanted = _wanted_permalink(record)
+        if record.text("source_url") == wanted or _is_thread_alone(record):
+            continue
+        columns = ", ".join(_PLACE)
+        fix = f"Fill {columns}, or write the URL of an issue or discussion alone."
+        if wanted:
+            fix = f"Write `{shown(wanted, 400)}`, or fix those columns."
+        yield record.mistake(
+            "source_url",
+            ", not the permalink of its repository, commit, path and lines, nor a thread",
+            fix,
+        )
+
+
+def _wanted_permalink(report: Record) -> str:
+    """The permalink of what a report says of its source; empty where that is not enough."""
+    repo, commit, path, lines = map(report.text, _PLACE)
+    if not repo or not commit or (path and not lines):
+        return ""
+    return git.permalink(repo, commit, path, lines)
+
+
+def _is_thread_alone(report: Record) -> bool:
+    """Whether a report's source is a thread, and no file."""
+    if any(map(report.text, _PLACE[:3])):
+        return False
+    return git.THREAD.fullmatch(report.text("source_url")) is not None
+
+
+@rule()
+def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
+    """Reports that contradict each other name each other.
+
+    A reader of one must learn of the other; a disputed figure must never look settled.
+
+    Bad: a report that names another, which does not name it back
+    Good: two reports that name each other
+    """
+    table = snapshot.tables["reports"]
+    if table.lost or (table.path, "report") in broken_columns(snapshot):
+        return
+    reports = {record.text("report"): record for record in records(snapshot, "reports")}
+    named = {name: report.text("contradicts").split() for name, report in reports.items()}
+    for name, others in named.items():
+        for other in others:
+            if other == name or other not in named:
+                yield _not_another(reports[name], other, sorted(named.keys() - {name}))
+            # A report that names an unknown one is fixed first: it may mean this one.
+            elif name not in named[other] and named.keys() >= set(named[other]):
+                yield _not_named_back(reports[other], name)
+
+
+def _not_another(report: Record, named: str, others: Sequence[str]) -> Mistake:
+    """The mistake of a report that names itself or one that does not exist."""
+    return report.mistake(
+        "contradicts",
+        f", but `{shown(named, 120)}` is not another report",
+        nearest(named, others).sentence() or "Name another report.",
+    )
+
+
+def _not_named_back(report: Record, by: str) -> Mistake:
+    """The mistake of a report that does not name the one that names it."""
+    name = shown(by, 120)
+    return report.mistake(
+        "contradicts",
+        f", but `{name}` names this report",
+        f"Add `{name}`.",
+    )

@@ -69,7 +69,13 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Iterator[Mistake]:
     if expected and str(expected) != script.name:
         fix = _renaming(snapshot, script, expected)
     own = shown(script.name, 120)
-    yield Mistake(script.path, 1, 1, f"the name `{own}` {predicate(wrong)}", fix)
+    yield Mistake(
+        script.path,
+        1,
+        1,
+        f"the name `{own}` {predicate(wrong)}",
+        fix,
+    )
 
 
 def _help_with_part(snapshot: Snapshot, name: ScriptName, part: str) -> str:

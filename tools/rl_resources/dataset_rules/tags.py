@@ -46,7 +46,11 @@ def not_the_least(snapshot: Snapshot) -> Iterator[Mistake]:
             name = shown(smaller.name, 120)
             where = f"{smaller.memory_gb:g} GB together, which is less"
             wrong = f", but `{name}` ran the same model and weights on {where}"
-            yield record.mistake("tag", wrong, _EMPTY)
+            yield record.mistake(
+                "tag",
+                wrong,
+                _EMPTY,
+            )
 
 
 @rule("warning")
@@ -61,7 +65,11 @@ def min_without_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in _tagged(snapshot, "MIN", "device"):
         device = snapshot.row("devices", record.text("device"))
         if device and not device["memory_gb"]:
-            yield record.mistake("tag", ", but the memory of its device is not known", _EMPTY)
+            yield record.mistake(
+                "tag",
+                ", but the memory of its device is not known",
+                _EMPTY,
+            )
 
 
 @rule("warning")
@@ -99,7 +107,11 @@ def recommended_is_slower(snapshot: Snapshot) -> Iterator[Mistake]:
         if faster:
             label = faster.table.label(faster.row)
             wrong = f", but `{label}` is faster with the same model, weights and device"
-            yield record.mistake("tag", wrong, _EMPTY)
+            yield record.mistake(
+                "tag",
+                wrong,
+                _EMPTY,
+            )
 
 
 def _tagged(snapshot: Snapshot, tag: str, *names: str) -> Iterator[Record]:

@@ -37,7 +37,7 @@ from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND
 from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules import run_rule
-from rl_resources.script_rules.arguments import bounds
+from rl_resources.script_rules.values import bounds
 from rl_resources.text import misspelt, shown
 
 _WHOLE_NODE = 8
@@ -258,7 +258,9 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
             yield from pair.differs(column, setting, str(setting.value))
     if by_tokens is not None and pair.text(unused):
         yield pair.mistake(
-            unused, ", but the run of its script has none", "Leave it empty, or fix the script."
+            unused,
+            ", but the run of its script has none",
+            "Leave it empty, or fix the script.",
         )
     said = pair.text("precision")
     if said != run.precision and {said, run.precision} <= _FORMATS:
@@ -301,7 +303,11 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         said = f"the script does not turn on `{word}`"
         if setting is not LACKING:
             said = pair.said_by_script(setting)
-        yield pair.mistake(column, f", but {said}", f"{change} `{word}`, or correct the script.")
+        yield pair.mistake(
+            column,
+            f", but {said}",
+            f"{change} `{word}`, or correct the script.",
+        )
 
 
 @run_rule()
@@ -350,7 +356,11 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     need = f"about {found.peak_gb:.0f} GB {interval} for each GPU"
     memory = f"{pair.device_memory_gb:g} GiB"
     own = f"{found.device_gb:.0f} GB ({memory})"
-    yield Mistake(*pair.place("gpus"), f"{need} are estimated, and the device has {own}", _HELP)
+    yield Mistake(
+        *pair.place("gpus"),
+        f"{need} are estimated, and the device has {own}",
+        _HELP,
+    )
 
 
 def _estimate(pair: Pair, run: Run) -> Estimate | None:

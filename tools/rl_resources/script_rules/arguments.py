@@ -7,27 +7,21 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from math import inf
 from operator import attrgetter
 
 from rl_resources.files import table_beside
-from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
-from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
 from rl_resources.script.backends import (
     CHECKPOINTING,
-    ENGINES,
     RECOMPUTATION,
     switched_on,
 )
 from rl_resources.script.bash.script import Word
 from rl_resources.script.framework.composition import Rejection
-from rl_resources.script.framework.shipped import shipped, support
-from rl_resources.script.framework.syntax import STAND_IN, parse
-from rl_resources.script.framework.value_types import is_count
-from rl_resources.script.launch import Launch, Override
+from rl_resources.script.framework.shipped import support
+from rl_resources.script.launch import Override
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText, value_of
 from rl_resources.script_rules.releases import (
@@ -35,10 +29,9 @@ from rl_resources.script_rules.releases import (
     RejectedArgument,
     fork,
     meant,
-    refused_values,
     rejections,
 )
-from rl_resources.text import misspelt, nearest, quoted, shown
+from rl_resources.text import quoted, shown
 
 
 @rule()
@@ -92,7 +85,9 @@ def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
         if old != new:
             here = f"in line {first.place.line}, and `{new}` here, which wins"
             yield target.mistake(
-                later.place, f"`{later.key}` is `{old}` {here}", "Delete one of the two."
+                later.place,
+                f"`{later.key}` is `{old}` {here}",
+                "Delete one of the two.",
             )
 
 
@@ -164,7 +159,11 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
             continue
         chosen.add(choice)
         key = shown(rejection.key, 120)
-        yield target.mistake(item.place, f"`{key}`: {rejection.reason}", choice or _key_fix(item))
+        yield target.mistake(
+            item.place,
+            f"`{key}`: {rejection.reason}",
+            choice or _key_fix(item),
+        )
 
 
 _STOPS = ("unknown-key", "existing-key", "group", "no-module")
@@ -210,161 +209,8 @@ def _key_fix(item: RejectedArgument) -> str:
     return REMOVED.get(key, fix)
 
 
-_AS_NUMBERS = {"true": 1, "false": 0}
-
-
-@rule("warning")
-def switch_for_number(target: ScriptText) -> Iterator[Mistake]:
-    """A number is written as a number.
-
-    Python takes `False` for 0 and `True` for 1; a reader cannot tell what was meant.
-
-    Bad: `python3 -m verl.trainer.main_ppo trainer.test_freq=False`
-    Good: `python3 -m verl.trainer.main_ppo trainer.test_freq=-1`
-    """
-    usual = shipped(FRAMEWORK).engines[""]
-    for launch in target.of_framework:
-        for override in launch.overrides:
-            default = usual.values.get(override.key)
-            number = _AS_NUMBERS.get((override.value or "").lower())
-            if number is None or not is_count(default):
-                continue
-            said = f"`{override.key}` is `{override.value}` where the default is `{default}`"
-            yield target.mistake(
-                override.origin,
-                f"{said}: Python takes it for {number}",
-                f"Write `{number}`, or the number that is meant.",
-            )
-
-
-@rule()
-def value_type(target: ScriptText) -> Iterator[Mistake]:
-    """Every value has the type that the framework's configuration has for its key.
-
-    Hydra takes `train_batch_size=abc`; the run fails later, far from the mistake.
-
-    Bad: `python3 -m verl.trainer.main_ppo data.train_batch_size=1k`
-    Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=1024`
-    """
-    for item in rejections(target):
-        rejection = item.rejection
-        if rejection.kind not in ("type", "syntax") or rejection.index < 0:
-            continue
-        override = item.launch.overrides[rejection.index]
-        # The value of `key= value`, or of a list with spaces, is a stray argument.
-        is_cut_off = override.value == "" or rejection.kind == "syntax"
-        if is_cut_off and _has_stray_behind(item.launch, override):
-            continue
-        yield _wrong_value(target, override, rejection.reason)
-    for launch in target.of_framework:
-        for override in launch.overrides:
-            reason = _broken_list(override)
-            if reason and not _has_stray_behind(launch, override):
-                yield _wrong_value(target, override, reason)
-
-
-def _has_stray_behind(launch: Launch, override: Override) -> bool:
-    """Whether an argument that is no override comes later on an override's line."""
-    places = [stray.place for stray in launch.stray]
-    line = override.place.line
-    return any(place.line == line and place > override.place for place in places)
-
-
-def _wrong_value(target: ScriptText, override: Override, reason: str) -> Mistake:
-    key = shown(override.key, 120)
-    value = shown(value_of(override))
-    return target.mistake(
-        override.origin, f"`{key}`: {shown(reason, 200)}", f"Fix the value `{value}`."
-    )
-
-
-def _broken_list(override: Override) -> str:
-    """Why Hydra rejects a list or section with a part that is not known; empty if it may not."""
-    if override.value is not None or override.content is None:
-        return ""
-    texts = [STAND_IN if part.text is None else part.text for part in override.content.parts]
-    text = "".join(texts)
-    if not text.startswith(("[", "{")):
-        return ""
-    try:
-        parse(text)
-    except ValueError as error:
-        return str(error).replace(STAND_IN, "…")
-    return ""
-
-
-Bounds = tuple[float, float]
-"""The least and the largest value that framework and engine accept."""
-_TABLE = table_beside(__file__)
-_SHARE = (0.01, 1)
-_COUNT = (1, inf)
-_WORDS: Mapping[str, Collection[str]] = {
-    "algorithm.adv_estimator": KNOWN_ESTIMATORS | GROUP_ESTIMATORS,
-    **_TABLE["words"],
-}
-
-
-def bounds(key: str, otherwise: Bounds = (-inf, inf)) -> Bounds:
-    """The bounds of a setting; `otherwise` if none are known."""
-    for engine in ENGINES.values():
-        if key == engine.utilization:
-            return _SHARE
-        if key == engine.tensor_parallel:
-            return _COUNT
-    least, most = _TABLE["bounds"].get(key, otherwise)
-    return least, most
-
-
-@rule()
-def value_range(target: ScriptText) -> Iterator[Mistake]:
-    """A value is one that the framework accepts.
-
-    The run stops at a share above 1, a size of 0 or a misspelt word.
-
-    Bad: `python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=60`
-    Good: `python3 -m verl.trainer.main_ppo
-        actor_rollout_ref.rollout.gpu_memory_utilization=0.6`
-    """
-    for launch in target.of_framework:
-        for override in launch.overrides:
-            said = f"`{override.key}` is `{shown(value_of(override))}`"
-            beyond = _beyond_bounds(override)
-            if beyond:
-                yield target.mistake(override.origin, f"{said}, {beyond}", "Fix the number.")
-            elif _is_misspelt(override):
-                near = nearest(_word(override), _WORDS[override.key])
-                yield target.mistake(
-                    override.origin,
-                    f"{said}, which {FRAMEWORK} does not know",
-                    near.sentence(),
-                )
-    yield from refused_values(target)
-
-
-def _word(override: Override) -> str:
-    return (override.value or "").removesuffix("+")
-
-
-def _beyond_bounds(override: Override) -> str:
-    """How a number is out of its bounds; empty for one within them and for a word."""
-    value = number(_word(override))
-    if value is None:
-        return ""
-    least, most = bounds(override.key)
-    if value < least:
-        return f"which is less than {least:g}"
-    if value > most:
-        return f"which is more than {most:g}"
-    return ""
-
-
-def _is_misspelt(override: Override) -> bool:
-    """Whether a word is a known one in another case or with a slip."""
-    known = _WORDS.get(override.key, ())
-    word = _word(override)
-    if word in known or "," in word:  # a comma is another rule's
-        return False
-    return word.lower() in known or misspelt(word, known)
+_NEEDS: Mapping[str, str] = table_beside(__file__)["needs"]
+"""Settings that are read only where a switch is on."""
 
 
 @rule("warning", follows=["unknown-key"])
@@ -386,7 +232,7 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     run = target.training
     if run is None:
         return
-    for key, switch in _TABLE["needs"].items():
+    for key, switch in _NEEDS.items():
         setting = run.setting(key)
         # A coefficient that is not known, or 0, does not ask for its switch.
         if not setting.place or not setting.known or not setting.value:
@@ -394,13 +240,21 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
         if _is_turned_off(run, switch):
             message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
-            yield target.mistake(setting.place, message, fix)
+            yield target.mistake(
+                setting.place,
+                message,
+                fix,
+            )
     place = run.setting(CHECKPOINTING).place
     if place and run.misses_recomputation:
         message = f"`{CHECKPOINTING}` has no effect on Megatron, which recomputes nothing here"
         switches = quoted(switched_on(RECOMPUTATION))
         fix = f"Write {switches}."
-        yield target.mistake(place, message, fix)
+        yield target.mistake(
+            place,
+            message,
+            fix,
+        )
 
 
 def _is_turned_off(run: Run, switch: str) -> bool:

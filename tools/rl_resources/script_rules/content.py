@@ -342,13 +342,21 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
         hidden = _HIDDEN.match(target.text, command.end.offset)
         if _loses_status_in_pipe(target.script, command):
             message = "the run's exit status is lost in a pipe: that of the last command counts"
-            yield target.mistake(command.end, message, "Write `set -o pipefail` before it.")
+            yield target.mistake(
+                command.end,
+                message,
+                "Write `set -o pipefail` before it.",
+            )
         elif hidden:
             message = f"the run's failure is hidden by `{hidden[1]}`"
             fix = "End the command without it."
             if hidden[1] == "&":
                 fix += " To run in the background, start the script itself with `bash SCRIPT &`."
-            yield target.mistake(command.end, message, fix)
+            yield target.mistake(
+                command.end,
+                message,
+                fix,
+            )
 
 
 def _loses_status_in_pipe(script: Script, command: Command) -> bool:

@@ -66,8 +66,7 @@ def hidden_character(target: ScriptText) -> Iterator[Mistake]:
     """
     for number, line in enumerate(target.text.split("\n"), 1):
         hidden = [index for index in hidden_places(line) if line[index] not in "\t\r"]
-        if hidden:
-            first = hidden[0]
+        for first in hidden[:1]:
             yield Mistake(
                 target.path,
                 number,
@@ -103,7 +102,9 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
         seen.add(place.line)
         first_line, _, _ = raw.partition("\n")
         yield target.mistake(
-            place, f"`{shown(first_line, 80)}` {wrong}", f"{_instead(raw)}{exempt}."
+            place,
+            f"`{shown(first_line, 80)}` {wrong}",
+            f"{_instead(raw)}{exempt}.",
         )
 
 
@@ -120,10 +121,13 @@ Part = tuple[int, int, str]
 def _unexpected(target: ScriptText) -> Iterator[Part]:
     """The outermost parts of a script that are not of the known shape."""
     script = target.script
-    trainers = {item.place.offset for item in script.commands if starts_plainly(script, item.words)}
+    text = script.text
     # Of a function its definition is reported, which no tuning script needs.
-    trainers |= {item.place.offset for item in script.commands if item.name in script.functions}
-    text = target.script.text
+    expected = [
+        item.place.offset
+        for item in script.commands
+        if item.name in script.functions or starts_plainly(script, item.words)
+    ]
     rest: list[Any] = list(parse(text).statements)
     while rest:
         node = rest.pop()
@@ -131,22 +135,19 @@ def _unexpected(target: ScriptText) -> Iterator[Part]:
             rest.extend(node)
         if not isinstance(node, dict):
             continue
-        wrong = _wrong(node, text, trainers) if "Pos" in node else ""
-        if wrong:
-            yield node["Pos"], node["End"], wrong
-        else:
+        wrong = _wrong(node, text) if "Pos" in node else ""
+        if not wrong:
             rest.extend(node.values())
+        elif node["Pos"] not in expected or node.get("Type") != "CallExpr":
+            yield node["Pos"], node["End"], wrong
 
 
-def _wrong(node: Node, text: str, trainers: set[int]) -> str:
+def _wrong(node: Node, text: str) -> str:
     """What makes a node no part of a tuning script, in words that follow it."""
     if node.get("Type") == "CallExpr" and node.get("Args"):
-        if node["Pos"] in trainers:
-            return ""
         return _wrong_call(node["Args"], text)
     if "Redirs" in node:
-        files = [_raw(item["Word"], text) for item in node["Redirs"]]
-        return _not_all_logs(files)
+        return _not_all_logs(_raw(item["Word"], text) for item in node["Redirs"])
     return _wrong_name(node, text) or _wrong_text(node, text) or _wrong_kind(node)
 
 
@@ -181,7 +182,7 @@ def _wrong_kind(node: Node) -> str:
 
 
 def _not_all_logs(files: Iterable[str]) -> str:
-    if all(_is_log(file) for file in files):
+    if all(map(_is_log, files)):
         return ""
     return "reads or writes a file that may not be a log in the working directory"
 
@@ -189,8 +190,8 @@ def _not_all_logs(files: Iterable[str]) -> str:
 def _wrong_call(words: list[Node], text: str) -> str:
     name, *arguments = [_raw(word, text) for word in words]
     command = " ".join([name, *arguments])
-    sets_name = name == "printf" and "-v" in arguments
-    if sets_name or (name not in COMMANDS and not _RAY.match(command)):
+    is_known = name in COMMANDS or _RAY.match(command)
+    if not is_known or (name == "printf" and "-v" in arguments):
         return "is not a command that a tuning script needs"
     if name != "tee":
         return ""
@@ -228,11 +229,10 @@ def _ends_others(text: str, command: Command, pipeline: int) -> bool:
     raw = _without_sudo(command)
     if _ENDS.match(raw):
         return True
-    if not re.match(r"xargs\b.*\bkill\b", raw):
-        return False
     end = command.place.offset
     begin = max(pipeline, end - _LONGEST_PIPELINE)
-    return _LISTS.search(text, begin, end) is not None
+    of_list = re.match(r"xargs\b.*\bkill\b", raw) and _LISTS.search(text, begin, end)
+    return of_list is not None
 
 
 def _deletes_others(target: ScriptText, command: Command) -> bool:
@@ -241,10 +241,9 @@ def _deletes_others(target: ScriptText, command: Command) -> bool:
         return False
     set_names = target.script.names | {"HOME", "TMPDIR"}
     for word in command.words[1:]:
-        if word.raw.endswith('/*"'):
-            continue
         path = word.value.shown
         folder = _UNSET.match(path)
-        if _KEPT.match(path) or (folder and folder[1] not in set_names):
+        is_unset = folder and folder[1] not in set_names
+        if not word.raw.endswith('/*"') and (is_unset or _KEPT.match(path)):
             return True
     return False

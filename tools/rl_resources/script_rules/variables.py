@@ -59,7 +59,13 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
         fix = f"Set it, or write `${{{name}:-…}}`."
         if meant:
             fix = f"Did you mean `{meant[1]}`?"
-        yield Mistake(target.path, comment.line, comment.column, f"`{shown(name)}` is not set", fix)
+        yield Mistake(
+            target.path,
+            comment.line,
+            comment.column,
+            f"`{shown(name)}` is not set",
+            fix,
+        )
 
 
 def _may_come_from_outside(target: ScriptText, name: str) -> bool:
