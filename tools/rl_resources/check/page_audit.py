@@ -125,13 +125,15 @@ def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
     facts = _model_facts(reading.dataset, row.record["model"])
     device = devices_of(reading.dataset).known.get(text_of(row.record, "device"), Device())
     said = _said(row)
-    names = [facts.get("model", ""), facts.get("slug", ""), row.text("Model")]
+    names: list[str] = []
+    if "model" in said:
+        names = [facts.get("model", ""), facts.get("slug", ""), row.text("Model")]
     return Pair(
         path=reading.page.path,
         label=row.link.script,
         said=said,
         script=script,
-        models=tuple(dict.fromkeys(filter(None, names))) if "model" in said else (),
+        models=tuple(dict.fromkeys(filter(None, names))),
         model_facts=facts,
         device_memory_gb=device.memory_gb,
     )

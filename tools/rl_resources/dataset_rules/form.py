@@ -111,9 +111,11 @@ def order_keys(snapshot: Snapshot, table: Table) -> list[list[SortValue]]:
     """The sort key of every row by the schema's `orderBy`: numbers come before text, and what
     cannot be followed comes last.
     """
-    order_by = table.schema.order_by
-    rows = range(len(table.rows))
-    return [[_sort_value(snapshot, table, row, path) for path in order_by] for row in rows]
+    keys: list[list[SortValue]] = []
+    for row in range(len(table.rows)):
+        key = [_sort_value(snapshot, table, row, path) for path in table.schema.order_by]
+        keys.append(key)
+    return keys
 
 
 def _sort_value(snapshot: Snapshot, table: Table, row: int, path: str) -> SortValue:

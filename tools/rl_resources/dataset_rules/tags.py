@@ -124,7 +124,7 @@ def _tagged(snapshot: Snapshot, tag: str, *names: str) -> Iterator[Record]:
 def _without_tag(rule: Rule, snapshot: Snapshot) -> Iterator[Edit]:
     """The records that a rule on tags reports, without their tag."""
     tuning = snapshot.tables["tuning"]
-    lines = {mistake.line for mistake in rule.mistakes(snapshot)}
+    lines = rule.lines(snapshot)
     rows = [index for index, row in enumerate(tuning.rows) if row.line in lines]
     return with_cells((tuning, row, "tag", "") for row in rows)
 

@@ -99,12 +99,17 @@ def _preparation_problems(
         script = known.script(path)
         if script is None or not script.is_in(release):
             there = [item.script for item in known.preparations if item.is_in(release)]
-            yield f"{FRAMEWORK} {release} has no `{path}`", nearest(path, there).sentence()
+            yield (
+                f"{FRAMEWORK} {release} has no `{path}`",
+                nearest(path, there).sentence(),
+            )
             continue
         others = [name for name in line.data_sources if name not in script.data_sources]
         if others and script.data_sources:
-            problem = f"`{path}` does not write the data_source {quoted(others)}"
-            yield problem, f"It is {quoted(script.data_sources)}."
+            yield (
+                f"`{path}` does not write the data_source {quoted(others)}",
+                f"It is {quoted(script.data_sources)}.",
+            )
 
 
 @run_rule("warning")
@@ -118,9 +123,8 @@ def data_line(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     if not _release(pair) or pair.script.labeled("Data"):
         return
-    unknown = [file for file in _files(run) if _is_known_file(file[1])]
-    for key, path in unknown:
-        if not _usual_data_sources(path):
+    for key, path in _files(run):
+        if _is_known_file(path) and not _usual_data_sources(path):
             yield Mistake(
                 *pair.place_of(run.setting(key)),
                 f"nothing says what prepares `{shown(_end(path), 120)}`",
@@ -168,7 +172,9 @@ def _files(run: Run) -> Iterator[tuple[str, str]]:
         content = run.content(key)
         parts = content.parts if content else ()
         text = "".join(_UNKNOWN if part.text is None else part.text for part in parts)
-        yield from ((key, path) for path in _BETWEEN_PATHS.split(text) if path)
+        for path in _BETWEEN_PATHS.split(text):
+            if path:
+                yield key, path
 
 
 def _end(path: str) -> str:

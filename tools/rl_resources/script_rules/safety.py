@@ -136,10 +136,11 @@ def _unexpected(target: ScriptText) -> Iterator[Part]:
         if not isinstance(node, dict):
             continue
         wrong = _wrong(node, text) if "Pos" in node else ""
-        if not wrong:
-            rest.extend(node.values())
-        elif node["Pos"] not in expected or node.get("Type") != "CallExpr":
+        is_call = node.get("Type") == "CallExpr"
+        if wrong and not (is_call and node["Pos"] in expected):
             yield node["Pos"], node["End"], wrong
+        else:
+            rest.extend(node.values())
 
 
 def _wrong(node: Node, text: str) -> str:

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.script.framework.composition import is_since
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
 
-Problem = tuple[Setting, str, str]
-"""A setting, what is wrong with it and the fix."""
+
+class Problem(NamedTuple):
+    """A setting, what is wrong with it and the fix."""
+
+    setting: Setting
+    message: str
+    fix: str
+
+
 SizeProblem = tuple[Setting, str]
 """A size and why it cannot be."""
 
@@ -40,8 +48,12 @@ def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProb
 def _rollout_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
     heads = figures.get(HEADS) if run.engine.divides_heads else None
     if run.engine.divides:
-        size = run.rollout_tensor_parallel_size
-        yield from _divides(run, size, run.rollout_model_size, heads)
+        yield from _divides(
+            run,
+            run.rollout_tensor_parallel_size,
+            run.rollout_model_size,
+            heads,
+        )
 
 
 def _megatron_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
@@ -118,8 +130,11 @@ def batch_problems(run: Run) -> Iterator[Problem]:
     # Asynchronous trainers have a batch of 0.
     if batch.number and mini.number and mini.number > batch.number:
         update = f"`{mini.key}` is `{mini.number}`"
-        more = f"more than `{batch.key}` `{batch.number}`"
-        yield mini, f"{update}, {more}", f"Set it to {batch.number} or less."
+        yield Problem(
+            mini,
+            f"{update}, more than `{batch.key}` `{batch.number}`",
+            f"Set it to {batch.number} or less.",
+        )
     elif not step or mini.number != batch.number:
         yield from _update_problems(run)
 
@@ -127,26 +142,29 @@ def batch_problems(run: Run) -> Iterator[Problem]:
 def _update_problems(run: Run) -> Iterator[Problem]:
     """What of an update cannot be shared out, and micro batches that do not divide a share."""
     mini = run.mini_batch_size
+    micro = run.micro_batch
     n = run.rollout_n.number
     ranks = run.data_parallel_size
     if not mini.number or not n or not ranks:
         return
-    responses = mini.number * n
+    share, left = divmod(mini.number * n, ranks)
     update = _responses(mini, n)
-    if responses % ranks:
-        if is_demanded(run):
-            message = f"{update} cannot be divided over {ranks} data-parallel ranks{SINCE}"
-            yield mini, message, f"Choose a size whose product with {n} is a multiple of {ranks}."
+    if left and is_demanded(run):
+        yield Problem(
+            mini,
+            f"{update} cannot be divided over {ranks} data-parallel ranks{SINCE}",
+            f"Choose a size whose product with {n} is a multiple of {ranks}.",
+        )
+    if left or not micro.number or share % micro.number == 0:
         return
-    micro = run.micro_batch
-    share = responses // ranks
-    if micro.number and share % micro.number:
+    since = SINCE if run.trains_with_megatron else ""
+    if is_demanded(run) or not since:
         size = f"`{micro.key}` {micro.number}"
-        message = f"{size} does not divide {share}, the share of each rank in {update}"
-        if not run.trains_with_megatron:
-            yield micro, message, f"Choose a divisor of {share}."
-        elif is_demanded(run):
-            yield micro, f"{message}{SINCE}", f"Choose a divisor of {share}."
+        yield Problem(
+            micro,
+            f"{size} does not divide {share}, the share of each rank in {update}{since}",
+            f"Choose a divisor of {share}.",
+        )
 
 
 def _step_problem(run: Run) -> Problem | None:
@@ -154,10 +172,15 @@ def _step_problem(run: Run) -> Problem | None:
     batch = run.train_batch_size
     n = run.rollout_n.number
     parts, of_what = _parts_of_step(run)
-    if not batch.number or not n or not parts or batch.number * n % parts == 0:
+    if not batch.number or not n or not parts:
         return None
-    message = f"{_responses(batch, n)} cannot be divided by {parts}, {of_what}"
-    return batch, message, f"Choose a batch whose product with {n} is a multiple of {parts}."
+    if batch.number * n % parts == 0:
+        return None
+    return Problem(
+        batch,
+        f"{_responses(batch, n)} cannot be divided by {parts}, {of_what}",
+        f"Choose a batch whose product with {n} is a multiple of {parts}.",
+    )
 
 
 def _parts_of_step(run: Run) -> tuple[int, str]:
