@@ -239,13 +239,13 @@ def _read_as(dataset: Dataset, named: str) -> Record:
     spellings = vocabulary(dataset).spellings["model"]
     name = _SEPARATORS.sub("-", named.rpartition("/")[2].lower())
     meanings = [spellings.get(plain(beginning), "") for beginning in beginnings(name)]
-    known = next(filter(None, meanings), "")
+    rows = dataset.by_key["models"]
+    known = [key for key in EITHER.join(meanings).split(EITHER) if key in rows]
     is_size = pattern("billions").fullmatch(name)
     if is_size or not known:
         return {"model": named, "active_parameters_b": active_billions_in(name)}
-    key, *_ = known.split(EITHER)
-    reason = f"{shown(named)} is read as {key}"
-    return {**dataset.by_key["models"][key], GUESSED.format("parameters_b"): reason}
+    reason = f"{shown(named)} is read as {known[0]}"
+    return {**rows[known[0]], GUESSED.format("parameters_b"): reason}
 
 
 def _of_backend(query: Query, source: Run | FrameworkStart | None, release: str) -> EstimateInputs:
