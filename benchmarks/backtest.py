@@ -25,6 +25,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.estimate import GB, Estimate
+from rl_resources.estimate.frameworks import VERL, profiles
 from rl_resources.facts.models import GB_PER_GIB
 from rl_resources.query.estimate import estimate
 
@@ -65,7 +66,7 @@ OWN_GPUS = re.compile(r"^(\d+) GPUs? (?:actor|train|each)|(\d+) train \+|train (
 """The GPUs that train, where the engine has others."""
 STEPS_WHERE_IT_IS = {"slime", "miles"}
 """Frameworks whose optimizer steps in host memory where it is offloaded by a setting."""
-STEPS_ON_HOST = re.compile(r"(Adam steps|whole optimizer state is) on the host")
+STEPS_ON_HOST = re.compile(r"(Adam steps|whole optimizer state is) on the host|Adam on the CPU")
 HOST_PEAK = re.compile(
     r"Host memory is the (published )?peak|which takes 1|memory per node, the only"
     r"|Host memory: 800|1500 GB and does not say"
@@ -344,23 +345,31 @@ def _has_inputs(row: Mapping[str, object]) -> bool:
 def _words(row: Mapping[str, object]) -> dict[str, str]:
     names = ("model", "gpus", "device", "task", "weights", "train", "infer")
     words = {name: str(row[name] or "") for name in names}
-    parallelism = str(row["parallelism"] or "")
-    own = OWN_GPUS.search(parallelism)
+    own = OWN_GPUS.search(str(row["parallelism"] or ""))
     if own:
         words["gpus"] = own[own.lastindex or 0]
-        words["infer"] = "hf"
-    if not words["infer"] or "async" in str(row["source_path"]):
-        words["infer"] = "hf"  # one that is not named has GPUs of its own, or takes no share
+    if _profiled(row):
+        words["framework"] = str(row["framework"])
+    if _has_own_pool(row):
+        words["infer"] = ""
     return words
+
+
+def _profiled(row: Mapping[str, object]) -> bool:
+    """Whether a run is of a framework whose profile is asked for; verl's settings are stated."""
+    return row["framework"] in profiles().keys() - {VERL}
+
+
+def _has_own_pool(row: Mapping[str, object]) -> bool:
+    """Whether the engine has GPUs of its own, or none is named."""
+    own = OWN_GPUS.search(str(row["parallelism"] or ""))
+    return bool(own) or not row["infer"] or "async" in str(row["source_path"])
 
 
 def _settings(row: Mapping[str, object]) -> list[str]:
     saved = str(row["memory_optimizations"] or "")
     notes = str(row["notes"])
     between_phases = "phase-offload" in saved
-    saves_logits = "fused-logits" in saved or "chunked-logits" in saved
-    # TRL's engine stays awake unless it is asked to sleep
-    sleeps = "rollout-sleep" in saved or row["framework"] != "trl"
     steps_on_host = STEPS_ON_HOST.search(notes) is not None
     found: dict[str, object] = {
         "prompt_length": 0,
@@ -370,12 +379,11 @@ def _settings(row: Mapping[str, object]) -> list[str]:
         "lora_rank": row["lora_rank"],
         "gpu_memory_utilization": row["gpu_memory_utilization"],
         "optimizer_on_host": int(steps_on_host or _steps_where_it_is(row)),
-        "fused_logits": int(saves_logits),
-        "engine_sleeps": int(sleeps),
     }
     if row["max_response_length"]:
         found["prompt_length"] = row["max_prompt_length"] or 0
         found["response_length"] = row["max_response_length"]
+    found |= _engine_settings(row, saved)
     found |= _rollout_precision(saved)
     for state in ("parameter", "optimizer"):
         if between_phases or f"{state}-offload" in saved:
@@ -394,6 +402,22 @@ def _settings(row: Mapping[str, object]) -> list[str]:
         found["removes_padding"] = 1
     found |= _parallel(str(row["parallelism"] or ""))
     return [f"{name}={value}" for name, value in found.items() if value is not None]
+
+
+def _engine_settings(row: Mapping[str, object], saved: str) -> dict[str, object]:
+    """Whether an engine is there and sleeps, and logits are fused.
+
+    What a framework with a profile does is not said again.
+    """
+    found: dict[str, object] = {}
+    saves_logits = "fused-logits" in saved or "chunked-logits" in saved
+    if saves_logits or not _profiled(row):
+        found["fused_logits"] = int(saves_logits)
+    if "rollout-sleep" in saved or not _profiled(row):
+        found["engine_sleeps"] = 1
+    if _has_own_pool(row):
+        found["has_engine"] = 0
+    return found
 
 
 def _steps_where_it_is(row: Mapping[str, object]) -> bool:
@@ -452,9 +476,12 @@ def _of_report(row: Mapping[str, object], found: Estimate) -> Case:
     outcome = str(row["outcome"])
     if measured_gb:
         outcome = "peak"
+    kind = "report"
+    if _profiled(row):
+        kind = ASKED
     return Case(
         str(row["report"]),
-        "report",
+        kind,
         str(row["framework"] or ""),
         str(row["model"]),
         str(row["weights"]),
