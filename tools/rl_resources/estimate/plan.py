@@ -74,16 +74,17 @@ class PlanStart:
 
 def divides(found: Estimate) -> bool:
     """Whether GPUs, heads, layers and experts are divided evenly, and a batch holds a sequence."""
+    inputs = found.configuration.inputs
+    for parts, whole in rules()["divides"]:
+        if inputs[whole] % inputs[parts]:
+            return False  # told by the inputs alone: to evaluate all terms takes longer
+    groups = inputs["kv_heads"]
+    for name in (ENGINE_SIZE, "tensor_parallel"):
+        if groups % inputs[name] and inputs[name] % groups:
+            return False
     if not is_divided(found):
         return False
     values = found.values
-    groups = values["kv_heads"]
-    for parts, whole in rules()["divides"]:
-        if values[whole] % values[parts]:
-            return False
-    for name in (ENGINE_SIZE, "tensor_parallel"):
-        if groups % values[name] and values[name] % groups:
-            return False
     batches = (values["max_tokens"], values["log_prob_max_tokens"])
     return not any(0 < batch < values["sequence_length"] for batch in batches)
 
