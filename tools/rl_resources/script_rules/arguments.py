@@ -25,7 +25,6 @@ from rl_resources.script.launch import Override
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText, value_of
 from rl_resources.script_rules.releases import (
-    REMOVED,
     RejectedArgument,
     fork,
     meant,
@@ -202,11 +201,10 @@ def _key_fix(item: RejectedArgument) -> str:
             return "Leave out the `+`."
         case "group" | "no-module":
             return f"Write one that {item.composition.framework} {item.composition.version} has."
-    fix = f"Remove it, or write `+{key}` if other code reads it."
     known = meant(item)
     if known:
-        fix = f"Did you mean `{known}`?"
-    return REMOVED.get(key, fix)
+        return f"Did you mean `{known}`?"
+    return f"Remove it, or write `+{key}` if other code reads it."
 
 
 _NEEDS: Mapping[str, str] = table_beside(__file__)["needs"]

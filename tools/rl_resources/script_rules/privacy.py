@@ -246,23 +246,16 @@ def secret(target: ScriptText) -> Iterator[Mistake]:
     Good: `export HF_TOKEN=${HF_TOKEN:-}`
     """
     for number, line in enumerate(target.script.lines, 1):
-        yield from _secrets(target, line, number)
-    for value in values(target):
-        if value.text and value.text not in target.text:  # written in parts
-            yield from _secrets(target, value.text, value.parts[0].origin.line)
-
-
-def _secrets(target: ScriptText, text: str, line: int) -> Iterator[Mistake]:
-    found = _first_secret(text)
-    if found:
-        start, word = found
-        yield Mistake(
-            target.path,
-            line,
-            start + 1,
-            f"this looks like a secret: `{shown(word[:4])}…`",
-            "Revoke it, delete it, and read it from the environment.",
-        )
+        found = _first_secret(line)
+        if found:
+            start, word = found
+            yield Mistake(
+                target.path,
+                number,
+                start + 1,
+                f"this looks like a secret: `{shown(word[:4])}…`",
+                "Revoke it, delete it, and read it from the environment.",
+            )
 
 
 @rule("warning")

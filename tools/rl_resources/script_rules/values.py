@@ -11,7 +11,6 @@ from rl_resources.rule import Mistake, rule
 from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
 from rl_resources.script.backends import ENGINES
 from rl_resources.script.framework.shipped import shipped
-from rl_resources.script.framework.syntax import STAND_IN, parse
 from rl_resources.script.framework.value_types import is_count
 from rl_resources.script.launch import Launch, Override
 from rl_resources.script.script_text import FRAMEWORK, ScriptText, value_of
@@ -63,12 +62,11 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
         is_cut_off = override.value == "" or rejection.kind == "syntax"
         if is_cut_off and _has_stray_behind(item.launch, override):
             continue
-        yield _wrong_value(target, override, rejection.reason)
-    for launch in target.of_framework:
-        for override in launch.overrides:
-            reason = _broken_list(override)
-            if reason and not _has_stray_behind(launch, override):
-                yield _wrong_value(target, override, reason)
+        yield target.mistake(
+            override.origin,
+            f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}",
+            f"Fix the value `{shown(value_of(override))}`.",
+        )
 
 
 def _has_stray_behind(launch: Launch, override: Override) -> bool:
@@ -76,31 +74,6 @@ def _has_stray_behind(launch: Launch, override: Override) -> bool:
     places = [stray.place for stray in launch.stray]
     line = override.place.line
     return any(place.line == line and place > override.place for place in places)
-
-
-def _wrong_value(target: ScriptText, override: Override, reason: str) -> Mistake:
-    key = shown(override.key, 120)
-    value = shown(value_of(override))
-    return target.mistake(
-        override.origin,
-        f"`{key}`: {shown(reason, 200)}",
-        f"Fix the value `{value}`.",
-    )
-
-
-def _broken_list(override: Override) -> str:
-    """Why Hydra rejects a list or section with a part that is not known; empty if it may not."""
-    if override.value is not None or override.content is None:
-        return ""
-    texts = [STAND_IN if part.text is None else part.text for part in override.content.parts]
-    text = "".join(texts)
-    if not text.startswith(("[", "{")):
-        return ""
-    try:
-        parse(text)
-    except ValueError as error:
-        return str(error).replace(STAND_IN, "…")
-    return ""
 
 
 Bounds = tuple[float, float]

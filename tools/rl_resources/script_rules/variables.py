@@ -176,7 +176,7 @@ def dollars_missing(target: ScriptText, override: Override) -> Iterator[MissingD
         if name not in _names(target):
             continue
         is_bare = word == name
-        if is_bare and (key.endswith("_key") or not _is_telling(target, name)):
+        if is_bare and (key.endswith("_key") or not _is_telling(name)):
             continue
         yield MissingDollar(name, word, key, place)
 
@@ -189,13 +189,10 @@ def _names(target: ScriptText) -> frozenset[str]:
     return target.script.names - target.script.functions | {"HOME"}
 
 
-def _is_telling(target: ScriptText, name: str) -> bool:
+def _is_telling(name: str) -> bool:
     """Whether a word can hardly be meant as it is written."""
     is_constant = name.isupper() and len(name) > 1
-    if not is_constant and "_" not in name.strip("_"):
-        return False
-    names_itself = (name, name)
-    return all((item.name, item.value.text) != names_itself for item in target.script.assignments)
+    return is_constant or "_" in name.strip("_")
 
 
 def places(
