@@ -1,6 +1,6 @@
 """Arguments of a run.
 
-Each setting exists in the framework's configuration, has its type, and is given once.
+Every setting exists in the framework's configuration, has its type, and is set once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from rl_resources.text import quoted, shown
 def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     """Every argument of the training program is an override `key=value`.
 
-    Hydra stops at a word that is none; it is left over by a lost quote or a space.
+    Hydra stops at any other word; a lost quote or a space leaves one behind.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.total_epochs= 1`
     Good: `python3 -m verl.trainer.main_ppo trainer.total_epochs=1`
@@ -67,9 +67,9 @@ def _written(word: Word) -> str:
 
 @rule()
 def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
-    """No key is set to two values in one command.
+    """No key has two values in one command.
 
-    The later one wins and nothing says so; a reader sees the first.
+    The last value wins silently, but readers see the first.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
@@ -94,7 +94,7 @@ def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
 def repeated_override(target: ScriptText) -> Iterator[Mistake]:
     """No key is set twice in one command.
 
-    A reader who changes one of the two changes nothing, or makes them contradict.
+    Changing one of the two has no effect, or makes them contradict.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=2 trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
@@ -131,9 +131,9 @@ _OF_A_GROUP = re.compile(r"[~@/]")
 
 @rule()
 def unknown_key(target: ScriptText) -> Iterator[Mistake]:
-    """Every key exists in the framework's configuration.
+    """Every key exists in the configuration of the framework.
 
-    Hydra stops at a key that does not exist, before anything runs.
+    Hydra stops at an unknown key before anything runs.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.n_gpu_per_node=8`
     Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8`
@@ -215,7 +215,7 @@ _NEEDS: Mapping[str, str] = table_beside(__file__)["needs"]
 def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     """Every setting has an effect.
 
-    A reader who changes it changes nothing, and one who plans with it plans wrongly.
+    Changing it does nothing, and plans that rely on it are wrong.
 
     Bad: `python3 -m verl.trainer.main_ppo algorithm.kl_ctrl.kl_coef=0.01
         algorithm.use_kl_in_reward=False`

@@ -42,10 +42,10 @@ _OF_ITS_AUTHOR = re.compile(r"(?:https?|all|ftp)_proxy|WANDB_ENTITY", re.IGNOREC
 
 @rule("warning")
 def private_path(target: ScriptText) -> Iterator[Mistake]:
-    """A script names no path, host, proxy or account that only its author has.
+    """A script contains no path, host, proxy or account that only its author has.
 
-    Nobody else has `/home/ann` or `/mnt/team`; the run stops, or trains on other data. It waits for
-    a machine that it cannot reach.
+    Nobody else has `/home/ann` or `/mnt/team`: the run stops, trains on other data, or waits for a
+    machine that it cannot reach.
 
     Bad: `python3 -m verl.trainer.main_ppo data.train_files=/home/ann/gsm8k/train.parquet`
     Good: `DATA_DIR=${DATA_DIR:-"$HOME/data"} ⏎ python3 -m verl.trainer.main_ppo
@@ -100,9 +100,9 @@ def _private_accounts(target: ScriptText) -> Iterator[Mistake]:
 
 @rule("warning", style=True)
 def relative_path(target: ScriptText) -> Iterator[Mistake]:
-    """Data files are found from wherever a script is started.
+    """Data files are found from any working directory.
 
-    A relative path counts from the directory that the reader happens to be in.
+    A relative path depends on the directory in which the script is started.
 
     Bad: `python3 -m verl.trainer.main_ppo data.train_files=data/gsm8k/train.parquet`
     Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/data/gsm8k/train.parquet"`
@@ -135,7 +135,7 @@ _NAME_BOTH = "Name training data in `data.train_files`, and other data in `data.
 def data_split(target: ScriptText) -> Iterator[Mistake]:
     """A script trains on training data and validates on other data.
 
-    Scores on the data of the training say nothing; training on test data spoils them.
+    Validation scores on training data mean nothing, and training on test data spoils the test.
 
     Bad: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a.parquet"
         data.val_files="$HOME/a.parquet"`
@@ -238,9 +238,9 @@ def _is_made_up(text: str) -> bool:
 
 @rule()
 def secret(target: ScriptText) -> Iterator[Mistake]:
-    """A script has no password, token or key.
+    """A script contains no password, token or key.
 
-    What was published once is read by programs within minutes; it must be revoked.
+    Bots find a published secret within minutes; it must be revoked.
 
     Bad: `export HF_TOKEN=hf_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3g`
     Good: `export HF_TOKEN=${HF_TOKEN:-}`
@@ -260,9 +260,9 @@ def secret(target: ScriptText) -> Iterator[Mistake]:
 
 @rule("warning")
 def script_email_address(target: ScriptText) -> Iterator[Mistake]:
-    """A script has no e-mail address.
+    """A script contains no email address.
 
-    Addresses in public files are collected; the author is in the history.
+    Addresses in public files are harvested; the Git history names the author.
 
     Bad: `# written by ann.lee@university.edu`
     Good: `# written by Ann Lee`

@@ -1,6 +1,6 @@
 """Settings of other releases.
 
-Settings are written as the framework's newest release accepts them.
+Settings are written as the framework's latest release accepts them.
 
 A script of last year is not wrong because a later release renamed a key: with the release of its
 time it does what it says. So these are warnings that name the releases. The tables are what verl
@@ -137,9 +137,10 @@ REMOVED: Mapping[str, str] = _TABLE["removed"]
 
 @rule("warning")
 def outdated_key(target: ScriptText) -> Iterator[Mistake]:
-    """A script's settings are those of the framework's newest release.
+    """A script uses the settings of the framework's latest release.
 
-    A reader who installs the framework today cannot start it: the settings are of older releases.
+    With the current release of the framework, the script does not start: its settings are from
+    older releases.
 
     Bad: `python3 -m verl.trainer.main_ppo model_engine=megatron
         actor_rollout_ref.actor.megatron.grad_offload=True`
@@ -174,9 +175,9 @@ def outdated_key(target: ScriptText) -> Iterator[Mistake]:
 
 @rule("warning")
 def deprecated_key(target: ScriptText) -> Iterator[Mistake]:
-    """A script has no setting that the framework calls deprecated, or refuses after composing.
+    """No setting is deprecated, and none is rejected after the configuration is composed.
 
-    The next release may reject it; the new setting does the same today.
+    The next release may reject it; the replacement works today.
 
     Bad: `python3 -m verl.trainer.main_ppo data.val_batch_size=64`
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=64`

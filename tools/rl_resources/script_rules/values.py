@@ -22,9 +22,9 @@ _AS_NUMBERS = {"true": 1, "false": 0}
 
 @rule("warning")
 def switch_for_number(target: ScriptText) -> Iterator[Mistake]:
-    """A number is written as a number.
+    """Numbers are written as numbers.
 
-    Python takes `False` for 0 and `True` for 1; a reader cannot tell what was meant.
+    Python reads `False` as 0 and `True` as 1; readers cannot tell what was meant.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.test_freq=False`
     Good: `python3 -m verl.trainer.main_ppo trainer.test_freq=-1`
@@ -48,7 +48,7 @@ def switch_for_number(target: ScriptText) -> Iterator[Mistake]:
 def value_type(target: ScriptText) -> Iterator[Mistake]:
     """Every value has the type that the framework's configuration has for its key.
 
-    Hydra takes `train_batch_size=abc`; the run fails later, far from the mistake.
+    Hydra accepts `train_batch_size=abc`; the run fails later, far from the mistake.
 
     Bad: `python3 -m verl.trainer.main_ppo data.train_batch_size=1k`
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=1024`
@@ -108,9 +108,9 @@ def bounds(key: str, otherwise: Bounds = (-inf, inf)) -> Bounds:
 
 @rule()
 def value_range(target: ScriptText) -> Iterator[Mistake]:
-    """A value is one that the framework accepts.
+    """The framework accepts every value.
 
-    The run stops at a share above 1, a size of 0 or a misspelt word.
+    The run stops at a share above 1, a size of 0 or a misspelled word.
 
     Bad: `python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=60`
     Good: `python3 -m verl.trainer.main_ppo
