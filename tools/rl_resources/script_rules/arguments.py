@@ -245,12 +245,12 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
             )
     place = run.setting(CHECKPOINTING).place
     if place and run.misses_recomputation:
-        message = f"`{CHECKPOINTING}` has no effect on Megatron, which recomputes nothing here"
-        switches = quoted(switched_on(RECOMPUTATION))
-        fix = f"Write {switches}."
+        fix = "Delete it."
+        if RECOMPUTATION in run.composition.values:
+            fix = f"Write {quoted(switched_on(RECOMPUTATION))}."
         yield target.mistake(
             place,
-            message,
+            f"`{CHECKPOINTING}` has no effect on Megatron, which recomputes nothing here",
             fix,
         )
 

@@ -146,7 +146,8 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
         if not trains(launch):
             continue
         files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
-        wrong = [item for item in files.values() if _is_other_split(item)]
+        train = files.get("data.train_files")
+        wrong = [item for item in files.values() if _is_other_split(item, train)]
         for item in wrong:
             message = f"`{item.key}` is `{shown(value_of(item))}`, a file of the other split"
             yield target.mistake(
@@ -154,7 +155,6 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
                 message,
                 _NAME_BOTH,
             )
-        train = files.get("data.train_files")
         held_out = files.get("data.val_files")
         if train and held_out and not wrong and _same(train, held_out):
             message = f"`{held_out.key}` is the same file as `{train.key}`"
@@ -179,11 +179,29 @@ def _is_known(override: Override) -> bool:
     return all(part.text is not None or part.name for part in parts)
 
 
-def _is_other_split(override: Override) -> bool:
-    """Whether all files are named after the other split."""
-    files = re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", value_of(override))
-    other = "test" if override.key == "data.train_files" else "train"
-    return {split_of(file) for file in files} == {other}
+def _data_files(override: Override | None) -> list[str]:
+    """The files of data that a value names."""
+    if override is None:
+        return []
+    return re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", value_of(override))
+
+
+def _folders(files: Iterable[str]) -> set[str]:
+    return {file.rpartition("/")[0] for file in files}
+
+
+def _is_other_split(override: Override, train: Override | None) -> bool:
+    """Whether all files are named after the other split.
+
+    Validation files of another data set may be its only split, called `train`.
+    """
+    other = "train"
+    if override is train:
+        other = "test"
+    files = _data_files(override)
+    if {split_of(file) for file in files} != {other}:
+        return False
+    return override is train or not _folders(files).isdisjoint(_folders(_data_files(train)))
 
 
 _NO_USES = frozenset({"echo", "printf", "export", "declare", "typeset", "local", "readonly"})

@@ -55,6 +55,13 @@ class RejectedArgument(NamedTuple):
         key = self.rejection.key
         return past.modules.get(key) or past.last_with(key)
 
+    @property
+    def is_of_a_fork(self) -> bool:
+        """Whether no release has its key."""
+        engines = shipped(FRAMEWORK).engines.values()
+        is_known = any(self.rejection.key in engine.values for engine in engines)
+        return not is_known and self.release is None
+
 
 def rejections(target: ScriptText) -> Iterator[RejectedArgument]:
     """What is rejected; not what a lost `$` explains, nor programs of somebody else."""
@@ -74,16 +81,13 @@ def fork(target: ScriptText) -> Sequence[RejectedArgument]:
     """
     if target.tree:
         return ()
-    known = shipped(FRAMEWORK)
     own: list[RejectedArgument] = []
     for item in rejections(target):
-        key = item.rejection.key
-        if item.release:
-            continue
-        if item.rejection.kind == "no-module" and not misspelt(key, known.modules):
+        kind = item.rejection.kind
+        is_slip = misspelt(item.rejection.key, shipped(FRAMEWORK).modules)
+        if kind == "no-module" and not item.release and not is_slip:
             return [item]
-        is_known = any(key in choice.values for choice in known.engines.values())
-        if item.rejection.kind == "unknown-key" and not is_known and not meant(item):
+        if kind == "unknown-key" and item.is_of_a_fork and not meant(item):
             own.append(item)
     return own if len(own) >= _FEWEST else ()
 

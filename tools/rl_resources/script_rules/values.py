@@ -57,6 +57,9 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
         rejection = item.rejection
         if rejection.kind not in ("type", "syntax") or rejection.index < 0:
             continue
+        # The default of a fork's own key says too little: `memory` may stand for `false`.
+        if rejection.kind == "type" and item.is_of_a_fork:
+            continue
         override = item.launch.overrides[rejection.index]
         # The value of `key= value`, or of a list with spaces, is a stray argument.
         is_cut_off = override.value == "" or rejection.kind == "syntax"
