@@ -417,6 +417,17 @@ def test_no_help_names_a_setting_that_the_checkout_lacks(scripts, capsys):
     ]
 
 
+def test_the_settings_of_a_known_fork_are_not_judged(scripts, capsys):
+    script = scripts / "7b" / SEVEN
+    own = "max_turns=4 retriever.topk=3 retriever.url=x trainer.total_epochs"
+    _change(script, "trainer.total_epochs", own)
+    main(import_command(scripts, PAGE))
+    notes = capsys.readouterr().err.splitlines()
+    said = "Not judged by the settings of verl, because they are of a fork: "
+    assert f"{said}{script.as_posix()}." in notes
+    assert _audit_of(scripts, capsys)[1:] == []
+
+
 def test_without_a_checkout_scripts_are_judged_by_the_newest_release(scripts, capsys):
     newest = shipped(FRAMEWORK).version
     said, *found = _audit_of(scripts, capsys)

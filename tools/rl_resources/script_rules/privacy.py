@@ -29,6 +29,8 @@ _PRIVATE = re.compile(
 )
 _HOME = re.compile(r"/(?:home|Users)/(?!user\b|username\b|you\b|your\w*)", re.IGNORECASE)
 """A directory that nobody else has, also no default; others may be usual somewhere."""
+_TESTED = re.compile(r"\s-[defrsx]\s+[\"']?(/[^\s\"'\]]+)")
+"""A path that a script uses only where it exists."""
 _OWN_HOME = re.compile(r"/(?:(?:home|Users)/[^/]+|root)(?=/)")
 _PRIVATE_HOST = re.compile(
     r"(?:hdfs|viewfs)://[^\s'\"]+"
@@ -57,8 +59,10 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _private_paths(target: ScriptText) -> Iterator[Mistake]:
+    tested = set(_TESTED.findall(target.text))
     for text, part, place in places(target, _PRIVATE, values(target)):
-        if part.default and not _HOME.match(text):
+        is_usual = part.default and not _HOME.match(text)
+        if is_usual or text in tested:
             continue
         fix = 'Leave it out, or make it a setting that everybody can have: `${NAME:-"$HOME/…"}`.'
         own = _OWN_HOME.match(text)
@@ -204,8 +208,22 @@ def _is_other_split(override: Override, train: Override | None) -> bool:
     return override is train or not _folders(files).isdisjoint(_folders(_data_files(train)))
 
 
-_NO_USES = frozenset({"echo", "printf", "export", "declare", "typeset", "local", "readonly"})
-"""Commands whose words are only shown, or are assignments, which are looked at as such."""
+_NO_USES = frozenset(
+    {
+        "echo",
+        "printf",
+        "export",
+        "declare",
+        "typeset",
+        "local",
+        "readonly",
+        "docker",
+        "podman",
+    }
+)
+"""Commands whose words are only shown, are assignments, which are looked at as such, or name what
+is in a container.
+"""
 
 
 def values(target: ScriptText) -> Iterator[Value]:
