@@ -18,7 +18,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import Number, formula
-from rl_resources.estimate.frameworks import VERL, profiles
+from rl_resources.estimate.frameworks import VERL, profile, profiles
 from rl_resources.estimate.plan import FITS, PlanStart, rules
 from rl_resources.package import Record
 from rl_resources.query.configurations import (
@@ -170,7 +170,8 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     read, _ = understood(dataset, words)
     words["weights"] = _weights(read)
     words["task"] = read.task.split(EITHER)[0] or usual["task"]
-    words["infer"] = read.infer or usual["infer"]
+    framework = _framework(read, words["weights"])
+    words["infer"] = read.infer or usual["infer_of"].get(framework, usual["infer"])
     taken = [
         f"{name} {words[name]}" for name in ("task", "infer") if words[name] != getattr(read, name)
     ]
@@ -179,7 +180,6 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
         taken.append("{} + {} tokens".format(*lengths))
     query, notes = understood(dataset, words)
     query = query._replace(weights=read.weights, infer=read.infer)
-    framework = _framework(read, words["weights"])
     if not framework:
         taken.append(sentences()["no_profile"].format(framework=read.framework))
         framework = usual["framework"]
@@ -241,8 +241,11 @@ def _starts(
     words = {**words, "gpus": str(query.gpus or 8)}
     if not query.memory_gb:
         words["memory"] = "80"
-    if words["framework"] != VERL:
+    if words["framework"] != VERL and query.train:
         return [[estimate(dataset, words, sets)]]
+    if words["framework"] != VERL:
+        trains = profile(words["framework"]).trains
+        return [[estimate(dataset, {**words, "train": train}, sets)] for train in trains]
 
     def of_verl(train: str) -> Estimate:
         named = {**words, "train": train, "framework": ""}
