@@ -1,5 +1,6 @@
 """`plan`: the word of each answer, and that what it proposes fits, divides and is said."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -76,7 +77,8 @@ def test_answer_is_short_and_begins_with_its_word(
 ) -> None:
     assert main(["plan", "--root", str(ROOT), *_options(asked)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(("Yes: ", "Probably: ", "No: ", "Nobody has published it; "))
+    words = ("Yes: ", "Probably: ", "Perhaps: ", "No: ", "Nobody has published it; ")
+    assert lines[0].startswith(words)
     assert len(lines) <= MOST_LINES
 
 
@@ -163,6 +165,22 @@ def test_python_gives_the_answer_of_the_command(capsys: pytest.CaptureFixture[st
 def test_a_device_without_bf16_is_said(dataset: Dataset) -> None:
     question = ask_plan(dataset, {"model": "7B", "gpus": "8", "device": "v100-32g"})
     assert any("BF16" in note for note in question.notes)
+
+
+@each(CASES["first"], "asked first")
+def test_first_line(
+    asked: Mapping[str, str], first: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "--root", str(ROOT), *_options(asked)]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == first
+
+
+def test_the_time_of_a_step_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = {"model": "Qwen3-32B", "gpus": "16", "device": "h20"}
+    assert main(["plan", "--root", str(ROOT), *_options(asked)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    form = r"   A step of 256 prompts, 5 each: \d+ s, \d+ to \d+ \(estimated\)"
+    assert sum(re.fullmatch(form, line) is not None for line in lines) == 2
 
 
 def test_hardly_any_script_has_what_is_called_rare() -> None:

@@ -142,6 +142,11 @@ class PlanQuestion:
         failures = [known for known in self.scope if self._failed_on_as_much(known.row)]
         return sorted(failures, key=lambda known: (bool(known.mark), size_of(known.row)))
 
+    @property
+    def failed_alike(self) -> list[KnownRun]:
+        """What ran out of memory on as much, of just the model and the weights that are asked."""
+        return [known for known in self.failed if known.row.weights and not known.mark]
+
     def _failed_on_as_much(self, row: Configuration) -> bool:
         if row.state != OUT_OF_MEMORY or row.weights not in {"", self.weights}:
             return False

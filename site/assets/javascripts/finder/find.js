@@ -50,7 +50,7 @@ function bestOf(query, answers, top, smallest) {
 }
 
 /** Whether its source is the asked project; with none asked every one is. @param {Query} query @param {Row} row */
-const isOfProject = ({ project }, row) => row.software.toLowerCase().includes(project.toLowerCase());
+export const isOfProject = ({ project }, row) => row.software.toLowerCase().includes(project.toLowerCase());
 
 /** Those that nothing contradicts, or all if there is none. @param {Answer[]} items */
 function undisputed(items) {
