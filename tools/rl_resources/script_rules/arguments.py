@@ -23,8 +23,7 @@ from rl_resources.script.backends import (
 from rl_resources.script.bash.script import Word
 from rl_resources.script.framework.composition import Rejection
 from rl_resources.script.framework.shipped import shipped, support
-from rl_resources.script.framework.syntax import STAND_IN, parse
-from rl_resources.script.framework.value_types import is_count
+from rl_resources.script.framework.syntax import STAND_IN, is_count, parse
 from rl_resources.script.launch import Launch, Override
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText, value_of
