@@ -10,6 +10,7 @@ from cases import each, findings_in, read_cases
 from rl_resources import load
 from rl_resources.check.registry import all_rules
 from rl_resources.cli import main
+from rl_resources.contribute.draft import draft
 from rl_resources.contribute.new import plan_script
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.devices import Device, devices_of
@@ -25,6 +26,7 @@ from rl_resources.script.script_text import ScriptText
 ROOT = Path(__file__).parents[1]
 CASES = read_cases("plan")
 ASKED = {name: {"asked": case["asked"]} for name, case in CASES["answers"].items()}
+MANY = CASES["many"]["asked"]
 MOST_LINES = 20
 SCRIPT_RULES = [rule for rule in all_rules().values() if rule.scope == "script"]
 
@@ -111,6 +113,20 @@ def test_the_estimate_of_a_script_is_that_of_its_plan(
         assert found.verdict == option.verdict
         assert found.deciding.moment.peak_gb == pytest.approx(option.deciding.moment.peak_gb)
         assert found.host_memory_gb == pytest.approx(option.host_memory_gb)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("asked", MANY, ids=lambda asked: " ".join(asked.values()))
+def test_nothing_is_found_in_the_script_of_a_plan(
+    dataset: Dataset, asked: Mapping[str, str], tmp_path: Path
+) -> None:
+    answer = _plan(dataset, asked)
+    assert answer.options
+    stated = [f"device={asked['device']}", "contributor=octocat"]
+    for tag in answer.options:
+        path = tmp_path / f"{tag}.sh"
+        path.write_text(plan_script(answer, tag), encoding="utf-8")
+        assert draft(ROOT, str(path), log="", issue="", stated=stated, write=False).findings == []
 
 
 def _findings(rule: Rule, text: str) -> list[Finding]:

@@ -176,7 +176,8 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     words["weights"] = _weights(read)
     words["task"] = read.task.split(EITHER)[0] or usual["task"]
     framework = _framework(read, words["weights"])
-    words["infer"] = read.infer or usual["infer_of"].get(framework, usual["infer"])
+    engines = [usual["infer_of"].get(name) for name in (framework, read.vendor)]
+    words["infer"] = next(filter(None, [read.infer, *engines, usual["infer"]]))
     taken = [
         f"{name} {words[name]}" for name in ("task", "infer") if words[name] != getattr(read, name)
     ]
