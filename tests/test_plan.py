@@ -1,5 +1,6 @@
 """`plan`: the word of each answer, and that what it proposes fits, divides and is said."""
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -189,6 +190,15 @@ def test_first_line(
 ) -> None:
     assert main(["plan", "--root", str(ROOT), *_options(asked)]) == 0
     assert capsys.readouterr().out.splitlines()[0] == first
+
+
+def test_runs_of_a_config_are_those_of_its_size(dataset: Dataset, tmp_path: Path) -> None:
+    config = {"model_type": "qwen3", "num_hidden_layers": 28, "hidden_size": 2048}
+    config |= {"intermediate_size": 6144, "num_attention_heads": 16, "num_key_value_heads": 8}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**config, "vocab_size": 151936}), encoding="utf-8")
+    question = ask_plan(dataset, {"model": str(path), "gpus": "8", "device": "h100"})
+    assert {known.row.size for known in question.scope} == {"1.5B"}
 
 
 def test_the_time_of_a_step_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -225,11 +225,12 @@ def understood(dataset: Dataset, words: Mapping[str, str]) -> tuple[Query, Seque
     known = vocabulary(dataset)
     if config_file(words.get("model", "")):
         words = {**words, "model": ""}
+    device = words.get("device", "")
     try:
         return understand(known, words)
     except UnusableInput:
-        stated_gb = stated_gigabytes(words.get("device", ""))
-        if not stated_gb:
+        stated_gb = stated_gigabytes(device)
+        if not stated_gb or pattern("shared").search(device):
             raise
         return understand(known, {**words, "device": f"{stated_gb:g} GB"})
 

@@ -108,7 +108,11 @@ class PlanQuestion:
         experts = "dense"
         if self.start.first.values["experts"]:
             experts = "mixture"
-        wanted = self.query._replace(task="", weights="", experts=experts)
+        sizes = vocabulary(self.dataset).sizes
+        size = size_class(sizes, self.start.first.values["parameters"] / 1e9)
+        wanted = self.query._replace(
+            task="", weights="", experts=experts, size=self.query.size or size
+        )
         tasks = {"", self.task, *self.query.adapter_tasks}
         rows = matches_of(configurations(self.dataset), wanted)
         rows = [row for row in rows if row.task_label in tasks]

@@ -236,7 +236,7 @@ def line(row: Configuration, *, is_open: bool = True) -> str:
 
 
 def short(row: Configuration) -> str:
-    """What trains, whether anything is offloaded, and the context."""
+    """What trains, whether anything is offloaded, the context, and the time of a step."""
     told = [WEIGHTS.get(row.weights, "weights not stated")]
     if "synthetic" in row.scenario:
         told.append("one update on random tokens")
@@ -246,6 +246,8 @@ def short(row: Configuration) -> str:
         told.append(f"host memory {row.host_memory_gb:g} GB")
     if row.length:
         told.append(context(row))
+    if row.step_seconds:
+        told.append(step_time(row.step_seconds, row.step_seconds_statistic))
     return ", ".join(told)
 
 
