@@ -26,10 +26,10 @@ from rl_resources.facts.script_names import name_beside
 from rl_resources.facts.tags import NO_TAG, SPEEDS, faster_record, smaller_run
 from rl_resources.facts.words import Fact, read_word
 from rl_resources.package import SCRIPTS, TableSchema
+from rl_resources.script.algorithm import asked_of_min, costs_time
 from rl_resources.script.name import PARTS
 from rl_resources.script.run import Run, is_on
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.script.tags import asked_of_min, costs_time
 from rl_resources.snapshot import Snapshot, Table, name_of
 from rl_resources.tabular import write as as_csv
 from rl_resources.text import shown

@@ -27,7 +27,7 @@ from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.package import Record, read_package, text_of
 from rl_resources.query.plan import Answer, Plan, settings_for
 from rl_resources.query.plan_question import ask_plan
-from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS
+from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS, NEEDED, costs_time
 from rl_resources.script.backends import (
     ACTOR,
     BACKENDS,
@@ -40,7 +40,6 @@ from rl_resources.script.backends import (
 from rl_resources.script.framework.shipped import Shipped, shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.script.tags import NEEDED, costs_time
 from rl_resources.site.templates import environment
 from rl_resources.snapshot import Snapshot, take_snapshot
 
