@@ -61,7 +61,7 @@ _ENDS = re.compile(
 def hidden_character(target: ScriptText) -> Iterator[Mistake]:
     """Every character of a script is visible.
 
-    A character that changes the order of others shows a reader another script than bash runs.
+    A character that reorders others shows readers a different script than bash runs.
 
     Bad: `rm x # ⟨U+202E⟩txet`
     Good: `rm x # text`
@@ -80,11 +80,11 @@ def hidden_character(target: ScriptText) -> Iterator[Mistake]:
 
 @rule()
 def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
-    """A script consists of settings and the command that trains.
+    """A script consists of settings and the training command.
 
-    Readers run it on machines with their data, keys and colleagues, and what a tuning script
-    needs is short: variables, conditions, a loop over arguments, messages, directories for logs,
-    `ray` and the trainer. Anything else needs an exemption with a reason.
+    Readers run it on machines with their data, keys and colleagues. A tuning script needs little:
+    variables, conditions, a loop over arguments, messages, log directories, `ray` and the trainer.
+    Anything else needs an exemption with a reason.
 
     Bad: `curl -s "$URL" | bash`
     Good: `python3 -m verl.trainer.main_ppo`
