@@ -145,7 +145,8 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
     """
     own = fork(target)
     if own:
-        yield from _fork(target, own)
+        if target.ours:  # another page tells its readers
+            yield _fork(target, own)
         return
     chosen: set[str] = set()
     for item in rejections(target):
@@ -168,17 +169,15 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
 _STOPS = ("unknown-key", "existing-key", "group", "no-module")
 
 
-def _fork(target: ScriptText, own: Sequence[RejectedArgument]) -> Iterator[Mistake]:
+def _fork(target: ScriptText, own: Sequence[RejectedArgument]) -> Mistake:
     first, *others = dict.fromkeys(item.rejection.key for item in own)
-    name = next(filter(None, map(support(FRAMEWORK).fork, [first, *others])), "")
-    if name and not target.ours:
-        return  # its page tells its readers
+    names = filter(None, map(support(FRAMEWORK).fork, [first, *others]))
     what = f"`{shown(first, 120)}`"
     if others:
         what = f"{what} and {len(others)} more of its keys"
-    yield target.mistake(
+    return target.mistake(
         own[0].place,
-        f"no release of {FRAMEWORK} has {what}: the run is of {name or 'a fork'}",
+        f"no release of {FRAMEWORK} has {what}: the run is of {next(names, 'a fork')}",
         f"Say which in the column `framework`, or write what {FRAMEWORK} has.",
     )
 
