@@ -20,13 +20,13 @@ from rl_resources.script.backends import (
 )
 from rl_resources.script.bash.script import Word
 from rl_resources.script.framework.composition import Rejection
-from rl_resources.script.framework.shipped import support
 from rl_resources.script.launch import Override
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText, value_of
 from rl_resources.script_rules.releases import (
     RejectedArgument,
     fork,
+    fork_name,
     meant,
     rejections,
 )
@@ -171,13 +171,12 @@ _STOPS = ("unknown-key", "existing-key", "group", "no-module")
 
 def _fork(target: ScriptText, own: Sequence[RejectedArgument]) -> Mistake:
     first, *others = dict.fromkeys(item.rejection.key for item in own)
-    names = filter(None, map(support(FRAMEWORK).fork, [first, *others]))
     what = f"`{shown(first, 120)}`"
     if others:
         what = f"{what} and {len(others)} more of its keys"
     return target.mistake(
         own[0].place,
-        f"no release of {FRAMEWORK} has {what}: the run is of {next(names, 'a fork')}",
+        f"no release of {FRAMEWORK} has {what}: the run is of {fork_name(own)}",
         f"Say which in the column `framework`, or write what {FRAMEWORK} has.",
     )
 

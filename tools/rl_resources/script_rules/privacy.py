@@ -172,7 +172,9 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
 def _same(train: Override, held_out: Override) -> bool:
     """Whether two values are one file; what arguments, commands or branches decide is not known."""
     file = value_of(train)
-    return file == value_of(held_out) != "" and _is_known(train) and split_of(file) == ""
+    if not file or file != value_of(held_out):
+        return False
+    return _is_known(train) and split_of(file) == ""
 
 
 def _is_known(override: Override) -> bool:
