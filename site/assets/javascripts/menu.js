@@ -38,3 +38,18 @@ while (texts.nextNode()) {
 new MutationObserver(() => {
   document.querySelectorAll(".md-code__nav").forEach((nav, index) => { nav.ariaLabel ??= `Code ${index + 1}`; });
 }).observe(document.body, { childList: true, subtree: true });
+
+/* On the page of an unknown address: the three pages with the nearest ones, by the pairs of characters that they share. */
+const addresses = document.getElementById("addresses");
+if (addresses) {
+  const root = new URL(`${base}/`, location);
+  const pairs = (path) => new Set([...path.slice(1)].map((character, at) => path[at] + character));
+  const asked = pairs(decodeURIComponent(location.pathname).slice(root.pathname.length).toLowerCase());
+  const likeness = (path) => 2 * pairs(path).intersection(asked).size / (pairs(path).size + asked.size);
+  const known = addresses.content.textContent.split("\n").filter(Boolean);
+  const near = known.sort((a, b) => likeness(b) - likeness(a)).filter((path) => likeness(path) > 0.4).slice(0, 3);
+  const links = near.flatMap((path, at) => [at ? ", " : "", element("a", { href: new URL(path, root).href }, path)]);
+  const place = document.getElementById("nearest");
+  place.firstElementChild.append(...links);
+  place.hidden = !near.length;
+}

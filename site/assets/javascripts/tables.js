@@ -154,7 +154,7 @@ function equip(table) {
     .filter(({ options }) => options.length > 1);
   const panel = frame.previousElementSibling?.matches(".columns") && frame.previousElementSibling;
   const showColumns = panel ? columnsOf(panel) : () => {};
-  const comparison = panel && comparisonOf(headers, rows);
+  const comparison = panel ? comparisonOf(headers, rows) : null;
   const more = element("button", { type: "button", class: "md-button" });
   const filter = element("input", { type: "search", name: "filter" });
   const order = orderOf(headers);

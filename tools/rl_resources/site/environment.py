@@ -117,7 +117,9 @@ class Site:
         return templates.get_template(f"{template or path}.jinja").render(shared | values)
 
     def thing(self, table: str, key: str) -> str:
-        """The page of a model, device or framework below the root; empty where there is none."""
+        """The page of a row below the root: of a record, model, device or framework; else empty."""
+        if table == "tuning":
+            return f"records/{key.removesuffix('.sh')}/"
         return self._things.get((table, key), "")
 
     def pieces(self, table: str, field: Field, record: Record) -> Sequence[Piece]:

@@ -17,12 +17,12 @@ from typing import Any
 
 import polars as pl
 
-from rl_resources.dataset import grouped
+from rl_resources.dataset import grouped, moves
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.published import published
 from rl_resources.estimate.time import PHASES
-from rl_resources.package import Record
+from rl_resources.package import Record, items_of
 from rl_resources.query import coverage
 from rl_resources.query.configurations import (
     Configuration,
@@ -135,14 +135,21 @@ def _reports(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     for name in (*(size.name for size in site.sizes), UNKNOWN_SIZE):
         if name in by_size:
             sections[name] = sorted(by_size[name], key=rank)
+    moved = moves(site.dataset, "reports")
     schema = site.package.resources["reports"].schema
     found = {"reports.md": site.page("reports.md", sections=sections, schema=schema)}
     for name, own in sections.items():
         path = f"{reports_url(name).removesuffix('/')}.md"
         only = "" if name == UNKNOWN_SIZE else name
-        rows = [html[row.id] for row in own]
+        ids = {row.id for row in own}
         found[path] = site.page(
-            path, "reports-of-size.md", sections=sections, section=name, only=only, rows=rows
+            path,
+            "reports-of-size.md",
+            sections=sections,
+            section=name,
+            only=only,
+            rows=[html[row.id] for row in own],
+            moved=[move for move in moved.values() if ids & {*items_of(move, "moved_to")}],
         )
     return found
 

@@ -14,9 +14,9 @@ from math import inf
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from rl_resources.dataset import grouped
+from rl_resources.dataset import grouped, moves
 from rl_resources.estimate.frameworks import VERL, profiles
-from rl_resources.package import Record, text_of
+from rl_resources.package import Record, items_of, text_of
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
     Configuration,
@@ -25,11 +25,14 @@ from rl_resources.query.configurations import (
     recorded,
 )
 from rl_resources.query.coverage import HEADLINES, NO_TEXT
+from rl_resources.query.find import folded
 from rl_resources.query.vocabulary import WEIGHTS, architectures
 from rl_resources.site.environment import TABLES, Site, labelled
 
 FEWEST = "benchmarks/fewest.csv"
 """The fewest GPUs by arithmetic, which a checkout has and no wheel."""
+MOST_REPORTS = 100
+"""On one page, besides those of running out of memory."""
 TYPICAL_GB = 80
 """The memory of the GPUs by which a framework's page estimates."""
 _DEEP = "reports/7b.md"
@@ -79,6 +82,7 @@ def pages(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     arithmetic = _arithmetic(site)
     found: dict[str, str] = {}
     for table in ("models", "devices", "frameworks"):
+        found |= moved_pages(site, table, table)
         every = list(things(site, table))
         schema = site.package.resources[table].schema
         shared = {"table": table, "schema": schema, "about": TABLES[table]}
@@ -91,10 +95,23 @@ def pages(site: Site, html: Mapping[str, str]) -> dict[str, str]:
                 "thing.md",
                 thing=thing,
                 fewest=_fewest(site, thing, arithmetic),
-                rows=[html[row.id] for row in sorted(thing.runs, key=_rank)],
+                rows=[html[row.id] for row in _shown(thing.runs)],
                 is_profiled=thing.key in profiles(),
                 **shared,
             )
+    return found
+
+
+def moved_pages(site: Site, table: str, folder: str) -> dict[str, str]:
+    """A page in `folder` for each id of a table that is gone: it says why, and where to."""
+    found: dict[str, str] = {}
+    for id_, move in moves(site.dataset, table).items():
+        name = id_
+        if table == "models":
+            name = id_.rpartition("/")[2].lower()
+        path = f"{folder}/{name}.md"
+        urls = {target: site.thing(table, target) for target in items_of(move, "moved_to")}
+        found[path] = site.page(path, "moved.md", move=move, urls=urls, kind=folder[:-1])
     return found
 
 
@@ -103,9 +120,13 @@ def _key(row: Record) -> str:
     return str(next(iter(row.values())))
 
 
-def _rank(row: Configuration) -> tuple[bool, bool]:
-    """Failures last; records, which have a script, first."""
-    return row.state == "out-of-memory", row.kind != "record"
+def _shown(runs: Sequence[Configuration]) -> list[Configuration]:
+    """Records, then the first report of each series, as many as a page holds, then failures."""
+    records = [row for row in runs if row.kind == "record"]
+    failures = [row for row in runs if row.state == "out-of-memory"]
+    others = [row for row in runs if row.kind != "record" and row.state != "out-of-memory"]
+    firsts = [series[0] for series in folded(others)]
+    return [*records, *firsts[:MOST_REPORTS], *failures]
 
 
 def things(site: Site, table: str) -> Iterator[Thing]:
@@ -150,13 +171,13 @@ def run_rows(site: Site, rows: Iterable[Configuration], page: str = _DEEP) -> di
 
 
 def fewest_run(rows: Iterable[Configuration], weights: str) -> Configuration | None:
-    """The undisputed run on the fewest GPUs, of those the one with the least memory."""
+    """The undisputed run on the fewest GPUs with the least memory, real ones first."""
 
     def counts(row: Configuration) -> bool:
         return row.state == "run" and row.weights == weights and not row.doubtful
 
-    def size(row: Configuration) -> tuple[int, float]:
-        return row.gpus, row.total_memory_gb or inf
+    def size(row: Configuration) -> tuple[bool, int, float]:
+        return "synthetic" in row.scenario, row.gpus, row.total_memory_gb or inf
 
     return min(filter(counts, rows), key=size, default=None)
 
