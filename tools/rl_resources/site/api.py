@@ -285,14 +285,15 @@ def schemas(dataset: Dataset) -> dict[str, Schema]:
     found: dict[str, Schema] = {}
     for name, schema in tables.items():
         found[name] = object_of(schema.title, **counted, **{name: arrays[name]})
-    file: Mapping[str, Schema] = _WORDS["file"]
+    file: dict[str, Schema] = _WORDS["file"]
+    document = {"path": file["path"], "schema": file["path"]} | file
     head = {**_WORDS["head"], "licenses": array_of(object_of(**_WORDS["license"]))}
     found["index"] = _described(
         "index",
         **head,
         counts=_described("counts", **dict.fromkeys(rows, counted["count"])),
         openapi=file["path"],
-        documents=array_of(object_of(**({"path": file["path"], "schema": file["path"]} | file))),
+        documents=array_of(object_of(**document)),
         downloads=array_of(object_of(**file)),
     )
     found["all"] = _described("all", **head, **arrays)
