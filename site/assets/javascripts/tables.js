@@ -78,7 +78,7 @@ function choose(field, value) {
 function columnsOf(panel) {
   const list = panel.querySelector("select");
   const boxes = [...panel.querySelectorAll("input")];
-  panel.addEventListener("change", ({ target }) => {
+  panel.addEventListener("input", ({ target }) => {
     if (target === list) return;
     const checked = boxes.filter((box) => box.checked).map(({ value }) => value);
     choose(list, checked.join("."));
