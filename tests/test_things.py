@@ -51,6 +51,17 @@ def test_a_page_has_all_models_of_its_architecture_and_their_runs():
     assert len(failed) == int(said)
 
 
+def test_every_model_has_an_address_of_its_own():
+    site = Site(DATASET)
+    for row in DATASET.records["models"]:
+        page = f"models/{row['slug']}.md"
+        if page not in made():
+            stub = made()[f"models/{row['slug']}/index.html"]
+            (target,) = re.findall(r'content="0; url=([^"]+)"', stub)
+            place = urljoin(f"/models/{row['slug']}/", target)
+            assert place == f"/{site.thing('models', str(row['model']))}"
+
+
 def test_the_fewest_known_is_an_undisputed_run_and_a_real_one_before_random_tokens():
     rows = configurations(DATASET)
     run = next(row for row in rows if row.state == "run" and row.gpus == 8 and not row.doubtful)

@@ -99,6 +99,18 @@ def pages(site: Site, html: Mapping[str, str]) -> dict[str, str]:
                 is_profiled=thing.key in profiles(),
                 **shared,
             )
+            found |= _other_addresses(site, thing)
+    return found
+
+
+def _other_addresses(site: Site, thing: Thing) -> dict[str, str]:
+    """Each variant of a model leads by its own name to the page of its architecture."""
+    found: dict[str, str] = {}
+    for row in thing.rows:
+        url = site.thing(thing.table, _key(row))
+        if "#" in url:
+            path = f"{thing.table}/{row['slug']}/index.html"
+            found[path] = site.page(path, "other_address", to=f"../../{url}")
     return found
 
 
