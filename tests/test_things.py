@@ -81,7 +81,7 @@ def test_a_page_shows_the_committed_fewest_gpus_by_arithmetic():
     (of_model,) = [row for row in rows if ",".join(row).startswith(line)]
     by_memory = dict(zip(head, of_model, strict=True))
     page = made()[MODEL]
-    cells = re.findall(r'data-label="Estimated, (\d+) GB"><[^>]+>([^<]*)<', page)
+    cells = re.findall(r'data-label="Estimated, (\d+) GB"> <[^>]+>([^<]*)<', page)
     memories = TABLES["models"]["memories"]
     assert cells[: len(memories)] == [(str(gb), by_memory[str(gb)]) for gb in memories]
 

@@ -6,13 +6,14 @@ the same row in every table two directories deep, so it is rendered once.
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf
 from operator import attrgetter
 from typing import Any, NamedTuple
+
+import polars as pl
 
 from rl_resources.dataset import grouped, moves
 from rl_resources.estimate.frameworks import VERL, profiles
@@ -63,10 +64,10 @@ class Thing(NamedTuple):
 
 
 class Fewest(NamedTuple):
-    """The fewest GPUs: of a run, or by arithmetic, which is empty where no number suffices."""
+    """The fewest GPUs: of a run, and by arithmetic, which is 0 where no number suffices."""
 
     run: Configuration | None = None
-    gpus: str | None = None
+    gpus: int | None = None
 
 
 class Line(NamedTuple):
@@ -194,19 +195,18 @@ def fewest_run(rows: Iterable[Configuration], weights: str) -> Configuration | N
     return min(filter(counts, rows), key=size, default=None)
 
 
-Arithmetic = Mapping[tuple[str, str], Mapping[int, str]]
-"""By model or size, and weights: the fewest GPUs for each memory in GB."""
+Arithmetic = Mapping[tuple[str, str], Mapping[int, int]]
+"""By model or size, and weights: the fewest GPUs for each memory in GB, 0 where none suffice."""
 
 
 def _arithmetic(site: Site) -> Arithmetic:
     path = site.package.root / FEWEST
     if not path.is_file():
         return {}
-    found: dict[tuple[str, str], dict[int, str]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            key = (row.pop("model"), row.pop("weights"))
-            found[key] = {int(memory): gpus for memory, gpus in row.items()}
+    found: dict[tuple[str, str], dict[int, int]] = {}
+    for row in pl.read_csv(path).to_dicts():
+        key = (row.pop("model"), row.pop("weights"))
+        found[key] = {int(memory): gpus or 0 for memory, gpus in row.items()}
     return found
 
 
@@ -218,11 +218,7 @@ def _fewest(site: Site, thing: Thing, arithmetic: Arithmetic) -> dict[str, Any]:
         lines = list(_by_weights(thing, arithmetic, memories))
         return {"headers": headers, "lines": lines, "memory": 0}
     memory = _memory_of(thing, arithmetic)
-    headers = ["Size"]
-    for weights in HEADLINES:
-        headers.append(WEIGHTS[weights])
-        if memory:
-            headers.append(f"{WEIGHTS[weights]}, estimated")
+    headers = ["Size", *(WEIGHTS[weights] for weights in HEADLINES)]
     lines = list(_by_size(site, thing, arithmetic, memory))
     return {"headers": headers, "lines": lines, "memory": memory}
 
@@ -251,8 +247,8 @@ def _by_size(site: Site, thing: Thing, arithmetic: Arithmetic, memory: int) -> I
     for size in site.sizes:
         cells: list[Fewest] = []
         for weights in HEADLINES:
-            cells.append(Fewest(fewest_run(by_size.get(size.name, []), weights)))
-            if memory:
-                cells.append(Fewest(gpus=arithmetic[size.name, weights][memory]))
+            by_memory = arithmetic.get((size.name, weights), {})
+            known = fewest_run(by_size.get(size.name, []), weights)
+            cells.append(Fewest(known, by_memory.get(memory)))
         if any(map(any, cells)):
             yield Line(size.name, size.url, cells)
