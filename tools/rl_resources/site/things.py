@@ -135,9 +135,16 @@ def _key(row: Record) -> str:
 
 def _shown(runs: Sequence[Configuration]) -> list[Configuration]:
     """Records, then the first report of each series, as many as a page holds, then failures."""
-    records = [row for row in runs if row.kind == "record"]
-    failures = [row for row in runs if row.state == "out-of-memory"]
-    others = [row for row in runs if row.kind != "record" and row.state != "out-of-memory"]
+    records: list[Configuration] = []
+    failures: list[Configuration] = []
+    others: list[Configuration] = []
+    for row in runs:
+        if row.kind == "record":
+            records.append(row)
+        elif row.state == "out-of-memory":
+            failures.append(row)
+        else:
+            others.append(row)
     firsts = [series[0] for series in folded(others)]
     return [*records, *firsts[:MOST_REPORTS], *failures]
 
@@ -170,16 +177,21 @@ def _title(site: Site, table: str, row: Record) -> str:
 
 def run_rows(site: Site, rows: Iterable[Configuration], page: str = _DEEP) -> dict[str, str]:
     """The row of each in a table of runs, with links for a page as deep as `page`."""
-    by_id = {row.id: row for row in every_configuration(site.dataset)}
-    tuning = {str(row["script"]).removesuffix(".sh"): row for row in site.records["tuning"]}
-    reports = site.dataset.by_key["reports"]
+    dataset = site.dataset
+    shared = {
+        "by_id": {row.id: row for row in every_configuration(dataset)},
+        "recorded": recorded(dataset),
+    }
     found: dict[str, str] = {}
-    for row in rows:
-        record = tuning.get(row.id) or reports[row.id]
-        accepted = accepted_by(releases_of(site.dataset, record.get("script")))
-        values = {"item": row, "row": record, "by_id": by_id, "recorded": recorded(site.dataset)}
-        html = site.page(page, "run", accepted=accepted, **values)
-        found[row.id] = labelled(html, COLUMNS)
+    for item in rows:
+        accepted = ""
+        if item.kind == "record":
+            row = dataset.by_key["tuning"][f"{item.id}.sh"]
+            accepted = accepted_by(releases_of(dataset, row["script"]))
+        else:
+            row = dataset.by_key["reports"][item.id]
+        html = site.page(page, "run", item=item, row=row, accepted=accepted, **shared)
+        found[item.id] = labelled(html, COLUMNS)
     return found
 
 
