@@ -7,6 +7,7 @@ without `eval`; `site/assets/javascripts/estimate/estimate.js` does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from rl_resources.estimate.configuration import OF_FRAMEWORK, WEIGHTS, EstimateInputs, of_run
@@ -38,6 +39,7 @@ _KNOB = ("input", "train", "from", "value", "times", "least", "word", "price", "
 """The keys of the file that are published."""
 
 
+@cache  # a second is much for what the page, its data and their schema all need
 def published() -> dict[str, Any]:
     """The formula as JSON: every key always there, sources as URLs, each term with its tree."""
     found = formula()
