@@ -24,6 +24,7 @@ from urllib.request import urlopen
 from rl_resources import load, publish
 from rl_resources.check import all_rules
 from rl_resources.package import read_package
+from rl_resources.snapshot import name_of
 from rl_resources.tabular import write
 
 ROOT = Path(__file__).parents[1]
@@ -188,7 +189,7 @@ def write_scripts(root: Path, count: int) -> None:
     for name in ("records", "schema"):
         shutil.copytree(ROOT / name, root / name)
     shutil.copy(ROOT / "datapackage.json", root)
-    scripts = {path.name: path for path in (ROOT / "examples/tuning").rglob("*.sh")}
+    scripts = {name_of(str(path)): path for path in (ROOT / "examples/tuning").rglob("*.sh")}
     table = root / "records/tuning.csv"
     with table.open(encoding="utf-8", newline="") as file:
         shipped = list(csv.DictReader(file))
@@ -198,8 +199,8 @@ def write_scripts(root: Path, count: int) -> None:
         script = scripts[row["script"]]
         text = script.read_text(encoding="utf-8")
         own = _renamed(row, number // len(shipped))
-        folder = root / script.parent.relative_to(ROOT)
-        path = folder / own["script"]
+        below = str(script.relative_to(ROOT)).removesuffix(row["script"])
+        path = root / below / own["script"]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{text}# Copy {number}\n", encoding="utf-8")
         path.chmod(0o755)
