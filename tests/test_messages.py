@@ -59,7 +59,7 @@ def test_a_command_says_exactly(
 TOOLS = REPOSITORY / "tools/rl_resources"
 NO_MESSAGES = {
     "site/": "words of pages, which the golden pages have",
-    "certainty.py": "the legend of pages",
+    "certainty.toml": "the legend of pages",
     "generate.py": "parts of generated files",
     "estimate/formula.toml": "words of the page of the estimate",
     "estimate/time.toml": "words of the page of the estimate",
