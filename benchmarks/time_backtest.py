@@ -32,7 +32,7 @@ from rl_resources.query.estimate import estimate
 HERE = Path(__file__).parent
 TOML = HERE.parent / "tools/rl_resources/estimate/time.toml"
 NOT_TIMED = {"image-generation", "video-generation", "robotics", "agentic"}
-"""Scenarios whose steps take time that no setting names: pictures, or an agent's tools and turns."""
+"""Scenarios whose steps take time that no setting names, such as that of an agent's tools."""
 COLUMNS = {
     "generation": "generation_seconds",
     "log-probs": "log_prob_seconds",
@@ -48,7 +48,7 @@ POOLS = (
 STEPS_OFF = re.compile(r"(?i)(one|\d+) steps? off")
 OVERLAPS = re.compile(r"(?i)async|one_step")
 LINE = re.compile(r"#.*")
-PRIOR = 0.3
+PRIOR = 2
 """The weight of the value of a constant before the fit, against that of a run."""
 PHASE_WEIGHT = 0.4
 UNKNOWN_WEIGHT = 0.15
@@ -118,6 +118,8 @@ def _timed(
     for phase, column in COLUMNS.items():
         if row[column]:
             measured[PHASES[phase]] = float(row[column])
+    if values["steps_off_policy"]:
+        measured.pop("generation_seconds", None)  # of these it is the wait of the trainer
     known = values["mean_response_length"] + values["mean_total_length"] > 0
     project = "/".join(source.removeprefix("https://github.com/").split("/")[:2])
     yield Timed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ def model_figures(model: Record) -> tuple[dict[str, Number], dict[str, str]]:
     names = ("parameters_b", *formula()["config"])
     figures = {name: figure(model, name) for name in names}
     figures.update(_tower(model))
+    figures["thinks"] = int(_thinks(model))
     reasons = {name: str(model.get(GUESSED.format(name), "")) for name in names}
     if not figures["kv_heads"]:
         figures["kv_heads"] = figures["attention_heads"]
@@ -71,6 +73,12 @@ def _lacking(model: Record) -> list[str]:
     if figure(model, "experts"):
         required = [*_REQUIRED, "experts_per_token"]
     return [name for name in required if not figure(model, name)]
+
+
+def _thinks(model: Record) -> bool:
+    """Whether a model thinks at length before it answers, by its name."""
+    _, _, name = str(model["model"]).rpartition("/")
+    return re.match(formula()["time"]["thinking"]["models"], name) is not None
 
 
 def _tower(model: Record) -> Mapping[str, Number]:

@@ -94,7 +94,7 @@ def lacking(estimate: Estimate) -> list[str]:
 def _is_given(estimate: Estimate, name: str) -> bool:
     """Whether the question, the script or the script's framework says an input."""
     configuration = estimate.configuration
-    if name not in configuration.inputs:
+    if not configuration.inputs.get(name):
         return False
     reasons = [item.reason for item in configuration.assumed if item.input == name]
     if not reasons or name in SPEEDS:
@@ -106,8 +106,8 @@ def step_time(estimate: Estimate) -> StepTime | None:
     """The time of a step; `None` where something is `lacking`."""
     if lacking(estimate):
         return None
-    assumed = tuple(_assumed(estimate))
     values = evaluate_time(time_values(estimate))
+    assumed = tuple(_assumed(estimate, values["usual_response"]))
     middle = values["seconds"]
     known = "longest"
     if values["mean_response_length"] + values["mean_total_length"] > 0:
@@ -123,7 +123,7 @@ def step_time(estimate: Estimate) -> StepTime | None:
     )
 
 
-def _assumed(estimate: Estimate) -> Iterator[Assumed]:
+def _assumed(estimate: Estimate, usual_response: Number) -> Iterator[Assumed]:
     """What the time assumes beyond the estimate of the memory."""
     time = formula()["time"]
     inputs = estimate.configuration.inputs
@@ -137,10 +137,8 @@ def _assumed(estimate: Estimate) -> Iterator[Assumed]:
     if not _knows_micro_batch(estimate):
         yield Assumed("max_tokens", constants()["usual_tokens"], "no micro batch is given")
     if not any(_is_given(estimate, name) for name in _LENGTHS[:2]):
-        scale = constants()["response_scale"]
-        length = inputs["response_length"]
-        mean = min(length, scale * math.sqrt(length))
-        yield Assumed("mean_response_length", round(mean), "usual with this longest response")
+        reason = "usual with this longest response"
+        yield Assumed("mean_response_length", round(usual_response), reason)
 
 
 def _knows_micro_batch(estimate: Estimate) -> bool:
