@@ -140,7 +140,7 @@ def _verdict_of_fitting(question: PlanQuestion, found: Estimate) -> str:
     is_rare = bool(rare_settings(found))
     if question.ran_on_no_more(gb) and not is_rare:
         return "probably"
-    if question.is_named and question.failed_alike:
+    if question.query.model and question.failed_alike:
         return "failed"
     if is_rare:
         return "rare"

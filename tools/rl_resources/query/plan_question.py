@@ -306,8 +306,7 @@ class Evidence(NamedTuple):
 def published_runs(dataset: Dataset) -> tuple[Evidence, ...]:
     """All runs of text whose size, weights and memory are known, the least memory first."""
     rows = filter(_is_evidence, every_configuration(dataset))
-    found = [_evidence(dataset, row) for row in rows]
-    return tuple(sorted(found, key=attrgetter("gb")))
+    return tuple(sorted(map(_evidence, rows), key=attrgetter("gb")))
 
 
 def _is_evidence(row: Configuration) -> bool:
@@ -317,12 +316,11 @@ def _is_evidence(row: Configuration) -> bool:
     return bool(is_known) and NO_TEXT.isdisjoint(row.scenario)
 
 
-def _evidence(dataset: Dataset, row: Configuration) -> Evidence:
-    model = dataset.by_key["models"].get(row.model, {})
+def _evidence(row: Configuration) -> Evidence:
     return Evidence(
         ran=row.state == "run",
         size=row.size,
-        has_experts=bool(model.get("experts")),
+        has_experts=row.experts == "mixture",
         weights=row.weights,
         gb=row.total_memory_gb,
         length=row.length,
