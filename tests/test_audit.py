@@ -417,14 +417,14 @@ def test_no_help_names_a_setting_that_the_checkout_lacks(scripts, capsys):
     ]
 
 
-def test_the_settings_of_a_known_fork_are_not_judged(scripts, capsys):
+def test_the_settings_of_a_fork_are_not_judged(scripts, capsys):
     script = scripts / "7b" / SEVEN
     own = "max_turns=4 retriever.topk=3 retriever.url=x trainer.total_epochs"
     _change(script, "trainer.total_epochs", own)
     main(import_command(scripts, PAGE))
     notes = capsys.readouterr().err.splitlines()
     said = "Not judged by the settings of verl, because they are of a fork: "
-    assert f"{said}{script.as_posix()}." in notes
+    assert f"{said}{script.as_posix()} (Search-R1)." in notes
     assert _audit_of(scripts, capsys)[1:] == []
 
 

@@ -105,7 +105,7 @@ class TrainingLog:
     `settings` are some of its printed configuration, `releases` those that verl and the rollout
     engine printed, by verl's names; of both the last ones. `devices` are its names for the
     hardware, `day` is the last one of a message, `frameworks` are others than verl. A `summary` of
-    a run has its last step alone. `bare` are steps without any figure.
+    a run has its last step alone.
     """
 
     steps: list[Step] = field(default_factory=list)
@@ -116,7 +116,6 @@ class TrainingLog:
     day: str = ""
     frameworks: set[str] = field(default_factory=set)
     summary: bool = False
-    bare: bool = False
 
     @property
     def warm_up(self) -> int:
@@ -206,10 +205,8 @@ def read_log(lines: Iterable[str], label: str) -> TrainingLog:
         return log
     for name in filter(log.frameworks.__contains__, _FRAMEWORKS):
         raise UnusableInput(f"{label}: is a log of {name}, not of {FRAMEWORK}", _STATE)
-    if log.bare:
-        problem = "has no training step with a time, throughput or memory"
-        raise UnusableInput(f"{label}: {problem}", _WANTED)
-    raise UnusableInput(f"{label}: has no training step", _WANTED)
+    problem = "has no training step with a time, throughput or memory"
+    raise UnusableInput(f"{label}: {problem}", _WANTED)
 
 
 def _rows(lines: Iterable[str], label: str) -> Iterator[Metrics]:
@@ -318,17 +315,15 @@ def _console_metrics(entry: list[str]) -> Metrics:
 
 def _take(log: TrainingLog, metrics: Metrics) -> bool:
     """Take in metrics; whether they are those of a training step."""
-    number = _first(metrics, "number")
     seconds = _first(metrics, "seconds")
     tokens = _first(metrics, "tokens")
     ends = tuple(_METRICS["memory"])
     peaks = [_positive(value) for name, value in metrics.items() if name.endswith(ends)]
     memory = max(peaks, default=0)
     if not (seconds or tokens or memory):
-        log.bare = log.bare or number > 0
         return False
     interrupted = _first(metrics, "interruptions") > 0
-    log.add(Step(number, seconds, tokens, memory, interrupted))
+    log.add(Step(_first(metrics, "number"), seconds, tokens, memory, interrupted))
     log.summary = len(log.steps) == 1 and "_step" in metrics
     return True
 

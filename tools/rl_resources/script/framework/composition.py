@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 UNKNOWN: Final = object()
 """A value that is not known without running something."""
 
+_OUTSIDE = re.compile(r"/|\.\.|\w+:/")
 _OF_HYDRA = re.compile(r"hydra(?:[./]|$)")
 _REASONS = {"unknown-key": "no such key", "existing-key": "this key without `+`"}
 Kind = Literal[
@@ -178,7 +179,7 @@ class Source(ABC):
             above = posixpath.dirname(module.replace(".", "/"))
             folder = posixpath.normpath(posixpath.join(above, path))
         config_name = name or entry.config_name
-        if _is_outside(folder) or _is_outside(name or "") or "://" in (path or ""):
+        if _OUTSIDE.match(folder) or _OUTSIDE.match(config_name):
             raise CannotComposeError(f"`{path or name}` lies outside the framework's package")
         return Entry(folder, re.sub(r"\.ya?ml$", "", config_name))
 
@@ -189,10 +190,6 @@ class Source(ABC):
             reason = f"{self.framework} {self.version} has no such module to start"
             return CannotComposeError(reason, "no-module", module)
         return CannotComposeError(f"the framework's package has no `{module}`")
-
-
-def _is_outside(place: str) -> bool:
-    return place.startswith(("/", ".."))
 
 
 def compose_module(
