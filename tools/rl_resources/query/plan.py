@@ -127,7 +127,9 @@ def _comfortable(start: PlanStart, minimum: Estimate | None) -> Estimate | None:
 def _verdict(answer: Plan) -> str:
     question = answer.question
     if question.query.gpus and question.ran(question.weights):
-        return "yes" if question.is_named else "yes_of_size"
+        if question.is_named:
+            return "yes"
+        return "yes_of_size"
     if answer.recommended:
         return _verdict_of_fitting(question, answer.recommended)
     if answer.short and answer.short.verdict == "tight":
