@@ -110,7 +110,9 @@ class Reading:
         """
         links = [row.link.read for row in self.rows]
         written = sum(len(table.rows) for table in self.tables)
-        if self.page.mistakes or written > len(links) or not links or None in links:
+        if self.page.mistakes or written > len(links):
+            return []
+        if not links or None in links:
             return []
         unlinked = [path for path in self.scripts or () if path not in links]
         return list(filter(self.has_form, unlinked))
@@ -251,7 +253,8 @@ def _listed_sizes(family: str, dataset: Dataset) -> dict[float, str]:
         _, _, name = model.lower().rpartition("/")
         match = _MODEL_SIZE.match(name)
         if match and match["family"] == family:
-            sizes[float(match["size"])] = f"{match['size']}B"
+            size = match["size"]
+            sizes[float(size)] = f"{size}B"
     return sizes
 
 
@@ -263,7 +266,8 @@ def _resource(text: str, script: str, dataset: Dataset) -> tuple[Fact, Fact]:
         message = f"`{shown(text)}` is not a number of GPUs, `×` and a device"
         unread = Fact("", message, "Write for example `8 × H100 80 GB`.")
         return unread, Fact()
-    gpus = prod(map(int, re.findall(r"\d+", match["gpus"])))
+    factors = re.findall(r"\d+", match["gpus"])
+    gpus = prod(map(int, factors))
     device = match["device"]
     name = parsed(script)
     if name and name.device in devices_of(dataset).named(device):
