@@ -75,7 +75,8 @@ def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Edit]:
         new = lines.setdefault(old.line, list(old.cells))
         new[table.schema.names.index(name)] = text
     for table, lines in changed.items():
-        yield from table.with_lines({line: line_of(new) for line, new in lines.items()})
+        texts = {line: line_of(new) for line, new in lines.items()}
+        yield from table.with_lines(texts)
 
 
 @lru_cache(maxsize=1)

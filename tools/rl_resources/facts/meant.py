@@ -226,11 +226,16 @@ def _loses_cells(names: Sequence[str], rows: Sequence[Cells]) -> bool:
     """Whether a column that the schema lacks has cells with content."""
     columns = zip(*rows, strict=True)
     for name, cells in zip(names, columns, strict=False):
-        numbers = [str(number) for number in range(len(cells) + 1)]
-        counts_rows = list(cells) in (numbers[:-1], numbers[1:])
-        if not name and any(cells) and not counts_rows:
+        if not name and any(cells) and not _counts_rows(cells):
             return True
     return False
+
+
+def _counts_rows(cells: Sequence[str]) -> bool:
+    """Whether the cells number the rows, from 0 or from 1."""
+    count = len(cells)
+    numbers = list(map(str, range(count + 1)))
+    return list(cells) in (numbers[:count], numbers[1:])
 
 
 def _in_order(schema: TableSchema, names: Sequence[str], rows: Iterable[Cells]) -> Iterator[Cells]:
@@ -298,8 +303,9 @@ def day_of(field: Field, text: str) -> str:
     for form in _TABLE["days"]:
         with suppress(ValueError):
             days.add(datetime.strptime(dashed, form).date())
+    first = field.constraints.get("minimum", "")
     written = map(date.isoformat, days)
-    possible = [day for day in written if day >= field.constraints.get("minimum", "")]
+    possible = [day for day in written if day >= first]
     if len(possible) != 1:
         return text
     return possible[0]

@@ -186,8 +186,11 @@ def minimum_memory_gb(parameters_b: float, weights: str, saved: Collection[str])
     the 7 % by which a device has more than its nominal GB.
     """
     words = {weights, *saved}
-    training = sum(_least_bytes(part, words) for part in ("weight", "gradient", "optimizer"))
-    return parameters_b * max(training, _least_bytes("engine", words))
+    training = _least_bytes("weight", words)
+    training += _least_bytes("gradient", words)
+    training += _least_bytes("optimizer", words)
+    engine = _least_bytes("engine", words)
+    return parameters_b * max(training, engine)
 
 
 def _least_bytes(part: str, words: Set[str]) -> float:

@@ -87,7 +87,8 @@ def expected_name(snapshot: Snapshot, row: int | None) -> ScriptName | None:
     expected = parsed(f"{stem}.sh")
     if expected is None:
         return None
-    folder, _, _ = snapshot.tables["tuning"].cell(row, "script").rpartition("/")
+    script = snapshot.tables["tuning"].cell(row, "script")
+    folder, _, _ = script.rpartition("/")
     return expected._replace(folder=variant_of(folder))
 
 

@@ -283,7 +283,8 @@ def _one_word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
         return _named(broken.field.words, broken.cell) or None
     text = _MODEL_PAGE.sub(r"\1", broken.cell)
     count = _COUNT.match(text)
-    if count and broken.table.cell(broken.row, "gpus").startswith(count[1]):
+    gpus = broken.table.cell(broken.row, "gpus")
+    if count and gpus.startswith(count[1]):
         text = text[count.end() :]  # the device of `8xH100`
     known = _keys_by_name(snapshot.tables[key.resource])
     found = known.get(device_name(text), set())

@@ -200,8 +200,8 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
         if not text[HEADER_OF[column]]:
             doubt = f"the row names no {column}"
             facts[column] = Fact("", doubt, "Write it into the cell.")
-    doubtful = {name: fact for name, fact in facts.items() if fact.doubt}
-    doubts = {name: doubtful[name] for name in doubtful if HEADER_OF.get(name) in cells}
+    shown_facts = {name: facts[name] for name in facts if HEADER_OF.get(name) in cells}
+    doubts = {name: fact for name, fact in shown_facts.items() if fact.doubt}
     return ReadRow(cells, link, record, doubts)
 
 
@@ -237,8 +237,9 @@ def _model(text: str, dataset: Dataset) -> Fact:
         return Fact(known.text)
     listed = _listed_sizes(match["family"], dataset)
     size = float(match["size"])
-    is_between = bool(listed) and min(listed) < size < max(listed)
-    if size in listed or not is_between or len(listed) < _FEWEST_KNOWN:
+    if size in listed or len(listed) < _FEWEST_KNOWN:
+        return Fact()
+    if not min(listed) < size < max(listed):
         return Fact()
     sizes = ", ".join(listed[known_size] for known_size in sorted(listed))
     family = match["family"].rstrip("-")
