@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 ACTIONS = [ROOT / "action.yml", *sorted((ROOT / ".github" / "actions").glob("*/action.yml"))]
+PAGES = sorted((ROOT / "site" / "pages").glob("*.md"))
 PINNED = r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
 
@@ -220,6 +221,15 @@ def _reachable(drawn: dict[str, set[str]], package: str) -> set[str]:
             found.add(source)
             waiting.append(source)
     return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_a_page_by_hand_is_in_the_menu_with_a_title_and_a_description(page):
+    before, head, *_ = _read(page).split("---\n")
+    assert before == ""
+    assert yaml.safe_load(head).keys() >= {"title", "description"}
+    menu, _, _ = _read("mkdocs.yml").partition("not_in_nav:")
+    assert f": {page.name}\n" in menu
 
 
 def _named_in_the_table() -> Iterator[str]:

@@ -6,6 +6,7 @@ Here each override runs by itself, so that every rejected one is reported.
 
 from __future__ import annotations
 
+import pickle
 import posixpath
 import re
 from abc import ABC, abstractmethod
@@ -275,7 +276,7 @@ def _composed(source: Source, entry: Entry, overrides: Sequence[ParsedOverride])
         else:
             given.append(read)
     base, given = _chosen(source, entry, given, rejected)
-    config = deepcopy(base.config or {})
+    config = pickle.loads(pickle.dumps(base.config or {}))  # noqa: S301 (a fast copy)
     for item in given:
         kind = _change(config, item)
         reason: str | None
@@ -336,7 +337,9 @@ def _change(config: dict[str, Any], given: _Given) -> Kind | None:
     prefix, key, value = given.override
     if "@" in key:
         return "unknown-key"
-    now = _value(config, key)
+    now: Any = None
+    if prefix or given.unknown:  # for most there is no need to look
+        now = _value(config, key)
     kind = _wrong_prefix(given.override, now)
     if kind:
         return kind
