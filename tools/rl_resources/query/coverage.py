@@ -3,8 +3,8 @@
 A cell is one combination of the three. *Wanted* is a cell without a record although reports say
 that others run it: first those that most projects report, then those with most reports.
 
-Further the extremes over all configurations: the minimum hardware of each size, and for the charts
-one point for each published figure. Nothing is estimated or averaged.
+Further the extremes over all configurations: the fewest GPUs of each size, and for the charts one
+point for each published figure. Nothing is estimated or averaged.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from rl_resources.certainty import NOT_RUN
 from rl_resources.dataset import Dataset, grouped
+from rl_resources.devices import Device
 from rl_resources.package import Record
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.fit import ordered
@@ -30,8 +31,8 @@ WANTED_RULE = (
 MOST_WANTED = 12
 """How many of those are shown at once."""
 
-HEADLINES = ("full", "lora", "qlora")
-"""The kinds of training that have a headline of their own."""
+FEWEST_TOKENS = 1024
+"""The least context, prompt and response together, of a run that the front page counts."""
 NO_TEXT = frozenset({"image-generation", "video-generation", "robotics"})
 
 Combination = tuple[str, str, str]
@@ -161,30 +162,22 @@ def _counted_as(row: Configuration) -> str:
     return "claims"
 
 
-def least_memory_run(
-    rows: Sequence[Configuration], size: str, weights: str
-) -> Configuration | None:
-    """The run of a size that needs the least memory in all, of those known to train `weights`.
-
-    Nothing disputed or contradicted counts, and no model of images, videos or robots. Of equal ones
-    it is the best answer.
-    """
+def runs_of_text(rows: Iterable[Configuration]) -> Mapping[object, Sequence[Configuration]]:
+    """The runs by size and weights that nothing disputes, with a context of `FEWEST_TOKENS`."""
 
     def counts(row: Configuration) -> bool:
-        if row.size != size:
+        if row.state != "run" or row.doubtful:
             return False
-        if row.weights != weights:
-            return False
-        if row.state != "run":
-            return False
-        if row.doubtful:
-            return False
-        if not row.memory_gb:
-            return False
-        return NO_TEXT.isdisjoint(row.scenario)
+        return row.length >= FEWEST_TOKENS and NO_TEXT.isdisjoint(row.scenario)
 
-    known = ordered(filter(counts, rows), Query())
-    return min(known, key=attrgetter("total_memory_gb", "gpus"), default=None)
+    return grouped(filter(counts, rows), attrgetter("size", "weights"))
+
+
+def fewest_gpus(runs: Sequence[Configuration], device: Device) -> Configuration | None:
+    """The run on the fewest GPUs of the vendor of a device, with no more memory each."""
+    own = [row for row in runs if row.gpus and row.vendor == device.vendor]
+    small = [row for row in own if 0 < row.memory_gb <= device.memory_gb]
+    return min(ordered(small, Query()), key=attrgetter("gpus"), default=None)
 
 
 class Point(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import groupby
 from math import log
@@ -34,12 +34,6 @@ from rl_resources.query.configurations import (
     recorded,
 )
 from rl_resources.query.estimate import estimated_models
-from rl_resources.query.vocabulary import (
-    FILTERS,
-    WEIGHTS,
-    words_of,
-    words_of_filters,
-)
 from rl_resources.site import finder
 from rl_resources.site.api import record_id
 from rl_resources.site.downloads import Download
@@ -60,7 +54,7 @@ STEP = 4
 def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
     """All pages here by path; `files` are the downloads that the page of the data lists."""
     return {
-        "index.md": _front(site),
+        "index.md": finder.front(site),
         **_reports(site),
         **_records(site),
         "models.md": _rows_page(site, "models", "size"),
@@ -68,42 +62,6 @@ def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
         "recipes.md": site.page("recipes.md"),
         "data.md": data_page(site, files),
         **charts(site),
-    }
-
-
-def _front(site: Site) -> str:
-    """The finder's form, and the minimum hardware of each size."""
-    rows = configurations(site.dataset)
-    least: dict[str, dict[str, Any]] = {}
-    for size in site.sizes:
-        least[size.name] = {
-            WEIGHTS[key]: coverage.least_memory_run(rows, size.name, key)
-            for key in coverage.HEADLINES
-        }
-    return site.page(
-        "index.md",
-        choices=choices(site, rows),
-        filters=FILTERS,
-        least=least,
-        data=finder.PATH,
-    )
-
-
-def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:
-    """Words with their titles for each field of the form: every device, of others those in use."""
-
-    def in_use(name: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
-        used: set[str] = set()
-        for row in rows:
-            used |= set(row.words(name))
-        return [(word, title) for word, title in words.items() if word in used]
-
-    sizes = [(size.name, "any model of this size") for size in site.sizes]
-    devices = words_of(site.dataset, "devices", "name")
-    return {
-        "model": sizes + in_use("model", words_of(site.dataset, "models", "size")),
-        "device": [(site.devices.label(key), name) for key, name in devices.items()],
-        **{name: in_use(name, own) for name, own in words_of_filters(site.dataset).items()},
     }
 
 

@@ -33,7 +33,7 @@ export function draw(place, formula, found, command) {
     evidence: evidence(formula, found).map((text) => element("p", null, ...linked(text))),
     time: timeOf(formula, found),
     rollout: rolloutOf(found),
-    host: hostOf(formula, found),
+    host: hostOf(found),
     bars: bars(found),
     ...table(found),
     knobs: turns(formula, found),
@@ -73,9 +73,9 @@ function rolloutOf({ phases: { rollout }, values }) {
   return rollout && `Rollout: ${gigabytes(rollout.peak)} with a KV cache for ${count(values.kv_tokens)} tokens.`;
 }
 
-/** Host memory of a node. @param {Formula} formula @param {Estimate} found */
-function hostOf({ interval }, { host, values: { local_gpus: gpus } }) {
-  const [least, most] = interval.host.map((factor) => (factor * host).toFixed(0));
+/** Host memory of a node. @param {Estimate} found */
+function hostOf({ host, hostRange, values: { local_gpus: gpus } }) {
+  const [least, most] = hostRange.map((gb) => gb.toFixed(0));
   return `Host memory: ${host.toFixed(0)} GB of a node with ${gpus} GPU${gpus > 1 ? "s" : ""}, 90 % interval ${least} to ${most}.`;
 }
 

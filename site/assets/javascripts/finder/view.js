@@ -100,10 +100,10 @@ export function draw(place, index, words, found) {
   place.toggleAttribute("data-open", isOpen); // There is no hardware that anything "ran on".
   const wider = element("a", { href: queryOf({ ...words, model: query.size }) }, `All ${query.size} models`);
   place.replaceChildren(filled("finder-answer", {
-    headline: title,
+    headline: headlineOf(title),
+    plan: element("p", { class: "hint" }, "What fits by arithmetic …"),
     notes: [headline(index, found), ...query.notes].join(". ").replace("..", "."),
     warning: warning && element("a", { href: "#finder-failures" }, warning),
-    estimate: estimate(index, found),
     wider: query.model && ["Only this model counts. ", wider],
     minimum: isOpen && extremes(index, found),
     found: [largest(index, found), ...answers(index, found), nearest(index, found)],
@@ -114,6 +114,12 @@ export function draw(place, index, words, found) {
     ],
   }));
   return [title, warning].filter(Boolean).join(". ");
+}
+
+/** A sentence, with what stands in brackets less loud. @param {string} text */
+function headlineOf(text) {
+  const [first] = text.split(" (", 1);
+  return [first, element("span", null, text.slice(first.length))];
 }
 
 /** A section of cards, those of one series as one; nothing where there are none. @param {Index} index @param {string} id @param {string} title @param {Answer[]} items @param {number} [shown] */
@@ -166,24 +172,6 @@ function nearest(index, { nearest: items, answers: { length } }) {
   return element("section", { class: "finder-nearest" },
     element("h3", null, "The nearest"),
     ...list("finder-list", items, FIRST, ({ reason: text, ...answer }) => card(index, [answer], text)));
-}
-
-/** A link to the form of the estimate, filled in with the question; what it leaves open is as in the first row of its size. @param {Index} index @param {Found} found */
-function estimate(index, { query, answers: items, nearest: others }) {
-  const isMeant = ({ row }) => index.estimable.includes(row.model) && [row.size, ""].includes(query.size);
-  const first = [...items, ...others].find(isMeant)?.row;
-  const [model, weights] = [query.model || first?.model, query.weights || first?.weights];
-  const open = !query.gpus || !query.memory_gb || query.devices.length > 1;
-  if (open || weights === "partial" || !index.estimable.includes(model)) return null;
-  const words = {
-    model, weights, gpus: query.gpus, device: query.device, device_gb: !query.device && query.memory_gb,
-    task: query.task, train: query.train, infer: query.infer,
-    framework: index.profiled.includes(query.framework) && query.framework,
-    prompt_length: query.length && "0", response_length: query.length,
-  };
-  const title = `Estimate ${model.replace(/^.*\//, "")} on ${askedHardware(query)}`;
-  const link = element("a", { href: `estimate/${queryOf(words)}#estimate-result` }, title);
-  return [link, ", and what would lower its memory."];
 }
 
 /** An item of a list: the first of a series, with the others on demand. @param {Index} index @param {Answer[]} fold @param {string} [why] */
