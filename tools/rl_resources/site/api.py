@@ -23,7 +23,7 @@ from rl_resources.estimate.model import model_figures
 from rl_resources.estimate.published import published
 from rl_resources.git import Repository, utc
 from rl_resources.package import TYPES, Field, Record, TableSchema, text_of
-from rl_resources.query.estimate import estimated_models, published_runs
+from rl_resources.query.estimate import estimated_models, published_runs, sizes_as_models
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.site.tuning_table import records_of_size, sizes
 from rl_resources.text import json_text
@@ -133,7 +133,7 @@ def documents(
 def _estimate(dataset: Dataset) -> dict[str, Any]:
     """The formula, with the figures of each model and device that it can be asked for."""
     models: list[dict[str, Any]] = []
-    for row in estimated_models(dataset):
+    for row in (*estimated_models(dataset), *sizes_as_models(dataset)):
         figures, reasons = model_figures(row)
         assumed = list(reasons)
         one = {"model": row["model"], "inputs": figures, "assumed": assumed, "reasons": reasons}

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 from rl_resources.dataset import Dataset
 from rl_resources.devices import VENDORS
 from rl_resources.estimate.frameworks import profiles
-from rl_resources.estimate.model import completed, model_figures
 from rl_resources.estimate.plan import rules
 from rl_resources.files import table_beside
 from rl_resources.query import coverage, plan_question, sentences, understand
@@ -46,6 +45,8 @@ _TABLE = table_beside(__file__)
 _SAME: Sequence[str] = _TABLE["same"]
 """The columns that are facts of a configuration, under the same names."""
 _ASKED = ("architecture", "size", *FILTERS)
+CALCULATOR: Mapping[str, str] = _TABLE["calculator"]
+"""The question that the calculator of the estimate has answered."""
 
 
 class FewestCell(NamedTuple):
@@ -162,18 +163,10 @@ def files(dataset: Dataset) -> dict[str, str]:
 
 
 def _plan(dataset: Dataset) -> dict[str, Any]:
-    """What the page's plan begins with: the rules, the words, and each size as a model."""
-    models: list[dict[str, Any]] = []
-    for row in dataset.records["sizes"]:
-        name = str(row["size"])
-        open_row = {"model": name, "active_parameters_b": None}
-        whole = completed(open_row, dataset.records["models"], understand.billions_in(name))
-        figures, reasons = model_figures(whole)
-        models.append({"model": name, "inputs": figures, "assumed": [*reasons], "reasons": reasons})
+    """What the page's plan begins with: the rules and the words."""
     said = plan_question.sentences()
     published = {name: rules()[name] for name in _TABLE["plan"]}
     return published | {
-        "models": models,
         "tasks": {name: plan_question.of_task(name) for name in vocabulary(dataset).tasks},
         "said": _TABLE["said"]
         | {name: said[name] for name in ("verdict", "line", "setting", "size")},

@@ -20,10 +20,12 @@ from urllib.parse import urlencode
 import polars as pl
 
 from rl_resources.dataset import grouped
+from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.published import published
 from rl_resources.estimate.time import PHASES
+from rl_resources.facts.models import GB_PER_GIB
 from rl_resources.package import Field, Record
 from rl_resources.query import coverage
 from rl_resources.query.compatibility import accepted_by, releases_of
@@ -33,7 +35,7 @@ from rl_resources.query.configurations import (
     every_configuration,
     recorded,
 )
-from rl_resources.query.estimate import estimated_models
+from rl_resources.query.estimate import estimate, estimated_models
 from rl_resources.site import finder
 from rl_resources.site.api import record_id
 from rl_resources.site.downloads import Download
@@ -189,16 +191,33 @@ def charts(site: Site) -> dict[str, str]:
         "charts.md": site.page("charts.md", **values),
         "charts/memory.svg": site.page("charts.md", "memory.svg", **values),
         "coverage.md": _coverage_page(site),
-        "estimate.md": site.page(
-            "estimate.md",
-            formula=published(),
-            own_fields=OWN_FIELDS,
-            backtest=backtest(dataset.package.root / BACKTEST),
-            time=formula()["time"],
-            timed=time_backtest(dataset.package.root / BACKTEST),
-            verdicts=VERDICTS,
-            models={row["model"] for row in estimated_models(dataset)},
-        ),
+        **_estimate_pages(site),
+    }
+
+
+def _estimate_pages(site: Site) -> dict[str, str]:
+    """The calculator with its example, its errors, and its formula."""
+    dataset = site.dataset
+    folder = dataset.package.root / BACKTEST
+    example = finder.CALCULATOR
+    asked = {name: text for name, text in example.items() if name in WORDS or name in NUMBERS}
+    sets = [f"{name}={text}" for name, text in example.items() if name not in asked]
+    values = {
+        "formula": published(),
+        "backtest": backtest(folder),
+        "time": formula()["time"],
+        "timed": time_backtest(folder),
+        "verdicts": VERDICTS,
+        "gb_per_gib": GB_PER_GIB,
+        "own_fields": OWN_FIELDS,
+        "models": {row["model"] for row in estimated_models(dataset)},
+        "example": example,
+        "shown": estimate(dataset, asked, sets),
+    }
+    return {
+        "estimate.md": site.page("estimate.md", **values),
+        "estimate/accuracy.md": site.page("estimate/accuracy.md", "accuracy.md", **values),
+        "estimate/formula.md": site.page("estimate/formula.md", "formula.md", **values),
     }
 
 

@@ -32,7 +32,7 @@ function knobOf(formula, before, row) {
   if (values.undivided) return undefined;
   const differences = Object.entries(before.phases).map(([phase, { peak }]) => [phase, peak - phases[phase].peak]);
   const saves = Object.fromEntries(differences.filter(([, gb]) => Math.abs(gb) >= SMALLEST_GB));
-  return { setting, saves, price: row.price, cost: row.cost ?? Number.MAX_VALUE };
+  return { setting, saves, price: row.price, cost: row.cost ?? Number.MAX_VALUE, inputs: { [row.input]: after } };
 }
 
 /** A knob at a value as the framework writes it. @param {Estimate} before @param {Record<string, any>} row @param {number} value */
@@ -84,7 +84,7 @@ export function sufficient(formula, start, suffices, never, most) {
     seen.add(key);
     if (suffices(found)) {
       const own = formula.knobs.filter(({ input }) => input in turns);
-      every.push({ found, cost, turns: own.map((row) => ({ setting: written(start, row, turns[row.input]), price: row.price })) });
+      every.push({ found, cost, inputs: turns, turns: own.map((row) => ({ setting: written(start, row, turns[row.input]), price: row.price })) });
       continue;
     }
     for (const row of table) {

@@ -36,7 +36,7 @@ export function planWords({ plan: { usual }, profiled }, query) {
 /** Draw the plan of a question, or without hardware the fewest GPUs of each class of devices. @param {HTMLElement} room @param {Index} index @param {any} formula `api/v1/estimate.json` @param {Record<string, string>} words of the form @param {Found} found what is published */
 export function drawPlan(room, index, formula, words, found) {
   const { query, best } = found;
-  const known = { ...formula, plan: index.plan, models: [...formula.models, ...index.plan.models] };
+  const known = { ...formula, plan: index.plan };
   const asked = planWords(index, query);
   try {
     if (!asked) room.replaceChildren();
@@ -77,12 +77,9 @@ async function drawTable(room, { plan: rules, vocabulary, weights: titles, ...in
   }
 }
 
-/** A link to the calculator of the estimate with the question of a plan; a size has the first model that is known to fit. @param {Index} index @param {Record<string, any>} asked @param {Found} found */
-function calculator(index, { host_memory: _, ...asked }, { query, answers, nearest }) {
-  const known = [...answers, ...nearest].find(({ row }) => index.estimable.includes(row.model) && row.size === query.size)?.row;
-  const model = index.estimable.includes(asked.model) ? asked.model : known?.model;
-  return model && element("a", { href: `estimate/${queryOf({ ...asked, gpus: asked.gpus, model })}#estimate-result` }, index.plan.said.settings);
-}
+/** A link to the calculator of the estimate with the question of a plan. @param {Index} index @param {Record<string, any>} asked */
+const calculator = (index, { host_memory: _, ...asked }) =>
+  element("a", { href: `estimate/${queryOf(asked)}#estimate-result` }, index.plan.said.settings);
 
 /** @param {Index} index @param {Start} start @param {Estimate} shown @param {Record<string, any>} asked @param {Row} query */
 function sentenceOf({ plan: { said }, weights }, start, shown, asked, query) {
@@ -96,12 +93,11 @@ function sentenceOf({ plan: { said }, weights }, start, shown, asked, query) {
 const hardwareOf = ({ values }, { label }) => `${values.gpus} × ${label}`;
 
 /** The cards of a plan, and what to do where nothing fits. @param {Index} index @param {Start} start @param {ReturnType<typeof plan>} found @param {Record<string, string>} words @param {Record<string, any>} asked @param {Found} found what is published */
-function sectionOf(index, start, { minimum, recommended, short, more }, words, asked, found) {
-  const { query, best } = found;
+function sectionOf(index, start, { minimum, recommended, short, more }, words, asked, { query, best }) {
   const { said } = index.plan;
   const link = (own, text) => element("a", { href: `${queryOf({ ...words, ...own })}#finder-answers` }, text);
   const options = recommended ? { RECOMMENDED: recommended, MIN: minimum } : { "": short };
-  const cards = Object.entries(options).map(([tag, one]) => card(index, start, tag, one, words, query));
+  const cards = Object.entries(options).filter(([, one]) => one).map(([tag, one]) => card(index, start, tag, one, words, query));
   const isHost = short && short.deciding.high <= short.device;
   const lines = short ? [
     isHost && fill(said.host, { host: round(short.hostRange[1]), room: roomOf(start, short) }),
@@ -109,7 +105,7 @@ function sectionOf(index, start, { minimum, recommended, short, more }, words, a
     element("span", null, more && link({ gpus: more.values.gpus }, fill(said.more, { gpus: more.values.gpus })), " ", words.weights !== "lora" && link({ weights: "lora" }, said.lora)),
   ] : [];
   return element("section", { id: "finder-plan" },
-    element("h3", null, said.title), element("p", { class: "hint" }, said.bars, " ", calculator(index, { ...asked, gpus: (recommended ?? short).values.gpus }, found)),
+    element("h3", null, said.title), element("p", { class: "hint" }, said.bars, " ", calculator(index, { ...asked, gpus: (recommended ?? short).values.gpus })),
     element("div", { class: "finder-example" }, ...cards),
     ...lines.filter(Boolean).map((text) => element("p", { class: "finder-examples" }, text)));
 }
