@@ -15,7 +15,7 @@ from rl_resources.script.backends import ENGINES, Engine
 from rl_resources.script.bash import read
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.script_text import ScriptText
-from rl_resources.script_rules.max_batch import trials_in_comments
+from rl_resources.script_rules.tags import trials_in_comments
 
 ROOT = Path(__file__).parents[1]
 PATH = "examples/tuning/7b/a.sh"

@@ -67,7 +67,7 @@ NO_MESSAGES = {
     "contribute/training_log.toml": "words of other frameworks",
     "query/plan_sentences.toml": "answers, which tests/plan.toml has",
     "query/words.toml": "words that people use",
-    "script/tags.": "reasons for who edits it",
+    "script/algorithm.": "reasons for who edits it",
     "query/messages.toml": "templates of the finder's answers",
     "query/vocabulary.py": "parts of sentences of query/messages.toml",
     "query/sentences.py": "parts of sentences of query/messages.toml",

@@ -166,11 +166,9 @@ def new_script() -> str:
         task=rows["tasks"]["GRPO"],
         device=rows["devices"]["h100"],
         train=rows["backends"]["fsdp"],
-        infer=rows["backends"]["vllm"],
+        infer={**rows["backends"]["vllm"], "backend": "swift"},
         tag="MIN",
         estimate=settings_for(ask_plan(DATASET, asked), "MIN"),
-        strategy="fsdp",
-        engine="swift",
     )
     return script_text(wanted, shipped("verl"), "name")
 

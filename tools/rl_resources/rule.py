@@ -87,6 +87,10 @@ class Rule:
     scope: Scope = "dataset"
     fixer: Fixer | None = None
 
+    def lines(self, target: object) -> set[int]:
+        """The lines in which it finds mistakes, for its fixer."""
+        return {mistake.line for mistake in self.mistakes(target)}
+
     def finding(self, mistake: Mistake) -> Finding:
         """A mistake as it is reported."""
         return Finding(

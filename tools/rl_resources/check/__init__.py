@@ -140,10 +140,7 @@ def _places(mistakes: Iterable[Sequence[Mistake]]) -> set[Place]:
 
 
 def _of_target(target: object, rules: tuple[Rule, ...]) -> list[tuple[str, Mistake]]:
-    found: list[tuple[str, Mistake]] = []
-    for rule in rules:
-        found.extend((rule.name, mistake) for mistake in rule.mistakes(target))
-    return found
+    return [(rule.name, mistake) for rule in rules for mistake in rule.mistakes(target)]
 
 
 # The text of a script is all that its rules look at: a preview asks them only about edited ones.

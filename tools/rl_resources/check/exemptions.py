@@ -102,8 +102,12 @@ def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
             near = nearest(name, outcome.exemptable).sentence()
         elif name not in outcome.ran or (record, name) in used or record in broken:
             continue
-        message = f"{shown(record, 120)} does not violate `{shown(name)}`: unused exemption"
-        yield outcome.table.mistake(row, "record", message, near or "Delete this line.")
+        yield outcome.table.mistake(
+            row,
+            "record",
+            f"{shown(record, 120)} does not violate `{shown(name)}`: unused exemption",
+            near or "Delete this line.",
+        )
 
 
 def _records_with_errors(outcome: Outcome) -> set[str]:

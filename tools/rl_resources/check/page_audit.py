@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 from rl_resources.check import all_rules, findings_of
@@ -110,14 +111,10 @@ def audit(reading: Reading, texts: Texts, *, style: bool = False) -> list[Findin
     pairs += [_pair_of_script(reading.dataset, script) for script in alone.values()]
     found = findings_of(rules, {"pair": lambda: pairs, "script": texts.values})
     # A cell that contradicts its script is not reported again for its form.
-    reported: set[Place] = set()
-    for finding in found:
-        if finding.severity == "error":
-            reported.add(_place(finding))
-    for finding in findings_of(rules, {"page": lambda: [reading]}):
-        if _place(finding) not in reported:
-            found.append(finding)
-    return sorted(found, key=lambda finding: finding.position)
+    reported = {_place(finding) for finding in found if finding.severity == "error"}
+    of_page = findings_of(rules, {"page": lambda: [reading]})
+    found += [finding for finding in of_page if _place(finding) not in reported]
+    return sorted(found, key=attrgetter("position"))
 
 
 def _place(finding: Finding) -> Place:
@@ -126,9 +123,7 @@ def _place(finding: Finding) -> Place:
 
 def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
     facts = _model_facts(reading.dataset, row.record["model"])
-    devices = devices_of(reading.dataset)
-    name = text_of(row.record, "device")
-    device = devices.known.get(name, Device())
+    device = devices_of(reading.dataset).known.get(text_of(row.record, "device"), Device())
     said = _said(row)
     names: list[str] = []
     if "model" in said:
@@ -138,7 +133,7 @@ def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
         label=row.link.script,
         said=said,
         script=script,
-        models=tuple(dict.fromkeys(name for name in names if name)),
+        models=tuple(dict.fromkeys(filter(None, names))),
         model_facts=facts,
         device_memory_gb=device.memory_gb,
     )
@@ -187,13 +182,11 @@ def _said(row: ReadRow) -> Mapping[str, Said]:
 def _script_paths(folder: Path) -> list[str]:
     """Paths of all scripts below `folder`, relative to it; no link to a directory is followed."""
     if not folder.is_dir():
-        message = f"{folder}: cannot be read: no such directory"
-        raise UnusableInput(message, "Name the directory of the scripts.")
-    paths: list[str] = []
-    for path in folder.rglob("*.sh"):
-        below = path.relative_to(folder)
-        paths.append(below.as_posix())
-    return sorted(paths)
+        raise UnusableInput(
+            f"{folder}: cannot be read: no such directory",
+            "Name the directory of the scripts.",
+        )
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.sh"))
 
 
 def _script_texts(folder: Path, reading: Reading, tree: Source | None) -> dict[str, ScriptText]:
@@ -204,10 +197,8 @@ def _script_texts(folder: Path, reading: Reading, tree: Source | None) -> dict[s
     found: dict[str, ScriptText] = {}
     for name in reading.subjects():
         path = folder / name
-        if path.is_symlink():
-            continue
-        data = script_data(path)
-        text = ScriptFile(name, data=data).text
+        data = None if path.is_symlink() else script_data(path)
+        text = ScriptFile(name, data).text
         if text is not None:
             found[name] = ScriptText(path.as_posix(), text, ours=False, tree=tree)
     return found

@@ -61,8 +61,7 @@ class RecordsFile:
                 yield from self._of_table()
         except (OSError, pl.exceptions.PolarsError) as error:
             words = getattr(error, "strerror", None) or error
-            message = f"{self.path}: cannot be read: {words}"
-            raise UnusableInput(message) from error
+            raise UnusableInput(f"{self.path}: cannot be read: {words}") from error
 
     def _of_table(self) -> Iterator[Finding]:
         """The findings as of a table of the dataset; nothing is read if the file is no text."""

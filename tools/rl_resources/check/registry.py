@@ -34,13 +34,13 @@ from rl_resources.script_rules import (
     compatibility,
     content,
     data,
-    max_batch,
     privacy,
     releases,
     running,
     safety,
     shellcheck,
     tags,
+    values,
     variables,
 )
 from rl_resources.text import nearest
@@ -78,10 +78,10 @@ FAMILIES: Mapping[str, Family] = {
     "compatibility": family("compatibility", "dataset", compatibility),
     "content": family("content", "script", content, shellcheck),
     "variables": family("variables", "script", variables),
-    "arguments": family("arguments", "script", arguments),
+    "arguments": family("arguments", "script", arguments, values),
     "releases": family("releases", "script", releases),
     "safety": family("safety", "script", safety, privacy),
-    "agreement": family("agreement", "pair", agreement, tags, max_batch),
+    "agreement": family("agreement", "pair", agreement, tags),
     "running": family("running", "pair", running),
     "data": family("data", "pair", data),
     "exemptions": family("exemptions", "outcome", exemptions),
@@ -130,7 +130,9 @@ def chosen_rules(select: Collection[str] = (), ignore: Collection[str] = ()) -> 
     known = all_rules()
     for name in (*select, *ignore):
         if name not in known:
-            fix = nearest(name, known).sentence() or "`rl-resources rules` lists all."
-            raise UnusableInput(f"no rule is called {name!r}", fix)
+            raise UnusableInput(
+                f"no rule is called {name!r}",
+                nearest(name, known).sentence() or "`rl-resources rules` lists all.",
+            )
     wanted = select or known
     return [rule for name, rule in known.items() if name in wanted and name not in ignore]

@@ -19,11 +19,10 @@ from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.package import read_package
 from rl_resources.query.plan import Answer, Plan, settings_for
 from rl_resources.query.plan_question import ask_plan
-from rl_resources.script.backends import SAME_BACKEND
+from rl_resources.script.algorithm import NEEDED, costs_time
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.script.tags import NEEDED, costs_time
 from rl_resources.snapshot import Snapshot, take_snapshot
 
 OPTIONS = (*PARTS, "tag")
@@ -56,18 +55,16 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Proposal:
     """
     stated = _words(asked, dataset)
     words = {option: word.text for option, word in stated.items()}
-    wanted = _configuration(words, dataset)
-    known = shipped(FRAMEWORK)
-    _refuse(list(refusals(wanted, known)))
     name = script_name(words)
     name = name_beside(name, words, snapshot.row("tuning", name))
     run = name.removesuffix(".sh").replace("/", "_")
-    text = script_text(wanted, known, run)
+    text = _script(_configuration(words, dataset), run)
     path = script_path(dataset, {"model": words["model"], "script": name})
     script = ScriptText(path, text)
     assumed = {"status": Fact(UNTESTED)}
-    if wanted.tag == RECOMMENDED:
-        assumed["notes"] = Fact(_needed(script))
+    if words.get("tag") == RECOMMENDED and script.run:
+        needed = [NEEDED.format(name=setting) for setting in costs_time(script.run)]
+        assumed["notes"] = Fact(" ".join(needed))
     sources = Sources(script, stated=stated, assumed=assumed)
     record = merge(sources, dataset, snapshot)
     if record.existing:
@@ -78,12 +75,11 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Proposal:
     return record
 
 
-def _needed(script: ScriptText) -> str:
-    """What the notes of a RECOMMENDED record say of each setting that costs time."""
-    run = script.run
-    if run is None:
-        return ""
-    return " ".join(NEEDED.format(name=name) for name in costs_time(run))
+def _script(wanted: ScriptRequest, name: str) -> str:
+    """The text of a script. Raises `UnusableInput` where the framework cannot do it."""
+    known = shipped(FRAMEWORK)
+    _refuse(list(refusals(wanted, known)))
+    return script_text(wanted, known, name)
 
 
 def next_step(record: Proposal) -> str:
@@ -128,16 +124,15 @@ def _refuse(problems: Sequence[str]) -> None:
 def _configuration(words: Asked, dataset: Dataset) -> ScriptRequest:
     rows = {part: dataset.by_key[table][words[part]] for part, table in TABLES.items()}
     question = ask_plan(dataset, {part: words[part] for part in PARTS})
+    tag = words.get("tag", "")
     return ScriptRequest(
         model=rows["model"],
         task=rows["task"],
         device=rows["device"],
         train=rows["train"],
         infer=rows["infer"],
-        tag=words.get("tag", ""),
-        estimate=settings_for(question, words.get("tag", "")),
-        strategy=SAME_BACKEND.get(words["train"], words["train"]),
-        engine=SAME_BACKEND.get(words["infer"], words["infer"]),
+        tag=tag,
+        estimate=settings_for(question, tag),
     )
 
 
@@ -154,23 +149,18 @@ def plan_script(plan: Answer, tag: str) -> str:
         raise UnusableInput(f"scripts are written for {FRAMEWORK} alone", "Leave --framework out.")
     if found is None:
         raise UnusableInput("no settings fit this hardware", "`plan` without --script says why.")
-    dataset = question.dataset
-    words = {"train": found.configuration.train, "infer": found.configuration.infer}
-    backends = {part: dataset.by_key["backends"][word] for part, word in words.items()}
+    rows = question.dataset.by_key
     task = question.task
     if question.weights == "lora":
         task = question.query.adapter_task or task
     wanted = ScriptRequest(
-        **backends,
         model=question.model_row,
-        task=dataset.by_key["tasks"][task],
+        task=rows["tasks"][task],
         device=question.device_row,
+        train=rows["backends"][found.configuration.train],
+        infer=rows["backends"][found.configuration.infer],
         tag="",
         estimate=found,
-        strategy=SAME_BACKEND.get(words["train"], words["train"]),
-        engine=SAME_BACKEND.get(words["infer"], words["infer"]),
         author="plan",
     )
-    known = shipped(FRAMEWORK)
-    _refuse(list(refusals(wanted, known)))
-    return script_text(wanted, known, f"plan_{tag.lower()}")
+    return _script(wanted, f"plan_{tag.lower()}")

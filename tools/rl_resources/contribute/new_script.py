@@ -12,12 +12,19 @@ from math import ceil
 from pathlib import Path
 
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import Number
 from rl_resources.estimate.plan import gpus_per_node, rules, turned_on
 from rl_resources.facts.tags import NO_TAG, tag_line
-from rl_resources.package import Record
+from rl_resources.package import Record, text_of
 from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS
-from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, ROLLOUT, VENDORS, Engine
+from rl_resources.script.backends import (
+    ACTOR,
+    BACKENDS,
+    ENGINES,
+    ROLLOUT,
+    SAME_BACKEND,
+    VENDORS,
+    Engine,
+)
 from rl_resources.script.framework.shipped import Shipped
 from rl_resources.site.templates import environment
 
@@ -30,7 +37,7 @@ OWN = Path(__file__).parent
 class ScriptRequest:
     """What a script is asked for: rows of the tables, the tag and the settings of an estimate.
 
-    `strategy` and `engine` are the framework's words for the backends, `author` is the command.
+    `author` is the command that asks.
     """
 
     model: Record
@@ -40,24 +47,22 @@ class ScriptRequest:
     infer: Record
     tag: str
     estimate: Estimate
-    strategy: str
-    engine: str
     author: str = "new"
 
     @property
-    def gpus(self) -> int:
-        """All GPUs."""
-        return int(self.estimate.values["gpus"])
+    def strategy(self) -> str:
+        """The framework's word for the training backend."""
+        return _word(self.train)
 
     @property
-    def per_node(self) -> int:
-        """GPUs of each node."""
-        return gpus_per_node(self.gpus)
+    def engine(self) -> str:
+        """The framework's word for the rollout engine."""
+        return _word(self.infer)
 
-    @property
-    def nodes(self) -> int:
-        """The number of nodes."""
-        return self.gpus // self.per_node
+
+def _word(backend: Record) -> str:
+    name = text_of(backend, "backend")
+    return SAME_BACKEND.get(name, name)
 
 
 def strategies(known: Shipped) -> Mapping[str, str]:
@@ -82,66 +87,62 @@ def refusals(wanted: ScriptRequest, known: Shipped) -> Iterator[str]:
     """Why the framework cannot do what is asked for, each reason a sentence with what it can do."""
     release = f"{known.framework} {known.version}"
     algorithm = wanted.task["algorithm"]
-    device = wanted.device
     if algorithm not in ALGORITHMS:
         possible = ", ".join(ALGORITHMS)
         yield f"no settings alone make {release} run {algorithm}; known are those of {possible}"
-    for does, row, word, offered, loras, known_of in (
-        ("train", wanted.train, wanted.strategy, strategies(known), "trained", BACKENDS),
-        ("generate", wanted.infer, wanted.engine, engines(known), "loaded", ENGINES),
+    for row, offered, abilities in (
+        (wanted.train, strategies(known), BACKENDS),
+        (wanted.infer, engines(known), ENGINES),
     ):
-        backend = str(row["backend"])
+        backend = text_of(row, "backend")
+        word = _word(row)
         if word not in offered:
             possible = ", ".join(sorted(offered))
-            yield f"{release} does not {does} with {backend}; it offers {possible}"
-        own_vendor = device["vendor"]
+            yield f"{release} does not have {backend}; it offers {possible}"
+        own_vendor = wanted.device["vendor"]
         vendor = VENDORS.get(backend, own_vendor)
         if vendor != own_vendor:
-            name = device["name"]
+            name = wanted.device["name"]
             yield f"{backend} is for accelerators of {vendor}, not for {name}"
-        if not wanted.task["adapters_only"]:
-            continue
-        able = [name for name, item in known_of.items() if item.adapters]
-        if word not in able:
+        able = [name for name, item in abilities.items() if item.adapters]
+        if wanted.task["adapters_only"] and word not in able:
             possible = ", ".join(able)
-            yield f"LoRA cannot be {loras} by {word} in {release}, only by {possible}"
+            yield f"{word} does not support LoRA in {release}, only {possible} do"
 
 
 def script_text(wanted: ScriptRequest, known: Shipped, name: str) -> str:
     """The script of a configuration that the framework offers; `name` is its stem."""
-    word = str(wanted.task["algorithm"])
-    algorithm = ALGORITHMS[word]
+    algorithm = ALGORITHMS[text_of(wanted.task, "algorithm")]
     values = wanted.estimate.values
+    gpus = int(values["gpus"])
+    per_node = gpus_per_node(gpus)
     rollout_n = 1
     if algorithm.estimator in GROUP_ESTIMATORS:
         rollout_n = int(values["rollout_n"])
-    batch, mini_batch = batch_of(wanted.gpus)
+    batch, mini_batch = batch_of(gpus)
     template = environment(OWN).get_template("script.sh.jinja")
     return template.render(
         vars(wanted),
         algorithm=algorithm,
         batch=batch,
         choice=_choice(wanted.strategy, known),
+        engine=wanted.engine,
         extra=list(_extra(wanted)),
-        gpus=wanted.gpus,
-        longest=_of_longest(values, "max_tokens"),
+        gpus=gpus,
+        longest=int(values["max_tokens"] // values["sequence_length"]),
         mini_batch=mini_batch,
         name=name,
-        nodes=wanted.nodes,
+        nodes=gpus // per_node,
         own=BACKENDS[wanted.strategy],
-        parallel=parallel_sizes(wanted),
-        per_node=wanted.per_node,
+        parallel=_parallel_sizes(wanted),
+        per_node=per_node,
         release=f"{known.framework} {known.version}",
         tag_line=tag_line(wanted.tag or NO_TAG),
         rollout=ENGINES.get(wanted.engine, Engine()),
         rollout_n=rollout_n,
+        strategy=wanted.strategy,
         values=values,
     )
-
-
-def _of_longest(values: Mapping[str, Number], name: str) -> int:
-    """How many of the longest sequences one GPU computes at once."""
-    return int(values[name] // values["sequence_length"])
 
 
 def _extra(wanted: ScriptRequest) -> Iterator[str]:
@@ -165,14 +166,14 @@ def _extra(wanted: ScriptRequest) -> Iterator[str]:
 
 def _choice(strategy: str, known: Shipped) -> str:
     """The override that chooses a training backend; empty if it is the framework's default."""
+    default, *_ = known.choices
     choice = strategies(known)[strategy]
-    default = next(iter(known.choices))
     if choice == default:
         return ""
     return f" {known.group}={choice}"
 
 
-def parallel_sizes(wanted: ScriptRequest) -> dict[str, str]:
+def _parallel_sizes(wanted: ScriptRequest) -> dict[str, str]:
     """The parallel sizes of the training backend, by their keys in its section."""
     found: dict[str, str] = {}
     backend = BACKENDS[wanted.strategy]

@@ -7,6 +7,7 @@ active or private.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -44,11 +45,12 @@ fix_invisible_character = partial(_spelled, ["hidden", "character"])
 fix_pattern = partial(_spelled, ["pattern"])
 
 
-def _write(meant: str | None) -> str:
-    """What to write if that is certain, otherwise empty."""
-    if not meant:
-        return ""
-    return f"Write `{shown(meant, 600)}`."
+def _help(snapshot: Snapshot, broken: BrokenCell, otherwise: str) -> str:
+    """What to write if that is certain."""
+    meant = certain(snapshot, broken)
+    if meant:
+        return f"Write `{shown(meant, 600)}`."
+    return otherwise
 
 
 @rule()
@@ -61,9 +63,7 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100` as `device`
     """
     for broken in _cells(snapshot, "required"):
-        field = broken.field
-        fix = f"Fill it. {field.description} For example `{field.example}`."
-        yield broken.mistake("but every row needs one", fix)
+        yield broken.mistake("but every row needs one", f"Fill it. {_form(broken.field)}")
 
 
 @rule()
@@ -76,28 +76,21 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
     Good: `2` as `gpus`
     """
     for broken in _cells(snapshot, "type"):
-        kind = TYPES[broken.field.type].words
-        wrong = f"which is not {kind}"
-        fix = _help_with_type(snapshot, broken)
-        yield broken.mistake(wrong, fix)
+        field = broken.field
+        kind = TYPES[field.type].words
+        unit = f" in {field.unit}" if field.unit else ""
+        fix = f"Write {kind}{unit} and nothing else{_or_empty(field)}."
+        if _THOUSANDS.fullmatch(broken.cell):
+            bare = broken.cell.replace(",", "")
+            fix = f"Write `{bare}`, if commas separate thousands."
+        yield broken.mistake(f"which is not {kind}", _help(snapshot, broken, fix))
+
+
+def _form(field: Field) -> str:
+    return f"{field.description} For example `{field.example}`."
 
 
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
-
-
-def _help_with_type(snapshot: Snapshot, broken: BrokenCell) -> str:
-    meant = certain(snapshot, broken)
-    if meant:
-        return _write(meant)
-    if _THOUSANDS.fullmatch(broken.cell):
-        bare = broken.cell.replace(",", "")
-        return f"Write `{bare}`, if commas separate thousands."
-    field = broken.field
-    kind = TYPES[field.type].words
-    unit = ""
-    if field.unit:
-        unit = f" in {field.unit}"
-    return f"Write {kind}{unit} and nothing else{_or_empty(field)}."
 
 
 @rule(follows=["model-slug"])
@@ -110,85 +103,57 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100` as `device`
     """
     for broken, others in _grouped(_cells(snapshot, "enum", "vocabulary")):
+        also = _also(others)
         key = broken.table.schema.foreign_key(broken.field.name)
         if key is None:
-            wrong = f"not found in the words of its column{_also(others)}"
-            fix = _help_with_word(snapshot, broken, None)
-            yield broken.mistake(wrong, fix)
+            yield broken.mistake(
+                f"not found in the words of its column{also}",
+                _help(snapshot, broken, _item(broken.field, broken.cell)),
+            )
             continue
         table = snapshot.tables[key.resource]
-        if (table.path, key.reference) in broken_columns(snapshot):
-            continue  # the word may be one of the broken ones
-        wrong = f"not found in {table.path}{_also(others)}"
-        fix = _help_with_word(snapshot, broken, table)
-        about = _slugs(table, broken.cell)
-        yield broken.mistake(wrong, fix, about)
-
-
-def _help_with_word(snapshot: Snapshot, broken: BrokenCell, table: Table | None) -> str:
-    """What to do with an unknown word; the known ones are in `table`, if there is one."""
-    meant = certain(snapshot, broken)
-    if meant:
-        return _write(meant)
-    named = _named(snapshot, broken)
-    if named:
-        return named
-    if table is None:
-        return _item(broken.field, broken.cell)
-    return _key(table, broken.cell)
+        if (table.path, key.reference) not in broken_columns(snapshot):
+            yield broken.mistake(
+                f"not found in {table.path}{also}",
+                _help(snapshot, broken, _named(snapshot, broken) or _key(table, broken.cell)),
+                _slugs(table, broken.cell),
+            )
 
 
 def _slugs(table: Table, cell: str) -> list[Place]:
     """The places of this name's slug in the table of models: its model may be misspelled there."""
-    if table.resource.name != "models":
-        return []
     wanted = slug_of(cell)
-    places: list[Place] = []
-    for row, slug in enumerate(table.columns.get("slug", ())):
-        if slug == wanted:
-            place = table.place_in_file(row, "slug")
-            places.append(place)
-    return places
+    slugs = enumerate(table.columns.get("slug", ()))
+    return [table.place_in_file(row, "slug") for row, slug in slugs if slug == wanted]
 
 
 def _named(snapshot: Snapshot, broken: BrokenCell) -> str:
     """What the name of its script says, which names no model's owner."""
     part = broken.field.name
-    if part == "model":
-        return ""
-    script = broken.table.cell(broken.row, "script")
-    word = word_of_name(snapshot, script, part)
-    if not word:
+    word = word_of_name(snapshot, broken.table.cell(broken.row, "script"), part)
+    if part == "model" or not word:
         return ""
     return f"Write `{word}`, as the name of its script says."
 
 
 def _key(table: Table, cell: str) -> str:
     """What to do where a cell is no key of a table."""
-    known = sorted(table.keys)
-    near = nearest(cell, known).sentence()
-    add = new_row(table.resource, cell)
-    return f"{near} {add}".strip()
+    near = nearest(cell, sorted(table.keys)).sentence()
+    return f"{near} {new_row(table.resource, cell)}".strip()
 
 
 def _item(field: Field, cell: str) -> str:
     """What to write in the place of a word, or of the first item of a list, that is not known."""
     words = field.item_words or field.words
-    unknown = _first_unknown(field, cell)
+    unknown = cell
+    for item in cell.split(field.delimiter):
+        if field.item_words and item not in words:
+            unknown = item
+            break
     near = nearest(unknown, words)
     if near.words:
         return near.sentence()
     return field.explained(words)
-
-
-def _first_unknown(field: Field, cell: str) -> str:
-    """The first item of a list that is not known; of other columns the cell."""
-    if not field.item_words:
-        return cell
-    for item in cell.split(field.delimiter):
-        if item not in field.item_words:
-            return item
-    return cell
 
 
 def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:
@@ -197,19 +162,13 @@ def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[Bro
     A row that is missing in another table is one mistake, however often and in however many
     tables its word is. Cells of a file from outside stay by themselves.
     """
-    groups: dict[tuple[str, str, str, int], list[BrokenCell]] = {}
+    groups: dict[tuple[str, str, str, int], list[BrokenCell]] = defaultdict(list)
     for broken in cells:
         name = broken.field.name
-        words = broken.table.path
         foreign = broken.table.schema.foreign_key(name)
-        if foreign:
-            words = foreign.resource
-        row = -1
-        if broken.table.outside:
-            row = broken.row
-        key = (words, name, broken.cell, row)
-        group = groups.setdefault(key, [])
-        group.append(broken)
+        words = foreign.resource if foreign else broken.table.path
+        row = broken.row if broken.table.outside else -1
+        groups[words, name, broken.cell, row].append(broken)
     for first, *others in groups.values():
         yield first, others
 
@@ -218,11 +177,8 @@ def _also(others: Sequence[BrokenCell]) -> str:
     """Where else the same word is."""
     if not others:
         return ""
-    places: list[str] = []
-    for cell in others[:MOST_LISTED]:
-        line = cell.table.rows[cell.row].line
-        places.append(f"{cell.table.path}:{line}")
-    listed = ", ".join(places)
+    lines = [(cell.table.path, cell.table.rows[cell.row].line) for cell in others[:MOST_LISTED]]
+    listed = ", ".join(f"{path}:{line}" for path, line in lines)
     if len(others) > MOST_LISTED:
         listed += ", …"
     return f" (also in {listed})"
@@ -249,19 +205,13 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
     """
     for broken in _cells(snapshot, *_BOUNDS):
         field = broken.field
-        bounds = " and ".join(_bounds(field))
-        if field.unit:
-            bounds += f" {field.unit}"
-        what = f"Write {bounds}{_or_empty(field)}."
-        fix = f"{what} {field.title}: {field.description}"
-        yield broken.mistake("which is out of bounds", fix)
-
-
-def _bounds(field: Field) -> Iterator[str]:
-    """The bounds of a column in words."""
-    for name, words in _BOUNDS.items():
-        if name in field.constraints:
-            yield words.format(field.constraints[name])
+        constraints = field.constraints
+        bounds = [
+            _BOUNDS[name].format(constraints[name]) for name in _BOUNDS if name in constraints
+        ]
+        unit = f" {field.unit}" if field.unit else ""
+        what = f"Write {' and '.join(bounds)}{unit}{_or_empty(field)}."
+        yield broken.mistake("which is out of bounds", f"{what} {field.title}: {field.description}")
 
 
 def _or_empty(field: Field) -> str:
@@ -284,16 +234,11 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
         about = []
         if broken.field.name == "script" and broken.cell in files:
             about.append((files[broken.cell], 1, 1))
-        fix = _help_with_pattern(snapshot, broken)
-        yield broken.mistake("which does not have the form of its column", fix, about)
-
-
-def _help_with_pattern(snapshot: Snapshot, broken: BrokenCell) -> str:
-    field = broken.field
-    meant = certain(snapshot, broken)
-    if meant:
-        return _write(meant)
-    return f"{field.description} For example `{field.example}`."
+        yield broken.mistake(
+            "which does not have the form of its column",
+            _help(snapshot, broken, _form(broken.field)),
+            about,
+        )
 
 
 @rule()
@@ -308,22 +253,19 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100`
     """
     for broken in _cells(snapshot, "hidden", "character"):
-        strange = list(dict.fromkeys(text_rules.strange_characters(broken.cell)))
-        points = " and ".join(_code_point(character) for character in strange[:3])
-        wrong = f"which contains {points}: invisible, a homoglyph, or a letter that no record uses"
-        fix = _help_with_characters(broken.cell)
-        yield broken.mistake(wrong, fix)
-
-
-def _code_point(character: str) -> str:
-    return f"U+{ord(character):04X}"
+        strange = dict.fromkeys(text_rules.strange_characters(broken.cell))
+        points = " and ".join(f"U+{ord(character):04X}" for character in list(strange)[:3])
+        yield broken.mistake(
+            f"which contains {points}: invisible, a homoglyph, or a letter that no record uses",
+            _help_with_characters(broken.cell),
+        )
 
 
 def _help_with_characters(cell: str) -> str:
     meant = text_rules.as_seen(cell).strip()
     if not meant or text_rules.strange_characters(meant):
         return "Type it again in Latin letters and plain digits."
-    return _write(meant)
+    return f"Write `{shown(meant, 600)}`."
 
 
 @rule()
@@ -337,9 +279,10 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "formula"):
         found = text_rules.formula(broken.cell)
-        wrong = f"which begins a spreadsheet formula with `{found}`"
-        fix = "Begin it, and what follows a semicolon, with a letter or a digit."
-        yield broken.mistake(wrong, fix)
+        yield broken.mistake(
+            f"which begins a spreadsheet formula with `{found}`",
+            "Begin it, and what follows a semicolon, with a letter or a digit.",
+        )
 
 
 @rule()
@@ -354,9 +297,10 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "markup"):
         found = shown(text_rules.markup(broken.cell), 20)
-        wrong = f"which contains the markup or code `{found}`"
-        fix = "Say it in plain words; where `<` means less, put a space after it."
-        yield broken.mistake(wrong, fix)
+        yield broken.mistake(
+            f"which contains the markup or code `{found}`",
+            "Say it in plain words; where `<` means less, put a space after it.",
+        )
 
 
 @rule()
@@ -369,8 +313,10 @@ def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `jane` as `contributor`
     """
     for broken in _cells(snapshot, "email"):
-        fix = "Write the public handle alone. If it was committed, make the commit again."
-        yield broken.mistake("which contains an e-mail address", fix)
+        yield broken.mistake(
+            "which contains an e-mail address",
+            "Write the public handle alone. If it was committed, make the commit again.",
+        )
 
 
 @rule()
@@ -383,6 +329,8 @@ def surrounding_whitespace(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `qwen2.5` as `family`
     """
     for broken in _cells(snapshot, "space"):
-        fill = "Leave nothing between the commas, or fill the cell."
-        fix = _write(broken.cell.strip()) or fill
+        fix = "Leave nothing between the commas, or fill the cell."
+        meant = broken.cell.strip()
+        if meant:
+            fix = f"Write `{shown(meant, 600)}`."
         yield broken.mistake("which has leading or trailing whitespace", fix)

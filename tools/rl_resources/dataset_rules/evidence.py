@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from math import isclose
 
+from rl_resources import git
 from rl_resources.certainty import FIGURES, MEASURED_RUN
-from rl_resources.facts.broken import Record, records, runs
+from rl_resources.facts.broken import Record, broken_columns, records, runs
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import RUNS, Snapshot, Table
-from rl_resources.text import quoted, shown
+from rl_resources.text import nearest, quoted, shown
 
 _SPEEDS = ("step_seconds", "tokens_per_second_per_gpu")
 
@@ -26,13 +29,13 @@ def measured_figure(snapshot: Snapshot) -> Iterator[Mistake]:
     for resource in RUNS:
         figures = _figures(snapshot.tables[resource])
         for record in records(snapshot, resource, "statement", *figures):
-            if record.text("statement") != MEASURED_RUN:
-                continue
-            if any(map(record.text, figures)):
-                continue
-            columns = quoted(figures, "or")
-            fix = f"Fill {columns} from the source, or write `stated-run`."
-            yield record.mistake("statement", ", but the row has no figure", fix)
+            if record.text("statement") == MEASURED_RUN and not any(map(record.text, figures)):
+                columns = quoted(figures, "or")
+                yield record.mistake(
+                    "statement",
+                    ", but the row has no figure",
+                    f"Fill {columns} from the source, or write `stated-run`.",
+                )
 
 
 def _figures(table: Table) -> list[str]:
@@ -54,16 +57,19 @@ def step_statistic(snapshot: Snapshot) -> Iterator[Mistake]:
         seconds = record.text("step_seconds")
         statistic = record.text(name)
         if seconds and not statistic:
-            field = record.table.schema.field(name)
-            words = quoted(field.words, "or")
-            about = [record.place("step_seconds")]
-            wrong = f", but step_seconds is `{shown(seconds)}`"
-            fix = f"Write {words}, as the source says it."
-            yield record.mistake(name, wrong, fix, about)
+            words = quoted(record.table.schema.field(name).words, "or")
+            yield record.mistake(
+                name,
+                f", but step_seconds is `{shown(seconds)}`",
+                f"Write {words}, as the source says it.",
+                [record.place("step_seconds")],
+            )
         if statistic and not seconds:
-            wrong = ", but step_seconds is empty"
-            fix = "Leave it empty, or fill `step_seconds`."
-            yield record.mistake(name, wrong, fix)
+            yield record.mistake(
+                name,
+                ", but step_seconds is empty",
+                "Leave it empty, or fill `step_seconds`.",
+            )
 
 
 _SHARED = (
@@ -109,29 +115,28 @@ def same_evidence(snapshot: Snapshot) -> Iterator[Mistake]:
 def _contradiction(record: Record, report: Record, name: str) -> Mistake:
     """The mistake at the cell of the record, as either may be the wrong one."""
     theirs = report.text(name)
-    value = "nothing"
-    if theirs:
-        value = f"`{shown(theirs)}`"
+    value = f"`{shown(theirs)}`" if theirs else "nothing"
     label = shown(report.text("report"), 120)
     url = shown(report.text("source_url"), 500)
-    wrong = f", but `{label}` of the same run has {value}"
-    fix = f"Correct the one that is not as in {url}."
-    return record.mistake(name, wrong, fix)
+    return record.mistake(
+        name,
+        f", but `{label}` of the same run has {value}",
+        f"Correct the one that is not as in {url}.",
+    )
 
 
 def _differ(record: Record, report: Record, name: str) -> bool:
     """Whether a record and a report of the same run cannot both be right."""
     ours = record.text(name)
     theirs = report.text(name)
-    if name == "scenario":
-        return ours != theirs  # empty is RL on text
-    if name == "statement" and not _has_same_basis(record, report):
-        return False
-    if name == "infer_version":
-        theirs = theirs.removeprefix("v")  # a report has it as published
-    if not ours or not theirs:
-        return False
-    return ours != theirs
+    match name:
+        case "scenario":
+            return ours != theirs  # empty is RL on text
+        case "statement" if not _has_same_basis(record, report):
+            return False
+        case "infer_version":
+            theirs = theirs.removeprefix("v")  # a report has it as published
+    return "" not in (ours, theirs) and ours != theirs
 
 
 def _has_same_basis(record: Record, report: Record) -> bool:
@@ -139,16 +144,11 @@ def _has_same_basis(record: Record, report: Record) -> bool:
 
     A report of a run may be measured by a figure that records have no column for.
     """
-    cited = record.text("evidence") or record.text("source")
-    if report.text("source_url") != cited:
+    if report.text("source_url") != (record.text("evidence") or record.text("source")):
         return False
-    ours = record.text("statement")
-    theirs = report.text("statement")
-    statements = {ours, theirs}
-    if statements != {"measured-run", "stated-run"}:
+    if {record.text("statement"), report.text("statement")} != {MEASURED_RUN, "stated-run"}:
         return True
-    figures = _figures(record.table)
-    return any(map(report.text, figures))
+    return any(map(report.text, _figures(record.table)))
 
 
 def _pairs(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:
@@ -158,63 +158,186 @@ def _pairs(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:
     """
     places = _records_by_place(snapshot)
     for report in records(snapshot, "reports", "source_url", "outcome", *_COMPARED):
-        if report.text("outcome") != "ran":
-            continue
-        place = _place(report, "source_url")
-        found = places.get(place, ())
-        record = _recorded(report, found)
-        if record:
-            yield record, report
+        if report.text("outcome") == "ran":
+            found = places.get(_place(report, "source_url"), ())
+            same = [record for record in found if _is_the_same(record, report)]
+            # Rather one of its task.
+            same.sort(key=lambda record: record.text("task") != report.text("task"))
+            for record in same[:1]:
+                yield record, report
 
 
 def _records_by_place(snapshot: Snapshot) -> Mapping[Sequence[str], Sequence[Record]]:
     """The records by each place that they rest on."""
-    places: dict[Sequence[str], list[Record]] = {}
+    places: dict[Sequence[str], list[Record]] = defaultdict(list)
     for record in records(snapshot, "tuning", "source", "evidence", *_COMPARED):
         for column in ("source", "evidence"):
-            place = _place(record, column)
-            found = places.setdefault(place, [])
-            found.append(record)
+            places[_place(record, column)].append(record)
     return places
 
 
 def _place(record: Record, column: str) -> Sequence[str]:
     """The URL in a column, with the model and the GPUs: at one URL there may be several runs."""
-    url = record.text(column)
-    model = record.text("model")
-    gpus = record.text("gpus")
-    return (url, model, gpus)
-
-
-def _recorded(report: Record, found: Iterable[Record]) -> Record | None:
-    """The first of the records found that is the run of a report, rather one of its task."""
-    task = report.text("task")
-    first: Record | None = None
-    for record in found:
-        if not _is_the_same(record, report):
-            continue
-        if record.text("task") == task:
-            return record
-        if first is None:
-            first = record
-    return first
+    return tuple(map(record.text, (column, "model", "gpus")))
 
 
 def _is_the_same(record: Record, report: Record) -> bool:
     """Whether no length differs that both state, and no speed by more than a tenth."""
-    for name in ("max_prompt_length", "max_response_length"):
+    limits = {"max_prompt_length": 0.0, "max_response_length": 0.0, **dict.fromkeys(_SPEEDS, 0.1)}
+    for name, part in limits.items():
         ours = record.number(name)
         theirs = report.number(name)
-        if ours and theirs and ours != theirs:
-            return False
-    return _is_as_fast(record, report)
-
-
-def _is_as_fast(record: Record, report: Record) -> bool:
-    """Whether no speed that both state differs by more than a tenth."""
-    for name in _SPEEDS:
-        ours = record.number(name)
-        theirs = report.number(name)
-        if ours and theirs and not isclose(ours, theirs, rel_tol=0.1):
+        if ours and theirs and not isclose(ours, theirs, rel_tol=part):
             return False
     return True
+
+
+_PLACEHOLDERS = {
+    "your-handle",
+    "handle",
+    "username",
+    "me",
+    "todo",
+    "tbd",
+    "anonymous",
+    "unknown",
+    "none",
+}
+
+
+@rule()
+def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A record that ran has a contributor or a source, and the contributor is somebody.
+
+    A record that nobody made cannot be asked about, and neither can a placeholder.
+
+    Bad: empty `contributor` and empty `source`; `your-handle` as `contributor`
+    Good: a handle as `contributor`
+    """
+    for record in records(snapshot, "tuning", "contributor", "status", "source"):
+        contributor = record.text("contributor")
+        is_known = contributor or record.text("source") or record.text("status") == "untested"
+        if not is_known or contributor.lower() in _PLACEHOLDERS:
+            yield record.mistake(
+                "contributor",
+                ", which names nobody to ask",
+                "Write your public handle, or leave it empty where the record has a source.",
+            )
+
+
+_BRANCH = re.compile(
+    r"https://(?:github\.com|gitlab\.com|huggingface\.co)/(?:datasets/)?[^/]+/[^/]+/(?:-/)?"
+    r"(?:blob|tree|raw|blame|resolve)/(?![0-9a-f]{7,64}/)(?P<branch>[^/]+)"
+    r"|https://raw\.githubusercontent\.com/[^/]+/[^/]+/(?![0-9a-f]{7,64}/)(?P<raw>[^/]+)"
+)
+
+
+@rule("warning")
+def permalink(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A record's source and evidence name a commit, not a branch.
+
+    A branch changes; next month the URL shows other figures, or nothing.
+
+    Bad: `https://github.com/OWNER/REPOSITORY/blob/main/PATH`
+    Good: `https://github.com/OWNER/REPOSITORY/blob/COMMIT/PATH`, COMMIT of 40 hexadecimal
+        digits
+    """
+    for name in ("evidence", "source"):
+        for record in records(snapshot, "tuning", name):
+            match = _BRANCH.match(record.text(name))
+            if match:
+                branch = shown(match["branch"] or match["raw"])
+                yield record.mistake(
+                    name,
+                    f", which follows the branch `{branch}`",
+                    f"Write the commit instead of `{branch}`: on GitHub the key `y` does that.",
+                )
+
+
+_PLACE = (
+    "source_repo",
+    "source_commit",
+    "source_path",
+    "source_lines",
+)
+
+
+@rule()
+def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
+    """A report's URL is the permalink of its repository, commit, path and lines, or a thread.
+
+    A reader must come to the very line that the figure was read from.
+
+    Bad: `https://github.com/OWNER/REPOSITORY/blob/main/README.md`
+    Good: `https://github.com/OWNER/REPOSITORY/blob/COMMIT/README.md#L12`
+    """
+    for record in records(snapshot, "reports", *_PLACE, "source_url"):
+        wanted = _wanted_permalink(record)
+        if record.text("source_url") == wanted or _is_thread_alone(record):
+            continue
+        columns = ", ".join(_PLACE)
+        fix = f"Fill {columns}, or write the URL of an issue or discussion alone."
+        if wanted:
+            fix = f"Write `{shown(wanted, 400)}`, or fix those columns."
+        yield record.mistake(
+            "source_url",
+            ", not the permalink of its repository, commit, path and lines, nor a thread",
+            fix,
+        )
+
+
+def _wanted_permalink(report: Record) -> str:
+    """The permalink of what a report says of its source; empty where that is not enough."""
+    repo, commit, path, lines = map(report.text, _PLACE)
+    if not repo or not commit or (path and not lines):
+        return ""
+    return git.permalink(repo, commit, path, lines)
+
+
+def _is_thread_alone(report: Record) -> bool:
+    """Whether a report's source is a thread, and no file."""
+    if any(map(report.text, _PLACE[:3])):
+        return False
+    return git.THREAD.fullmatch(report.text("source_url")) is not None
+
+
+@rule()
+def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
+    """Reports that contradict each other name each other.
+
+    A reader of one must learn of the other; a disputed figure must never look settled.
+
+    Bad: a report that names another, which does not name it back
+    Good: two reports that name each other
+    """
+    table = snapshot.tables["reports"]
+    if table.lost or (table.path, "report") in broken_columns(snapshot):
+        return
+    reports = {record.text("report"): record for record in records(snapshot, "reports")}
+    named = {name: report.text("contradicts").split() for name, report in reports.items()}
+    for name, others in named.items():
+        for other in others:
+            if other == name or other not in named:
+                yield _not_another(reports[name], other, sorted(named.keys() - {name}))
+            # A report that names an unknown one is fixed first: it may mean this one.
+            elif name not in named[other] and named.keys() >= set(named[other]):
+                yield _not_named_back(reports[other], name)
+
+
+def _not_another(report: Record, named: str, others: Sequence[str]) -> Mistake:
+    """The mistake of a report that names itself or one that does not exist."""
+    return report.mistake(
+        "contradicts",
+        f", but `{shown(named, 120)}` is not another report",
+        nearest(named, others).sentence() or "Name another report.",
+    )
+
+
+def _not_named_back(report: Record, by: str) -> Mistake:
+    """The mistake of a report that does not name the one that names it."""
+    name = shown(by, 120)
+    return report.mistake(
+        "contradicts",
+        f", but `{name}` names this report",
+        f"Add `{name}`.",
+    )

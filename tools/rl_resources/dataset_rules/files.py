@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import count, zip_longest
 
 from rl_resources.facts import meant
 from rl_resources.facts.script_names import scripts
@@ -30,16 +30,10 @@ def _texts(snapshot: Snapshot) -> Iterator[Table | ScriptFile]:
             yield file
 
 
-def _decoded(snapshot: Snapshot) -> Iterator[Table]:
-    for file in _texts(snapshot):
-        if isinstance(file, Table):
-            yield file
-
-
 def _with_known_header(snapshot: Snapshot) -> Iterator[Table]:
-    for table in _decoded(snapshot):
-        if _has_known_header(table):
-            yield table
+    for file in _texts(snapshot):
+        if isinstance(file, Table) and _has_known_header(file):
+            yield file
 
 
 @rule()
@@ -56,11 +50,10 @@ def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
     for file in files:
         if file.data is None:
             path = shown(shlex.quote(file.path), 300)
-            message = f"the file {file.problem}"
             fix = f"Put the file itself there; `git show HEAD:{path}` prints what was committed."
             if file.problem == STRANGE_NAME:
                 fix = "Rename it: `ls -b` shows its bytes."
-            yield Mistake(file.path, 1, 1, message, fix)
+            yield Mistake(file.path, 1, 1, f"the file {file.problem}", fix)
 
 
 @rule()
@@ -76,12 +69,15 @@ def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
         at = file.undecodable
         if file.data is None or at is None:
             continue
-        byte = file.data[at]
         place = end_after(re.sub(b"\r\n?", b"\n", file.data[:at]), "")
         reading = as_read(file.data, at)
-        message = f"byte {byte:02X} is not UTF-8 text{reading}"
-        fix = "Save it as UTF-8 without a byte order mark. Nothing else in it was checked."
-        yield Mistake(file.path, place.line, place.column, message, fix)
+        yield Mistake(
+            file.path,
+            place.line,
+            place.column,
+            f"byte {file.data[at]:02X} is not UTF-8 text{reading}",
+            "Save it as UTF-8 without a byte order mark. Nothing else in it was checked.",
+        )
 
 
 def fix_encoding(snapshot: Snapshot) -> Iterator[Edit]:
@@ -105,16 +101,19 @@ def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for file in _texts(snapshot):
         if file.source.startswith("\ufeff"):
-            message = "the file begins with a byte order mark"
-            fix = "Save it as UTF-8 without BOM."
-            yield Mistake(file.path, 1, 1, message, fix)
+            yield Mistake(
+                file.path,
+                1,
+                1,
+                "the file begins with a byte order mark",
+                "Save it as UTF-8 without BOM.",
+            )
 
 
 def fix_byte_order_mark(snapshot: Snapshot) -> Iterator[Edit]:
     """Remove the mark."""
     for file in _texts(snapshot):
-        text = file.source.removeprefix("\ufeff")
-        yield rewritten(file.path, text)
+        yield rewritten(file.path, file.source.removeprefix("\ufeff"))
 
 
 @rule()
@@ -127,18 +126,20 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: lines that end with CR LF
     Good: lines that end with LF
     """
-    fix = "Save the file with LF at the end of every line."
     for file in _texts(snapshot):
         end = file.end or wrong_end(file.data or b"")
-        if end is None:
+        if end is None or not (end.found or isinstance(file, Table)):
             continue
+        message = "the line has no line end"
         if end.found:
             message = f"the line ends with {end.found}, not LF"
-        elif isinstance(file, Table):
-            message = "the line has no line end"
-        else:
-            continue
-        yield Mistake(file.path, end.line, end.column, message, fix)
+        yield Mistake(
+            file.path,
+            end.line,
+            end.column,
+            message,
+            "Save the file with LF at the end of every line.",
+        )
 
 
 def fix_line_ending(snapshot: Snapshot) -> Iterator[Edit]:
@@ -160,28 +161,31 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `script,tag,model,task,gpus,…`
     """
     used = _tables_that_others_use(snapshot)
-    for table in _decoded(snapshot):
-        records = table.text.rows or table.text.defects
-        if not _has_known_header(table):
-            yield _header_mistake(snapshot, table)
+    for file in _texts(snapshot):
+        if not isinstance(file, Table):
+            continue
+        if not _has_known_header(file):
+            yield _header_mistake(snapshot, file)
             continue  # the one below it may be the right one
-        if not records and table.resource.name in used:
-            message = "the file has no rows, but others refer to them"
-            fix = f"Bring its rows back: `git show HEAD:{table.path}` prints them."
-            yield Mistake(table.path, 2, 1, message, fix)
-        for line in _lines_of_repeated_header(table):
-            message = "the header is repeated here"
-            yield Mistake(table.path, line, 1, message, "Delete this line.")
+        has_rows = file.text.rows or file.text.defects
+        if not has_rows and file.resource.name in used:
+            yield Mistake(
+                file.path,
+                2,
+                1,
+                "the file has no rows, but others refer to them",
+                f"Bring its rows back: `git show HEAD:{file.path}` prints them.",
+            )
+        for line in _lines_of_repeated_header(file):
+            yield Mistake(file.path, line, 1, "the header is repeated here", "Delete this line.")
 
 
 def _tables_that_others_use(snapshot: Snapshot) -> set[str]:
     """The tables that rows of others, or scripts, refer to."""
-    used: set[str] = set()
+    used = {"tuning"} if snapshot.scripts else set()
     for table in snapshot.tables.values():
         if table.rows:
             used.update(key.resource for key in table.schema.foreign_keys)
-    if snapshot.scripts:
-        used.add("tuning")
     return used
 
 
@@ -211,13 +215,11 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
         return Mistake(table.path, line, 1, message, "Delete this line.")
     if meant.separator(table, header.text):
         message = "the columns are not separated by commas"
-        fix = "Separate the cells by commas."
-        return Mistake(table.path, line, column, message, fix)
-    message = f"the column is `{shown(name)}` where `{right}` is wanted"
-    columns = ",".join(wanted)
-    fix = f"The header must be: {columns}"
+        return Mistake(table.path, line, column, message, "Separate the cells by commas.")
+    fix = f"The header must be: {','.join(wanted)}"
     if len(header.cells) > len(wanted) and not meant.column_named(table.schema, name):
         fix = f"{_cells_to_move(table, index)}{fix}"
+    message = f"the column is `{shown(name)}` where `{right}` is wanted"
     return Mistake(table.path, line, column, message, fix)
 
 
@@ -225,19 +227,15 @@ def _cells_to_move(table: Table, index: int) -> str:
     """What to do with the cells of a column that the schema lacks; empty where it has none."""
     for row in table.text.rows:
         if len(row.cells) == len(table.header) and row.cells[index]:
-            text = shown(row.cells[index])
-            where = f"`{text}` in line {row.line}"
+            where = f"`{shown(row.cells[index])}` in line {row.line}"
             return f"Move its cells, such as {where}, to other columns and delete it. "
     return ""
 
 
 def _first_difference(names: Sequence[str], wanted: Sequence[str]) -> tuple[int, str, str]:
     """Where two headers differ first, the name there and the one that is wanted."""
-    pairs = zip_longest(names, wanted, fillvalue="nothing")
-    for index, (name, right) in enumerate(pairs):
-        if name != right:
-            return index, name, right
-    raise ValueError("the headers are the same")
+    pairs = enumerate(zip_longest(names, wanted, fillvalue="nothing"))
+    return next((index, *pair) for index, pair in pairs if pair[0] != pair[1])
 
 
 def fix_header(snapshot: Snapshot) -> Iterator[Edit]:
@@ -245,8 +243,7 @@ def fix_header(snapshot: Snapshot) -> Iterator[Edit]:
     for table in snapshot.tables.values():
         header = table.text.header
         if header:
-            lines = _under_header(snapshot, table, header)
-            yield from table.with_lines(lines)
+            yield from table.with_lines(_under_header(snapshot, table, header))
 
 
 def _under_header(snapshot: Snapshot, table: Table, header: Row) -> Lines:
@@ -275,10 +272,14 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
             if defect.kind in {"merge-conflict", "long-line"}:
                 continue
             cell = shown(defect.cell, 30)
-            message = f"the quotes of this line do not enclose whole cells: {cell}"
             rows = meant.requoted(snapshot, table, defect.text)
-            fix = meant.as_help(rows) or _QUOTES
-            yield Mistake(table.path, defect.line, defect.column, message, fix)
+            yield Mistake(
+                table.path,
+                defect.line,
+                defect.column,
+                f"the quotes of this line do not enclose whole cells: {cell}",
+                meant.as_help(rows) or _QUOTES,
+            )
 
 
 def fix_quoting(snapshot: Snapshot) -> Iterator[Edit]:
@@ -307,9 +308,13 @@ def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for file in _texts(snapshot):
         for first, last in conflicts(file.source):
-            message = f"lines {first} to {last} are a merge conflict, or what is left of one"
-            fix = "Keep the lines that are right and delete those that git put around them."
-            yield Mistake(file.path, first, 1, message, fix)
+            yield Mistake(
+                file.path,
+                first,
+                1,
+                f"lines {first} to {last} are a merge conflict, or what is left of one",
+                "Keep the lines that are right and delete those that git put around them.",
+            )
 
 
 @rule()
@@ -322,39 +327,46 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `7B,4,4.58` under `size,position,from_parameters_b`
     """
     for table in _with_known_header(snapshot):
-        wanted = len(table.schema.names)
-        for row in table.text.rows:
-            cells = len(row.cells)
-            if cells != wanted and not row.empty:
-                message = f"the row has {cells} cells, not {wanted}"
-                rows = meant.likely_rows(snapshot, table, row)
-                fix = meant.as_help(rows) or _COMMAS
-                last = min(wanted, cells) - 1
-                line, column = row.place(last)
-                yield Mistake(table.path, line, column, message, fix)
+        yield from _wrong_rows(snapshot, table)
         yield from _empty_rows(table)
         for defect in table.text.defects:
             if defect.kind == "long-line":
-                message = f"the line has more than {LONGEST_LINE} characters"
-                fix = "Write one record on each line; a long text belongs to its source."
-                yield Mistake(table.path, defect.line, defect.column, message, fix)
+                yield Mistake(
+                    table.path,
+                    defect.line,
+                    defect.column,
+                    f"the line has more than {LONGEST_LINE} characters",
+                    "Write one record on each line; a long text belongs to its source.",
+                )
+
+
+def _wrong_rows(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
+    wanted = len(table.schema.names)
+    for row in table.text.rows:
+        cells = len(row.cells)
+        if cells != wanted and not row.empty:
+            rows = meant.likely_rows(snapshot, table, row)
+            yield Mistake(
+                table.path,
+                *row.place(min(wanted, cells) - 1),
+                f"the row has {cells} cells, not {wanted}",
+                meant.as_help(rows) or _COMMAS,
+            )
 
 
 def _empty_rows(table: Table) -> Iterator[Mistake]:
     """Rows of no text, those below each other as one mistake."""
     lines = {row.line for row in table.text.rows if row.empty}
-    first = 0
-    for line in sorted(lines):
-        first = first or line
-        if line + 1 in lines:
+    for first in sorted(lines):
+        if first - 1 in lines:
             continue
+        last = next(line for line in count(first) if line + 1 not in lines)
         message = "the row is empty"
         fix = "Delete the line."
-        if first < line:
-            message = f"the rows to line {line} are empty"
+        if first < last:
+            message = f"the rows to line {last} are empty"
             fix = "Delete these lines."
         yield Mistake(table.path, first, 1, message, fix)
-        first = 0
 
 
 _COMMAS = "Write each cell, also an empty one, with its comma, and one that has a comma in quotes."
@@ -364,8 +376,7 @@ def fix_row_length(snapshot: Snapshot) -> Iterator[Edit]:
     """Remove empty rows, add or remove empty cells at a row's end, separate cells by commas."""
     for table in snapshot.tables.values():
         if table.header == table.schema.names:
-            lines = _lines_of_right_length(snapshot, table)
-            yield from table.with_lines(lines)
+            yield from table.with_lines(_lines_of_right_length(snapshot, table))
 
 
 def _lines_of_right_length(snapshot: Snapshot, table: Table) -> Lines:

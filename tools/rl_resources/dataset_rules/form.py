@@ -8,7 +8,7 @@ Rows are sorted and cells are quoted only where needed: `rl-resources fmt` does 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import count
 
 from rl_resources.facts.broken import broken_columns
 from rl_resources.package import NUMBERS, number
@@ -48,22 +48,25 @@ def _misplaced_row(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
     keys = order_keys(snapshot, table)
     if keys == sorted(keys) or _is_in_doubt(snapshot, table):
         return
-    deciding = {here.path for here, _ in _deciding(snapshot, table)}
-    about = tuple((path, 0, 0) for path in sorted(deciding))
-    row = next(row for row, (above, key) in enumerate(pairwise(keys), 1) if key < above)
-    line = table.rows[row].line
-    line_before = table.rows[row - 1].line
+    deciding = sorted({here.path for here, _ in _deciding(snapshot, table)})
+    row = next(row for row in count(1) if keys[row] < keys[row - 1])
     label = table.label(row)
-    message = f"{label} belongs before line {line_before}: rows are sorted"
-    yield Mistake(table.path, line, 1, message, FMT, about)
+    yield Mistake(
+        table.path,
+        table.rows[row].line,
+        1,
+        f"{label} belongs before line {table.rows[row - 1].line}: rows are sorted",
+        FMT,
+        tuple((path, 0, 0) for path in deciding),
+    )
 
 
 def _is_in_doubt(snapshot: Snapshot, table: Table) -> bool:
     """Whether what decides the order cannot be read, in this table or one it leads to."""
     for here, name in _deciding(snapshot, table):
-        if (here.path, name) in broken_columns(snapshot):
-            return True
-        if here is not table and (here.lost or not here.rows):
+        is_broken = (here.path, name) in broken_columns(snapshot)
+        is_unread = here.lost or not here.rows
+        if is_broken or (is_unread and here is not table):
             return True
     return False
 
@@ -83,8 +86,13 @@ def _needless_quotes(table: Table) -> Iterator[Mistake]:
     """The first row with quotes that it does not need."""
     for row in table.rows:
         if row.text and row.text != line_of(row.cells):
-            message = "the row has quotes that it does not need"
-            yield Mistake(table.path, row.line, 1, message, FMT)
+            yield Mistake(
+                table.path,
+                row.line,
+                1,
+                "the row has quotes that it does not need",
+                FMT,
+            )
             return
 
 
@@ -103,29 +111,24 @@ def order_keys(snapshot: Snapshot, table: Table) -> list[list[SortValue]]:
     """The sort key of every row by the schema's `orderBy`: numbers come before text, and what
     cannot be followed comes last.
     """
-    return [_sort_key(snapshot, table, row) for row in range(len(table.rows))]
-
-
-def _sort_key(snapshot: Snapshot, table: Table, row: int) -> list[SortValue]:
-    return [_sort_value(snapshot, table, row, path) for path in table.schema.order_by]
+    keys: list[list[SortValue]] = []
+    for row in range(len(table.rows)):
+        key = [_sort_value(snapshot, table, row, path) for path in table.schema.order_by]
+        keys.append(key)
+    return keys
 
 
 def _sort_value(snapshot: Snapshot, table: Table, row: int, path: str) -> SortValue:
     """What one path of `orderBy` leads to from a row."""
     name, _, rest = path.partition(".")
     cell = table.cell(row, name)
-    if not rest:
-        return _sort_value_of_cell(table, name, cell)
     key = table.schema.foreign_key(name)
-    if key:
+    if rest and key:
         target = snapshot.tables[key.resource]
-        found = target.keys.get(cell)
-        if found is not None:
-            return _sort_value(snapshot, target, found, rest)
-    return (2, 0.0, cell)
-
-
-def _sort_value_of_cell(table: Table, name: str, cell: str) -> SortValue:
+        if cell in target.keys:
+            return _sort_value(snapshot, target, target.keys[cell], rest)
+    if rest:
+        return (2, 0.0, cell)
     known = number(cell)
     if known is None or table.schema.field(name).type not in NUMBERS:
         return (1, 0.0, cell)

@@ -43,7 +43,6 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: 7 billion parameters, `full`, on `1` x `a100-40g`, with no offload stated
     Good: the same with `parameter-offload; optimizer-offload` as the source has it
     """
-    fix = "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`."
     for record in records(snapshot, "reports", *_DECIDING, "outcome"):
         if record.text("outcome") != "ran":
             continue
@@ -56,8 +55,11 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
         if 0 < own < minimum:
             need = f"{parameters:g} billion parameters need at least {minimum:.0f} GB"
             as_weights = f"with `{weights or 'full'}` as weights"
-            wrong = f": {own:g} GB together, but {need} {as_weights}"
-            yield record.mistake("gpus", wrong, fix)
+            yield record.mistake(
+                "gpus",
+                f": {own:g} GB together, but {need} {as_weights}",
+                "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`.",
+            )
 
 
 def _parameters(snapshot: Snapshot, record: Record) -> float:
@@ -78,14 +80,13 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for name in ("peak_memory_gb", "peak_train_memory_gb", "peak_rollout_memory_gb"):
         for record in runs(snapshot, name):
-            peak = record.number(name)
-            if not peak:
-                continue
             own = device_memory(snapshot, record) * GB_PER_GIB
-            if 0 < own < peak:
-                wrong = f" GB (decimal), but its device has {own:.1f} GB (decimal)"
-                fix = "Write the peak of one device in decimal GB: GiB times 1.0737."
-                yield record.mistake(name, wrong, fix)
+            if 0 < own < record.number(name):
+                yield record.mistake(
+                    name,
+                    f" GB (decimal), but its device has {own:.1f} GB (decimal)",
+                    "Write the peak of one device in decimal GB: GiB times 1.0737.",
+                )
 
 
 @rule()
@@ -97,14 +98,16 @@ def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `2099-01-01` as `tested_on`
     Good: the day of the run
     """
-    # Somewhere it is tomorrow already.
-    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    tomorrow = datetime.now(UTC) + timedelta(days=1)  # somewhere it is that day already
     latest = tomorrow.date().isoformat()
     for name in ("tested_on", "read_on", "source_changed_on"):
         for record in runs(snapshot, name):
             if record.text(name) > latest:
-                fix = "Write the day on which it was, or leave it empty."
-                yield record.mistake(name, ", which is in the future", fix)
+                yield record.mistake(
+                    name,
+                    ", which is in the future",
+                    "Write the day on which it was, or leave it empty.",
+                )
 
 
 @rule(follows=["name-against-row"])
@@ -119,14 +122,12 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in runs(snapshot, "task", "weights"):
         task = record.text("task")
         weights = record.text("weights")
-        if not task or not weights or not _has_lora_variant(snapshot, task):
-            continue
-        if task.endswith("-LoRA") != (weights in {"lora", "qlora"}):
-            fix = "Correct the one that is not as in the source."
-            about = [record.place("task")]
-            yield record.mistake("weights", f", but its task is `{task}`", fix, about)
-
-
-def _has_lora_variant(snapshot: Snapshot, task: str) -> bool:
-    algorithm = task.removesuffix("-LoRA")
-    return f"{algorithm}-LoRA" in snapshot.tables["tasks"].keys
+        has_lora_variant = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.tables["tasks"].keys
+        of_lora = weights in {"lora", "qlora"}
+        if weights and has_lora_variant and task.endswith("-LoRA") != of_lora:
+            yield record.mistake(
+                "weights",
+                f", but its task is `{task}`",
+                "Correct the one that is not as in the source.",
+                [record.place("task")],
+            )

@@ -7,29 +7,15 @@ somewhere.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from rl_resources import git
-from rl_resources.facts.broken import Record, broken_columns, records, runs
+from rl_resources.facts.broken import Record, records, runs
 from rl_resources.facts.models import fitting_size, size_of, slug_of
 from rl_resources.facts.script_names import OTHER_ROLE, misplaced, role_of
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import Snapshot, Table
 from rl_resources.text import nearest, quoted, shown
-
-_PLACEHOLDERS = {
-    "your-handle",
-    "handle",
-    "username",
-    "me",
-    "todo",
-    "tbd",
-    "anonymous",
-    "unknown",
-    "none",
-}
 
 
 @rule()
@@ -45,8 +31,7 @@ def duplicate_key(snapshot: Snapshot) -> Iterator[Mistake]:
         found: dict[int, Mistake] = {}
         for names in table.schema.unique_keys:
             for copy, first in _copies(table, names):
-                mistake = _duplicate(table, names, copy, first)
-                found.setdefault(copy, mistake)
+                found.setdefault(copy, _duplicate(table, names, copy, first))
         yield from found.values()
 
 
@@ -62,23 +47,20 @@ def _copies(table: Table, names: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mistake:
-    cells = [table.cell(copy, name) for name in names]
-    values = shown(" ".join(cells), 120)
+    values = shown(" ".join(table.cell(copy, name) for name in names), 120)
     columns = " and ".join(names)
-    line = table.rows[first].line
-    message = f"{columns} `{values}` is a duplicate of line {line}"
-    differ = _differing_columns(table, copy, first)
-    where = ", ".join(differ)
+    differ = [name for name in table.columns if table.cell(copy, name) != table.cell(first, name)]
     fix = "Delete this line: the two are the same."
-    if where:
+    if differ:
+        where = ", ".join(differ)
         fix = f"Fix the key of one, or make one of the two lines: they differ in {where}."
-    return table.mistake(copy, names[0], message, fix)
-
-
-def _differing_columns(table: Table, row: int, other: int) -> Iterator[str]:
-    for name in table.columns:
-        if table.cell(row, name) != table.cell(other, name):
-            yield name
+    line = table.rows[first].line
+    return table.mistake(
+        copy,
+        names[0],
+        f"{columns} `{values}` is a duplicate of line {line}",
+        fix,
+    )
 
 
 @rule()
@@ -93,16 +75,13 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in runs(snapshot, *OTHER_ROLE):
         for name, other in OTHER_ROLE.items():
             if misplaced(snapshot, record, name):
-                known = quoted(_backends_of_role(snapshot, name))
-                wrong = f", which is for `{other}`"
-                fix = f"Known are {known}."
-                yield record.mistake(name, wrong, fix)
-
-
-def _backends_of_role(snapshot: Snapshot, role: str) -> Iterator[str]:
-    for word in snapshot.tables["backends"].keys:
-        if role_of(snapshot, word) == role:
-            yield shown(word)
+                backends = snapshot.tables["backends"].keys
+                known = [word for word in backends if role_of(snapshot, word) == name]
+                yield record.mistake(
+                    name,
+                    f", which is for `{other}`",
+                    f"Known are {quoted(known)}.",
+                )
 
 
 @rule()
@@ -123,19 +102,22 @@ def _models_of_wrong_size(snapshot: Snapshot) -> Iterator[Mistake]:
         fitting = fitting_size(snapshot, record.row)
         if fitting and record.text("size") != fitting:
             parameters = record.text("parameters_b")
-            wrong = f", but {parameters} billion parameters belong to `{fitting}`"
-            fix = f"Write `{fitting}`, or fix the parameters."
-            yield record.mistake("size", wrong, fix)
+            yield record.mistake(
+                "size",
+                f", but {parameters} billion parameters belong to `{fitting}`",
+                f"Write `{fitting}`, or fix the parameters.",
+            )
 
 
 def _reports_of_wrong_size(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in records(snapshot, "reports", "size", "model"):
-        slug = slug_of(record.text("model"))
-        wanted = size_of(snapshot, slug)
-        if wanted and record.text("size") != wanted:
-            wrong = f", but its model belongs to `{wanted}`"
-            fix = f"Write `{wanted}`."
-            yield record.mistake("size", wrong, fix)
+        wanted = size_of(snapshot, slug_of(record.text("model")))
+        if wanted not in ("", record.text("size")):
+            yield record.mistake(
+                "size",
+                f", but its model belongs to `{wanted}`",
+                f"Write `{wanted}`.",
+            )
 
 
 @rule()
@@ -150,8 +132,11 @@ def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in records(snapshot, "models", "model", "slug"):
         wanted = slug_of(record.text("model"))
         if record.text("slug") != wanted:
-            fix = f"Write `{wanted}`, or fix the name of the model."
-            yield record.mistake("slug", ", not the name of its model", fix)
+            yield record.mistake(
+                "slug",
+                ", not the name of its model",
+                f"Write `{wanted}`, or fix the name of the model.",
+            )
 
 
 _NOTES = {
@@ -172,12 +157,13 @@ def status_note(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for record in records(snapshot, "tuning", "status", "notes"):
         status = record.text("status")
-        if status not in _NOTES:
-            continue
-        needed, fix = _NOTES[status]
+        needed, fix = _NOTES.get(status, ("", ""))
         if needed not in record.text("notes"):
-            wrong = f", but the status is `{status}`"
-            yield record.mistake("notes", wrong, fix)
+            yield record.mistake(
+                "notes",
+                f", but the status is `{status}`",
+                fix,
+            )
 
 
 _MEASURED = (
@@ -203,67 +189,14 @@ def untested_figure(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `reported` with `95` as `step_seconds`
     """
     for record in records(snapshot, "tuning", "status", *_MEASURED):
-        if record.text("status") != "untested":
-            continue
         figures = [name for name in _MEASURED if record.text(name)]
-        if figures:
-            fix = "Write `reported` as `status` if it ran; else leave the cell empty."
-            about = [record.place(name) for name in figures]
-            wrong = ", but the status is `untested`"
-            yield record.mistake(figures[0], wrong, fix, about)
-
-
-@rule()
-def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A record that ran has a contributor or a source, and the contributor is somebody.
-
-    A record that nobody made cannot be asked about, and neither can a placeholder.
-
-    Bad: empty `contributor` and empty `source`; `your-handle` as `contributor`
-    Good: a handle as `contributor`
-    """
-    fix = "Write your public handle, or leave it empty where the record has a source."
-    for record in records(snapshot, "tuning", "contributor", "status", "source"):
-        if not _names_somebody(record):
-            yield record.mistake("contributor", ", which names nobody to ask", fix)
-
-
-def _names_somebody(record: Record) -> bool:
-    """Whether a record has a contributor or a source where it needs one, and no placeholder."""
-    contributor = record.text("contributor")
-    if contributor.lower() in _PLACEHOLDERS:
-        return False
-    if record.text("status") == "untested":
-        return True
-    return bool(contributor or record.text("source"))
-
-
-_BRANCH = re.compile(
-    r"https://(?:github\.com|gitlab\.com|huggingface\.co)/(?:datasets/)?[^/]+/[^/]+/(?:-/)?"
-    r"(?:blob|tree|raw|blame|resolve)/(?![0-9a-f]{7,64}/)(?P<branch>[^/]+)"
-    r"|https://raw\.githubusercontent\.com/[^/]+/[^/]+/(?![0-9a-f]{7,64}/)(?P<raw>[^/]+)"
-)
-
-
-@rule("warning")
-def permalink(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A record's source and evidence name a commit, not a branch.
-
-    A branch changes; next month the URL shows other figures, or nothing.
-
-    Bad: `https://github.com/OWNER/REPOSITORY/blob/main/PATH`
-    Good: `https://github.com/OWNER/REPOSITORY/blob/COMMIT/PATH`, COMMIT of 40 hexadecimal
-        digits
-    """
-    for name in ("evidence", "source"):
-        for record in records(snapshot, "tuning", name):
-            match = _BRANCH.match(record.text(name))
-            if match is None:
-                continue
-            branch = shown(match["branch"] or match["raw"])
-            wrong = f", which follows the branch `{branch}`"
-            fix = f"Write the commit instead of `{branch}`: on GitHub the key `y` does that."
-            yield record.mistake(name, wrong, fix)
+        if figures and record.text("status") == "untested":
+            yield record.mistake(
+                figures[0],
+                ", but the status is `untested`",
+                "Write `reported` as `status` if it ran; else leave the cell empty.",
+                [record.place(name) for name in figures],
+            )
 
 
 @rule()
@@ -287,9 +220,11 @@ def _id_that_is_still_there(snapshot: Snapshot, moved: Record) -> Iterator[Mista
     row = _ids(table).get(moved.text("id"))
     if row is not None:
         line = table.rows[row].line
-        wrong = f", but {table.path}:{line} still has it"
-        fix = "Delete this line, or give the record another id."
-        yield moved.mistake("id", wrong, fix)
+        yield moved.mistake(
+            "id",
+            f", but {table.path}:{line} still has it",
+            "Delete this line, or give the record another id.",
+        )
 
 
 def _lost_targets(snapshot: Snapshot, moved: Record) -> Iterator[Mistake]:
@@ -297,15 +232,15 @@ def _lost_targets(snapshot: Snapshot, moved: Record) -> Iterator[Mistake]:
     resource = moved.text("resource")
     known = _ids(snapshot.tables[resource])
     for target in moved.text("moved_to").split():
-        has_moved_on = (resource, target) in _moved_ids(snapshot)
-        leads_somewhere = target in known or has_moved_on
+        leads_somewhere = target in known or (resource, target) in _moved_ids(snapshot)
         if leads_somewhere and target != moved.text("id"):
             continue
         name = shown(target, 120)
-        wrong = f", but `{name}` is not a row of {resource}"
-        near = nearest(target, known).sentence()
-        fix = near or f"Name a row of {resource}."
-        yield moved.mistake("moved_to", wrong, fix)
+        yield moved.mistake(
+            "moved_to",
+            f", but `{name}` is not a row of {resource}",
+            nearest(target, known).sentence() or f"Name a row of {resource}.",
+        )
 
 
 @lru_cache(maxsize=2)
@@ -339,109 +274,11 @@ def lost_id(snapshot: Snapshot) -> Iterator[Mistake]:
             if name in known or (resource, name) in _moved_ids(snapshot):
                 continue
             id_ = shown(name, 120)
-            message = f"id `{id_}` is published, and {resource} has no such row"
             row = f"{resource},{id_},NEW-ID,VERSION,REASON"
-            fix = f"Bring it back, or add `{row}`, NEW-ID empty where nothing replaces it."
-            yield Mistake(moved.path, 1, 1, message, fix)
-
-
-_PLACE = (
-    "source_repo",
-    "source_commit",
-    "source_path",
-    "source_lines",
-)
-
-
-@rule()
-def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A report's URL is the permalink of its repository, commit, path and lines, or a thread.
-
-    A reader must come to the very line that the figure was read from.
-
-    Bad: `https://github.com/OWNER/REPOSITORY/blob/main/README.md`
-    Good: `https://github.com/OWNER/REPOSITORY/blob/COMMIT/README.md#L12`
-    """
-    for record in records(snapshot, "reports", *_PLACE, "source_url"):
-        wanted = _wanted_permalink(record)
-        if record.text("source_url") == wanted or _is_thread_alone(record):
-            continue
-        wrong = ", not the permalink of its repository, commit, path and lines, nor a thread"
-        fix = _help_with_url(wanted)
-        yield record.mistake("source_url", wrong, fix)
-
-
-def _help_with_url(wanted: str) -> str:
-    if wanted:
-        url = shown(wanted, 400)
-        return f"Write `{url}`, or fix those columns."
-    columns = ", ".join(_PLACE)
-    return f"Fill {columns}, or write the URL of an issue or discussion alone."
-
-
-def _wanted_permalink(report: Record) -> str:
-    """The permalink of what a report says of its source; empty where that is not enough."""
-    repo = report.text("source_repo")
-    commit = report.text("source_commit")
-    path = report.text("source_path")
-    lines = report.text("source_lines")
-    if not repo or not commit:
-        return ""
-    if path and not lines:
-        return ""
-    return git.permalink(repo, commit, path, lines)
-
-
-def _is_thread_alone(report: Record) -> bool:
-    """Whether a report's source is a thread, and no file."""
-    for name in ("source_repo", "source_commit", "source_path"):
-        if report.text(name):
-            return False
-    return git.THREAD.fullmatch(report.text("source_url")) is not None
-
-
-@rule()
-def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
-    """Reports that contradict each other name each other.
-
-    A reader of one must learn of the other; a disputed figure must never look settled.
-
-    Bad: a report that names another, which does not name it back
-    Good: two reports that name each other
-    """
-    table = snapshot.tables["reports"]
-    if table.lost or (table.path, "report") in broken_columns(snapshot):
-        return
-    reports: dict[str, Record] = {}
-    named: dict[str, list[str]] = {}
-    for record in records(snapshot, "reports"):
-        name = record.text("report")
-        reports[name] = record
-        named[name] = record.text("contradicts").split()
-    for name, record in reports.items():
-        for other in named[name]:
-            if other == name or other not in named:
-                others = sorted(named.keys() - {name})
-                yield _not_another(record, other, others)
-                continue
-            back = named[other]
-            # A report that names an unknown one is fixed first: it may mean this one.
-            if name not in back and named.keys() >= set(back):
-                yield _not_named_back(reports[other], name)
-
-
-def _not_another(report: Record, named: str, others: Sequence[str]) -> Mistake:
-    """The mistake of a report that names itself or one that does not exist."""
-    name = shown(named, 120)
-    wrong = f", but `{name}` is not another report"
-    near = nearest(named, others).sentence()
-    fix = near or "Name another report."
-    return report.mistake("contradicts", wrong, fix)
-
-
-def _not_named_back(report: Record, by: str) -> Mistake:
-    """The mistake of a report that does not name the one that names it."""
-    name = shown(by, 120)
-    wrong = f", but `{name}` names this report"
-    fix = f"Add `{name}`."
-    return report.mistake("contradicts", wrong, fix)
+            yield Mistake(
+                moved.path,
+                1,
+                1,
+                f"id `{id_}` is published, and {resource} has no such row",
+                f"Bring it back, or add `{row}`, NEW-ID empty where nothing replaces it.",
+            )

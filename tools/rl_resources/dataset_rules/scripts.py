@@ -43,9 +43,7 @@ def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `qwen2.5-coder-14b-instruct_grpo_4_h800_fsdp_vllm.sh`
     """
     for script in scripts(snapshot):
-        mistake = _wrong_name(snapshot, script)
-        if mistake:
-            yield mistake
+        yield from _wrong_name(snapshot, script)
 
 
 _HELP_WITH_FORM = (
@@ -53,43 +51,38 @@ _HELP_WITH_FORM = (
 )
 
 
-def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Mistake | None:
+def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Iterator[Mistake]:
     """The mistake in a script's name, if it is not one in its row, too."""
     row = pairing(snapshot).row(script)
     try:
         name = parse(script.name)
     except ValueError as error:
         wrong = str(error)
-        other = _HELP_WITH_FORM
+        fix = _HELP_WITH_FORM
     else:
         part = unknown_part(snapshot, name, row)
         if part is None:
-            return None
-        word = getattr(name, part)
-        wrong = f"its {part} part `{word}` is not known"
-        other = _help_with_part(snapshot, name, part)
-    own = shown(script.name, 120)
-    message = f"the name `{own}` {predicate(wrong)}"
-    fix = _renaming_to_row(snapshot, script, row) or other
-    return Mistake(script.path, 1, 1, message, fix)
-
-
-def _renaming_to_row(snapshot: Snapshot, script: ScriptFile, row: int | None) -> str:
-    """What to do so that a script has the name of its row; empty if it has, or none is known."""
+            return
+        wrong = f"its {part} part `{getattr(name, part)}` is not known"
+        fix = _help_with_part(snapshot, name, part)
     expected = expected_name(snapshot, row)
-    if expected is None or str(expected) == script.name:
-        return ""
-    return _renaming(snapshot, script, expected)
+    if expected and str(expected) != script.name:
+        fix = _renaming(snapshot, script, expected)
+    own = shown(script.name, 120)
+    yield Mistake(
+        script.path,
+        1,
+        1,
+        f"the name `{own}` {predicate(wrong)}",
+        fix,
+    )
 
 
 def _help_with_part(snapshot: Snapshot, name: ScriptName, part: str) -> str:
     """What to do about a part of a name that no table knows."""
-    word = getattr(name, part)
-    known = sorted(words_of_part(snapshot, part))
-    close = nearest(word, known).sentence()
+    close = nearest(getattr(name, part), sorted(words_of_part(snapshot, part))).sentence()
     table = snapshot.tables[TABLES[part]]
-    add = f"A new {part} needs its row in {table.path} first."
-    return f"{close} {add}".strip()
+    return f"{close} A new {part} needs its row in {table.path} first.".strip()
 
 
 def _renaming(snapshot: Snapshot, script: ScriptFile, name: ScriptName) -> str:
@@ -108,7 +101,6 @@ def _move(script: ScriptFile, new: str) -> str:
 
 def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
     """Rename a script whose name differs by case and separators alone from the one in its row."""
-    tuning = snapshot.tables["tuning"]
     taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
         row = pairing(snapshot).row(script)
@@ -117,17 +109,14 @@ def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
         if row is None or expected is None or directory is None:
             continue
         new = f"{directory}/{expected}"
-        if new in taken:
-            continue
-        if _letters_and_digits(script.name) == _letters_and_digits(str(expected)):
-            old = tuning.cell(row, "script")
+        is_alike = _letters_and_digits(script.name) == _letters_and_digits(str(expected))
+        if is_alike and new not in taken:
             yield _moved(script, new)
-            yield from _renamed(snapshot, old, expected)
+            yield from _renamed(snapshot, snapshot.tables["tuning"].cell(row, "script"), expected)
 
 
 def _moved(script: ScriptFile, new: str) -> Edit:
-    what = f"moved to {new}"
-    return Edit(script.path, {"path": new}, what)
+    return Edit(script.path, {"path": new}, f"moved to {new}")
 
 
 def _renamed(snapshot: Snapshot, old: str, new: ScriptName) -> Iterator[Edit]:
@@ -141,7 +130,7 @@ def _renamed(snapshot: Snapshot, old: str, new: ScriptName) -> Iterator[Edit]:
 
 
 def _letters_and_digits(name: str) -> str:
-    return "".join(character for character in name.lower() if character.isalnum())
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 @rule()
@@ -159,20 +148,21 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
         if new == script.path:
             continue
         right, _, _ = new.rpartition("/")
-        here = shown(script.directory, 120)
-        message = f"the script lies in {here}/, its model belongs to {right}/"
+        fix = f"Move it: {_move(script, new)}."
         if new in taken:
             fix = f"Keep one of the two, {new} exists."
-        else:
-            move = _move(script, new)
-            fix = f"Move it: {move}."
-        yield Mistake(script.path, 1, 1, message, fix)
+        yield Mistake(
+            script.path,
+            1,
+            1,
+            f"the script lies in {shown(script.directory, 120)}/, its model belongs to {right}/",
+            fix,
+        )
 
 
 def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
     """Where a script belongs; its own path if that is not known."""
-    name = parsed(script.name)
-    directory = directory_of(snapshot, name) or _directory_of_size(script)
+    directory = directory_of(snapshot, parsed(script.name)) or _directory_of_size(script)
     return f"{directory}/{script.name}"
 
 
@@ -205,14 +195,15 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
     if (tuning.path, "script") in broken_columns(snapshot):
         return  # a row that cannot be read may name it
     for script in scripts(snapshot):
-        if pairing(snapshot).row(script) is not None:
-            continue
-        path = shlex.quote(script.path)
-        draft = f"rl-resources draft {path} --contributor HANDLE --write"
-        command = shown(draft, 400)
-        message = f"no row of {tuning.path} names this script"
-        fix = f"Have its row written: `{command}`, or put the row back that it had."
-        yield Mistake(script.path, 1, 1, message, fix)
+        if pairing(snapshot).row(script) is None:
+            draft = f"rl-resources draft {shlex.quote(script.path)} --contributor HANDLE --write"
+            yield Mistake(
+                script.path,
+                1,
+                1,
+                f"no row of {tuning.path} names this script",
+                f"Have its row written: `{shown(draft, 400)}`, or put the row back that it had.",
+            )
 
 
 @rule(follows=["cells", "script-name"])
@@ -224,31 +215,32 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: a row whose script was renamed alone
     Good: a row whose script lies in its directory
     """
-    tuning = snapshot.tables["tuning"]
     pairs = pairing(snapshot)
     files = {script.name for script in snapshot.scripts}
     for name, row in pairs.rows.items():
         if name in files:
             continue
-        message = f"there is no script `{shown(name, 120)}`"
         alike = pairs.alike.get(row)
-        fix = _help_without_script(snapshot, name, alike)
         about: list[Place] = []
         if alike:
             about.append((alike.path, 1, 1))
-        yield tuning.mistake(row, "script", message, fix, about)
+        yield snapshot.tables["tuning"].mistake(
+            row,
+            "script",
+            f"there is no script `{shown(name, 120)}`",
+            _help_without_script(snapshot, name, alike),
+            about,
+        )
 
 
 def _help_without_script(snapshot: Snapshot, name: str, alike: ScriptFile | None) -> str:
     """What to do about a row whose script is not there: `alike` is the file that it may mean."""
     directory = directory_of(snapshot, parsed(name))
     if alike:
-        right = directory or alike.directory
-        move = _move(alike, f"{right}/{name}")
+        move = _move(alike, f"{directory or alike.directory}/{name}")
         back = f"Write `{alike.name}`, rename the script: {move}"
     else:
-        right = directory or str(SCRIPTS)
-        path = shown(f"{right}/{name}", 300)
+        path = shown(f"{directory or SCRIPTS}/{name}", 300)
         back = f"Put {path} back"
     return f"{back}, or delete this line and all others in records/ that name it."
 
@@ -262,29 +254,24 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `4` as `gpus` of `…_grpo_2_h800_fsdp_vllm.sh`
     Good: `2` as `gpus` of `…_grpo_2_h800_fsdp_vllm.sh`
     """
-    tuning = snapshot.tables["tuning"]
     for name, row in pairing(snapshot).rows.items():
         agreement = agreement_with_name(snapshot, name, row)
         parts = [part for part, agrees in agreement.items() if not agrees]
-        if not parts:
-            continue
-        record = Record(tuning, row)
-        first = parts[0]
-        word = word_of_name(snapshot, name, first)
-        wrong = f", but the name says `{word}`"
-        fix = _help_with_parts(snapshot, name, row, parts)
-        about = [record.place(part) for part in parts]
-        yield record.mistake(first, wrong, fix, about)
+        if parts:
+            record = Record(snapshot.tables["tuning"], row)
+            word = word_of_name(snapshot, name, parts[0])
+            yield record.mistake(
+                parts[0],
+                f", but the name says `{word}`",
+                _help_with_parts(snapshot, name, row, parts),
+                [record.place(part) for part in parts],
+            )
 
 
 def _help_with_parts(snapshot: Snapshot, name: str, row: int, parts: Iterable[str]) -> str:
     """What to write in a row where these parts of its script's name say something else."""
-    cells: list[str] = []
-    for part in parts:
-        word = word_of_name(snapshot, name, part)
-        cells.append(f"`{word}` as {part}")
-    listed = ", ".join(cells)
-    fix = f"Write {listed}."
+    cells = [f"`{word_of_name(snapshot, name, part)}` as {part}" for part in parts]
+    fix = f"Write {', '.join(cells)}."
     script = pairing(snapshot).files.get(name)
     expected = expected_name(snapshot, row)
     if script and expected:
@@ -303,19 +290,18 @@ def script_folder(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `7b/48k/…_grpo_8_h800_fsdp_vllm.sh` with 1,024 and 15,360 tokens
     Good: `7b/16k/…_grpo_8_h800_fsdp_vllm.sh` with 1,024 and 15,360 tokens
     """
-    tuning = snapshot.tables["tuning"]
     for script, row in pairing(snapshot).rows.items():
         name = parsed(script)
         if name is None or not name.folder:
             continue
-        cells = snapshot.row("tuning", script)
-        right = folders_of(cells)
-        if not right or name.folder in right:
-            continue
-        wrong = f", but by its row the folder is {quoted(right, 'or')}"
-        names = [str(name._replace(folder=folder)) for folder in right]
-        fix = f"Move it and write {quoted(names, 'or')} wherever records/ names it, or fix the row."
-        yield Record(tuning, row).mistake("script", wrong, fix)
+        right = folders_of(snapshot.row("tuning", script))
+        if right and name.folder not in right:
+            names = quoted([str(name._replace(folder=folder)) for folder in right], "or")
+            yield Record(snapshot.tables["tuning"], row).mistake(
+                "script",
+                f", but by its row the folder is {quoted(right, 'or')}",
+                f"Move it and write {names} wherever records/ names it, or fix the row.",
+            )
 
 
 @rule("warning")
@@ -327,22 +313,24 @@ def executable_script(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: a script of mode 644
     Good: a script of mode 755
     """
-    for script in _not_executable(snapshot):
-        path = shown(shlex.quote(script.path), 300)
-        message = "the file is not executable: starting it ends with `Permission denied`"
-        fix = f"Run `chmod +x {path}`."
-        yield Mistake(script.path, 1, 1, message, fix)
+    for path in _not_executable(snapshot):
+        command = shown(f"chmod +x {shlex.quote(path)}", 310)
+        yield Mistake(
+            path,
+            1,
+            1,
+            "the file is not executable: starting it ends with `Permission denied`",
+            f"Run `{command}`.",
+        )
 
 
-def _not_executable(snapshot: Snapshot) -> Iterator[ScriptFile]:
+def _not_executable(snapshot: Snapshot) -> list[str]:
     """The scripts that lack the mode, where the system has modes."""
-    for script in scripts(snapshot):
-        has_suffix = script.name.lower().endswith(".sh")
-        if has_suffix and script.executable is False:
-            yield script
+    lacking = [script for script in scripts(snapshot) if script.executable is False]
+    return [script.path for script in lacking if script.name.lower().endswith(".sh")]
 
 
 def fix_executable_script(snapshot: Snapshot) -> Iterator[Edit]:
     """Execute permission."""
-    for script in _not_executable(snapshot):
-        yield Edit(script.path, {"executable": True}, "made executable")
+    for path in _not_executable(snapshot):
+        yield Edit(path, {"executable": True}, "made executable")

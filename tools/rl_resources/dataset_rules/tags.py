@@ -9,22 +9,23 @@ The tags are defined in `schema/tuning.json`; what they ask of a script is in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 from rl_resources.facts.broken import Record, records, with_cells
 from rl_resources.facts.tags import (
     COMPARED,
     NO_TAG,
     SPEEDS,
-    KnownRun,
     faster_record,
     smaller_run,
     tag_line,
 )
-from rl_resources.rule import Edit, Mistake, rewritten, rule, with_lines
+from rl_resources.rule import Edit, Mistake, Rule, rewritten, rule, with_lines
 from rl_resources.snapshot import ScriptFile, Snapshot
 from rl_resources.text import shown
 
+_ALIKE = ("model", "weights", "scenario", "device")
 _EMPTY = "Empty the tag: `rl-resources check --fix` does it."
 
 
@@ -39,27 +40,17 @@ def not_the_least(snapshot: Snapshot) -> Iterator[Mistake]:
 
     The same kind is the same model, weights and scenario at no shorter context.
     """
-    for record, smaller in _not_the_least(snapshot):
-        name = shown(smaller.name, 120)
-        where = f"{smaller.memory_gb:g} GB together, which is less"
-        wrong = f", but `{name}` ran the same model and weights on {where}"
-        yield record.mistake("tag", wrong, _EMPTY)
-
-
-def fix_not_the_least(snapshot: Snapshot) -> Iterator[Edit]:
-    """Without their tag."""
-    found = _not_the_least(snapshot)
-    yield from _without_tag(record for record, _ in found)
-
-
-def _not_the_least(snapshot: Snapshot) -> Iterator[tuple[Record, KnownRun]]:
-    """MIN records, each with the run on the least memory that is of its kind."""
-    for record in records(snapshot, "tuning", *COMPARED, "tag", "status"):
-        if not _has_tag(record, "MIN"):
-            continue
+    for record in _tagged(snapshot, "MIN", *COMPARED):
         smaller = smaller_run(snapshot, record)
         if smaller:
-            yield record, smaller
+            name = shown(smaller.name, 120)
+            where = f"{smaller.memory_gb:g} GB together, which is less"
+            wrong = f", but `{name}` ran the same model and weights on {where}"
+            yield record.mistake(
+                "tag",
+                wrong,
+                _EMPTY,
+            )
 
 
 @rule("warning")
@@ -71,33 +62,14 @@ def min_without_memory(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: MIN on `ascend-910b`, which is sold with 32 and with 64 GB
     Good: MIN on `ascend-910b3`
     """
-    for record in _without_memory(snapshot):
-        yield record.mistake("tag", ", but the memory of its device is not known", _EMPTY)
-
-
-def fix_min_without_memory(snapshot: Snapshot) -> Iterator[Edit]:
-    """Without their tag."""
-    yield from _without_tag(_without_memory(snapshot))
-
-
-def _without_memory(snapshot: Snapshot) -> Iterator[Record]:
-    for record in records(snapshot, "tuning", "tag", "status", "device"):
-        if not _has_tag(record, "MIN"):
-            continue
+    for record in _tagged(snapshot, "MIN", "device"):
         device = snapshot.row("devices", record.text("device"))
         if device and not device["memory_gb"]:
-            yield record
-
-
-def _has_tag(record: Record, tag: str) -> bool:
-    if record.text("status") == "untested":
-        return False
-    return record.text("tag") == tag
-
-
-def _without_tag(found: Iterable[Record]) -> Iterator[Edit]:
-    """The tables with no tag in these records."""
-    return with_cells((record.table, record.row, "tag", "") for record in found)
+            yield record.mistake(
+                "tag",
+                ", but the memory of its device is not known",
+                _EMPTY,
+            )
 
 
 @rule("warning")
@@ -110,16 +82,14 @@ def recommended_without_speed(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: RECOMMENDED with `93.5` as `step_seconds`
     """
     speeds = " or ".join(SPEEDS)
-    fix = f"Fill {speeds} from the source, or empty the tag."
-    for record in records(snapshot, "tuning", "tag", "status", "statement", *SPEEDS):
-        if not _has_tag(record, "RECOMMENDED"):
-            continue
+    for record in _tagged(snapshot, "RECOMMENDED", "statement", *SPEEDS):
         has_speed = any(map(record.text, SPEEDS))
-        is_recommended = record.text("statement") == "recommendation"
-        if has_speed or is_recommended:
-            continue
-        wrong = ", but neither a speed nor a recommendation is known"
-        yield record.mistake("tag", wrong, fix)
+        if not has_speed and record.text("statement") != "recommendation":
+            yield record.mistake(
+                "tag",
+                ", but neither a speed nor a recommendation is known",
+                f"Fill {speeds} from the source, or empty the tag.",
+            )
 
 
 @rule("warning")
@@ -131,28 +101,37 @@ def recommended_is_slower(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: RECOMMENDED for two records of the same model, weights, scenario and device
     Good: RECOMMENDED for the one with more tokens per second and GPU, or else the shorter step
     """
-    for record, faster in _slower(snapshot):
-        label = faster.table.label(faster.row)
-        wrong = f", but `{label}` is faster with the same model, weights and device"
-        yield record.mistake("tag", wrong, _EMPTY)
-
-
-def fix_recommended_is_slower(snapshot: Snapshot) -> Iterator[Edit]:
-    """Without their tag."""
-    found = _slower(snapshot)
-    yield from _without_tag(record for record, _ in found)
-
-
-def _slower(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:
-    """RECOMMENDED records, each with a faster one."""
-    names = ("tag", "status", "model", "weights", "scenario", "device", *SPEEDS)
-    tuning = records(snapshot, "tuning", *names)
-    found = [record for record in tuning if _has_tag(record, "RECOMMENDED")]
+    found = list(_tagged(snapshot, "RECOMMENDED", *_ALIKE, *SPEEDS))
     for record in found:
         faster = faster_record(record, found)
         if faster:
-            yield record, faster
+            label = faster.table.label(faster.row)
+            wrong = f", but `{label}` is faster with the same model, weights and device"
+            yield record.mistake(
+                "tag",
+                wrong,
+                _EMPTY,
+            )
 
+
+def _tagged(snapshot: Snapshot, tag: str, *names: str) -> Iterator[Record]:
+    """The records with a tag that somebody has run, with sound cells in these columns."""
+    for record in records(snapshot, "tuning", "tag", "status", *names):
+        if record.text("tag") == tag and record.text("status") != "untested":
+            yield record
+
+
+def _without_tag(rule: Rule, snapshot: Snapshot) -> Iterator[Edit]:
+    """The records that a rule on tags reports, without their tag."""
+    tuning = snapshot.tables["tuning"]
+    lines = rule.lines(snapshot)
+    rows = [index for index, row in enumerate(tuning.rows) if row.line in lines]
+    return with_cells((tuning, row, "tag", "") for row in rows)
+
+
+fix_not_the_least = partial(_without_tag, not_the_least)
+fix_min_without_memory = partial(_without_tag, min_without_memory)
+fix_recommended_is_slower = partial(_without_tag, recommended_is_slower)
 
 _HEADER = re.compile(r"^# Tag:[ \t]+(?P<tag>[^\s(]+).*$", re.MULTILINE)
 
@@ -167,34 +146,30 @@ def tag_in_header(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `# Tag: MIN` above a script whose row has that tag
     """
     for script, line, text, tag in _wrong_headers(snapshot):
-        column = text.index(":") + 1
-        message = f"the header says `{shown(text)}`, but the tag of the row is `{tag}`"
-        fix = f"Write `{tag_line(tag)}`."
-        yield Mistake(script.path, line, column, message, fix)
+        yield Mistake(
+            script.path,
+            line,
+            text.index(":") + 1,
+            f"the header says `{shown(text)}`, but the tag of the row is `{tag}`",
+            f"Write `{tag_line(tag)}`.",
+        )
 
 
 def fix_tag_in_header(snapshot: Snapshot) -> Iterator[Edit]:
     """With the tag of the row."""
     for script, line, _, tag in _wrong_headers(snapshot):
-        lines = {line: tag_line(tag)}
-        text = with_lines(script.source, lines)
-        yield rewritten(script.path, text)
+        yield rewritten(script.path, with_lines(script.source, {line: tag_line(tag)}))
 
 
 def _wrong_headers(snapshot: Snapshot) -> Iterator[tuple[ScriptFile, int, str, str]]:
     """Scripts whose header has another tag than the row: the line, its text, the row's tag."""
-    tags: dict[str, str] = {}
-    for record in records(snapshot, "tuning", "tag"):
-        script_name = record.text("script")
-        tag = record.text("tag") or NO_TAG
-        tags.setdefault(script_name, tag)  # others: duplicate_key
+    known = reversed(list(records(snapshot, "tuning", "tag")))  # of two rows the first counts
+    tags = {record.text("script"): record.text("tag") or NO_TAG for record in known}
     for script in snapshot.scripts:
-        if script.name not in tags:
-            continue
         header = _HEADER.search(script.text or "")
+        if header is None or script.name not in tags:
+            continue
         wanted = tags[script.name]
-        if header and header["tag"] != wanted:
-            before = header.string[: header.start()]
-            line = before.count("\n") + 1
-            text = header[0].rstrip()
-            yield script, line, text, wanted
+        if header["tag"] != wanted:
+            line = header.string.count("\n", 0, header.start()) + 1
+            yield script, line, header[0].rstrip(), wanted

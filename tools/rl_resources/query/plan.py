@@ -27,13 +27,12 @@ from rl_resources.estimate.plan import (
 )
 from rl_resources.estimate.search import Combination, cheapest
 from rl_resources.query.configurations import configurations
-from rl_resources.query.estimate import estimate, evidence
+from rl_resources.query.estimate import estimate, understood
 from rl_resources.query.plan_question import (
     KnownRun,
     PlanQuestion,
     ask_plan,
-    host_gb_of,
-    is_run,
+    evidence,
     lengths_of,
 )
 from rl_resources.query.sentences import resource
@@ -178,7 +177,8 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
 
 def _column(question: PlanQuestion, devices: Sequence[Device]) -> dict[str, FewestGpus]:
     """The cells of one kind of weights; less memory never takes fewer GPUs than more."""
-    runs = [known for known in question.scope if is_run(known, question.weights)]
+    length = question.query.length
+    runs = [known for known in question.runs(question.weights) if known.row.length >= length]
     found: dict[str, FewestGpus] = {}
     counts: Sequence[int] = counts_up_to(0)
     for device in sorted(devices, key=lambda one: -one.memory_gb):
@@ -219,14 +219,14 @@ class ScriptPlan:
 def plan_of_script(dataset: Dataset, asked: Mapping[str, str], script: str) -> ScriptPlan:
     """Answer whether a script fits, and what would make it fit. Raises `UnusableInput`."""
     words = {name: text.strip() for name, text in asked.items() if text.strip()}
-    host_gb = host_gb_of(words.pop("host_memory", ""))
+    query, _ = understood(dataset, {"host_memory": words.pop("host_memory", "")})
     length = words.pop("length", "")
     sets: list[str] = []
     if length:
-        prompt, response = lengths_of(dataset, length)
+        prompt, response = lengths_of(length)
         sets = [f"prompt_length={prompt}", f"response_length={response}"]
     found = estimate(dataset, words, sets, script)
-    start = PlanStart([[found]], host_gb)
+    start = PlanStart([[found]], query.host_memory_gb)
 
     def holds(one: Estimate) -> bool:
         return one.verdict == FITS and one.host_memory_gb <= start.room_gb(one)

@@ -37,7 +37,7 @@ from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND
 from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules import run_rule
-from rl_resources.script_rules.arguments import bounds
+from rl_resources.script_rules.values import bounds
 from rl_resources.text import misspelt, shown
 
 _WHOLE_NODE = 8
@@ -67,17 +67,15 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     critic = run.setting("critic.model.path")
     trained = run.model_path
     algorithm = algorithm_of(pair.text("task"))
-    has_critic = run.estimator.text == "gae"
-    if algorithm not in {"PPO", ""} or not has_critic:
-        return
-    if critic.place:
-        return
-    if not trained.place:
+    has_critic = run.estimator.text == "gae" and algorithm in {"PPO", ""}
+    if not has_critic or critic.place or not trained.place:
         return
     if critic.text and critic.text != trained.text:
-        message = f"{in_words(critic)}, another model than the one that trains"
-        fix = f"Set `critic.model.path`; most begin as the actor, at `{trained.key}`."
-        yield Mistake(*pair.place_of(critic), message, fix)
+        yield Mistake(
+            *pair.place_of(critic),
+            f"{in_words(critic)}, another model than the one that trains",
+            f"Set `critic.model.path`; most begin as the actor, at `{trained.key}`.",
+        )
 
 
 @run_rule("warning")
@@ -100,9 +98,7 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
     """
     said = pair.text("model")
     path = run.model_path_end
-    if not said or not path:
-        return
-    if path in pair.script.script.names:
+    if not said or not path or path in pair.script.script.names:
         return
     known = pair.models or (said,)
     name = model_in_path(path, known)
@@ -118,8 +114,7 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
     right = ""
     if is_id(name) or "/" not in known[0]:
         right = name
-    setting = run.model_path._replace(value=path)
-    yield from pair.differs("model", setting, right, said)
+    yield from pair.differs("model", run.model_path._replace(value=path), right, said)
 
 
 @run_rule()
@@ -161,17 +156,14 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     gpus = pair.number("gpus")
     found = run.gpus.number
     if gpus is not None and found not in {None, gpus}:
-        parts = [pair.said_by_script(part) for part in run.gpu_counts]
-        counts = " and ".join(parts)
+        counts = " and ".join(map(pair.said_by_script, run.gpu_counts))
         said = f"{counts}, which makes `{found}`"
         setting, right = _wrong_count(run, gpus)
         yield from pair.differs("gpus", setting, str(found), right, said)
         return
     nodes = pair.number("nodes")
     found = run.nodes.number
-    if nodes is None:
-        return
-    if found not in {None, nodes}:
+    if nodes is not None and found not in {None, nodes}:
         yield from pair.differs("nodes", run.nodes, str(found))
 
 
@@ -189,8 +181,11 @@ def device_agrees(pair: Pair, _: Run) -> Iterator[Mistake]:
         return
     said = pair.script.of_ascend
     if said:
-        wrong = f", but `{shown(said)}` in {pair.script.path} is for Ascend processors"
-        yield pair.mistake("device", wrong, "Write the device that the run had.")
+        yield pair.mistake(
+            "device",
+            f", but `{shown(said)}` in {pair.script.path} is for Ascend processors",
+            "Write the device that the run had.",
+        )
 
 
 def _wrong_count(run: Run, gpus: int) -> tuple[Setting, str]:
@@ -199,14 +194,11 @@ def _wrong_count(run: Run, gpus: int) -> tuple[Setting, str]:
     each = run.gpus_per_node
     if not nodes.number:  # several pools of GPUs
         return each, ""
-    has_whole_nodes = each.number == _WHOLE_NODE
-    if has_whole_nodes and gpus % _WHOLE_NODE == 0:
-        needed = gpus // _WHOLE_NODE
-        return nodes, str(needed)
+    if each.number == _WHOLE_NODE and gpus % _WHOLE_NODE == 0:
+        return nodes, str(gpus // _WHOLE_NODE)
     if gpus % nodes.number:
         return each, ""
-    share = gpus // nodes.number
-    return each, str(share)
+    return each, str(gpus // nodes.number)
 
 
 @run_rule()
@@ -226,9 +218,7 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         word = pair.text(column).lower()
         said = SAME_BACKEND.get(word, word)
         found = setting.text or ""
-        if not said or said == found:
-            continue
-        if said in of_other_role:
+        if said in ("", found) or said in of_other_role:
             continue
         # The framework's default does not count where a key that was refused may mean this one.
         if run.composition.rejected and not setting.place:
@@ -264,17 +254,16 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         settings["micro_batch_per_gpu"] = run.micro_batch
     for column, setting in settings.items():
         wanted = number(pair.text(column))
-        if wanted is None or wanted == setting.value:
-            continue
-        if _is_possible(setting):
+        if wanted not in (None, setting.value) and _is_possible(setting):
             yield from pair.differs(column, setting, str(setting.value))
     if by_tokens is not None and pair.text(unused):
-        wrong = ", but the run of its script has none"
-        yield pair.mistake(unused, wrong, "Leave it empty, or fix the script.")
+        yield pair.mistake(
+            unused,
+            ", but the run of its script has none",
+            "Leave it empty, or fix the script.",
+        )
     said = pair.text("precision")
-    if said == run.precision:
-        return
-    if {said, run.precision} <= _FORMATS:
+    if said != run.precision and {said, run.precision} <= _FORMATS:
         yield from pair.differs("precision", run.dtype, run.precision)
 
 
@@ -301,24 +290,24 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
     """
     column = "memory_optimizations"
-    if not pair.text(column):
-        return
     words = pair.text(column).split("; ")
-    left_out = set(_ALWAYS_STATED).difference(words)
+    if words == [""]:
+        return
     for word, setting in run.optimizations.items():
         if word in words and is_off(setting):
             change = "Remove"
-        elif word not in left_out:
-            continue
-        elif is_on(setting):
+        elif word not in words and word in _ALWAYS_STATED and is_on(setting):
             change = "Add"
         else:
             continue
         said = f"the script does not turn on `{word}`"
         if setting is not LACKING:
             said = pair.said_by_script(setting)
-        fix = f"{change} `{word}`, or correct the script."
-        yield pair.mistake(column, f", but {said}", fix)
+        yield pair.mistake(
+            column,
+            f", but {said}",
+            f"{change} `{word}`, or correct the script.",
+        )
 
 
 @run_rule()
@@ -333,15 +322,15 @@ def run_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     stated = number(pair.model_facts.get("parameters_b", ""))
     parameters = stated or parameters_in_name(pair.text("model"))
     least = minimum_memory_gb(parameters, run.weights, run.optimizations_on)
-    gpus = pair.number("gpus") or 0
-    own = gpus * pair.device_memory_gb
-    if not run.weights or not own:
-        return
-    if least > own:
+    own = (pair.number("gpus") or 0) * pair.device_memory_gb
+    if run.weights and 0 < own < least:
         need = f"{parameters:g} billion parameters need {least:.0f} GB at the least"
         room = f"{own:g} GB together"
-        wrong = f": {room}, but {need}, as {pair.script.path} trains them"
-        yield pair.mistake("gpus", wrong, "Take more devices, or offload.")
+        yield pair.mistake(
+            "gpus",
+            f": {room}, but {need}, as {pair.script.path} trains them",
+            "Take more devices, or offload.",
+        )
 
 
 _HELP = "Check GPUs, device and batch; `rl-resources estimate SCRIPT` shows what would lower it."
@@ -367,8 +356,11 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     need = f"about {found.peak_gb:.0f} GB {interval} for each GPU"
     memory = f"{pair.device_memory_gb:g} GiB"
     own = f"{found.device_gb:.0f} GB ({memory})"
-    message = f"{need} are estimated, and the device has {own}"
-    yield Mistake(*pair.place("gpus"), message, _HELP)
+    yield Mistake(
+        *pair.place("gpus"),
+        f"{need} are estimated, and the device has {own}",
+        _HELP,
+    )
 
 
 def _estimate(pair: Pair, run: Run) -> Estimate | None:

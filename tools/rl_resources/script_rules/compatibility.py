@@ -35,12 +35,8 @@ def _stale_rows(snapshot: Snapshot) -> Iterator[tuple[Record, Sequence[RejectedS
 
 def _lines_by_script(snapshot: Snapshot) -> Mapping[str, Mapping[str, set[int]]]:
     """The lines of the keys of each script that bash can read, by its name."""
-    found: dict[str, Mapping[str, set[int]]] = {}
-    for script in script_texts(snapshot):
-        if not script.script.problems:
-            name = name_of(script.path)
-            found[name] = _lines_of_keys(script)
-    return found
+    readable = [script for script in script_texts(snapshot) if not script.script.problems]
+    return {name_of(script.path): _lines_of_keys(script) for script in readable}
 
 
 def _today(item: RejectedSetting, lines: Collection[int]) -> RejectedSetting | None:
@@ -73,12 +69,14 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
     reported: set[str] = set()
     for record, _ in _stale_rows(snapshot):
         name = record.text("script")
-        if name in reported:
-            continue
-        reported.add(name)
-        message = f"{shown(name, 120)} was edited since: these are not its lines"
-        fix = "Run `rl-resources check --fix`; where settings changed, `rl-resources compat`."
-        yield record.table.mistake(record.row, "rejected", message, fix)
+        if name not in reported:
+            reported.add(name)
+            yield record.table.mistake(
+                record.row,
+                "rejected",
+                f"{shown(name, 120)} was edited since: these are not its lines",
+                "Run `rl-resources check --fix`; where settings changed, `rl-resources compat`.",
+            )
 
 
 def fix_stale_lines(snapshot: Snapshot) -> Iterator[Edit]:

@@ -54,30 +54,32 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     """
     if not target.ours:
         yield from _module_without_m(target)
-    if target.launches or target.lost:
-        return
-    if _may_start_more(target):
+    if target.launches or target.lost or _may_start_more(target):
         return
     if all(_only_prepares(command) for command in target.script.commands):
-        message = "the script starts no program"
-        fix = "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`."
-        yield Mistake(target.path, 1, 1, message, fix)
+        yield Mistake(
+            target.path,
+            1,
+            1,
+            "the script starts no program",
+            "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`.",
+        )
 
 
 def _module_without_m(target: ScriptText) -> Iterator[Mistake]:
     found = _WITHOUT_M.search(target.text)
     if found:
-        message = f"`{found[1]}` is a module, which Python does not start without `-m`"
         place = SourceText(target.text).place(found.start(1))
-        fix = f"Write `-m {found[1]}`."
-        yield target.mistake(place, message, fix)
+        yield target.mistake(
+            place,
+            f"`{found[1]}` is a module, which Python does not start without `-m`",
+            f"Write `-m {found[1]}`.",
+        )
 
 
 def _may_start_more(target: ScriptText) -> bool:
     """Whether a script may start programs that are not seen."""
-    if target.script.problems:
-        return True
-    if not target.script.complete:
+    if target.script.problems or not target.script.complete:
         return True
     # A program within another command is not followed.
     return re.search(r"(?:\$\(|`)\s*(?:python|torchrun)", target.text) is not None
@@ -101,16 +103,15 @@ def one_launch(target: ScriptText) -> Iterator[Mistake]:
     """
     if not target.ours:
         return
-    if not target.trainings:
-        return
-    first, *others = target.trainings
-    own = settings_of(first)
-    for launch in others:
-        if settings_of(launch) != own:
+    for launch in target.trainings[1:]:
+        first = target.trainings[0]
+        if settings_of(launch) != settings_of(first):
             line = first.command.place.line
-            message = f"this starts another training than line {line}"
-            fix = "Keep the one that the row is about, with a variable for what may differ."
-            yield target.mistake(launch.command.place, message, fix)
+            yield target.mistake(
+                launch.command.place,
+                f"this starts another training than line {line}",
+                "Keep the one that the row is about, with a variable for what may differ.",
+            )
 
 
 @rule()
@@ -124,19 +125,15 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
     """
     if "\r\n" in target.text:
         return  # the line ends are the mistake
-    if not target.script.problems:
-        return
-    place, problem = target.script.problems[0]  # the others follow from the first
-    message = f"bash cannot read the script: {problem}"
-    fix = "Fix it here, then see that `bash -n` is silent about the script."
-    unclosed = _unclosed_quote(target)
-    if unclosed:
-        yield unclosed
-    else:
-        yield target.mistake(place, message, fix)
+    for place, problem in target.script.problems[:1]:  # the others follow from the first
+        yield _unclosed_quote(target) or target.mistake(
+            place,
+            f"bash cannot read the script: {problem}",
+            "Fix it here, then see that `bash -n` is silent about the script.",
+        )
 
 
-_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|(?<!\S)#.*""")
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|(?<!\S)#.*|(?P<open>['"])""")
 _MOST_LINES_TRIED = 20
 
 
@@ -148,31 +145,27 @@ def _unclosed_quote(target: ScriptText) -> Mistake | None:
     lines = target.text.split("\n")
     for index, column in islice(_open_quotes(lines), _MOST_LINES_TRIED):
         line = lines[index]
-        quote = line[column]
-        written = line.rstrip("\\ ")
-        behind = line.removeprefix(written)
-        closed = f"{written}{quote}{behind}"
-        with_quote = lines.copy()
-        with_quote[index] = closed
-        text = "\n".join(with_quote)
-        if not parse(text).problems:
-            message = "bash cannot read the script: this quote is never closed"
-            fix = f"Write: {shown(closed.strip(), 600)}"
-            return Mistake(target.path, index + 1, column + 1, message, fix)
+        closed = re.sub(r"(?=[\\ ]*\Z)", line[column], line, count=1)
+        tried = lines.copy()
+        tried[index] = closed
+        if not parse("\n".join(tried)).problems:
+            return Mistake(
+                target.path,
+                index + 1,
+                column + 1,
+                "bash cannot read the script: this quote is never closed",
+                f"Write: {shown(closed.strip(), 600)}",
+            )
     return None
 
 
 def _open_quotes(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
     """The first quote in each line that its line does not close: line and column from 0."""
     for index, line in enumerate(lines):
-        outside = _QUOTED.sub(_dots, line)
-        quote = re.search("['\"]", outside)
-        if quote:
-            yield index, quote.start()
-
-
-def _dots(found: re.Match[str]) -> str:
-    return "." * len(found[0])
+        for found in _QUOTED.finditer(line):
+            if found["open"]:
+                yield index, found.start()
+                break
 
 
 @rule()
@@ -186,32 +179,30 @@ def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 \ ⏎ trainer.total_epochs=1`
     """
     for item in target.lost:
-        word = item.command.words[0]
-        first = shown(word.raw, 80)
+        first = shown(item.command.words[0].raw, 80)
         line = target.script.lines[item.cause_line - 1]
-        message = f"the command ends here: `{first}` below does not reach the program"
-        column = len(line.rstrip()) + 1
-        fix = _help_with_continuation(line)
-        yield Mistake(target.path, item.cause_line, column, message, fix)
-
-
-def _help_with_continuation(line: str) -> str:
-    if _DOUBTFUL.search(line):
-        return "End each line but the last with ` \\`, with no comment, empty line or pipe between."
-    continued = _continued(line).strip()
-    return f"Write: {shown(continued, 600)}"
+        fix = "End each line but the last with ` \\`, with no comment, empty line or pipe between."
+        if not _DOUBTFUL.search(line):
+            fix = f"Write: {shown(_continued(line).strip(), 600)}"
+        yield Mistake(
+            target.path,
+            item.cause_line,
+            len(line.rstrip()) + 1,
+            f"the command ends here: `{first}` below does not reach the program",
+            fix,
+        )
 
 
 def fix_broken_continuation(target: ScriptText) -> Iterator[Edit]:
     """Remove the spaces after a backslash; add a backslash that is missing."""
+    if target.script.problems:
+        return
     lines: dict[int, str | None] = {}
-    if not target.script.problems:
-        for item in target.lost:
-            line = target.script.lines[item.cause_line - 1]
-            if not _DOUBTFUL.search(line):
-                lines[item.cause_line] = _continued(line)
-    text = with_lines(target.text, lines)
-    yield rewritten(target.path, text)
+    for item in target.lost:
+        line = target.script.lines[item.cause_line - 1]
+        if not _DOUBTFUL.search(line):
+            lines[item.cause_line] = _continued(line)
+    yield rewritten(target.path, with_lines(target.text, lines))
 
 
 def _continued(line: str) -> str:
@@ -231,13 +222,21 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
     """
     first = target.script.lines[0].removeprefix("\ufeff")
     if not first.startswith("#!"):
-        fix = f"Begin the file with the line `{SHEBANG}`."
-        yield Mistake(target.path, 1, 1, "the first line is not a shebang", fix)
+        yield Mistake(
+            target.path,
+            1,
+            1,
+            "the first line is not a shebang",
+            f"Begin the file with the line `{SHEBANG}`.",
+        )
     elif not _BASH.match(first):
-        written = shown(first.strip())
-        message = f"`{written}` starts another program than bash"
-        fix = f"Write `{SHEBANG}`."
-        yield Mistake(target.path, 1, 1, message, fix)
+        yield Mistake(
+            target.path,
+            1,
+            1,
+            f"`{shown(first.strip())}` starts another program than bash",
+            f"Write `{SHEBANG}`.",
+        )
 
 
 def fix_shebang(target: ScriptText) -> Iterator[Edit]:
@@ -263,33 +262,24 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     if _STRICT.match(target.script.lines[0]):
         return
     options = _options(target.script, "errexit")
-    if options:
-        last = options[-1]
-        if last.on:
-            return
-        if _ASKS_STATUS.search(target.text):
-            return
-    message = "the script goes on after an error from here on: it does not set `-e`"
-    fix = "Write `set -euo pipefail` before the first command, and no `set +e`."
+    if options and (options[-1].on or _ASKS_STATUS.search(target.text)):
+        return
     line = _line_without_errexit(target.script)
-    yield Mistake(target.path, line, 1, message, fix)
+    yield Mistake(
+        target.path,
+        line,
+        1,
+        "the script goes on after an error from here on: it does not set `-e`",
+        "Write `set -euo pipefail` before the first command, and no `set +e`.",
+    )
 
 
 def _line_without_errexit(script: Script) -> int:
     """Where `-e` is turned off, or should be set: at the first option, otherwise command."""
-    off: list[int] = []
-    on: list[int] = []
-    for option in script.options:
-        if option.on:
-            on.append(option.place.line)
-        else:
-            off.append(option.place.line)
-    lines = on
-    if _options(script, "errexit"):
-        lines = off
-    if not lines:
-        lines = [command.place.line for command in script.commands]
-    return min(lines, default=1)
+    for option in reversed(_options(script, "errexit")):
+        return option.place.line
+    first = script.options or script.commands
+    return min((item.place.line for item in first), default=1)
 
 
 def _options(script: Script, name: str) -> list[Option]:
@@ -308,9 +298,13 @@ def unquoted_arguments(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo "$@"`
     """
     for comment in _unquoted(target):
-        message = "a list of arguments without quotes is split and globbed"
-        fix = 'Write it in double quotes, such as `"$@"`.'
-        yield Mistake(target.path, comment.line, comment.column, message, fix)
+        yield Mistake(
+            target.path,
+            comment.line,
+            comment.column,
+            "a list of arguments without quotes is split and globbed",
+            'Write it in double quotes, such as `"$@"`.',
+        )
 
 
 def _unquoted(target: ScriptText) -> list[Comment]:
@@ -328,10 +322,8 @@ def fix_unquoted_arguments(target: ScriptText) -> Iterator[Edit]:
             every = re.sub(r"\A(\$\{?\w*\[?)\*", r"\1@", found[0])
             before = line[: found.start()]
             after = line[found.end() :]
-            quoted = f'"{every}"'
-            lines[comment.line - 1] = before + quoted + after
-    text = "\n".join(lines)
-    yield rewritten(target.path, text)
+            lines[comment.line - 1] = f'{before}"{every}"{after}'
+    yield rewritten(target.path, "\n".join(lines))
 
 
 @rule("warning", style=True)
@@ -350,13 +342,21 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
         hidden = _HIDDEN.match(target.text, command.end.offset)
         if _loses_status_in_pipe(target.script, command):
             message = "the run's exit status is lost in a pipe: that of the last command counts"
-            yield target.mistake(command.end, message, "Write `set -o pipefail` before it.")
+            yield target.mistake(
+                command.end,
+                message,
+                "Write `set -o pipefail` before it.",
+            )
         elif hidden:
             message = f"the run's failure is hidden by `{hidden[1]}`"
             fix = "End the command without it."
             if hidden[1] == "&":
                 fix += " To run in the background, start the script itself with `bash SCRIPT &`."
-            yield target.mistake(command.end, message, fix)
+            yield target.mistake(
+                command.end,
+                message,
+                fix,
+            )
 
 
 def _loses_status_in_pipe(script: Script, command: Command) -> bool:

@@ -52,28 +52,22 @@ def reward_function(pair: Pair, run: Run) -> Iterator[Mistake]:
     agents and tools, may score anything.
     """
     release = _release(pair)
-    if not release:
-        return
-    if _has_own_reward(run):
+    if not release or _has_own_reward(run):
         return
     known = support(FRAMEWORK)
-    names = data_sources(pair, run)
-    unscored = [name for name in names if not known.scores(name, release)]
+    unscored = [name for name in data_sources(pair, run) if not known.scores(name, release)]
     rewards = pair.script.labeled("Reward")
-    if not unscored:
+    if not unscored or any(line.names_a_place for line in rewards):
         return
-    if any(line.names_a_place for line in rewards):
-        return
-    named = quoted(unscored)
-    message = f"{FRAMEWORK} {release} has no reward for the data_source {named}"
+    message = f"{FRAMEWORK} {release} has no reward for the data_source {quoted(unscored)}"
     if rewards:
         message = f"{message}, and the line `# Reward:` does not say where one is published"
-    fix = (
+    yield Mistake(
+        *_place(pair, run, rewards or pair.script.labeled("Data")),
+        message,
         "Prepare data that it scores, set `reward.custom_reward_function.path`, or say in a line "
-        "`# Reward:` of the header what the reader provides, with the URL that publishes it."
+        "`# Reward:` of the header what the reader provides, with the URL that publishes it.",
     )
-    lines = rewards or pair.script.labeled("Data")
-    yield Mistake(*_place(pair, run, lines), message, fix)
 
 
 @run_rule()
@@ -90,7 +84,11 @@ def data_preparation(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     for line in pair.script.labeled("Data"):
         for problem, fix in _preparation_problems(line, support(FRAMEWORK), release):
-            yield Mistake(*_place(pair, run, [line]), problem, fix)
+            yield Mistake(
+                *_place(pair, run, [line]),
+                problem,
+                fix,
+            )
 
 
 def _preparation_problems(
@@ -101,13 +99,17 @@ def _preparation_problems(
         script = known.script(path)
         if script is None or not script.is_in(release):
             there = [item.script for item in known.preparations if item.is_in(release)]
-            problem = f"{FRAMEWORK} {release} has no `{path}`"
-            yield problem, nearest(path, there).sentence()
+            yield (
+                f"{FRAMEWORK} {release} has no `{path}`",
+                nearest(path, there).sentence(),
+            )
             continue
         others = [name for name in line.data_sources if name not in script.data_sources]
         if others and script.data_sources:
-            problem = f"`{path}` does not write the data_source {quoted(others)}"
-            yield problem, f"It is {quoted(script.data_sources)}."
+            yield (
+                f"`{path}` does not write the data_source {quoted(others)}",
+                f"It is {quoted(script.data_sources)}.",
+            )
 
 
 @run_rule("warning")
@@ -119,24 +121,22 @@ def data_line(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: `data.train_files=~/data/hotpotqa/train.parquet` and no line `# Data:` in the header
     Good: `# Data: verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k`
     """
-    if not _release(pair):
-        return
-    if pair.script.labeled("Data"):
+    if not _release(pair) or pair.script.labeled("Data"):
         return
     for key, path in _files(run):
         if _is_known_file(path) and not _usual_data_sources(path):
-            message = f"nothing says what prepares `{shown(_end(path), 120)}`"
-            fix = "Name it in a line `# Data:` of the header: script and arguments, or a URL."
-            yield Mistake(*pair.place_of(run.setting(key)), message, fix)
+            yield Mistake(
+                *pair.place_of(run.setting(key)),
+                f"nothing says what prepares `{shown(_end(path), 120)}`",
+                "Name it in a line `# Data:` of the header: script and arguments, or a URL.",
+            )
             return
 
 
 def data_sources(pair: Pair, run: Run) -> Sequence[str]:
     """Each `data_source` as far as it is known: that of the header, or else of the files."""
-    found: list[str] = []
     lines = pair.script.labeled("Data")
-    for line in lines:
-        found += line.data_sources
+    found = [name for line in lines for name in line.data_sources]
     if lines or run.content("data.custom_cls.path") or run.content("data.reward_fn_key"):
         return found
     for _, path in _files(run):
@@ -156,30 +156,22 @@ def _release(pair: Pair) -> str:
 
 def _has_own_reward(run: Run) -> bool:
     """Whether the script may score by itself, as far as it is known."""
-    if run.launch.unresolved:
-        return True
-    return any(_is_own_reward(override) for override in run.launch.overrides)
+    return bool(run.launch.unresolved) or any(map(_is_own_reward, run.launch.overrides))
 
 
 def _is_own_reward(item: Override) -> bool:
     if _MANAGER.fullmatch(item.key):
         return item.value not in MANAGERS
-    if not _OWN_REWARD.fullmatch(item.key):
-        return False
-    if item.value is None:
-        return True
-    return item.value.lower() not in _OFF
+    is_off = item.value is not None and item.value.lower() in _OFF
+    return _OWN_REWARD.fullmatch(item.key) is not None and not is_off
 
 
 def _files(run: Run) -> Iterator[tuple[str, str]]:
     """The paths of data, each with its setting; what is not known of them is one character."""
     for key in FILES:
         content = run.content(key)
-        if content is None:
-            continue
-        text = ""
-        for part in content.parts:
-            text += _UNKNOWN if part.text is None else part.text
+        parts = content.parts if content else ()
+        text = "".join(_UNKNOWN if part.text is None else part.text for part in parts)
         for path in _BETWEEN_PATHS.split(text):
             if path:
                 yield key, path
@@ -187,8 +179,7 @@ def _files(run: Run) -> Iterator[tuple[str, str]]:
 
 def _end(path: str) -> str:
     """A file with its directory."""
-    parts = path.split("/")
-    return "/".join(parts[-2:])
+    return "/".join(path.split("/")[-2:])
 
 
 def _is_known_file(path: str) -> bool:

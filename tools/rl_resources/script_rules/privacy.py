@@ -37,9 +37,6 @@ _PRIVATE_HOST = re.compile(
     r"|(?<=://)(?!host\.docker\.internal)[\w.-]+\.(?:internal|corp|intra|intranet|lan)\b"
 )
 
-_MAKE_IT_A_SETTING = (
-    'Leave it out, or make it a setting that everybody can have: `${NAME:-"$HOME/…"}`.'
-)
 _OF_ITS_AUTHOR = re.compile(r"(?:https?|all|ftp)_proxy|WANDB_ENTITY", re.IGNORECASE)
 
 
@@ -63,54 +60,42 @@ def _private_paths(target: ScriptText) -> Iterator[Mistake]:
     for text, part, place in places(target, _PRIVATE, values(target)):
         if part.default and not _HOME.match(text):
             continue
+        fix = 'Leave it out, or make it a setting that everybody can have: `${NAME:-"$HOME/…"}`.'
         own = _OWN_HOME.match(text)
         if own:
-            message = f"`{shown(text)}` is a home directory of its author's machine"
-            below = shown(text[own.end() :])
-            yield target.mistake(place, message, f"Write `${{HOME}}{below}`.")
-        else:
-            message = f"`{shown(text)}` is {_what_is(text)}"
-            yield target.mistake(place, message, _MAKE_IT_A_SETTING)
-
-
-_NAMED = re.compile(
-    r"/(?:(?P<container>work(?:space)?|app)|(?P<root>data\d*|datasets?|models?|ckpts?|checkpoints?)"
-    r"|opt|public|projects?|users?)/"
-)
-
-
-def _what_is(path: str) -> str:
-    """What a directory at the top of a machine is, by its usual name."""
-    found = _NAMED.match(path)
-    if found is None:
-        return "on a disk or share that is mounted on its author's machine"
-    if found["container"]:
-        return "a directory of its author's container"
-    return "a directory at the top of its author's machine"
+            fix = f"Write `${{HOME}}{shown(text[own.end() :])}`."
+        yield target.mistake(
+            place,
+            f"`{shown(text)}` is a path of its author's machine",
+            fix,
+        )
 
 
 def _private_hosts(target: ScriptText) -> Iterator[Mistake]:
     """The first private address in each line that does not name `no_proxy`."""
-    seen: set[int] = set()
-    for number, line in enumerate(target.script.lines, 1):
-        if "no_proxy" in line.lower():
-            seen.add(number)
+    lines = enumerate(target.script.lines, 1)
+    seen = {number for number, line in lines if "no_proxy" in line.lower()}
     for text, part, place in places(target, _PRIVATE_HOST, values(target)):
         if place.line in seen or part.default:
             continue
         seen.add(place.line)
-        message = f"`{shown(text)}` is an address in its author's network"
-        fix = "Leave it out, or let the reader set it: `${NAME:?}`."
-        yield target.mistake(place, message, fix)
+        yield target.mistake(
+            place,
+            f"`{shown(text)}` is an address in its author's network",
+            "Leave it out, or let the reader set it: `${NAME:?}`.",
+        )
 
 
 def _private_accounts(target: ScriptText) -> Iterator[Mistake]:
     for item in target.script.assignments:
-        if not _OF_ITS_AUTHOR.fullmatch(item.name) or item.value.default:
-            continue
-        if item.value.text and not _PRIVATE_HOST.search(item.value.text):
-            message = f"`{shown(item.raw)}` belongs to its author's network or account"
-            yield target.mistake(item.place, message, "Leave it out; a reader sets another one.")
+        text = item.value.text
+        is_own = text and not item.value.default and not _PRIVATE_HOST.search(text)
+        if is_own and _OF_ITS_AUTHOR.fullmatch(item.name):
+            yield target.mistake(
+                item.place,
+                f"`{shown(item.raw)}` belongs to its author's network or account",
+                "Leave it out; a reader sets another one.",
+            )
 
 
 @rule("warning", style=True)
@@ -135,9 +120,11 @@ def _relative_paths(target: ScriptText, override: Override) -> Iterator[Mistake]
         return
     for path, part, place in places(target, _RELATIVE, [override.content]):
         if not part.default:
-            message = f"`{shown(path)}` counts from the directory that the script is started in"
-            fix = 'Begin it with a directory that everybody has, such as `"$HOME/…"`.'
-            yield target.mistake(place, message, fix)
+            yield target.mistake(
+                place,
+                f"`{shown(path)}` counts from the directory that the script is started in",
+                'Begin it with a directory that everybody has, such as `"$HOME/…"`.',
+            )
 
 
 _RELATIVE = re.compile(r"(?:^|(?<=[\[,'\" ]))(?:\.\.?/)?[\w-][\w.-]*(?:/[\w.-]+)+")
@@ -162,29 +149,34 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
         wrong = [item for item in files.values() if _is_other_split(item)]
         for item in wrong:
             message = f"`{item.key}` is `{shown(value_of(item))}`, a file of the other split"
-            yield target.mistake(item.origin, message, _NAME_BOTH)
+            yield target.mistake(
+                item.origin,
+                message,
+                _NAME_BOTH,
+            )
         train = files.get("data.train_files")
         held_out = files.get("data.val_files")
         if train and held_out and not wrong and _same(train, held_out):
             message = f"`{held_out.key}` is the same file as `{train.key}`"
-            yield target.mistake(held_out.place, message, _NAME_BOTH)
+            yield target.mistake(
+                held_out.place,
+                message,
+                _NAME_BOTH,
+            )
 
 
 def _same(train: Override, held_out: Override) -> bool:
     """Whether two values are one file; what arguments, commands or branches decide is not known."""
     file = value_of(train)
-    if not file or file != value_of(held_out):
-        return False
-    return _is_known(train) and split_of(file) == ""
+    return file == value_of(held_out) != "" and _is_known(train) and split_of(file) == ""
 
 
 def _is_known(override: Override) -> bool:
     """Whether no argument, command or branch decides a value."""
-    if override.content:
-        for part in override.content.parts:
-            if part.text is None and not part.name:
-                return False
-    return not re.search(r"\$[\d@*]", value_of(override))
+    if re.search(r"\$[\d@*]", value_of(override)):
+        return False
+    parts = override.content.parts if override.content else ()
+    return all(part.text is not None or part.name for part in parts)
 
 
 def _is_other_split(override: Override) -> bool:
@@ -205,8 +197,7 @@ def values(target: ScriptText) -> Iterator[Value]:
             yield item.value
     for command in target.script.commands:
         if command.name not in _NO_USES:
-            for word in command.words:
-                yield word.value
+            yield from (word.value for word in command.words)
 
 
 _LONGEST_LINE = 4096
@@ -239,9 +230,7 @@ def _first_secret(line: str) -> tuple[int, str] | None:
 
 
 def _is_made_up(text: str) -> bool:
-    if _PLACEHOLDER.search(text):
-        return True
-    if len(set(text)) <= 3:
+    if _PLACEHOLDER.search(text) or len(set(text)) <= 3:
         return True
     rest = _COUNTING.sub("", text)
     return rest != text and len(rest) < _LEAST_REST
@@ -257,29 +246,23 @@ def secret(target: ScriptText) -> Iterator[Mistake]:
     Good: `export HF_TOKEN=${HF_TOKEN:-}`
     """
     for number, line in enumerate(target.script.lines, 1):
-        found = _first_secret(line)
-        if found:
-            start, word = found
-            yield _secret(target, number, start + 1, word)
-    yield from _joined_secrets(target)
-
-
-def _joined_secrets(target: ScriptText) -> Iterator[Mistake]:
-    """Secrets that are written in parts."""
+        yield from _secrets(target, line, number)
     for value in values(target):
-        if not value.text or value.text in target.text:
-            continue
-        found = _first_secret(value.text)
-        if found:
-            _, word = found
-            place = value.parts[0].origin
-            yield _secret(target, place.line, place.column, word)
+        if value.text and value.text not in target.text:  # written in parts
+            yield from _secrets(target, value.text, value.parts[0].origin.line)
 
 
-def _secret(target: ScriptText, line: int, column: int, text: str) -> Mistake:
-    message = f"this looks like a secret: `{shown(text[:4])}…`"
-    fix = "Revoke it, delete it, and read it from the environment."
-    return Mistake(target.path, line, column, message, fix)
+def _secrets(target: ScriptText, text: str, line: int) -> Iterator[Mistake]:
+    found = _first_secret(text)
+    if found:
+        start, word = found
+        yield Mistake(
+            target.path,
+            line,
+            start + 1,
+            f"this looks like a secret: `{shown(word[:4])}…`",
+            "Revoke it, delete it, and read it from the environment.",
+        )
 
 
 @rule("warning")
@@ -293,8 +276,13 @@ def script_email_address(target: ScriptText) -> Iterator[Mistake]:
     """
     for line, column, address in mail_addresses(target.script.lines):
         if not _NO_MAIL.search(address):
-            message = f"`{address[0]}…@…` is an e-mail address"
-            yield Mistake(target.path, line, column, message, "Delete it.")
+            yield Mistake(
+                target.path,
+                line,
+                column,
+                f"`{address[0]}…@…` is an e-mail address",
+                "Delete it.",
+            )
 
 
 def mail_addresses(lines: Iterable[str]) -> Iterator[tuple[int, int, str]]:

@@ -85,9 +85,7 @@ def fork(target: ScriptText) -> Sequence[RejectedArgument]:
         is_known = any(key in choice.values for choice in known.engines.values())
         if item.rejection.kind == "unknown-key" and not is_known and not meant(item):
             own.append(item)
-    if len(own) < _FEWEST:
-        return []
-    return own
+    return own if len(own) >= _FEWEST else ()
 
 
 _FEWEST = 2
@@ -159,12 +157,19 @@ def outdated_key(target: ScriptText) -> Iterator[Mistake]:
             continue
         if item.rejection.kind == "existing-key":
             message = f"`+{name}`: {item.rejection.reason}"
-            yield target.mistake(item.place, message, f"Leave out the `+`{exempt}.")
+            yield target.mistake(
+                item.place,
+                message,
+                f"Leave out the `+`{exempt}.",
+            )
         else:
             message = f"`{name}`: {item.release} is the last release of {FRAMEWORK} that accepts it"
             replaced = f"Remove it, or write what {FRAMEWORK} {newest} has in its place{exempt}."
-            fix = REMOVED.get(key, replaced)
-            yield target.mistake(item.place, message, fix)
+            yield target.mistake(
+                item.place,
+                message,
+                REMOVED.get(key, replaced),
+            )
 
 
 @rule("warning")
@@ -179,9 +184,7 @@ def deprecated_key(target: ScriptText) -> Iterator[Mistake]:
     if fork(target):
         return
     rejected = {item.place for item in rejections(target)}
-    changed = dict(DEPRECATED)
-    if not target.tree:
-        changed.update(REFUSED)
+    changed = DEPRECATED if target.tree else {**DEPRECATED, **REFUSED}
     for place, mistake in _changed(target, changed):
         if place not in rejected:
             yield mistake
@@ -204,7 +207,14 @@ def _changed(
             found = changed.get(word)
             if found and is_since(version, found.since):
                 what = found.what.format(found.since)
-                yield place, target.mistake(place, f"`{word}` {what}", found.fix)
+                yield (
+                    place,
+                    target.mistake(
+                        place,
+                        f"`{word}` {what}",
+                        found.fix,
+                    ),
+                )
 
 
 def _uses(launch: Launch) -> Iterator[tuple[Place, str]]:

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 
 from rl_resources.facts.models import likeness, model_in_path
 from rl_resources.facts.pairs import Pair
-from rl_resources.package import number
 from rl_resources.rule import Mistake
 from rl_resources.script.algorithm import GROUP_ESTIMATORS, algorithm_of
 from rl_resources.script.backends import ACTOR, ROLLOUT
@@ -47,14 +46,14 @@ def group_size(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     estimator = run.estimator
     size = run.rollout_n
-    if estimator.text not in GROUP_ESTIMATORS:
+    if estimator.text not in GROUP_ESTIMATORS or size.number != 1 or _needs_no_group(run):
         return
-    if size.number != 1 or _needs_no_group(run):
-        return
-    message = f"`{estimator.text}` compares responses, but {in_words(size)}"
-    fix = f"Set `{size.key}` to the responses for each prompt, at least 2."
     cause = size if size.place else estimator
-    yield Mistake(*pair.place_of(cause), message, fix)
+    yield Mistake(
+        *pair.place_of(cause),
+        f"`{estimator.text}` compares responses, but {in_words(size)}",
+        f"Set `{size.key}` to the responses for each prompt, at least 2.",
+    )
 
 
 _WITHOUT_GROUP = re.compile(
@@ -100,41 +99,30 @@ def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     if _has_other_gpus(pair, run):
         return
-    fix = "Choose a size that divides both the GPUs and the model, or other GPUs."
     for setting, problem in parallel_problems(run, _figures(pair, run)):
-        message = f"{in_words(setting)}: {problem}"
-        yield Mistake(*pair.place_of(setting), message, fix)
+        yield Mistake(
+            *pair.place_of(setting),
+            f"{in_words(setting)}: {problem}",
+            "Choose a size that divides both the GPUs and the model, or other GPUs.",
+        )
 
 
 def _has_other_gpus(pair: Pair, run: Run) -> bool:
     """Whether row and script differ in their GPUs: sizes follow from that."""
     said = pair.number("gpus")
-    used = run.gpus.number
-    if said is None or used is None:
-        return False
-    return said != used
+    return said is not None and run.gpus.number not in (None, said)
 
 
 def _figures(pair: Pair, run: Run) -> Mapping[str, int]:
     """Heads, layers and experts, where known, of the model that row and script both name."""
-    path = run.model_path_end
-    if not path:
+    name = model_in_path(run.model_path_end or "", pair.models)
+    if name is None or likeness(name, pair.models) != "same":
         return {}
-    name = model_in_path(path, pair.models)
-    if name is None:
-        return {}
-    if likeness(name, pair.models) != "same":
-        return {}
-    figures: dict[str, int] = {}
-    for column in (HEADS, "layers", "experts"):
-        cell = pair.model_facts.get(column, "")
-        figure = number(cell)
-        if figure:
-            figures[column] = int(figure)
-    return figures
+    cells = {column: pair.model_facts.get(column, "") for column in (HEADS, "layers", "experts")}
+    return {column: int(cell) for column, cell in cells.items() if cell.isdigit()}
 
 
-@run_rule(follows=["group-size"], of_forks=False)
+@run_rule(follows=["group-size", "parallel-sizes"], of_forks=False)
 def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
     """Batches divide as the framework asserts.
 
@@ -156,20 +144,20 @@ def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     if not _has_fixed_batches(pair, run):
         return
-    if any(parallel_problems(run, {})):
-        return
     for setting, message, fix in batch_problems(run):
-        yield Mistake(*pair.place_of(setting), message, fix)
+        yield Mistake(
+            *pair.place_of(setting),
+            message,
+            fix,
+        )
 
 
 def _has_fixed_batches(pair: Pair, run: Run) -> bool:
     """Whether no batch is dynamic, and the GPUs that share them are those of the row."""
-    if run.dynamic_batch.flag is not False:
-        return False
-    return not _has_other_gpus(pair, run)
+    return run.dynamic_batch.flag is False and not _has_other_gpus(pair, run)
 
 
-@run_rule("warning", of_forks=False)
+@run_rule("warning", follows=["batch-divisibility", "parallel-sizes"], of_forks=False)
 def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
     """Log probabilities are computed in micro batches that verl 0.8.0 and later take.
 
@@ -181,34 +169,27 @@ def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
     verl/workers/engine_workers.py `infer_batch`, in engine/utils.py `prepare_micro_batches`,
     asserts that micro batches divide each rank's share of a step.
     """
-    if not _has_fixed_batches(pair, run):
-        return
-    if any(batch_problems(run)):
-        return
     share = _share(run)
-    if not share or not is_demanded(run):
+    if not share or not is_demanded(run) or not _has_fixed_batches(pair, run):
         return
     exempt = pair.script.or_exempt("log-prob-batches")
-    fix = f"Choose a divisor of {share}{exempt}."
     for micro in _log_prob_batches(run):
         if micro.number and share % micro.number:
             said = f"`{micro.key}` is `{micro.number}`"
-            message = f"{said}, no divisor of {share}, each rank's share of a step{SINCE}"
-            yield Mistake(*pair.place_of(micro), message, fix)
+            yield Mistake(
+                *pair.place_of(micro),
+                f"{said}, no divisor of {share}, each rank's share of a step{SINCE}",
+                f"Choose a divisor of {share}{exempt}.",
+            )
 
 
 def _log_prob_batches(run: Run) -> Iterator[Setting]:
     """The sizes of the micro batches of log probabilities that are computed and not dynamic."""
     for _, micro, dynamic in _micro_batches(run):
-        if "log_prob" not in micro.key:
-            continue
-        if dynamic.flag is not False:
-            continue
         # The reference of an actor with adapters is the actor without them.
-        is_reference = micro.key.startswith(REFERENCE)
-        if is_reference and run.lora_rank.number != 0:
-            continue
-        yield micro
+        is_actor = micro.key.startswith(REFERENCE) and run.lora_rank.number != 0
+        if "log_prob" in micro.key and dynamic.flag is False and not is_actor:
+            yield micro
 
 
 def _share(run: Run) -> int | None:
@@ -220,9 +201,7 @@ def _share(run: Run) -> int | None:
     mini = run.mini_batch_size.number
     responses = run.rollout_n.number
     ranks = run.data_parallel_size
-    if not (batch and mini and responses and ranks):
-        return None
-    if batch % mini:
+    if not batch or not mini or not responses or not ranks or batch % mini:
         return None
     return batch * responses // ranks
 
@@ -252,20 +231,17 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     longest = prompt + response
     for setting, share in _token_limits(run):
-        if not setting.number:
-            continue
-        if not share:
-            continue
-        room = setting.number * share
-        if not 0 < room < longest:
+        if not setting.number or not share or not 0 < setting.number * share < longest:
             continue
         limit = f"`{setting.key}` is `{setting.number}`"
         if share != 1:
             limit = f"{limit} times {share}"
-        message = f"{limit}, less than a sequence of {longest}"
-        enough = (longest + share - 1) // share
-        fix = f"Set it to {enough} or more."
-        yield Mistake(*pair.place_of(setting), message, fix)
+        enough = -(-longest // share)
+        yield Mistake(
+            *pair.place_of(setting),
+            f"{limit}, less than a sequence of {longest}",
+            f"Set it to {enough} or more.",
+        )
 
 
 def _token_limits(run: Run) -> Iterator[tuple[Setting, int | None]]:
@@ -277,15 +253,11 @@ def _token_limits(run: Run) -> Iterator[tuple[Setting, int | None]]:
     is_vllm = run.infer_backend.text == "vllm"
     if is_vllm and chunks.flag is False:
         yield run.setting(f"{ROLLOUT}.max_num_batched_tokens"), 1
-    if not run.dynamic_batch.flag:
-        return
-    if run.trains_with_megatron is None:
-        return
-    share = run.sequence_parallel_size
-    if run.trains_with_megatron:
-        share = run.context_parallel_size
-    most_tokens = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
-    yield most_tokens, share.number
+    if run.dynamic_batch.flag and run.trains_with_megatron is not None:
+        share = run.sequence_parallel_size
+        if run.trains_with_megatron:
+            share = run.context_parallel_size
+        yield run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu"), share.number
 
 
 @run_rule(of_forks=False)
@@ -302,21 +274,17 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
     dynamic batches it is not read; `deprecated_key` reports one that is given as a total.
     """
-    algorithm = algorithm_of(pair.text("task"))
-    has_critic = algorithm in {"PPO", ""}
+    has_critic = algorithm_of(pair.text("task")) in {"PPO", ""}
     for total, per_gpu, dynamic in _micro_batches(run):
-        if total.value is not None:
+        is_read = has_critic or not total.key.startswith("critic.")
+        is_set = total.value is not None or per_gpu.value is not None
+        if is_set or dynamic.flag is not False or not is_read:
             continue
-        if per_gpu.value is not None:
-            continue
-        if dynamic.flag is not False:
-            continue
-        of_critic = total.key.startswith("critic.")
-        if of_critic and not has_critic:
-            continue
-        message = f"`{per_gpu.key}` is not set, and `{dynamic.key}` is off"
-        fix = f"Set `{per_gpu.key}`."
-        yield Mistake(*pair.place_of(per_gpu), message, fix)
+        yield Mistake(
+            *pair.place_of(per_gpu),
+            f"`{per_gpu.key}` is not set, and `{dynamic.key}` is off",
+            f"Set `{per_gpu.key}`.",
+        )
 
 
 def _micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
@@ -334,6 +302,4 @@ def _micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
     if run.estimator.text == "gae":
         switches["critic.ppo_micro_batch_size"] = "critic.use_dynamic_bsz"
     for key, switch in switches.items():
-        total = run.setting(key)
-        per_gpu = run.setting(f"{key}_per_gpu")
-        yield total, per_gpu, run.setting(switch)
+        yield run.setting(key), run.setting(f"{key}_per_gpu"), run.setting(switch)

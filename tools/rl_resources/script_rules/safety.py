@@ -66,11 +66,14 @@ def hidden_character(target: ScriptText) -> Iterator[Mistake]:
     """
     for number, line in enumerate(target.text.split("\n"), 1):
         hidden = [index for index in hidden_places(line) if line[index] not in "\t\r"]
-        if hidden:
-            first = hidden[0]
-            message = f"U+{ord(line[first]):04X} is an invisible character"
-            fix = "Delete it, or write it as an escape such as `\\x1b`."
-            yield Mistake(target.path, number, first + 1, message, fix)
+        for first in hidden[:1]:
+            yield Mistake(
+                target.path,
+                number,
+                first + 1,
+                f"U+{ord(line[first]):04X} is an invisible character",
+                "Delete it, or write it as an escape such as `\\x1b`.",
+            )
 
 
 @rule()
@@ -98,9 +101,11 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
             continue
         seen.add(place.line)
         first_line, _, _ = raw.partition("\n")
-        message = f"`{shown(first_line, 80)}` {wrong}"
-        fix = f"{_instead(raw)}{exempt}."
-        yield target.mistake(place, message, fix)
+        yield target.mistake(
+            place,
+            f"`{shown(first_line, 80)}` {wrong}",
+            f"{_instead(raw)}{exempt}.",
+        )
 
 
 def _instead(raw: str) -> str:
@@ -116,10 +121,13 @@ Part = tuple[int, int, str]
 def _unexpected(target: ScriptText) -> Iterator[Part]:
     """The outermost parts of a script that are not of the known shape."""
     script = target.script
-    trainers = {item.place.offset for item in script.commands if starts_plainly(script, item.words)}
+    text = script.text
     # Of a function its definition is reported, which no tuning script needs.
-    trainers |= {item.place.offset for item in script.commands if item.name in script.functions}
-    text = target.script.text
+    expected = [
+        item.place.offset
+        for item in script.commands
+        if item.name in script.functions or starts_plainly(script, item.words)
+    ]
     rest: list[Any] = list(parse(text).statements)
     while rest:
         node = rest.pop()
@@ -127,22 +135,20 @@ def _unexpected(target: ScriptText) -> Iterator[Part]:
             rest.extend(node)
         if not isinstance(node, dict):
             continue
-        wrong = _wrong(node, text, trainers) if "Pos" in node else ""
-        if wrong:
+        wrong = _wrong(node, text) if "Pos" in node else ""
+        is_call = node.get("Type") == "CallExpr"
+        if wrong and not (is_call and node["Pos"] in expected):
             yield node["Pos"], node["End"], wrong
         else:
             rest.extend(node.values())
 
 
-def _wrong(node: Node, text: str, trainers: set[int]) -> str:
+def _wrong(node: Node, text: str) -> str:
     """What makes a node no part of a tuning script, in words that follow it."""
     if node.get("Type") == "CallExpr" and node.get("Args"):
-        if node["Pos"] in trainers:
-            return ""
         return _wrong_call(node["Args"], text)
     if "Redirs" in node:
-        files = [_raw(item["Word"], text) for item in node["Redirs"]]
-        return _not_all_logs(files)
+        return _not_all_logs(_raw(item["Word"], text) for item in node["Redirs"])
     return _wrong_name(node, text) or _wrong_text(node, text) or _wrong_kind(node)
 
 
@@ -177,7 +183,7 @@ def _wrong_kind(node: Node) -> str:
 
 
 def _not_all_logs(files: Iterable[str]) -> str:
-    if all(_is_log(file) for file in files):
+    if all(map(_is_log, files)):
         return ""
     return "reads or writes a file that may not be a log in the working directory"
 
@@ -185,8 +191,8 @@ def _not_all_logs(files: Iterable[str]) -> str:
 def _wrong_call(words: list[Node], text: str) -> str:
     name, *arguments = [_raw(word, text) for word in words]
     command = " ".join([name, *arguments])
-    sets_name = name == "printf" and "-v" in arguments
-    if sets_name or (name not in COMMANDS and not _RAY.match(command)):
+    is_known = name in COMMANDS or _RAY.match(command)
+    if not is_known or (name == "printf" and "-v" in arguments):
         return "is not a command that a tuning script needs"
     if name != "tee":
         return ""
@@ -224,11 +230,10 @@ def _ends_others(text: str, command: Command, pipeline: int) -> bool:
     raw = _without_sudo(command)
     if _ENDS.match(raw):
         return True
-    if not re.match(r"xargs\b.*\bkill\b", raw):
-        return False
     end = command.place.offset
     begin = max(pipeline, end - _LONGEST_PIPELINE)
-    return _LISTS.search(text, begin, end) is not None
+    of_list = re.match(r"xargs\b.*\bkill\b", raw) and _LISTS.search(text, begin, end)
+    return of_list is not None
 
 
 def _deletes_others(target: ScriptText, command: Command) -> bool:
@@ -237,10 +242,9 @@ def _deletes_others(target: ScriptText, command: Command) -> bool:
         return False
     set_names = target.script.names | {"HOME", "TMPDIR"}
     for word in command.words[1:]:
-        if word.raw.endswith('/*"'):
-            continue
         path = word.value.shown
         folder = _UNSET.match(path)
-        if _KEPT.match(path) or (folder and folder[1] not in set_names):
+        is_unset = folder and folder[1] not in set_names
+        if not word.raw.endswith('/*"') and (is_unset or _KEPT.match(path)):
             return True
     return False

@@ -120,30 +120,23 @@ def _with_another_name(own: re.Match[str]) -> str:
     return own["name"] + own["opened"] + other
 
 
-def comments(target: ScriptText) -> Iterator[Comment]:
+def comments(target: ScriptText) -> list[Comment]:
     """What ShellCheck says, each message once in a line; of the ends of lines of Windows, once."""
     ask([target.text])
     found = _asked[target.text].result()[target.text]
     own = [comment for comment in found if not _is_consequence(target, comment)]
+    ends = [comment for comment in own if comment.code == _WINDOWS]
     if "\r\n" in target.text:
-        ends = [comment for comment in own if comment.code == _WINDOWS]
-        yield from ends[:1]
-        return
-    seen: set[tuple[int, str]] = set()
-    for comment in own:
-        key = (comment.line, comment.message)
-        if comment.code != _WINDOWS and key not in seen:
-            seen.add(key)
-            yield comment
+        return ends[:1]
+    by_line = {(item.line, item.message): item for item in reversed(own) if item not in ends}
+    return list(reversed(by_line.values()))
 
 
 def _is_consequence(target: ScriptText, comment: Comment) -> bool:
     """Whether `syntax` or `broken-continuation` reports the cause of a comment."""
-    if target.script.problems and comment.code < _FIRST_OF_PARSED:
-        return True
-    ends = {item.cause_line for item in target.lost}
-    remains = {item.command.place.line for item in target.lost}
-    return comment.line in ends | remains
+    lines = [(item.cause_line, item.command.place.line) for item in target.lost]
+    is_unread = target.script.problems and comment.code < _FIRST_OF_PARSED
+    return bool(is_unread) or comment.line in chain.from_iterable(lines)
 
 
 @rule()
@@ -155,7 +148,7 @@ def shellcheck_error(target: ScriptText) -> Iterator[Mistake]:
     Bad: `if [ 1 -eq 1]; then true; fi`
     Good: `if [ 1 -eq 1 ]; then true; fi`
     """
-    yield from _shellcheck(target, "error")
+    return _shellcheck(target, "error")
 
 
 @rule("warning", style=True)
@@ -167,13 +160,16 @@ def shellcheck(target: ScriptText) -> Iterator[Mistake]:
     Bad: `for file in $(ls *.sh | grep run) "$@"; do echo '$file'; done 2>&1 >log`
     Good: `for file in *.sh; do echo "$file"; done >log 2>&1`
     """
-    yield from _shellcheck(target, "warning")
+    return _shellcheck(target, "warning")
 
 
 def _shellcheck(target: ScriptText, level: str) -> Iterator[Mistake]:
     for comment in comments(target):
-        if comment.level != level or comment.code in _LEFT_OUT:
-            continue
-        message = f"ShellCheck SC{comment.code}: {comment.message}"
-        fix = f"See SC{comment.code} in ShellCheck's wiki."
-        yield Mistake(target.path, comment.line, comment.column, message, fix)
+        if comment.level == level and comment.code not in _LEFT_OUT:
+            yield Mistake(
+                target.path,
+                comment.line,
+                comment.column,
+                f"ShellCheck SC{comment.code}: {comment.message}",
+                f"See SC{comment.code} in ShellCheck's wiki.",
+            )

@@ -9,14 +9,17 @@ The tags are defined in `schema/tuning.json`; what they ask of all records toget
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
+from math import inf
 
-from rl_resources.facts.pairs import Pair
+from rl_resources.facts.pairs import Pair, Trial
 from rl_resources.rule import Mistake
+from rl_resources.script.algorithm import NEEDED, asked_of_min, costs_time, trained_offloads
 from rl_resources.script.backends import switched_off, switched_on
+from rl_resources.script.bash.script import Script
 from rl_resources.script.run import Run, is_off
 from rl_resources.script.settings import Setting
-from rl_resources.script.tags import NEEDED, asked_of_min, costs_time, trained_offloads
 from rl_resources.script_rules import run_rule
 from rl_resources.text import quoted
 
@@ -33,25 +36,17 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`
     Good: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
 
-    Which ones count is said in `script/tags.py`.
+    Which ones count is said in `script/algorithm.py`.
     """
     if pair.text("tag").upper() != "MIN":
         return
-    family = pair.model_facts.get("family", "")
-    asked = asked_of_min(run, family)
-    off = {}
-    for setting in asked.values():
-        if is_off(setting):
-            off[setting.key] = setting
+    asked = asked_of_min(run, pair.model_facts.get("family", "")).values()
+    off = {setting.key: setting for setting in asked if is_off(setting)}
     if run.misses_recomputation:  # it was meant to be on
         off.pop(run.gradient_checkpointing.key, None)
-    if not off:
-        return
-    right: list[str] = []
-    for key in off:
-        right += switched_on(key)
-    fix = f"Set {quoted(right)}"
-    yield _against_tag(pair, off.values(), "does not turn on", fix)
+    right = list(chain.from_iterable(map(switched_on, off)))
+    if off:
+        yield _against_tag(pair, off.values(), "does not turn on", f"Set {quoted(right)}")
 
 
 @run_rule("warning")
@@ -68,32 +63,146 @@ def recommended_costs_time(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     if pair.text("tag").upper() != "RECOMMENDED":
         return
-    found = trained_offloads(run)
-    if pair.script.ours:
-        found = costs_time(run)
-    needs = _NEEDED.findall(pair.text("notes"))
-    needed = "; ".join(needs)
-    on: list[Setting] = []
-    off: list[str] = []
-    notes: list[str] = []
-    for name, setting in found.items():
-        if name in needed:
-            continue
-        on.append(setting)
-        off.append(switched_off(setting.key))
-        notes.append(NEEDED.format(name=name))
-    if not on:
-        return
-    fix = f"Set {quoted(off)}, write {quoted(notes)} into the notes if that is so"
-    yield _against_tag(pair, on, "sets", fix)
+    found = costs_time(run) if pair.script.ours else trained_offloads(run)
+    needed = "; ".join(_NEEDED.findall(pair.text("notes")))
+    on = {name: setting for name, setting in found.items() if name not in needed}
+    if on:
+        off = quoted(switched_off(setting.key) for setting in on.values())
+        notes = quoted(NEEDED.format(name=name) for name in on)
+        fix = f"Set {off}, write {notes} into the notes if that is so"
+        yield _against_tag(pair, on.values(), "sets", fix)
 
 
 def _against_tag(pair: Pair, wrong: Collection[Setting], verb: str, fix: str) -> Mistake:
     """The settings that the tag forbids, at the first that the script sets."""
     place = pair.place("tag")
-    placed = [setting for setting in wrong if setting.place]
-    if placed:
-        place = pair.place_of(placed[0])
+    for setting in wrong:
+        if setting.place:
+            place = pair.place_of(setting)
+            break
     keys = quoted(setting.key for setting in wrong)
-    message = f"{pair.cell('tag')}, but the script {verb} {keys}"
-    return Mistake(*place, message, f"{fix}, or empty the tag.")
+    return Mistake(
+        *place,
+        f"{pair.cell('tag')}, but the script {verb} {keys}",
+        f"{fix}, or empty the tag.",
+    )
+
+
+# A cross after a space is a product, as in `8 × H800`.
+_TRIAL = re.compile(r"(?<![\w.])(?P<batch>\d{1,6})(?:\u00d7| ?(?:(?P<ran>[√✓✔✅])|[✗✘❌]))(?!\w)")
+
+
+_ABOUT_ELSE = re.compile(
+    r"micro|mini|val_|valid|\btp\b|\bpp\b|\bsp\b|tensor|parallel|len|seq|token|util|rank|rollout"
+    r"|response|prompt_|(?<!per[ _-])gpus?\b|node|epoch|steps|version|vllm",
+    re.IGNORECASE,
+)
+
+
+@run_rule()
+def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
+    """A row's max_batch is the largest batch that ran, in its trials and in its script.
+
+    A larger one ran out of memory; a smaller one is not the limit.
+
+    Bad: `16` as `max_batch` with the comment `# 64√ 128× 100√ 101×`
+    Good: `100` as `max_batch` with the comment `# 64√ 128× 100√ 101×`
+    """
+    most = _searched(pair)
+    if most is None:
+        return
+    reason = _contradiction(pair, run, most)
+    batch = run.train_batch_size
+    if reason:
+        fix = "Fix the number or the trials, or mark the row as disputed and say why."
+        yield pair.mistake(
+            "max_batch",
+            f", but {reason}",
+            fix,
+        )
+    elif batch.number is not None and batch.number > most:
+        yield from pair.differs("max_batch", batch, str(batch.number))
+
+
+@run_rule("warning", follows=["max-batch-agrees"])
+def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
+    """A script runs the row's max_batch, or a trial shows that it ran.
+
+    Nobody can see that a batch fits which the script does not run.
+
+    Bad: `128` as `max_batch` with `data.train_batch_size=64`, without a trial of 128
+    Good: `64` as `max_batch` with `data.train_batch_size=64`
+    """
+    most = _searched(pair)
+    batch = run.train_batch_size
+    if most is None or batch.number is None or batch.number >= most:
+        return
+    if any(Trial(most, ran=True) in reading for reading in _readings(pair, run)):
+        return
+    yield pair.mistake(
+        "max_batch",
+        f", but {pair.said_by_script(batch)}",
+        f"Let it run `{most}`, or show that a trial of it ran; else write `{batch.number}`.",
+    )
+
+
+def _searched(pair: Pair) -> int | None:
+    """The row's max_batch, unless the row itself says that published facts contradict it."""
+    if pair.text("status") == "disputed":
+        return None
+    return pair.number("max_batch")
+
+
+def _readings(pair: Pair, run: Run) -> Collection[tuple[Trial, ...]]:
+    """The trials as batches of all GPUs, in each way that they can be meant.
+
+    Records give the whole batch; a comment may give it for each GPU.
+    """
+    if pair.trials:
+        return [pair.trials]
+    trials = trials_in_comments(pair.script.script)
+    gpus = run.gpus.number or pair.number("gpus") or 1
+    scaled = [trial._replace(batch=trial.batch * gpus) for trial in trials]
+    return dict.fromkeys((trials, tuple(scaled)))
+
+
+def _contradiction(pair: Pair, run: Run, most: int) -> str:
+    """Why the trials forbid the row's max_batch, however they are read; empty where they do not."""
+    reasons = [_forbids(reading, most) for reading in _readings(pair, run)]
+    if not all(reasons):
+        return ""
+    return "; counted for each GPU, ".join(reasons)
+
+
+def _forbids(trials: Collection[Trial], batch: int) -> str:
+    """Why one reading of the trials forbids a max_batch; empty if it does not."""
+    smallest_failed = min(_batches(trials, ran=False), default=inf)
+    largest_ran = max(_batches(trials, ran=True), default=-inf)
+    if largest_ran < smallest_failed <= batch:
+        return f"a trial of {smallest_failed} failed"
+    if batch < largest_ran:
+        return f"a trial of {largest_ran} ran"
+    return ""
+
+
+def _batches(trials: Iterable[Trial], *, ran: bool) -> list[int]:
+    return [trial.batch for trial in trials if trial.ran == ran]
+
+
+def trials_in_comments(script: Script) -> tuple[Trial, ...]:
+    """The trials of batch sizes, where they agree that smaller ones ran and larger ones did not.
+
+    Only comments in lines that name nothing but the batch are read. Empty unless both outcomes are
+    reported: a single mark next to a number may mean anything.
+    """
+    trials: list[Trial] = []
+    for line in script.lines:
+        _, _, comment = line.partition("#")
+        if not _ABOUT_ELSE.search(line):
+            found = _TRIAL.finditer(comment)
+            trials += [Trial(int(match["batch"]), match["ran"] is not None) for match in found]
+    ran = _batches(trials, ran=True)
+    failed = _batches(trials, ran=False)
+    if ran and failed and max(ran) < min(failed):
+        return tuple(trials)
+    return ()

@@ -47,30 +47,30 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
 
     A foreign script may read what its author's machine sets, in capitals.
     """
-    seen: set[str] = set()
-    for name, comment in _named(target, UNDEFINED):
+    for name, comment in _named(target, UNDEFINED).items():
         meant = _MEANT.search(comment.message)
         # `model=$MODEL` reads what comes from outside.
         if meant and meant[1].upper() == name:
             meant = None
         if not meant and _may_come_from_outside(target, name):
             continue
-        if name in seen:
-            continue
         if _is_set_with_a_space(target, name):
             continue
-        seen.add(name)
-        message = f"`{shown(name)}` is not set"
         fix = f"Set it, or write `${{{name}:-…}}`."
         if meant:
             fix = f"Did you mean `{meant[1]}`?"
-        yield Mistake(target.path, comment.line, comment.column, message, fix)
+        yield Mistake(
+            target.path,
+            comment.line,
+            comment.column,
+            f"`{shown(name)}` is not set",
+            fix,
+        )
 
 
 def _may_come_from_outside(target: ScriptText, name: str) -> bool:
-    if _OUTSIDE.fullmatch(name):
-        return True
-    return name.isupper() and not target.ours
+    is_foreign = name.isupper() and not target.ours
+    return is_foreign or _OUTSIDE.fullmatch(name) is not None
 
 
 def _is_set_with_a_space(target: ScriptText, name: str) -> bool:
@@ -78,15 +78,17 @@ def _is_set_with_a_space(target: ScriptText, name: str) -> bool:
     return re.search(rf"^\s*{name} +=", target.text, re.M) is not None
 
 
-def _named(target: ScriptText, code: int) -> Iterator[tuple[str, Comment]]:
-    """What ShellCheck says of variables, where their names are not used in hidden ways."""
+def _named(target: ScriptText, code: int) -> dict[str, Comment]:
+    """What ShellCheck says first of each variable, if names are not used in hidden ways."""
+    found: dict[str, Comment] = {}
     without_comments = re.sub(r"(?m)(?:^|\s)#.*", "", target.text)
     if _INDIRECT.search(without_comments):
-        return
+        return found
     for comment in comments(target):
         if comment.code == code:
             name, _, _ = comment.message.partition(" ")
-            yield name, comment
+            found.setdefault(name, comment)
+    return found
 
 
 @rule("warning", style=True)
@@ -98,22 +100,20 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
     Bad: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size=32`
     Good: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size="$batch_size"`
     """
-    fix = (
-        "Use it where its value is written out, export it for a program that reads it, or "
-        "delete it."
-    )
-    for name, comment in _unused(target).items():
-        message = f"`{shown(name)}` is set, but nothing reads it"
-        yield Mistake(target.path, comment.line, comment.column, message, fix)
-
-
-@lru_cache(maxsize=64)
-def _unused(target: ScriptText) -> dict[str, Comment]:
-    """Variables that nothing reads, but for those that another rule says were meant to be."""
     meant = {found.name for found in missing_dollars(target)}
-    for _, comment in _named(target, UNDEFINED):
+    for comment in _named(target, UNDEFINED).values():
         meant.update(_MEANT.findall(comment.message))
-    return {name: comment for name, comment in _named(target, UNUSED) if name not in meant}
+    for name, comment in _named(target, UNUSED).items():
+        if name in meant:
+            continue
+        yield Mistake(
+            target.path,
+            comment.line,
+            comment.column,
+            f"`{shown(name)}` is set, but nothing reads it",
+            "Use it where its value is written out, export it for a program that reads it, or "
+            "delete it.",
+        )
 
 
 @rule()
@@ -129,9 +129,11 @@ def missing_dollar(target: ScriptText) -> Iterator[Mistake]:
         actor_rollout_ref.model.path="$model_path"`
     """
     for found in missing_dollars(target):
-        message = f"`{found.word}` is not the value of the variable: `{found.key}` gets this text"
-        fix = f"Write `${{{found.name}}}`, without single quotes around it."
-        yield target.mistake(found.place, message, fix)
+        yield target.mistake(
+            found.place,
+            f"`{found.word}` is not the value of the variable: `{found.key}` gets this text",
+            f"Write `${{{found.name}}}`, without single quotes around it.",
+        )
 
 
 _NAME = re.compile(
@@ -184,8 +186,7 @@ def _names(target: ScriptText) -> frozenset[str]:
     """The variables of a script and `HOME`; none where they are read elsewhere."""
     if _ELSEWHERE.search(target.text):
         return frozenset()
-    own = target.script.names - target.script.functions
-    return own | {"HOME"}
+    return target.script.names - target.script.functions | {"HOME"}
 
 
 def _is_telling(target: ScriptText, name: str) -> bool:
@@ -193,10 +194,8 @@ def _is_telling(target: ScriptText, name: str) -> bool:
     is_constant = name.isupper() and len(name) > 1
     if not is_constant and "_" not in name.strip("_"):
         return False
-    for item in target.script.assignments:
-        if item.name == name and item.value.text == name:
-            return False
-    return True
+    names_itself = (name, name)
+    return all((item.name, item.value.text) != names_itself for item in target.script.assignments)
 
 
 def places(
@@ -239,8 +238,11 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
         if item.value.default:
             continue
         if _chooses_devices(target, item.value.text or ""):
-            message = f"`{shown(item.raw)}` chooses devices of its author's machine"
-            yield target.mistake(item.place, message, "Leave it to the reader, or to a scheduler.")
+            yield target.mistake(
+                item.place,
+                f"`{shown(item.raw)}` chooses devices of its author's machine",
+                "Leave it to the reader, or to a scheduler.",
+            )
 
 
 def _devices_of_training(target: ScriptText) -> Iterable[Assignment]:
@@ -270,18 +272,12 @@ def _uses_whole_node(run: Run | None) -> bool:
     """Whether a run uses eight devices of each machine, or that is not known."""
     if run is None:
         return True
-    fixed: list[int] = []
-    for count in run.gpu_counts:
-        if not count.key.endswith(".n_gpus_per_node"):
-            continue
-        if not run.may_change(count.key):
-            fixed.append(count.number or 8)
-    if not fixed:
-        return True
-    return sum(fixed) >= 8
+    of_node = [count for count in run.gpu_counts if count.key.endswith(".n_gpus_per_node")]
+    fixed = [count.number or 8 for count in of_node if not run.may_change(count.key)]
+    return not fixed or sum(fixed) >= 8
 
 
-@rule("warning")
+@rule("warning", follows=["unused-variable"])
 def misleading_name(target: ScriptText) -> Iterator[Mistake]:
     """A variable is the data set that its name says.
 
@@ -289,8 +285,6 @@ def misleading_name(target: ScriptText) -> Iterator[Mistake]:
 
     Bad: `math_test_path=$HOME/data/gsm8k/test.parquet; echo "$math_test_path"`
     Good: `gsm8k_test_path=$HOME/data/gsm8k/test.parquet; echo "$gsm8k_test_path"`
-
-    A variable that nothing reads is reported for that alone.
     """
     for item in target.script.assignments:
         value = item.value.shown
@@ -299,14 +293,14 @@ def misleading_name(target: ScriptText) -> Iterator[Mistake]:
             continue
         said = _sets_in(item.name)
         held = _sets_in(value)
-        if not said or not held:
+        if not said or not held or said & held:
             continue
-        if said & held:
-            continue
-        if item.name not in _unused(target):
-            names = f"`{item.name}` says `{min(said)}`"
-            message = f"{names}, its value `{shown(value)}` says `{min(held)}`"
-            yield target.mistake(item.place, message, "Correct the one that is wrong.")
+        names = f"`{item.name}` says `{min(said)}`"
+        yield target.mistake(
+            item.place,
+            f"{names}, its value `{shown(value)}` says `{min(held)}`",
+            "Correct the one that is wrong.",
+        )
 
 
 def _sets_in(text: str) -> set[str]:
