@@ -259,6 +259,10 @@ def test_without_hardware_the_minimum_comes_before_the_list(browser, address, gp
 
 def test_a_series_opens_to_each_of_its_reports(browser, address):
     with visited(browser, asked(address, gpus="1", device="24 GB")) as page:
+        page.locator(".fold > ul:empty").first.wait_for(state="detached")
+        page.locator("details.fold").evaluate_all(
+            "(folds) => folds.forEach((one) => (one.open = true))"
+        )
         series = page.locator(".finder-series:not(:empty)").first
         summary = series.locator("summary")
         said = re.match(
