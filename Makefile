@@ -36,6 +36,7 @@ backtest: $(TESTS_READY)  ## compare the estimate with measured runs, write benc
 	$(BIN)/python benchmarks/backtest.py
 	$(BIN)/python benchmarks/time_backtest.py
 	$(BIN)/python benchmarks/fewest.py
+	$(BIN)/python benchmarks/plan_backtest.py
 
 oracle: .venv-oracle/.ready  ## let PyTorch account for the training steps that memory_oracle.csv lacks
 	.venv-oracle/bin/python benchmarks/memory_oracle.py

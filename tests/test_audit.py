@@ -346,7 +346,9 @@ def test_check_writes_no_table(command, tmp_path, capsys):
     assert not out.exists()
 
 
-def _checkout(scripts: Path, version: str, gone: str = "", added: str = "") -> None:
+def _checkout(
+    scripts: Path, version: str, gone: str = "", added: str = "", default: object = None
+) -> None:
     """Make the folder above the scripts a checkout of the framework of this version.
 
     Its configuration is that of the newest release but for a key that is gone or added. Beside it
@@ -358,7 +360,7 @@ def _checkout(scripts: Path, version: str, gone: str = "", added: str = "") -> N
         section = config
         for name in above:
             section = section[name]
-        section[last] = None
+        section[last] = default
         if key == gone:
             del section[last]
     trainer = scripts.parent / "verl/trainer"
@@ -390,11 +392,40 @@ def _audit_of(scripts: Path, capsys: pytest.CaptureFixture[str], *options: str) 
 
 @cases_of("checkout")
 def test_scripts_are_judged_by_the_framework_of_their_own_checkout(scripts, capsys, case):
-    _checkout(scripts, case["version"], case.get("gone", ""), case.get("added", ""))
+    keys = {name: case[name] for name in ("gone", "added", "default") if name in case}
+    _checkout(scripts, case["version"], **keys)
     _change(scripts / "7b" / SEVEN, "trainer.total_epochs", case["setting"])
     said, *found = _audit_of(scripts, capsys)
     assert said == f"Judged by the verl {case['version']} of this checkout."
     assert found == case["found"]
+
+
+def test_no_help_names_a_setting_that_the_checkout_lacks(scripts, capsys):
+    _checkout(scripts, "0.2.0")
+    config = deepcopy(shipped(FRAMEWORK).choices["megatron"].config or {})
+    del config["actor_rollout_ref"]["actor"]["megatron"]["override_transformer_config"]
+    path = scripts.parent / "verl/trainer/config/ppo_megatron_trainer.yaml"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    other = "--config-name=ppo_megatron_trainer trainer.total_epochs"
+    script = scripts / "7b" / SEVEN
+    _change(script, "trainer.total_epochs", other)
+    _change(script, "actor.strategy=fsdp", "actor.strategy=megatron")
+    found = _audit_of(scripts, capsys)
+    assert [line for line in found if "ineffective-setting" in line] == [
+        "warning ineffective-setting: `actor_rollout_ref.model.enable_gradient_checkpointing` has "
+        "no effect on Megatron, which recomputes nothing here Delete it."
+    ]
+
+
+def test_the_settings_of_a_known_fork_are_not_judged(scripts, capsys):
+    script = scripts / "7b" / SEVEN
+    own = "max_turns=4 retriever.topk=3 retriever.url=x trainer.total_epochs"
+    _change(script, "trainer.total_epochs", own)
+    main(import_command(scripts, PAGE))
+    notes = capsys.readouterr().err.splitlines()
+    said = "Not judged by the settings of verl, because they are of a fork: "
+    assert f"{said}{script.as_posix()}." in notes
+    assert _audit_of(scripts, capsys)[1:] == []
 
 
 def test_without_a_checkout_scripts_are_judged_by_the_newest_release(scripts, capsys):

@@ -1,6 +1,6 @@
 """Exemptions.
 
-A record is exempt from a rule only if it violates it, and with a reason.
+Every exemption has a reason, and its record violates the rule.
 
 Only rules about one script, one row with its script, and those that say so can have exemptions: a
 file that cannot be read has no excuse.
@@ -80,10 +80,10 @@ def exemptable(rules: Iterable[Rule]) -> frozenset[str]:
 
 @rule()
 def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
-    """Every exemption is of a record or report that violates its rule.
+    """Every exemption is for a record or report that violates its rule.
 
-    One that is misspelt has no effect, and one that is left behind would hide the next mistake of
-    its kind. A broken file has no excuse.
+    A misspelled exemption has no effect, and an obsolete one would hide the next mistake of its
+    kind. A broken file cannot be exempt.
 
     Bad: an exemption from `min-saves-memory` for a script that turns all offloading on
     Good: no exemption

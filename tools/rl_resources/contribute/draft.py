@@ -21,14 +21,14 @@ from rl_resources.contribute.changes import (
     with_script,
     write_changes,
 )
-from rl_resources.contribute.facts import (
+from rl_resources.contribute.merge import NOT_STATED, Proposal, Sources, merge
+from rl_resources.contribute.stated import (
     Form,
     first_known,
     may_be_exempt,
     read_form,
     stated_facts,
 )
-from rl_resources.contribute.merge import NOT_STATED, Proposal, Sources, merge
 from rl_resources.contribute.training_log import TrainingLog, read_log, read_log_file
 from rl_resources.dataset import Dataset, typed_dataset
 from rl_resources.errors import Finding, UnusableInput

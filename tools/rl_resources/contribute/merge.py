@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from rl_resources.certainty import MEASURED_RUN, STATED_RUN, UNTESTED
 from rl_resources.contribute.changes import Row
-from rl_resources.contribute.facts import (
+from rl_resources.contribute.stated import (
     Facts,
     Form,
     defaults_of,

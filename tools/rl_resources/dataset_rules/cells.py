@@ -1,7 +1,7 @@
 """Cells.
 
-Each cell has the form of its column and words that the tables know; nothing in it is invisible,
-active or private.
+Each cell has the type, format and vocabulary of its column, and contains nothing invisible,
+executable or private.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def _help(snapshot: Snapshot, broken: BrokenCell, otherwise: str) -> str:
 
 @rule()
 def required(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A column that the schema requires is filled.
+    """Required columns are filled in.
 
-    Without it a reader cannot tell what was run on what.
+    Without the value, readers cannot tell what ran on what.
 
     Bad: an empty `device`
     Good: `h100` as `device`
@@ -68,9 +68,9 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule()
 def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's name)
-    """A cell is written as its column's type wants it.
+    """Each cell has the type of its column.
 
-    `8 GPUs` or `two` cannot be compared, sorted or added up.
+    `8 GPUs` or `two` cannot be compared, sorted or added.
 
     Bad: `two` as `gpus`
     Good: `2` as `gpus`
@@ -95,9 +95,9 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 
 @rule(follows=["model-slug"])
 def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A word comes from the vocabulary: an enumeration, or the key of another table.
+    """Each value is in the vocabulary of its column: an enumeration, or the keys of another table.
 
-    Two spellings of one device are two devices to everyone who filters.
+    Filters treat two spellings of a device as two devices.
 
     Bad: `h1000` as `device`
     Good: `h100` as `device`
@@ -196,9 +196,9 @@ _BOUNDS = {
 
 @rule()
 def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's name)
-    """A number, a date and the length of a text lie within their column's bounds.
+    """Numbers, dates and text lengths are within the bounds of the column.
 
-    A run on 0, -1 or 10^30 GPUs is a slip of the hand, and a table is read across.
+    A run on 0, -1 or 10^30 GPUs is a typo, and long texts make a table hard to read.
 
     Bad: `0` as `gpus`; a note of 600 characters
     Good: `1` as `gpus`; a note of 300 characters
@@ -222,9 +222,9 @@ def _or_empty(field: Field) -> str:
 
 @rule(follows=["script-name"])
 def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A text has the form that its column wants.
+    """Each text has the format of its column.
 
-    A version, an id or a URL in another form is found by nobody.
+    Nobody finds a version, an ID or a URL in another format.
 
     Bad: `v0.8.3` as `infer_version`
     Good: `0.8.3` as `infer_version`
@@ -245,9 +245,9 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
 def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
     """No cell contains an invisible character or a homoglyph.
 
-    What cannot be seen can make a cell read as something that it is not, and who searches for
-    `h100` does not find it with a Cyrillic `h`. Records are in Latin, Chinese, Japanese or Korean
-    letters, Greek ones in formulas, and common symbols.
+    Such a cell can read as something else, and a search for `h100` does not find it with a Cyrillic
+    `h`. Records use Latin, Chinese, Japanese and Korean letters, Greek letters in formulas, and
+    common symbols.
 
     Bad: `h1` + U+200B + `00`
     Good: `h100`
@@ -270,9 +270,9 @@ def _help_with_characters(cell: str) -> str:
 
 @rule()
 def formula(snapshot: Snapshot) -> Iterator[Mistake]:
-    """No text begins like a spreadsheet formula.
+    """No text starts like a spreadsheet formula.
 
-    A spreadsheet that opens the CSV file would run it.
+    A spreadsheet would run it when it opens the CSV file.
 
     Bad: `=HYPERLINK("https://example.org")`
     Good: `see the source`
@@ -289,8 +289,8 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
 def markup(snapshot: Snapshot) -> Iterator[Mistake]:
     """No text contains markup, a template expression or a URL that runs code.
 
-    The same cell is shown in HTML, Markdown and reStructuredText. What no browser knows, such
-    as `<think>`, may stand.
+    The same cell is rendered in HTML, Markdown and reStructuredText. Tags that browsers do not
+    know, such as `<think>`, are allowed.
 
     Bad: `<img src=x onerror=alert(1)>`
     Good: `ran out of memory below 8 GPUs`
@@ -307,7 +307,7 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
 def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
     """No cell contains an e-mail address.
 
-    Records name a public handle and nothing else of a person.
+    Records name people by their public handle only.
 
     Bad: `jane@example.org` as `contributor`
     Good: `jane` as `contributor`
@@ -323,7 +323,7 @@ def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
 def surrounding_whitespace(snapshot: Snapshot) -> Iterator[Mistake]:
     """No text has leading or trailing whitespace.
 
-    `h100` and `h100 ` look the same and are not.
+    `h100` and `h100 ` look the same but are different values.
 
     Bad: `qwen2.5 ` as `family`
     Good: `qwen2.5` as `family`

@@ -19,9 +19,9 @@ _SPEEDS = ("step_seconds", "tokens_per_second_per_gpu")
 
 @rule(follows=["untested-figure"])
 def measured_figure(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A measured run has a figure of time, throughput or memory in its own row.
+    """A measured run has a time, a throughput or a memory figure in its own row.
 
-    Readers rely on measurements most, and without a figure nothing was measured.
+    Readers trust measurements most, and without a figure nothing was measured.
 
     Bad: `measured-run` with empty `step_seconds`, `tokens_per_second_per_gpu` and `peak_memory_gb`
     Good: `measured-run` with `360` as `step_seconds`, or `stated-run`
@@ -45,9 +45,9 @@ def _figures(table: Table) -> list[str]:
 
 @rule(follows=["untested-figure"])
 def step_statistic(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A step time says what it is, and nothing else does.
+    """A step time says which statistic it is; a row without a step time says nothing.
 
-    A mean with warm-up is slower than a median, and one step may be any.
+    A mean with warm-up steps is slower than a median, and a single step can be anything.
 
     Bad: `93.5` as `step_seconds` with empty `step_seconds_statistic`
     Good: `93.5` as `step_seconds` with `unknown` where the source does not say what it is
@@ -96,9 +96,9 @@ _COMPARED = ("model", "gpus", "statement", "scenario", *_SPEEDS, *_SHARED)
 
 @rule("warning", exemptable=True)
 def same_evidence(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A record and a report that rest on the same evidence agree.
+    """A record and a report with the same evidence agree.
 
-    One source says one thing of one run, so one of two different cells is wrong.
+    One source says one thing about a run, so if two cells differ, one of them is wrong.
 
     Bad: `5` as `rollout_n` of a record, `8` in the report of the same line of the same source
     Good: the figure of the source in both, or an exemption where one line is about two runs
@@ -207,9 +207,9 @@ _PLACEHOLDERS = {
 
 @rule()
 def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A record that ran has a contributor or a source, and the contributor is somebody.
+    """A record that ran has a real contributor or a source.
 
-    A record that nobody made cannot be asked about, and neither can a placeholder.
+    Nobody can be asked about an anonymous record, and a placeholder is not a person.
 
     Bad: empty `contributor` and empty `source`; `your-handle` as `contributor`
     Good: a handle as `contributor`
@@ -234,9 +234,9 @@ _BRANCH = re.compile(
 
 @rule("warning")
 def permalink(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A record's source and evidence name a commit, not a branch.
+    """The source and evidence of a record link to a commit, not to a branch.
 
-    A branch changes; next month the URL shows other figures, or nothing.
+    A branch changes: next month the URL shows other figures, or nothing.
 
     Bad: `https://github.com/OWNER/REPOSITORY/blob/main/PATH`
     Good: `https://github.com/OWNER/REPOSITORY/blob/COMMIT/PATH`, COMMIT of 40 hexadecimal
@@ -264,9 +264,10 @@ _PLACE = (
 
 @rule()
 def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A report's URL is the permalink of its repository, commit, path and lines, or a thread.
+    """The URL of a report is a thread, or the permalink built from its repository, commit, path and
+    lines.
 
-    A reader must come to the very line that the figure was read from.
+    Readers must land on the exact line that states the figure.
 
     Bad: `https://github.com/OWNER/REPOSITORY/blob/main/README.md`
     Good: `https://github.com/OWNER/REPOSITORY/blob/COMMIT/README.md#L12`
@@ -303,9 +304,9 @@ def _is_thread_alone(report: Record) -> bool:
 
 @rule()
 def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
-    """Reports that contradict each other name each other.
+    """Reports that contradict each other refer to each other.
 
-    A reader of one must learn of the other; a disputed figure must never look settled.
+    Readers of one report must learn about the other: a disputed figure must never look settled.
 
     Bad: a report that names another, which does not name it back
     Good: two reports that name each other

@@ -1,6 +1,6 @@
 """Files.
 
-Each table is UTF-8 with LF line ends, its quotes are closed, its header is the schema's.
+Tables are UTF-8 with LF line endings, closed quotes and the header of their schema.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def _with_known_header(snapshot: Snapshot) -> Iterator[Table]:
 
 @rule()
 def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
-    """Every table that the descriptor names, and every script, is an ordinary file.
+    """Every table in the descriptor and every script is a regular file.
 
-    A table that is missing makes every word that refers to it unknown. A link can lead out of the
+    Values that refer to a missing table cannot be checked. A symbolic link can point outside the
     repository.
 
     Bad: records/devices.csv deleted; a symbolic link to a script; a script of more than 64 KiB
@@ -58,9 +58,9 @@ def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule()
 def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A table and a script are UTF-8.
+    """Tables and scripts are UTF-8.
 
-    Bytes of another encoding show as wrong letters, or stop the reader.
+    In any other encoding, characters are garbled or the file cannot be read.
 
     Bad: `é` as the single byte E9 of Latin-1
     Good: `é` as the two bytes C3 A9 of UTF-8
@@ -92,9 +92,9 @@ def fix_encoding(snapshot: Snapshot) -> Iterator[Edit]:
 
 @rule()
 def byte_order_mark(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A file does not begin with a byte order mark.
+    """No file starts with a byte order mark.
 
-    The mark becomes a part of the first column's name, or hides a script's shebang.
+    The mark becomes part of the first column's name, or hides a script's shebang.
 
     Bad: EF BB BF before `script,tag,…`
     Good: `script,tag,…` from the first byte
@@ -118,10 +118,10 @@ def fix_byte_order_mark(snapshot: Snapshot) -> Iterator[Edit]:
 
 @rule()
 def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
-    """Lines end with LF, the last one of a table too.
+    """Every line ends with LF, including the last line of a table.
 
-    Mixed line ends make two contributions rewrite each other's lines, and bash takes a CR for a
-    part of the last word.
+    Mixed line endings make contributions rewrite each other's lines, and bash treats a CR as part
+    of the last word.
 
     Bad: lines that end with CR LF
     Good: lines that end with LF
@@ -153,9 +153,10 @@ def fix_line_ending(snapshot: Snapshot) -> Iterator[Edit]:
 
 @rule()
 def header(snapshot: Snapshot) -> Iterator[Mistake]:
-    """The header names exactly the columns of the schema, in its order, and rows follow it.
+    """The header lists exactly the columns of the schema, in order, and at least one row follows if
+    other tables refer to it.
 
-    A column under another name is read by nobody. Without rows, whatever refers to them is unknown.
+    A misnamed column is not read. Without rows, values that refer to the table cannot be checked.
 
     Bad: `script,tag,model,task,gpu,…`; a file of no bytes
     Good: `script,tag,model,task,gpus,…`
@@ -259,10 +260,10 @@ def _under_header(snapshot: Snapshot, table: Table, header: Row) -> Lines:
 
 @rule()
 def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
-    """Quotes enclose a whole cell and are closed on its line.
+    """Quotes enclose the whole cell and are closed on the same line.
 
-    An unclosed quote swallows the rows after it, and most readers do not say so. One record on one
-    line keeps line numbers, diffs and merges simple.
+    An unclosed quote swallows the following rows, and most CSV readers do not report it. One record
+    per line keeps line numbers, diffs and merges simple.
 
     Bad: `…,"published as 16,…`
     Good: `…,"published as 16",…`
@@ -299,9 +300,9 @@ _QUOTES = 'Put the whole cell on one line, in quotes, and write each quote insid
 
 @rule()
 def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
-    """No merge conflict is left in a file.
+    """No file contains merge conflict markers.
 
-    Between the markers are two versions of the same lines; a reader would get both.
+    The file contains two versions of the same lines, and readers would get both.
 
     Bad: `<<<<<<< HEAD`, two versions of a row, `>>>>>>> branch`
     Good: the one version that is right
@@ -321,7 +322,7 @@ def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
 def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
     """Every row has as many cells as the header.
 
-    From the missing or extra cell on, every value has the wrong name.
+    After a missing or extra cell, every value is in the wrong column.
 
     Bad: `7B,4` under `size,position,from_parameters_b`
     Good: `7B,4,4.58` under `size,position,from_parameters_b`

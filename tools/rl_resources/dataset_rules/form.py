@@ -1,8 +1,6 @@
 """Canonical form.
 
-Rows are sorted and cells are quoted only where needed: `rl-resources fmt` does both.
-
-`rl-resources fmt` writes it.
+Rows are sorted, and cells are quoted only if necessary: `rl-resources fmt` does both.
 """
 
 from __future__ import annotations
@@ -23,9 +21,9 @@ FMT = "Run `rl-resources fmt`."
 
 @rule("warning", follows=["duplicate-key", "model-size", "name-against-row"])
 def row_order(snapshot: Snapshot) -> Iterator[Mistake]:
-    """Rows stand in canonical order, and a cell is in quotes only where it must be.
+    """Rows are in canonical order, and cells are quoted only if necessary.
 
-    Two contributions that each add a row then rarely touch the same line, and diffs show what
+    Contributions that each add a row then rarely touch the same line, and diffs show only what
     changed.
 
     Bad: a 14B record before a 7B record; `"h100"`

@@ -1,7 +1,7 @@
 """Plausibility.
 
-The devices have room for what trains, no peak is above a device's memory, and no date is in the
-future.
+Devices have enough memory for what they train, no peak is above a device's memory, and no date is
+in the future.
 
 The minimum memory of a run is arithmetic alone, below which a statement cannot be right.
 """
@@ -34,11 +34,11 @@ _DECIDING = (
 
 @rule("warning", exemptable=True)
 def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
-    """The devices of a report have room for what its weights need, or for full fine-tuning where it
-    does not say what trains.
+    """The devices of a report have enough memory for what it trains, or for full fine-tuning if it
+    does not say.
 
-    Below the bytes of weights, gradients and optimizer states no run is possible, so the row
-    says too few devices, or leaves out LoRA or what was offloaded.
+    No run fits in less memory than its weights, gradients and optimizer states take. Either the
+    device count is too low, or the row omits LoRA or offload.
 
     Bad: 7 billion parameters, `full`, on `1` x `a100-40g`, with no offload stated
     Good: the same with `parameter-offload; optimizer-offload` as the source has it
@@ -71,9 +71,9 @@ def _parameters(snapshot: Snapshot, record: Record) -> float:
 
 @rule(exemptable=True)
 def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A peak is not above the memory of its device.
+    """Peak memory is not above the memory of the device.
 
-    It is the sum of several devices, or another unit.
+    The figure is the sum over several devices, or has another unit.
 
     Bad: `204` as `peak_memory_gb` on `h100`
     Good: `76.4` as `peak_memory_gb` on `h100`
@@ -91,9 +91,9 @@ def peak_memory(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule()
 def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A date is not in the future.
+    """No date is in the future.
 
-    Nobody has run or read it yet.
+    Nobody can have run or read it yet.
 
     Bad: `2099-01-01` as `tested_on`
     Good: the day of the run
@@ -112,9 +112,9 @@ def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule(follows=["name-against-row"])
 def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A task says LoRA where the weights do.
+    """A task is called LoRA if and only if its weights are LoRA or QLoRA.
 
-    Readers ask by either, and get the same rows.
+    Readers filter by either, and must get the same rows.
 
     Bad: `GRPO` with `lora` as `weights`
     Good: `GRPO-LoRA` with `lora` as `weights`

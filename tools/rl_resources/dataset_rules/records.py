@@ -1,8 +1,7 @@
 """Records.
 
-Each key is unique, each record has a contributor or a source, each figure of a report links to the
-line that states it, what is called measured has a figure, and an id that was published leads
-somewhere.
+Keys are unique, every record has a contributor or a source, every figure of a report links to the
+line that states it, a measured run has a figure, and no published ID is lost.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from rl_resources.text import nearest, quoted, shown
 def duplicate_key(snapshot: Snapshot) -> Iterator[Mistake]:
     """No two rows have the same key.
 
-    One configuration is one script is one record.
+    One configuration has one script and one record.
 
     Bad: two rows with the same `script`
     Good: one row for each `script`
@@ -65,9 +64,9 @@ def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mis
 
 @rule()
 def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
-    """`train` names a training backend and `infer` a rollout engine.
+    """`train` is a training backend and `infer` is a rollout engine.
 
-    Swapped, the row describes a run that nobody can start.
+    If they are swapped, nobody can start the run.
 
     Bad: `vllm` as `train`
     Good: `fsdp` as `train`
@@ -86,9 +85,9 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule()
 def model_size(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A model has the size that its parameters belong to, and a report that of its model.
+    """A model's size matches its parameter count, and a report's size matches its model.
 
-    The size decides the page and the directory in which a reader looks.
+    The size decides on which page and in which directory readers look.
 
     Bad: 7.61 billion parameters under `14B`
     Good: 7.61 billion parameters under `7B`
@@ -122,9 +121,9 @@ def _reports_of_wrong_size(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule()
 def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A model's slug is its Hugging Face name without the owner, in lower case.
+    """A model's slug is its Hugging Face name without the owner, in lowercase.
 
-    A reader must find the script from the model's name alone.
+    Readers find the script from the name of the model alone.
 
     Bad: `qwen-7b` for `Qwen/Qwen2.5-7B-Instruct`
     Good: `qwen2.5-7b-instruct` for `Qwen/Qwen2.5-7B-Instruct`
@@ -148,9 +147,9 @@ _NOTES = {
 
 @rule()
 def status_note(snapshot: Snapshot) -> Iterator[Mistake]:
-    """The notes say why a record is disputed, or link the run that reproduced it.
+    """The notes say why a record is disputed, or link to the run that reproduced it.
 
-    A doubt helps nobody unless it is named, and a second run is what a reader relies on.
+    A dispute without a reason helps nobody, and readers rely on the second run.
 
     Bad: `disputed` or `reproduced` with empty `notes`
     Good: `disputed` with `Published as 16, the trials reached 100.`
@@ -181,9 +180,9 @@ _MEASURED = (
 
 @rule()
 def untested_figure(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A record that nobody has run has no figures of a run.
+    """A record that nobody has run has no figures from a run.
 
-    A reader would plan with a guess.
+    Readers would plan with a guess.
 
     Bad: `untested` with `95` as `step_seconds`
     Good: `reported` with `95` as `step_seconds`
@@ -201,10 +200,10 @@ def untested_figure(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule()
 def moved_target(snapshot: Snapshot) -> Iterator[Mistake]:
-    """An id that has moved is gone from its table, and its replacement exists or has moved on.
+    """A moved ID is no longer in its table, and its replacement exists or has moved too.
 
-    One URL cannot show a record and say that the record is gone, and a reader of the old URL must
-    not be sent to a page that does not exist.
+    One URL cannot both show a record and say that it is gone, and an old URL must not redirect to a
+    missing page.
 
     Bad: `moved_to` names a record that nobody has entered
     Good: `id` was published once and is gone, `moved_to` names records of the same table
@@ -256,9 +255,9 @@ def _moved_ids(snapshot: Snapshot) -> frozenset[tuple[str, ...]]:
 
 @rule()
 def lost_id(snapshot: Snapshot) -> Iterator[Mistake]:
-    """An id of the newest release is still there, or has a row that says where it went.
+    """Every ID of the latest release still exists, or has a row that says where it moved.
 
-    A link to a record, or a stored id, would be dead.
+    Otherwise links to the record and stored IDs break.
 
     Bad: a record deleted or renamed, and nothing in `records/moved.csv`
     Good: a row in `records/moved.csv` with what stands for it today, or empty

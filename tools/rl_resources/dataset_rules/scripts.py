@@ -1,7 +1,7 @@
 """Script name and place.
 
 Each row has one script, named after its six facts, in the directory of its model's size. A second
-configuration of one name lies in a folder there: `48k` for its longest sequence, or its tag.
+configuration with the same name is in a folder there: `48k` for its longest sequence, or its tag.
 
 A mistake in a name has two sides, file and row. It is reported once: at the file, unless
 only the row is wrong.
@@ -34,10 +34,10 @@ from rl_resources.text import nearest, quoted, shown
 
 @rule()
 def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A script is called [model]_[task]_[gpunums]_[device]_[train]_[infer].sh, each part a known
-    word.
+    """A script is named [model]_[task]_[gpunums]_[device]_[train]_[infer].sh, and every part is a
+    known word.
 
-    The name is what a reader searches for; six parts say everything that must be known.
+    Readers search for the name: its six parts say what they need to know.
 
     Bad: `qwen2_14b_grpo_4_h800_fsdp_vllm.sh`
     Good: `qwen2.5-coder-14b-instruct_grpo_4_h800_fsdp_vllm.sh`
@@ -135,9 +135,9 @@ def _letters_and_digits(name: str) -> str:
 
 @rule()
 def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A script lies in examples/tuning/<size of its model, in lower case>/, or in a folder there.
+    """A script is in examples/tuning/<size of its model, in lowercase>/, or in a folder below it.
 
-    Readers look in the directory of the size, and links are made from it.
+    Readers look in the directory of the size, and links point there.
 
     Bad: `examples/tuning/3b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`
     Good: `examples/tuning/7b/qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh`
@@ -184,7 +184,7 @@ def fix_script_place(snapshot: Snapshot) -> Iterator[Edit]:
 def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
     """Every script has a row in records/tuning.csv.
 
-    A script without a row is on no page and checked against nothing.
+    A script without a row appears on no page, and nothing checks it.
 
     Bad: a new script alone
     Good: a new script and its row
@@ -208,9 +208,9 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule(follows=["cells", "script-name"])
 def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
-    """Every row's script exists.
+    """The script of every row exists.
 
-    A row without its script cannot be tried by anybody.
+    Nobody can try a row without its script.
 
     Bad: a row whose script was renamed alone
     Good: a row whose script lies in its directory
@@ -247,9 +247,9 @@ def _help_without_script(snapshot: Snapshot, name: str, alike: ScriptFile | None
 
 @rule()
 def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A script's name and its row agree in all six parts.
+    """The name of a script and its row agree in all six parts.
 
-    A reader picks by name and budgets by row; both must describe the same run.
+    Readers choose by name and plan by row, so both must describe the same run.
 
     Bad: `4` as `gpus` of `…_grpo_2_h800_fsdp_vllm.sh`
     Good: `2` as `gpus` of `…_grpo_2_h800_fsdp_vllm.sh`
@@ -282,10 +282,11 @@ def _help_with_parts(snapshot: Snapshot, name: str, row: int, parts: Iterable[st
 
 @rule(follows=["cells", "script-name", "name-against-row"])
 def script_folder(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A folder below the size says how a script differs from the one of its name: `48k`, `min`.
+    """A folder below the size says how a script differs from the one with the same name: `48k`,
+    `min`.
 
-    Two configurations may share all six parts. The second one lies in a folder that is called as
-    its longest sequence, in units of 1,024 tokens, or as its tag.
+    Two configurations can share all six parts. The second one is in a folder named after its
+    longest sequence, in units of 1,024 tokens, or after its tag.
 
     Bad: `7b/48k/…_grpo_8_h800_fsdp_vllm.sh` with 1,024 and 15,360 tokens
     Good: `7b/16k/…_grpo_8_h800_fsdp_vllm.sh` with 1,024 and 15,360 tokens
@@ -306,9 +307,9 @@ def script_folder(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule("warning")
 def executable_script(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A script is executable.
+    """Every script is executable.
 
-    `./script.sh` ends with `Permission denied`, and so do schedulers that start files.
+    `./script.sh` fails with `Permission denied`, and so do schedulers that start files.
 
     Bad: a script of mode 644
     Good: a script of mode 755

@@ -1,6 +1,6 @@
 """Tags.
 
-A tag is earned by what the dataset knows.
+Every tag is supported by what the dataset knows.
 
 The tags are defined in `schema/tuning.json`; what they ask of a script is in
 `script_rules/tags.py`. Nothing is said of a record that nobody has run.
@@ -31,9 +31,9 @@ _EMPTY = "Empty the tag: `rl-resources check --fix` does it."
 
 @rule("warning")
 def not_the_least(snapshot: Snapshot) -> Iterator[Mistake]:
-    """No record or report ran on less memory in all than a MIN record of the same kind.
+    """No record or report of the same kind ran with less total memory than a MIN record.
 
-    A reader takes MIN for the least that is known to do.
+    Readers take MIN for the smallest hardware known to work.
 
     Bad: MIN on `8` x `h100`, and the same model and weights ran on `8` x `l20`
     Good: MIN on `8` x `l20` alone
@@ -55,9 +55,9 @@ def not_the_least(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule("warning")
 def min_without_memory(snapshot: Snapshot) -> Iterator[Mistake]:
-    """The device of a MIN record has a known memory.
+    """The device of a MIN record has a known memory size.
 
-    Otherwise nothing says that no other run took less.
+    Otherwise nobody can tell whether another run used less.
 
     Bad: MIN on `ascend-910b`, which is sold with 32 and with 64 GB
     Good: MIN on `ascend-910b3`
@@ -74,9 +74,9 @@ def min_without_memory(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule("warning")
 def recommended_without_speed(snapshot: Snapshot) -> Iterator[Mistake]:
-    """A RECOMMENDED record has a speed, or its source recommends it in words.
+    """A RECOMMENDED record has a speed, or its source recommends it.
 
-    Without either nothing says that it is fast.
+    Without either, nothing shows that it is fast.
 
     Bad: RECOMMENDED with neither `step_seconds` nor `tokens_per_second_per_gpu`
     Good: RECOMMENDED with `93.5` as `step_seconds`
@@ -94,9 +94,10 @@ def recommended_without_speed(snapshot: Snapshot) -> Iterator[Mistake]:
 
 @rule("warning")
 def recommended_is_slower(snapshot: Snapshot) -> Iterator[Mistake]:
-    """Of two RECOMMENDED records with a speed for one model and device the faster one has the tag.
+    """Of two RECOMMENDED records with a speed for the same model and device, only the faster one
+    keeps the tag.
 
-    A reader takes RECOMMENDED for the fastest that is known.
+    Readers take RECOMMENDED for the fastest known configuration.
 
     Bad: RECOMMENDED for two records of the same model, weights, scenario and device
     Good: RECOMMENDED for the one with more tokens per second and GPU, or else the shorter step
@@ -138,9 +139,9 @@ _HEADER = re.compile(r"^# Tag:[ \t]+(?P<tag>[^\s(]+).*$", re.MULTILINE)
 
 @rule()
 def tag_in_header(snapshot: Snapshot) -> Iterator[Mistake]:
-    """The header of a script names the tag of its row, or no tag.
+    """The header of a script states the tag of its row, or no tag.
 
-    A reader of the script alone would take it for what it is not.
+    Otherwise the tag misleads readers of the script.
 
     Bad: `# Tag: MIN` above a script whose row has no tag
     Good: `# Tag: MIN` above a script whose row has that tag

@@ -86,12 +86,15 @@ class Reading:
         for row in self.rows:
             for column in row.doubts.keys() & columns:
                 fact = row.doubts[column]
-                cell = row.cells[HEADER_OF[column]]
-                yield self.mistake(cell, fact.doubt, fact.help)
+                yield self.wrong_cell(row, HEADER_OF[column], fact.doubt, fact.help)
 
     def mistake(self, place: PageRow | Cell, message: str, fix: str) -> Mistake:
         """A mistake at a place of this page."""
         return Mistake(self.page.path, place.line, place.column, message, fix)
+
+    def wrong_cell(self, row: ReadRow, header: str, message: str, fix: str) -> Mistake:
+        """A mistake in a row's cell."""
+        return self.mistake(row.cells[header], message, fix)
 
     def subjects(self) -> list[str]:
         """The scripts that rows link, or whose names have the form; all where there are none."""

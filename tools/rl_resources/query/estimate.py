@@ -24,6 +24,7 @@ from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
     profile,
+    profiles,
     release_of,
     start_of,
 )
@@ -230,11 +231,12 @@ def understood(dataset: Dataset, words: Mapping[str, str]) -> tuple[Query, Seque
     known = vocabulary(dataset)
     if config_file(words.get("model", "")):
         words = {**words, "model": ""}
+    device = words.get("device", "")
     try:
         return understand(known, words)
     except UnusableInput:
-        stated_gb = stated_gigabytes(words.get("device", ""))
-        if not stated_gb:
+        stated_gb = stated_gigabytes(device)
+        if not stated_gb or pattern("shared").search(device):
             raise
         return understand(known, {**words, "device": f"{stated_gb:g} GB"})
 
@@ -243,14 +245,15 @@ def _read_as(dataset: Dataset, named: str) -> Record:
     """The model whose name a longer one begins with; without any nothing but name and size."""
     spellings = vocabulary(dataset).spellings["model"]
     name = _SEPARATORS.sub("-", named.rpartition("/")[2].lower())
+    models = dataset.by_key["models"]
     meanings = [spellings.get(plain(beginning), "") for beginning in beginnings(name)]
-    known = next(filter(None, meanings), "")
+    keys = EITHER.join(meanings).split(EITHER)
+    key = next((key for key in keys if key in models), "")
     is_size = pattern("billions").fullmatch(name)
-    if is_size or not known:
+    if is_size or not key:
         return {"model": named, "active_parameters_b": active_billions_in(name)}
-    key, *_ = known.split(EITHER)
     reason = f"{shown(named)} is read as {key}"
-    return {**dataset.by_key["models"][key], GUESSED.format("parameters_b"): reason}
+    return {**models[key], GUESSED.format("parameters_b"): reason}
 
 
 def _of_backend(query: Query, source: Run | FrameworkStart | None, release: str) -> EstimateInputs:
@@ -258,7 +261,9 @@ def _of_backend(query: Query, source: Run | FrameworkStart | None, release: str)
 
     Raises `UnusableInput` for a backend that the formula does not know, or the framework lacks.
     """
-    found = profile(query.framework or VERL, release)
+    names = query.framework.split(EITHER)
+    known = (name for name in names if name in profiles())
+    found = profile(next(known, names[0]) or VERL, release)
     inputs = EstimateInputs(query.train, query.infer, profile=found)
     inputs.is_rl = bool(query.task or query.infer)
     inputs.is_script = source is not None

@@ -18,7 +18,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import Number, formula
-from rl_resources.estimate.frameworks import VERL, profiles
+from rl_resources.estimate.frameworks import VERL, profile, profiles
 from rl_resources.estimate.plan import FITS, PlanStart, rules
 from rl_resources.package import Record
 from rl_resources.query.configurations import (
@@ -108,7 +108,11 @@ class PlanQuestion:
         experts = "dense"
         if self.start.first.values["experts"]:
             experts = "mixture"
-        wanted = self.query._replace(task="", weights="", experts=experts)
+        sizes = vocabulary(self.dataset).sizes
+        size = size_class(sizes, self.start.first.values["parameters"] / 1e9)
+        wanted = self.query._replace(
+            task="", weights="", experts=experts, size=self.query.size or size
+        )
         tasks = {"", self.task, *self.query.adapter_tasks}
         rows = matches_of(configurations(self.dataset), wanted)
         rows = [row for row in rows if row.task_label in tasks]
@@ -142,6 +146,11 @@ class PlanQuestion:
         failures = [known for known in self.scope if self._failed_on_as_much(known.row)]
         return sorted(failures, key=lambda known: (bool(known.mark), size_of(known.row)))
 
+    @property
+    def failed_alike(self) -> list[KnownRun]:
+        """What ran out of memory on as much, of just the model and the weights that are asked."""
+        return [known for known in self.failed if known.row.weights and not known.mark]
+
     def _failed_on_as_much(self, row: Configuration) -> bool:
         if row.state != OUT_OF_MEMORY or row.weights not in {"", self.weights}:
             return False
@@ -170,7 +179,9 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     read, _ = understood(dataset, words)
     words["weights"] = _weights(read)
     words["task"] = read.task.split(EITHER)[0] or usual["task"]
-    words["infer"] = read.infer or usual["infer"]
+    framework = _framework(read, words["weights"])
+    engines = [usual["infer_of"].get(name) for name in (framework, read.vendor)]
+    words["infer"] = next(filter(None, [read.infer, *engines, usual["infer"]]))
     taken = [
         f"{name} {words[name]}" for name in ("task", "infer") if words[name] != getattr(read, name)
     ]
@@ -179,7 +190,6 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
         taken.append("{} + {} tokens".format(*lengths))
     query, notes = understood(dataset, words)
     query = query._replace(weights=read.weights, infer=read.infer)
-    framework = _framework(read, words["weights"])
     if not framework:
         taken.append(sentences()["no_profile"].format(framework=read.framework))
         framework = usual["framework"]
@@ -241,8 +251,11 @@ def _starts(
     words = {**words, "gpus": str(query.gpus or 8)}
     if not query.memory_gb:
         words["memory"] = "80"
-    if words["framework"] != VERL:
+    if words["framework"] != VERL and query.train:
         return [[estimate(dataset, words, sets)]]
+    if words["framework"] != VERL:
+        trains = profile(words["framework"]).trains
+        return [[estimate(dataset, {**words, "train": train}, sets)] for train in trains]
 
     def of_verl(train: str) -> Estimate:
         named = {**words, "train": train, "framework": ""}

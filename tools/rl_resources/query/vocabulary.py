@@ -214,15 +214,17 @@ _OTHER_FORM = re.compile(_TABLES["architecture"]["other_form"], re.ASCII)
 def architectures(dataset: Dataset) -> dict[str, str]:
     """The first model of the same layers and widths, of each model of which they are known.
 
-    A model that also reads images, or whose weights have another precision, has no twins.
+    A model that also reads images, or whose weights have another precision, has twins of its own
+    form alone.
     """
     firsts: dict[tuple[object, ...], str] = {}
     found = {}
     for row in dataset.records["models"]:
         key = text_of(row, "model")
-        if row["layers"] and row["hidden_size"] and not _OTHER_FORM.search(key):
+        if row["layers"] and row["hidden_size"]:
+            form = tuple(_OTHER_FORM.findall(key))
             widths = tuple(row[name] for name in _WIDTHS)
-            found[key] = firsts.setdefault(widths, key)
+            found[key] = firsts.setdefault((form, widths), key)
     return found
 
 

@@ -1,6 +1,6 @@
 """Agreement of row and script.
 
-The row says what the script does, and the script does what its tag promises.
+The row states what the script does, and the script does what its tag promises.
 
 Every rule looks at a `Pair`. What a script leaves out is the framework's default; what cannot be
 known without running it is not reported. `likeness` says whether two names mean one model.
@@ -54,9 +54,9 @@ _ALWAYS_STATED = (
 
 @run_rule()
 def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The row's model is the one that its script trains.
+    """The model of the row is the one that the script trains.
 
-    A reader who plans with the row trains another checkpoint.
+    Readers who plan with the row train a different checkpoint.
 
     Bad: `Qwen/Qwen2-7B` with `actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct`
     Good: `Qwen/Qwen2-7B-Instruct` with `actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct`
@@ -80,7 +80,7 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 @run_rule("warning")
 def model_variant(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """A model that is named without its owner is named in full.
+    """A model without its owner is named in full.
 
     `Qwen2.5-7B` is a checkpoint of its own; a run that downloads it trains something else.
 
@@ -119,9 +119,9 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
 
 @run_rule()
 def task_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The row's task is what its script trains: algorithm, and LoRA or full fine-tuning.
+    """The task of the row is what the script trains: the algorithm, and LoRA or full fine-tuning.
 
-    Another algorithm, or all weights instead of adapters, needs other hardware.
+    Another algorithm, or full fine-tuning instead of LoRA, needs different hardware.
 
     Bad: `GRPO` with `actor_rollout_ref.model.lora_rank=32`
     Good: `GRPO-LoRA` with `actor_rollout_ref.model.lora_rank=32`
@@ -146,9 +146,9 @@ def task_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 @run_rule()
 def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The row's GPUs and nodes are those that its script asks for.
+    """The GPUs and nodes of the row are those that the script requests.
 
-    A reader would order the wrong number of GPUs.
+    Readers would order the wrong number of GPUs.
 
     Bad: `8` as `gpus` with `trainer.nnodes=2 trainer.n_gpus_per_node=8`
     Good: `16` as `gpus` with `trainer.nnodes=2 trainer.n_gpus_per_node=8`
@@ -169,9 +169,9 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 @run_rule()
 def device_agrees(pair: Pair, _: Run) -> Iterator[Mistake]:
-    """The row's device is of the vendor for whose devices its script is written.
+    """The device of the row is from the vendor that the script is written for.
 
-    A reader would start it on devices that it cannot use.
+    Readers would start the script on devices that it cannot use.
 
     Bad: `h100` as `device` with `export HCCL_CONNECT_TIMEOUT=1500`
     Good: `ascend-910b3` as `device` with `export HCCL_CONNECT_TIMEOUT=1500`
@@ -203,10 +203,10 @@ def _wrong_count(run: Run, gpus: int) -> tuple[Setting, str]:
 
 @run_rule()
 def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The row's backends are those that its script trains and generates with.
+    """The backends of the row are those that the script uses.
 
-    Memory and speed are those of the backend that really ran; FSDP2 offloads and shards in its own
-    way.
+    Memory and speed depend on the backend that ran; FSDP2, for example, offloads and shards
+    differently.
 
     Bad: `fsdp` as `train` with `actor_rollout_ref.actor.strategy=megatron`
     Good: `megatron` as `train` with `actor_rollout_ref.actor.strategy=megatron`
@@ -231,7 +231,7 @@ def backends_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 @run_rule()
 def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The row's lengths, batches, precision and shares of memory are those of its script.
+    """The lengths, batches, precision and memory utilization of the row are those of the script.
 
     They decide how much memory a run takes.
 
@@ -280,9 +280,9 @@ _FORMATS = frozenset({"bf16", "fp16", "fp32"})
 
 @run_rule(follows=["backends-agree"])
 def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The row's memory optimizations are those that its script turns on.
+    """The memory optimizations of the row are those that the script turns on.
 
-    A reader who leaves one out, or plans with one that is off, runs out of memory.
+    Readers who leave one out, or count on one that is off, run out of memory.
 
     Bad: `optimizer-offload` with
         `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`
@@ -312,9 +312,9 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 @run_rule()
 def run_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The devices of a row have room for what its script trains.
+    """The devices of a row have enough memory for what the script trains.
 
-    Below the bytes of weights, gradients and optimizer states no run is possible.
+    No run fits in less memory than its weights, gradients and optimizer states take.
 
     Bad: a script that trains all weights of a 72B model without offload, on `8` x `h100`
     Good: the same on `32` x `h100`, or with parameters and optimizer offloaded
@@ -338,10 +338,10 @@ _HELP = "Check GPUs, device and batch; `rl-resources estimate SCRIPT` shows what
 
 @run_rule("warning", follows=["task-agrees", "run-memory"])
 def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The devices of a row have room for its run by the estimate of memory.
+    """The estimated memory of a run fits the devices of its row.
 
-    Nine of ten measured peaks lie in the estimate's interval; here all of it is above the memory of
-    the device, so a wrong GPU count, device or batch is likely.
+    Nine of ten measured peaks are within the interval of the estimate. Here the whole interval is
+    above the memory of the device, so the GPU count, the device or the batch is probably wrong.
 
     Bad: full fine-tuning of a 32B model without offload and checkpointing, on `8` x `h100`
     Good: the same on `32` x `h100`, or a note that says what was measured

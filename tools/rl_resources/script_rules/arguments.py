@@ -1,6 +1,6 @@
 """Arguments of a run.
 
-Each setting exists in the framework's configuration, has its type, and is given once.
+Every setting exists in the framework's configuration, has its type, and is set once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from rl_resources.script.launch import Override
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText, value_of
 from rl_resources.script_rules.releases import (
-    REMOVED,
     RejectedArgument,
     fork,
     meant,
@@ -38,7 +37,7 @@ from rl_resources.text import quoted, shown
 def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     """Every argument of the training program is an override `key=value`.
 
-    Hydra stops at a word that is none; it is left over by a lost quote or a space.
+    Hydra stops at any other word; a lost quote or a space leaves one behind.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.total_epochs= 1`
     Good: `python3 -m verl.trainer.main_ppo trainer.total_epochs=1`
@@ -68,9 +67,9 @@ def _written(word: Word) -> str:
 
 @rule()
 def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
-    """No key is set to two values in one command.
+    """No key has two values in one command.
 
-    The later one wins and nothing says so; a reader sees the first.
+    The last value wins silently, but readers see the first.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
@@ -95,7 +94,7 @@ def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
 def repeated_override(target: ScriptText) -> Iterator[Mistake]:
     """No key is set twice in one command.
 
-    A reader who changes one of the two changes nothing, or makes them contradict.
+    Changing one of the two has no effect, or makes them contradict.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=2 trainer.nnodes=2`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=2`
@@ -132,9 +131,9 @@ _OF_A_GROUP = re.compile(r"[~@/]")
 
 @rule()
 def unknown_key(target: ScriptText) -> Iterator[Mistake]:
-    """Every key exists in the framework's configuration.
+    """Every key exists in the configuration of the framework.
 
-    Hydra stops at a key that does not exist, before anything runs.
+    Hydra stops at an unknown key before anything runs.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.n_gpu_per_node=8`
     Good: `python3 -m verl.trainer.main_ppo trainer.n_gpus_per_node=8`
@@ -146,7 +145,7 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
     """
     own = fork(target)
     if own:
-        yield _fork(target, own)
+        yield from _fork(target, own)
         return
     chosen: set[str] = set()
     for item in rejections(target):
@@ -169,16 +168,17 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
 _STOPS = ("unknown-key", "existing-key", "group", "no-module")
 
 
-def _fork(target: ScriptText, own: Sequence[RejectedArgument]) -> Mistake:
+def _fork(target: ScriptText, own: Sequence[RejectedArgument]) -> Iterator[Mistake]:
     first, *others = dict.fromkeys(item.rejection.key for item in own)
+    name = next(filter(None, map(support(FRAMEWORK).fork, [first, *others])), "")
+    if name and not target.ours:
+        return  # its page tells its readers
     what = f"`{shown(first, 120)}`"
     if others:
         what = f"{what} and {len(others)} more of its keys"
-    names = filter(None, map(support(FRAMEWORK).fork, [first, *others]))
-    name = next(names, "a fork")
-    return target.mistake(
+    yield target.mistake(
         own[0].place,
-        f"no release of {FRAMEWORK} has {what}: the run is of {name}",
+        f"no release of {FRAMEWORK} has {what}: the run is of {name or 'a fork'}",
         f"Say which in the column `framework`, or write what {FRAMEWORK} has.",
     )
 
@@ -202,11 +202,10 @@ def _key_fix(item: RejectedArgument) -> str:
             return "Leave out the `+`."
         case "group" | "no-module":
             return f"Write one that {item.composition.framework} {item.composition.version} has."
-    fix = f"Remove it, or write `+{key}` if other code reads it."
     known = meant(item)
     if known:
-        fix = f"Did you mean `{known}`?"
-    return REMOVED.get(key, fix)
+        return f"Did you mean `{known}`?"
+    return f"Remove it, or write `+{key}` if other code reads it."
 
 
 _NEEDS: Mapping[str, str] = table_beside(__file__)["needs"]
@@ -217,7 +216,7 @@ _NEEDS: Mapping[str, str] = table_beside(__file__)["needs"]
 def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     """Every setting has an effect.
 
-    A reader who changes it changes nothing, and one who plans with it plans wrongly.
+    Changing it does nothing, and plans that rely on it are wrong.
 
     Bad: `python3 -m verl.trainer.main_ppo algorithm.kl_ctrl.kl_coef=0.01
         algorithm.use_kl_in_reward=False`
@@ -247,12 +246,12 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
             )
     place = run.setting(CHECKPOINTING).place
     if place and run.misses_recomputation:
-        message = f"`{CHECKPOINTING}` has no effect on Megatron, which recomputes nothing here"
-        switches = quoted(switched_on(RECOMPUTATION))
-        fix = f"Write {switches}."
+        fix = "Delete it."
+        if RECOMPUTATION in run.composition.values:
+            fix = f"Write {quoted(switched_on(RECOMPUTATION))}."
         yield target.mistake(
             place,
-            message,
+            f"`{CHECKPOINTING}` has no effect on Megatron, which recomputes nothing here",
             fix,
         )
 

@@ -1,6 +1,6 @@
 """Compatibility with releases.
 
-The generated rows on releases belong to the scripts as they are.
+The generated rows on releases match the current scripts.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def _lines_of_keys(script: ScriptText) -> Mapping[str, set[int]]:
 
 @rule("warning")
 def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
-    """records/compatibility.csv has the lines of each script as they are today.
+    """records/compatibility.csv has the current line numbers of each script.
 
-    Its lines lead a reader to a setting that a release does not accept.
+    Stale line numbers point readers to the wrong setting.
 
     Bad: `57 algorithm.use_kl_in_reward unknown-key` where that key is in line 58
     Good: `58 algorithm.use_kl_in_reward unknown-key`

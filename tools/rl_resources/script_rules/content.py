@@ -1,6 +1,7 @@
 """Script content.
 
-bash accepts the script, ShellCheck finds nothing, every argument arrives, and a failure ends it.
+bash accepts the script, ShellCheck finds nothing, every argument reaches the program, and a failure
+stops the script.
 
 Which of two speaks: ShellCheck about bash in general, a rule of this module where it knows more,
 never both.
@@ -47,7 +48,7 @@ _ASKS_STATUS = re.compile(r"\$\{?(?:\?|PIPESTATUS)|^\s*wait\b", re.M)
 def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     """A script starts a training program.
 
-    A reader who runs a script without one gets nothing, and nothing of its row is true.
+    Without one, the script does nothing, and nothing in its row is true.
 
     Bad: `#!/bin/bash ⏎ set -e ⏎ echo start`
     Good: `#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
@@ -93,9 +94,9 @@ def _only_prepares(command: Command) -> bool:
 
 @rule()
 def one_launch(target: ScriptText) -> Iterator[Mistake]:
-    """A script of a record starts one training.
+    """The script of a record starts exactly one training run.
 
-    Of two that differ nobody knows which one the row is about, and nothing compares them with it.
+    With two different runs, nobody knows which one the row describes.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 ⏎ python3 -m verl.trainer.main_ppo
         trainer.nnodes=2`
@@ -116,9 +117,9 @@ def one_launch(target: ScriptText) -> Iterator[Mistake]:
 
 @rule()
 def syntax(target: ScriptText) -> Iterator[Mistake]:
-    """A script is one that bash accepts.
+    """bash can parse the script.
 
-    bash stops at the place that it cannot read; the lines below never run.
+    bash stops where it cannot parse the script; the lines below never run.
 
     Bad: `echo "start`
     Good: `echo "start"`
@@ -172,8 +173,8 @@ def _open_quotes(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
 def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
     r"""Every argument of the training program reaches it.
 
-    An argument behind a broken continuation runs as a command of its own: the run goes on with
-    the framework's default in its place.
+    Arguments after a broken continuation run as a separate command, and the run uses the
+    framework's defaults instead.
 
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 ⏎ trainer.total_epochs=1`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 \ ⏎ trainer.total_epochs=1`
@@ -213,9 +214,9 @@ def _continued(line: str) -> str:
 
 @rule("warning", style=True)
 def shebang(target: ScriptText) -> Iterator[Mistake]:
-    """A script's first line is `#!/usr/bin/env bash` or another that starts bash.
+    """The first line of a script is `#!/usr/bin/env bash` or another shebang for bash.
 
-    Without it the system, or the user who starts the script, chooses the shell.
+    Without it, the system or the user who starts the script chooses the shell.
 
     Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo`
     Good: `#!/usr/bin/env bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
@@ -252,9 +253,9 @@ def fix_shebang(target: ScriptText) -> Iterator[Edit]:
 
 @rule("warning", style=True)
 def strict_mode(target: ScriptText) -> Iterator[Mistake]:
-    """A script stops at its first error: `set -e`, best as `set -euo pipefail`.
+    """A script stops at its first error: `set -e`, or better `set -euo pipefail`.
 
-    Without it a failed preparation is followed by a run on what was there before.
+    Otherwise the run continues after a failed preparation, with whatever was there before.
 
     Bad: `#!/bin/bash ⏎ set -x ⏎ python3 -m verl.trainer.main_ppo`
     Good: `#!/bin/bash ⏎ set -euo pipefail ⏎ python3 -m verl.trainer.main_ppo`
@@ -289,10 +290,10 @@ def _options(script: Script, name: str) -> list[Option]:
 
 @rule("warning", style=True)
 def unquoted_arguments(target: ScriptText) -> Iterator[Mistake]:
-    """Arguments and arrays are passed on in quotes: `"$@"`.
+    """Argument lists and arrays are quoted: `"$@"`.
 
-    Without quotes bash splits each argument at spaces and matches its `*`, `?` and `[…]`
-    against file names; overrides have all of these.
+    Without quotes, bash splits arguments at spaces and expands `*`, `?` and `[…]` as file names.
+    Overrides contain all of these.
 
     Bad: `python3 -m verl.trainer.main_ppo $@`
     Good: `python3 -m verl.trainer.main_ppo "$@"`
@@ -328,9 +329,9 @@ def fix_unquoted_arguments(target: ScriptText) -> Iterator[Edit]:
 
 @rule("warning", style=True)
 def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
-    """A run that fails makes its script fail.
+    """If the run fails, the script fails.
 
-    A scheduler, a chain of scripts or a reader takes a masked failure for success.
+    Schedulers, other scripts and readers take a masked failure for a success.
 
     Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo | tee log`
     Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`

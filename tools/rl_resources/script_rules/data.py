@@ -1,6 +1,6 @@
 """Data and reward.
 
-A reader can prepare the data of a script, and something scores the responses.
+Readers can prepare the data of a script, and every response gets a reward.
 
 What each release of a framework scores and prepares is in script/framework/FRAMEWORK.toml. The
 `data_source` is that of the script's header, or else follows from what the framework calls the
@@ -40,9 +40,10 @@ _PREPARATION = re.compile(r"(?<![\w./-])examples/data_preprocess/\w+\.py")
 
 @run_rule()
 def reward_function(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """Something scores the responses: the framework, a reward function or the reader's own.
+    """Every response gets a reward: from the framework, from a reward function, or from the
+    reader's own code.
 
-    Without a reward for its `data_source` the run stops at its first responses.
+    Without a reward for its `data_source`, the run stops at its first responses.
 
     Bad: data with the `data_source` `hotpotqa/hotpot_qa` and no reward function
     Good: data with the `data_source` `searchR1_hotpotqa`, or a line `# Reward:` in the header
@@ -72,9 +73,9 @@ def reward_function(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 @run_rule()
 def data_preparation(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The script that prepares the data exists, and gives them the `data_source` that is named.
+    """The script that prepares the data exists and writes the `data_source` that is named.
 
-    A reader who runs it finds no file, or data that are scored otherwise.
+    Readers would find no file, or data that is scored differently.
 
     Bad: `# Data: verl's examples/data_preprocess/gsm8k_math.py`
     Good: `# Data: verl's examples/data_preprocess/gsm8k.py (data_source openai/gsm8k)`
@@ -114,9 +115,9 @@ def _preparation_problems(
 
 @run_rule("warning")
 def data_line(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The header says what prepares the data, unless the framework's own script does.
+    """The header says what prepares the data, unless a script of the framework does.
 
-    A reader cannot make the files, nor know what scores them.
+    Readers could neither create the files nor tell what scores them.
 
     Bad: `data.train_files=~/data/hotpotqa/train.parquet` and no line `# Data:` in the header
     Good: `# Data: verl's examples/data_preprocess/gsm8k.py --local_dir ~/data/gsm8k`

@@ -29,6 +29,8 @@ _PRIVATE = re.compile(
 )
 _HOME = re.compile(r"/(?:home|Users)/(?!user\b|username\b|you\b|your\w*)", re.IGNORECASE)
 """A directory that nobody else has, also no default; others may be usual somewhere."""
+_TESTED = re.compile(r"\s-[defrsx]\s+[\"']?(/[^\s\"'\]]+)")
+"""A path that a script uses only where it exists."""
 _OWN_HOME = re.compile(r"/(?:(?:home|Users)/[^/]+|root)(?=/)")
 _PRIVATE_HOST = re.compile(
     r"(?:hdfs|viewfs)://[^\s'\"]+"
@@ -42,10 +44,10 @@ _OF_ITS_AUTHOR = re.compile(r"(?:https?|all|ftp)_proxy|WANDB_ENTITY", re.IGNOREC
 
 @rule("warning")
 def private_path(target: ScriptText) -> Iterator[Mistake]:
-    """A script names no path, host, proxy or account that only its author has.
+    """A script contains no path, host, proxy or account that only its author has.
 
-    Nobody else has `/home/ann` or `/mnt/team`; the run stops, or trains on other data. It waits for
-    a machine that it cannot reach.
+    Nobody else has `/home/ann` or `/mnt/team`: the run stops, trains on other data, or waits for a
+    machine that it cannot reach.
 
     Bad: `python3 -m verl.trainer.main_ppo data.train_files=/home/ann/gsm8k/train.parquet`
     Good: `DATA_DIR=${DATA_DIR:-"$HOME/data"} ⏎ python3 -m verl.trainer.main_ppo
@@ -57,8 +59,10 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _private_paths(target: ScriptText) -> Iterator[Mistake]:
+    tested = set(_TESTED.findall(target.text))
     for text, part, place in places(target, _PRIVATE, values(target)):
-        if part.default and not _HOME.match(text):
+        is_usual = part.default and not _HOME.match(text)
+        if is_usual or text in tested:
             continue
         fix = 'Leave it out, or make it a setting that everybody can have: `${NAME:-"$HOME/…"}`.'
         own = _OWN_HOME.match(text)
@@ -100,9 +104,9 @@ def _private_accounts(target: ScriptText) -> Iterator[Mistake]:
 
 @rule("warning", style=True)
 def relative_path(target: ScriptText) -> Iterator[Mistake]:
-    """Data files are found from wherever a script is started.
+    """Data files are found from any working directory.
 
-    A relative path counts from the directory that the reader happens to be in.
+    A relative path depends on the directory in which the script is started.
 
     Bad: `python3 -m verl.trainer.main_ppo data.train_files=data/gsm8k/train.parquet`
     Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/data/gsm8k/train.parquet"`
@@ -135,7 +139,7 @@ _NAME_BOTH = "Name training data in `data.train_files`, and other data in `data.
 def data_split(target: ScriptText) -> Iterator[Mistake]:
     """A script trains on training data and validates on other data.
 
-    Scores on the data of the training say nothing; training on test data spoils them.
+    Validation scores on training data mean nothing, and training on test data spoils the test.
 
     Bad: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a.parquet"
         data.val_files="$HOME/a.parquet"`
@@ -146,7 +150,8 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
         if not trains(launch):
             continue
         files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
-        wrong = [item for item in files.values() if _is_other_split(item)]
+        train = files.get("data.train_files")
+        wrong = [item for item in files.values() if _is_other_split(item, train)]
         for item in wrong:
             message = f"`{item.key}` is `{shown(value_of(item))}`, a file of the other split"
             yield target.mistake(
@@ -154,7 +159,6 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
                 message,
                 _NAME_BOTH,
             )
-        train = files.get("data.train_files")
         held_out = files.get("data.val_files")
         if train and held_out and not wrong and _same(train, held_out):
             message = f"`{held_out.key}` is the same file as `{train.key}`"
@@ -179,15 +183,47 @@ def _is_known(override: Override) -> bool:
     return all(part.text is not None or part.name for part in parts)
 
 
-def _is_other_split(override: Override) -> bool:
-    """Whether all files are named after the other split."""
-    files = re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", value_of(override))
-    other = "test" if override.key == "data.train_files" else "train"
-    return {split_of(file) for file in files} == {other}
+def _data_files(override: Override | None) -> list[str]:
+    """The files of data that a value names."""
+    if override is None:
+        return []
+    return re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", value_of(override))
 
 
-_NO_USES = frozenset({"echo", "printf", "export", "declare", "typeset", "local", "readonly"})
-"""Commands whose words are only shown, or are assignments, which are looked at as such."""
+def _folders(files: Iterable[str]) -> set[str]:
+    return {file.rpartition("/")[0] for file in files}
+
+
+def _is_other_split(override: Override, train: Override | None) -> bool:
+    """Whether all files are named after the other split.
+
+    Validation files of another data set may be its only split, called `train`.
+    """
+    other = "train"
+    if override is train:
+        other = "test"
+    files = _data_files(override)
+    if {split_of(file) for file in files} != {other}:
+        return False
+    return override is train or not _folders(files).isdisjoint(_folders(_data_files(train)))
+
+
+_NO_USES = frozenset(
+    {
+        "echo",
+        "printf",
+        "export",
+        "declare",
+        "typeset",
+        "local",
+        "readonly",
+        "docker",
+        "podman",
+    }
+)
+"""Commands whose words are only shown, are assignments, which are looked at as such, or name what
+is in a container.
+"""
 
 
 def values(target: ScriptText) -> Iterator[Value]:
@@ -238,38 +274,31 @@ def _is_made_up(text: str) -> bool:
 
 @rule()
 def secret(target: ScriptText) -> Iterator[Mistake]:
-    """A script has no password, token or key.
+    """A script contains no password, token or key.
 
-    What was published once is read by programs within minutes; it must be revoked.
+    Bots find a published secret within minutes; it must be revoked.
 
     Bad: `export HF_TOKEN=hf_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3g`
     Good: `export HF_TOKEN=${HF_TOKEN:-}`
     """
     for number, line in enumerate(target.script.lines, 1):
-        yield from _secrets(target, line, number)
-    for value in values(target):
-        if value.text and value.text not in target.text:  # written in parts
-            yield from _secrets(target, value.text, value.parts[0].origin.line)
-
-
-def _secrets(target: ScriptText, text: str, line: int) -> Iterator[Mistake]:
-    found = _first_secret(text)
-    if found:
-        start, word = found
-        yield Mistake(
-            target.path,
-            line,
-            start + 1,
-            f"this looks like a secret: `{shown(word[:4])}…`",
-            "Revoke it, delete it, and read it from the environment.",
-        )
+        found = _first_secret(line)
+        if found:
+            start, word = found
+            yield Mistake(
+                target.path,
+                number,
+                start + 1,
+                f"this looks like a secret: `{shown(word[:4])}…`",
+                "Revoke it, delete it, and read it from the environment.",
+            )
 
 
 @rule("warning")
 def script_email_address(target: ScriptText) -> Iterator[Mistake]:
-    """A script has no e-mail address.
+    """A script contains no email address.
 
-    Addresses in public files are collected; the author is in the history.
+    Addresses in public files are harvested; the Git history names the author.
 
     Bad: `# written by ann.lee@university.edu`
     Good: `# written by Ann Lee`

@@ -1,6 +1,6 @@
 """Settings of other releases.
 
-Settings are written as the framework's newest release accepts them.
+Settings are written as the framework's latest release accepts them.
 
 A script of last year is not wrong because a later release renamed a key: with the release of its
 time it does what it says. So these are warnings that name the releases. The tables are what verl
@@ -55,6 +55,13 @@ class RejectedArgument(NamedTuple):
         key = self.rejection.key
         return past.modules.get(key) or past.last_with(key)
 
+    @property
+    def is_of_a_fork(self) -> bool:
+        """Whether no release has its key."""
+        engines = shipped(FRAMEWORK).engines.values()
+        is_known = any(self.rejection.key in engine.values for engine in engines)
+        return not is_known and self.release is None
+
 
 def rejections(target: ScriptText) -> Iterator[RejectedArgument]:
     """What is rejected; not what a lost `$` explains, nor programs of somebody else."""
@@ -74,16 +81,13 @@ def fork(target: ScriptText) -> Sequence[RejectedArgument]:
     """
     if target.tree:
         return ()
-    known = shipped(FRAMEWORK)
     own: list[RejectedArgument] = []
     for item in rejections(target):
-        key = item.rejection.key
-        if item.release:
-            continue
-        if item.rejection.kind == "no-module" and not misspelt(key, known.modules):
+        kind = item.rejection.kind
+        is_slip = misspelt(item.rejection.key, shipped(FRAMEWORK).modules)
+        if kind == "no-module" and not item.release and not is_slip:
             return [item]
-        is_known = any(key in choice.values for choice in known.engines.values())
-        if item.rejection.kind == "unknown-key" and not is_known and not meant(item):
+        if kind == "unknown-key" and item.is_of_a_fork and not meant(item):
             own.append(item)
     return own if len(own) >= _FEWEST else ()
 
@@ -137,9 +141,10 @@ REMOVED: Mapping[str, str] = _TABLE["removed"]
 
 @rule("warning")
 def outdated_key(target: ScriptText) -> Iterator[Mistake]:
-    """A script's settings are those of the framework's newest release.
+    """A script uses the settings of the framework's latest release.
 
-    A reader who installs the framework today cannot start it: the settings are of older releases.
+    With the current release of the framework, the script does not start: its settings are from
+    older releases.
 
     Bad: `python3 -m verl.trainer.main_ppo model_engine=megatron
         actor_rollout_ref.actor.megatron.grad_offload=True`
@@ -174,9 +179,9 @@ def outdated_key(target: ScriptText) -> Iterator[Mistake]:
 
 @rule("warning")
 def deprecated_key(target: ScriptText) -> Iterator[Mistake]:
-    """A script has no setting that the framework calls deprecated, or refuses after composing.
+    """No setting is deprecated, and none is rejected after the configuration is composed.
 
-    The next release may reject it; the new setting does the same today.
+    The next release may reject it; the replacement works today.
 
     Bad: `python3 -m verl.trainer.main_ppo data.val_batch_size=64`
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=64`

@@ -1,6 +1,6 @@
-"""What the framework refuses at its start.
+"""What the framework rejects at startup.
 
-Batches and parallel sizes divide as the framework asserts.
+Batch sizes and parallel sizes divide as the framework asserts.
 
 Rules about assertions of the framework name the file and function that asserts, and the first
 release in which it does. What every release since then asserts is an error; what only newer ones
@@ -31,9 +31,9 @@ from rl_resources.script_rules.sizes import (
 
 @run_rule(of_forks=False)
 def group_size(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """An estimator that compares responses gets more than one for each prompt.
+    """An estimator that compares responses gets more than one response per prompt.
 
-    A group of one has nothing to compare with: there is no relative advantage.
+    A group of one has nothing to compare with, so there is no relative advantage.
 
     Bad: `algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=1`
     Good: `algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=5`
@@ -74,7 +74,7 @@ def _needs_no_group(run: Run) -> bool:
 def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
     """Parallel sizes divide the GPUs and the model's heads, layers and experts.
 
-    The run stops at its start with an assertion.
+    The run stops at startup with an assertion.
 
     Bad: `trainer.n_gpus_per_node=8 actor_rollout_ref.rollout.tensor_model_parallel_size=3`
     Good: `trainer.n_gpus_per_node=8 actor_rollout_ref.rollout.tensor_model_parallel_size=4`
@@ -124,9 +124,9 @@ def _figures(pair: Pair, run: Run) -> Mapping[str, int]:
 
 @run_rule(follows=["group-size", "parallel-sizes"], of_forks=False)
 def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """Batches divide as the framework asserts.
+    """Batch sizes are divisible as the framework requires.
 
-    The run stops at its start, or at its first update, with an assertion.
+    The run stops at startup or at its first update with an assertion.
 
     Bad: `data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=128`
     Good: `data.train_batch_size=128 actor_rollout_ref.actor.ppo_mini_batch_size=64`
@@ -159,9 +159,9 @@ def _has_fixed_batches(pair: Pair, run: Run) -> bool:
 
 @run_rule("warning", follows=["batch-divisibility", "parallel-sizes"], of_forks=False)
 def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """Log probabilities are computed in micro batches that verl 0.8.0 and later take.
+    """Log-prob micro-batches divide as verl 0.8.0 and later require.
 
-    A run stops there in its first step; older releases take any.
+    The run stops in its first step; older releases accept any size.
 
     Bad: `rollout.log_prob_micro_batch_size_per_gpu=16` where each of 8 ranks has 40 responses
     Good: `rollout.log_prob_micro_batch_size_per_gpu=8` where each of 8 ranks has 40 responses
@@ -208,10 +208,10 @@ def _share(run: Run) -> int | None:
 
 @run_rule("warning", of_forks=False)
 def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """A sequence of full length has room in a micro batch, and in the generating engine.
+    """A sequence of full length fits in a micro-batch and in the rollout engine.
 
-    With dynamic batches the run stops at the first sequence that is longer than its micro batch may
-    be; the engine cuts every response at its own limit, or refuses to start.
+    With dynamic batches, the run stops at the first sequence that is longer than the limit of a
+    micro-batch. The engine truncates every response at its own limit, or refuses to start.
 
     Bad: `ppo_max_token_len_per_gpu=1024`, prompts of 512 and responses of 1024
     Good: `ppo_max_token_len_per_gpu=1536`, prompts of 512 and responses of 1024
@@ -262,9 +262,9 @@ def _token_limits(run: Run) -> Iterator[tuple[Setting, int | None]]:
 
 @run_rule(of_forks=False)
 def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """A micro batch is given for each GPU.
+    """The micro-batch size per GPU is set.
 
-    The framework refuses a run that gives none.
+    The framework refuses to start without one.
 
     Bad: `use_dynamic_bsz=False`
     Good: `use_dynamic_bsz=False ppo_micro_batch_size_per_gpu=4`

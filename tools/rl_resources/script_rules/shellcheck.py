@@ -141,9 +141,9 @@ def _is_consequence(target: ScriptText, comment: Comment) -> bool:
 
 @rule()
 def shellcheck_error(target: ScriptText) -> Iterator[Mistake]:
-    """ShellCheck finds no error in a script.
+    """ShellCheck finds no errors in a script.
 
-    ShellCheck knows the traps of the shell; its errors change what the script does.
+    ShellCheck knows the pitfalls of the shell; its errors change what the script does.
 
     Bad: `if [ 1 -eq 1]; then true; fi`
     Good: `if [ 1 -eq 1 ]; then true; fi`
@@ -153,9 +153,9 @@ def shellcheck_error(target: ScriptText) -> Iterator[Mistake]:
 
 @rule("warning", style=True)
 def shellcheck(target: ScriptText) -> Iterator[Mistake]:
-    """ShellCheck warns of nothing in a script.
+    """ShellCheck has no warnings about a script.
 
-    ShellCheck knows the traps of the shell; most of its warnings are bugs to be.
+    ShellCheck knows the pitfalls of the shell; most of its warnings are future bugs.
 
     Bad: `for file in $(ls *.sh | grep run) "$@"; do echo '$file'; done 2>&1 >log`
     Good: `for file in *.sh; do echo "$file"; done >log 2>&1`

@@ -29,9 +29,9 @@ _NEEDED = re.compile(r"not fit without ([^.]*)")
 
 @run_rule("warning")
 def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The script of a MIN row has every memory optimization on that applies.
+    """The script of a MIN row turns on every applicable memory optimization.
 
-    A reader takes MIN for the least that will do; without them less would do.
+    Readers take MIN for the smallest hardware that works; with the optimization, less would do.
 
     Bad: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`
     Good: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
@@ -51,9 +51,9 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 @run_rule("warning")
 def recommended_costs_time(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """The script of a RECOMMENDED row has nothing on that costs time, or the notes say why.
+    """The script of a RECOMMENDED row turns on nothing that costs time, unless the notes say why.
 
-    A reader takes RECOMMENDED for fast, and these save memory at the cost of time.
+    Readers take RECOMMENDED for fast, and these settings trade time for memory.
 
     Bad: a RECOMMENDED row with `actor_rollout_ref.rollout.enforce_eager=True`
     Good: `It does not fit without activation checkpointing, by the estimate.` in the notes of one
@@ -103,7 +103,7 @@ _ABOUT_ELSE = re.compile(
 def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     """A row's max_batch is the largest batch that ran, in its trials and in its script.
 
-    A larger one ran out of memory; a smaller one is not the limit.
+    A larger batch ran out of memory; a smaller one is not the limit.
 
     Bad: `16` as `max_batch` with the comment `# 64√ 128× 100√ 101×`
     Good: `100` as `max_batch` with the comment `# 64√ 128× 100√ 101×`
@@ -126,9 +126,9 @@ def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 @run_rule("warning", follows=["max-batch-agrees"])
 def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
-    """A script runs the row's max_batch, or a trial shows that it ran.
+    """The script runs the max_batch of its row, or a trial shows that it ran.
 
-    Nobody can see that a batch fits which the script does not run.
+    Otherwise nothing shows that this batch fits.
 
     Bad: `128` as `max_batch` with `data.train_batch_size=64`, without a trial of 128
     Good: `64` as `max_batch` with `data.train_batch_size=64`

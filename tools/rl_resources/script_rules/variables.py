@@ -1,6 +1,6 @@
 """Variables of a script.
 
-Each variable is set, is read, and contains what its name says.
+Every variable is set, is used, and contains what its name says.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _MEANT = re.compile(r"did you mean '(\w+)'")
 
 @rule()
 def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
-    """Every variable that is read is set somewhere.
+    """Every variable that is used is set.
 
-    bash puts nothing in the place of a variable that is not set, and says nothing.
+    bash silently replaces an unset variable with nothing.
 
     Bad: `model=Qwen/Qwen3-8B; echo "$modle"`
     Good: `model=Qwen/Qwen3-8B; echo "$model"`
@@ -93,9 +93,9 @@ def _named(target: ScriptText, code: int) -> dict[str, Comment]:
 
 @rule("warning", style=True)
 def unused_variable(target: ScriptText) -> Iterator[Mistake]:
-    """Every variable that is set is read.
+    """Every variable that is set is used.
 
-    A setting that nothing reads looks as if it had an effect.
+    An unused setting looks as if it had an effect.
 
     Bad: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size=32`
     Good: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size="$batch_size"`
@@ -118,10 +118,10 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
 
 @rule()
 def missing_dollar(target: ScriptText) -> Iterator[Mistake]:
-    """A variable's value is written with `$`, and not in single quotes: `"${NAME}"`.
+    """A variable is referenced with `$` and outside single quotes: `"${NAME}"`.
 
-    Otherwise the program gets the name for the value, and looks for a model or a file of that
-    name.
+    Otherwise the program gets the name instead of the value, and looks for a model or a file of
+    that name.
 
     Bad: `model_path=Qwen/Qwen3-8B ⏎ python3 -m verl.trainer.main_ppo
         actor_rollout_ref.model.path=model_path`
@@ -194,8 +194,8 @@ def _is_telling(target: ScriptText, name: str) -> bool:
     is_constant = name.isupper() and len(name) > 1
     if not is_constant and "_" not in name.strip("_"):
         return False
-    names_itself = (name, name)
-    return all((item.name, item.value.text) != names_itself for item in target.script.assignments)
+    # `low_var_kl=low_var_kl` makes no difference.
+    return all(item.name != name or item.value.text != name for item in target.script.assignments)
 
 
 def places(
@@ -225,10 +225,10 @@ _WHOLE_NODES = ("0,1,2,3,4,5,6,7", "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15")
 
 @rule("warning")
 def visible_devices(target: ScriptText) -> Iterator[Mistake]:
-    """A script does not choose the devices of the machine that it runs on.
+    """A script does not select devices of the machine.
 
-    The numbers are those of its author's machine; elsewhere they are taken or missing, and the
-    framework stops or waits for ever.
+    The numbers belong to the author's machine. Elsewhere those devices are busy or missing, and the
+    framework stops or hangs.
 
     Bad: `export CUDA_VISIBLE_DEVICES=4,5 ⏎ python3 -m verl.trainer.main_ppo
         trainer.n_gpus_per_node=2`
@@ -279,9 +279,9 @@ def _uses_whole_node(run: Run | None) -> bool:
 
 @rule("warning", follows=["unused-variable"])
 def misleading_name(target: ScriptText) -> Iterator[Mistake]:
-    """A variable is the data set that its name says.
+    """A variable named after a dataset contains that dataset.
 
-    A reader believes the name, and copies the line.
+    Readers trust the name and copy the line.
 
     Bad: `math_test_path=$HOME/data/gsm8k/test.parquet; echo "$math_test_path"`
     Good: `gsm8k_test_path=$HOME/data/gsm8k/test.parquet; echo "$gsm8k_test_path"`
