@@ -12,7 +12,7 @@ from playwright.sync_api import Page
 
 from cases import read_cases
 from rl_resources import load
-from rl_resources.estimate import NUMBERS, WORDS
+from rl_resources.estimate import WORDS
 from rl_resources.package import Record
 from rl_resources.query.estimate import estimate
 from rl_resources.site import finder, pages, record_page
@@ -24,9 +24,7 @@ from website import ROOT, visited
 
 MODEL = "Qwen/Qwen2.5-7B-Instruct"
 CASES = read_cases("estimate_page")
-WORDS_OF_EXAMPLE = {
-    name: text for name, text in finder.CALCULATOR.items() if name in {*WORDS, *NUMBERS}
-}
+WORDS_OF_EXAMPLE = {name: text for name, text in finder.CALCULATOR.items() if name in WORDS}
 
 
 def verdict(page: Page) -> str:

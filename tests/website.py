@@ -44,6 +44,8 @@ PAGES = (
     "/records/",
     "/rules/",
     "/reports/7b/",
+    "/estimate/accuracy/",
+    "/estimate/formula/",
     "/404.html",
 )
 """Those of the menu, and one of each other kind."""

@@ -20,7 +20,6 @@ from urllib.parse import urlencode
 import polars as pl
 
 from rl_resources.dataset import grouped
-from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.published import published
@@ -199,9 +198,6 @@ def _estimate_pages(site: Site) -> dict[str, str]:
     """The calculator with its example, its errors, and its formula."""
     dataset = site.dataset
     folder = dataset.package.root / BACKTEST
-    example = finder.CALCULATOR
-    asked = {name: text for name, text in example.items() if name in WORDS or name in NUMBERS}
-    sets = [f"{name}={text}" for name, text in example.items() if name not in asked]
     values = {
         "formula": published(),
         "backtest": backtest(folder),
@@ -211,8 +207,8 @@ def _estimate_pages(site: Site) -> dict[str, str]:
         "gb_per_gib": GB_PER_GIB,
         "own_fields": OWN_FIELDS,
         "models": {row["model"] for row in estimated_models(dataset)},
-        "example": example,
-        "shown": estimate(dataset, asked, sets),
+        "example": finder.CALCULATOR,
+        "shown": estimate(dataset, finder.CALCULATOR),
     }
     return {
         "estimate.md": site.page("estimate.md", **values),

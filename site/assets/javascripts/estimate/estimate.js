@@ -100,8 +100,9 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
     get hostRange() { return (formula.interval[values.loads_per_process && "host_of_each"] ?? formula.interval.host).map((factor) => factor * this.host); },
     get options() { return (options ??= optionsOf(formula, this)); },
     get doubts() { return doubtsOf(this.options); },
-    get low() { return widened(factors[0], [savingOf(formula, this)], -1) * (isKnown ? peak : changed(formula, this, { fill: values.mean_fill }).peak); },
-    get high() { return widened(factors[1], Object.values(this.doubts).map(([, above]) => above), 1) * peak; },
+    get factors() { return widened(factors, savingOf(formula, this), Object.values(this.doubts)); },
+    get low() { return this.factors[0] * (isKnown ? peak : changed(formula, this, { fill: values.mean_fill }).peak); },
+    get high() { return this.factors[1] * peak; },
     get floor() {
       return changed(formula, this, unsaid(configuration, formula.least[configuration.train] ?? {})).values.floor / GB;
     },
@@ -155,10 +156,10 @@ function savingOf(formula, found) {
   return Math.min(1, changed(formula, found, saving).peak / found.peak);
 }
 
-/** A factor of an interval with what is assumed: what saves together, what costs as independent errors add up. @param {number} factor @param {number[]} ratios @param {number} sign */
-function widened(factor, ratios, sign) {
-  const squares = [factor, ...ratios].map((ratio) => Math.log(ratio) ** 2);
-  return Math.exp(sign * Math.sqrt(squares.reduce((sum, square) => sum + square)));
+/** The factors of an interval with what is assumed: what saves together, what costs as independent errors add up. @param {number[]} known @param {number} saving @param {number[][]} doubts */
+function widened([least, most], saving, doubts) {
+  const squares = (first, ratios) => ratios.reduce((sum, ratio) => sum + Math.log(ratio) ** 2, Math.log(first) ** 2);
+  return [Math.exp(-Math.sqrt(squares(least, [saving]))), Math.exp(Math.sqrt(squares(most, doubts.map(([, above]) => above))))];
 }
 
 /** @typedef {ReturnType<typeof estimate>} Estimate */
