@@ -3,8 +3,8 @@
 A cell is one combination of the three. *Wanted* is a cell without a record although reports say
 that others run it: first those that most projects report, then those with most reports.
 
-Further the extremes over all configurations: the fewest GPUs of each size, and for the charts one
-point for each published figure. Nothing is estimated or averaged.
+Further the extremes over all configurations: the points of the charts,
+one for each published figure. Nothing is estimated or averaged.
 """
 
 from __future__ import annotations
@@ -17,11 +17,8 @@ from typing import Any, NamedTuple
 
 from rl_resources.certainty import NOT_RUN
 from rl_resources.dataset import Dataset, grouped
-from rl_resources.devices import Device
 from rl_resources.package import Record
 from rl_resources.query.configurations import Configuration, configurations
-from rl_resources.query.fit import ordered
-from rl_resources.query.understand import Query
 
 WANTED_RULE = (
     "A combination is wanted when no record covers it although reports say that it ran: "
@@ -31,8 +28,8 @@ WANTED_RULE = (
 MOST_WANTED = 12
 """How many of those are shown at once."""
 
-FEWEST_TOKENS = 1024
-"""The least context, prompt and response together, of a run that the front page counts."""
+HEADLINES = ("full", "lora", "qlora")
+"""The kinds of training that have a headline of their own."""
 NO_TEXT = frozenset({"image-generation", "video-generation", "robotics"})
 
 Combination = tuple[str, str, str]
@@ -160,24 +157,6 @@ def _counted_as(row: Configuration) -> str:
     if row.state == "run":
         return "reports"
     return "claims"
-
-
-def runs_of_text(rows: Iterable[Configuration]) -> Mapping[object, Sequence[Configuration]]:
-    """The runs by size and weights that nothing disputes, with a context of `FEWEST_TOKENS`."""
-
-    def counts(row: Configuration) -> bool:
-        if row.state != "run" or row.doubtful:
-            return False
-        return row.length >= FEWEST_TOKENS and NO_TEXT.isdisjoint(row.scenario)
-
-    return grouped(filter(counts, rows), attrgetter("size", "weights"))
-
-
-def fewest_gpus(runs: Sequence[Configuration], device: Device) -> Configuration | None:
-    """The run on the fewest GPUs of the vendor of a device, with no more memory each."""
-    own = [row for row in runs if row.gpus and row.vendor == device.vendor]
-    small = [row for row in own if 0 < row.memory_gb <= device.memory_gb]
-    return min(ordered(small, Query()), key=attrgetter("gpus"), default=None)
 
 
 class Point(NamedTuple):

@@ -2,26 +2,24 @@
 rows with their finished words, and what is needed to read a question.
 
 Rows are in the order that no question changes, so that the page need not know it. They are
-published by column, which compresses best. `finder.toml` has the example and the names of columns,
-`fewest.toml` what `benchmarks/fewest.py` wrote.
+published by column, which compresses best. `finder.toml` has the example and the names of columns.
 """
 
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
-from pathlib import Path
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from rl_resources.dataset import Dataset
-from rl_resources.devices import VENDORS
+from rl_resources.dataset import Dataset, grouped
+from rl_resources.devices import VENDORS, Device
 from rl_resources.estimate.frameworks import profiles
 from rl_resources.estimate.plan import rules
 from rl_resources.files import table_beside
-from rl_resources.query import coverage, plan_question, sentences, understand
+from rl_resources.query import plan_question, sentences, understand
 from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.coverage import HEADLINES, NO_TEXT
 from rl_resources.query.estimate import estimated_models
 from rl_resources.query.find import ALTERNATIVES, OTHER_BASE, ask, folded, verdicts
 from rl_resources.query.fit import size_of
@@ -38,6 +36,7 @@ from rl_resources.query.vocabulary import (
     words_of_filters,
 )
 from rl_resources.site.environment import Site, place
+from rl_resources.site.things import arithmetic_of, fewest_run
 from rl_resources.text import is_web_address
 
 PATH = "assets/finder.json"
@@ -73,7 +72,7 @@ def front(site: Site) -> str:
         weights=WEIGHTS,
         devices=[known[item["device"]] for item in rules()["class"]],
         matrix=matrix(site, rows),
-        fewest_tokens=coverage.FEWEST_TOKENS,
+        fewest_tokens=_TABLE["fewest_tokens"],
         example=example,
         others=_TABLE["other"],
         folds=folded(found.answers)[:EXAMPLE_CARDS],
@@ -84,32 +83,33 @@ def front(site: Site) -> str:
     )
 
 
-@cache
-def fewest() -> Mapping[str, Mapping[str, Mapping[str, int]]]:
-    """The fewest GPUs by arithmetic: by size, weights and device."""
-    path = Path(__file__).with_name("fewest.toml")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
-
-
 def matrix(
     site: Site, rows: Sequence[Configuration]
 ) -> Mapping[str, Mapping[str, Sequence[FewestCell]]]:
     """The fewest GPUs known: by weights and size a cell for each class of devices."""
-    runs = coverage.runs_of_text(rows)
-    keys = [str(item["device"]) for item in rules()["class"]]
+    counted = [row for row in rows if row.length >= _TABLE["fewest_tokens"] and row.gpus]
+    of_text = [row for row in counted if NO_TEXT.isdisjoint(row.scenario)]
+    by_size = grouped(of_text, attrgetter("size"))
+    arithmetic = arithmetic_of(site)
+    devices = [site.devices.known[str(item["device"])] for item in rules()["class"]]
     tables: dict[str, dict[str, list[FewestCell]]] = {}
-    for weights in _TABLE["weights"]:
-        lines: dict[str, list[FewestCell]] = {}
+    for weights in HEADLINES:
+        tables[weights] = {}
         for size in site.sizes:
-            estimated = fewest().get(size.name, {}).get(weights, {})
-            own = runs.get((size.name, weights), ())
+            by_memory = arithmetic.get((size.name, weights), {})
+            own = by_size.get(size.name, [])
             line: list[FewestCell] = []
-            for key in keys:
-                ran = coverage.fewest_gpus(own, site.devices.known[key])
-                line.append(FewestCell(ran, estimated.get(key, 0)))
-            lines[size.name] = line
-        tables[weights] = lines
+            for device in devices:
+                small = [row for row in own if _is_no_more(row, device)]
+                least = by_memory.get(int(device.memory_gb), 0)
+                line.append(FewestCell(fewest_run(small, weights), least))
+            tables[weights][size.name] = line
     return tables
+
+
+def _is_no_more(row: Configuration, device: Device) -> bool:
+    """Whether it ran on GPUs of a device's vendor with no more memory each."""
+    return row.vendor == device.vendor and 0 < row.memory_gb <= device.memory_gb
 
 
 def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:

@@ -26,7 +26,10 @@ export function begin(formula, { framework, host_memory: hostGb = 0, ...words })
     return changed(formula, found, train === "megatron" ? { ...own, parameter_bytes } : own);
   };
   const start = (groups) => ({ formula, groups, hostGb });
-  if (framework && framework !== "verl") return start([[ask({ framework })]]);
+  if (framework !== "verl") {
+    const { trains } = formula.frameworks.find((row) => row.framework === framework);
+    return start((words.train ? [words.train] : trains).map((train) => [ask({ framework, train })]));
+  }
   if (words.train) return start([[ofVerl(words.train)]]);
   const ofFull = () => (ofVerl("fsdp").values.experts ? "experts" : "full");
   return start(search[words.weights === "full" ? ofFull() : "lora"].map((group) => group.map(ofVerl)));
@@ -38,7 +41,7 @@ export function plan(start, gpus) {
   const counts = gpus ? [...every.filter((count) => count < gpus), gpus] : every;
   const minimum = smallest(start, counts, false) ?? smallest(start, counts);
   const recommended = gpus ? fastest(start, gpus) : comfortable(start, minimum);
-  if (recommended) return { minimum, recommended };
+  if (recommended) return { minimum: minimum ?? recommended, recommended };
   return { minimum, short: nearest(start, gpus || counts.at(-1)), more: smallest(start, every.filter((count) => count > gpus), false) };
 }
 

@@ -21,13 +21,14 @@ export function planWords({ plan: { usual }, profiled }, query) {
   const { memory_gb, devices: [device, other], prompt, length } = query;
   const [task] = (query.task || usual.task).split(EITHER);
   const weights = query.weights || (task.endsWith("-LoRA") ? "lora" : "full");
-  const open = query.framework || (weights === "qlora" ? usual.framework_of_qlora : usual.framework);
-  const framework = profiled.includes(open) ? open : usual.framework;
+  const open = weights === "qlora" ? usual.framework_of_qlora : usual.framework;
+  const framework = query.framework ? query.framework.split(EITHER).find((one) => profiled.includes(one)) : open;
+  const infer = query.infer || usual.infer_of[framework] || usual.infer_of[query.vendor] || usual.infer;
   const first = prompt < length ? prompt : Math.min(usual.prompt_length, Math.floor(length / 2));
   const model = query.model || query.size;
   if (!model || weights === "partial") return undefined;
   return {
-    model, weights, task, framework, gpus: query.gpus, train: query.train, infer: query.infer || usual.infer,
+    model, weights, task, framework: framework ?? usual.framework, gpus: query.gpus, train: query.train, infer,
     ...(device && !other ? { device } : { device_gb: memory_gb }), host_memory: query.host_memory_gb,
     prompt_length: length ? first : usual.prompt_length, response_length: length ? length - first : usual.response_length,
   };
@@ -97,7 +98,7 @@ function sectionOf(index, start, { minimum, recommended, short, more }, words, a
   const { said } = index.plan;
   const link = (own, text) => element("a", { href: `${queryOf({ ...words, ...own })}#finder-answers` }, text);
   const options = recommended ? { RECOMMENDED: recommended, MIN: minimum } : { "": short };
-  const cards = Object.entries(options).filter(([, one]) => one).map(([tag, one]) => card(index, start, tag, one, words, query));
+  const cards = Object.entries(options).map(([tag, one]) => card(index, start, tag, one, words, query));
   const isHost = short && short.deciding.high <= short.device;
   const lines = short ? [
     isHost && fill(said.host, { host: round(short.hostRange[1]), room: roomOf(start, short) }),
