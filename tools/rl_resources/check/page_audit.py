@@ -77,16 +77,16 @@ def _records_of(reading: Reading) -> str:
 def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator[str]:
     """What was not checked, as sentences."""
     named = set(reading.subjects())
-    unread = [shown(path, 120) for path in paths if path not in named]
+    unread = [path for path in paths if path not in named]
     if unread:
-        listed = ", ".join(unread[:MOST_LISTED])
-        rest = len(unread) - MOST_LISTED
-        if rest > 0:
-            listed = f"{listed} and {rest} more"
-        yield f"Not read, because no row leads to them: {listed}."
-    forks = {script.path: fork_name(fork(script)) for script in texts.values() if fork(script)}
+        yield f"Not read, because no row leads to them: {_listed(unread)}."
+    forks: list[str] = []
+    for text in texts.values():
+        own = fork(text)
+        if own:
+            forks.append(f"{text.path} ({fork_name(own)})")
     if forks:
-        listed = ", ".join(f"{shown(path, 200)} ({name})" for path, name in forks.items())
+        listed = _listed(forks)
         yield f"Not judged by the settings of {FRAMEWORK}, because they are of a fork: {listed}."
     lines: list[str] = []
     for row in reading.rows:
@@ -96,6 +96,15 @@ def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator
     if lines:
         listed = ", ".join(lines)
         yield f"Not compared, because no script with one training is read of them: lines {listed}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Some names in words, and how many more there are."""
+    listed = ", ".join(shown(name, 200) for name in names[:MOST_LISTED])
+    rest = len(names) - MOST_LISTED
+    if rest > 0:
+        return f"{listed} and {rest} more"
+    return listed
 
 
 def _script_of(row: ReadRow, texts: Texts) -> ScriptText | None:

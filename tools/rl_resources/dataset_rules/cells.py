@@ -177,8 +177,11 @@ def _also(others: Sequence[BrokenCell]) -> str:
     """Where else the same word is."""
     if not others:
         return ""
-    lines = [(cell.table.path, cell.table.rows[cell.row].line) for cell in others[:MOST_LISTED]]
-    listed = ", ".join(f"{path}:{line}" for path, line in lines)
+    places: list[str] = []
+    for cell in others[:MOST_LISTED]:
+        line = cell.table.rows[cell.row].line
+        places.append(f"{cell.table.path}:{line}")
+    listed = ", ".join(places)
     if len(others) > MOST_LISTED:
         listed += ", …"
     return f" (also in {listed})"
@@ -253,12 +256,16 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100`
     """
     for broken in _cells(snapshot, "hidden", "character"):
-        strange = dict.fromkeys(text_rules.strange_characters(broken.cell))
-        points = " and ".join(f"U+{ord(character):04X}" for character in list(strange)[:3])
+        strange = list(dict.fromkeys(text_rules.strange_characters(broken.cell)))
+        points = " and ".join(map(_code_point, strange[:3]))
         yield broken.mistake(
             f"which contains {points}: invisible, a homoglyph, or a letter that no record uses",
             _help_with_characters(broken.cell),
         )
+
+
+def _code_point(character: str) -> str:
+    return f"U+{ord(character):04X}"
 
 
 def _help_with_characters(cell: str) -> str:

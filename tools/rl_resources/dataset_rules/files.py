@@ -236,7 +236,8 @@ def _cells_to_move(table: Table, index: int) -> str:
 def _first_difference(names: Sequence[str], wanted: Sequence[str]) -> tuple[int, str, str]:
     """Where two headers differ first, the name there and the one that is wanted."""
     pairs = enumerate(zip_longest(names, wanted, fillvalue="nothing"))
-    return next((index, *pair) for index, pair in pairs if pair[0] != pair[1])
+    different = [(index, name, right) for index, (name, right) in pairs if name != right]
+    return different[0]
 
 
 def fix_header(snapshot: Snapshot) -> Iterator[Edit]:

@@ -6,7 +6,6 @@ Rows are sorted, and cells are quoted only if necessary: `rl-resources fmt` does
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 
 from rl_resources.facts.broken import broken_columns
 from rl_resources.package import NUMBERS, number
@@ -47,7 +46,9 @@ def _misplaced_row(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
     if keys == sorted(keys) or _is_in_doubt(snapshot, table):
         return
     deciding = sorted({here.path for here, _ in _deciding(snapshot, table)})
-    row = next(row for row in count(1) if keys[row] < keys[row - 1])
+    row = 1
+    while keys[row - 1] <= keys[row]:
+        row += 1
     label = table.label(row)
     yield Mistake(
         table.path,

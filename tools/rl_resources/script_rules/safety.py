@@ -110,8 +110,10 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
 
 def _instead(raw: str) -> str:
     """What to do about a part of a script, without the end of the sentence."""
-    matching = (item["help"] for item in _TABLE["help"] if re.match(item["begins"], raw))
-    return str(next(matching))
+    for item in _TABLE["help"]:
+        if re.match(item["begins"], raw):
+            return str(item["help"])
+    return ""
 
 
 Part = tuple[int, int, str]

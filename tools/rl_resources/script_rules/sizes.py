@@ -195,5 +195,6 @@ def _parts_of_step(run: Run) -> tuple[int, str]:
 
 
 def _responses(prompts: Setting, n: int) -> str:
+    total = (prompts.number or 0) * n
     of_prompts = f"`{prompts.key}` {prompts.number}"
-    return f"{of_prompts} x `{ROLLOUT}.n` {n} = {(prompts.number or 0) * n} responses"
+    return f"{of_prompts} x `{ROLLOUT}.n` {n} = {total} responses"

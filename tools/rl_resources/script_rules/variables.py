@@ -195,7 +195,8 @@ def _is_telling(target: ScriptText, name: str) -> bool:
     if not is_constant and "_" not in name.strip("_"):
         return False
     # `low_var_kl=low_var_kl` makes no difference.
-    return all(item.name != name or item.value.text != name for item in target.script.assignments)
+    same = [item.name for item in target.script.assignments if item.value.text == name]
+    return name not in same
 
 
 def places(
