@@ -765,6 +765,21 @@ def test_of_branches_the_first_is_assumed_and_the_others_are_named(foreign):
     assert assumed(found)["context_parallel"] == Assumed("context_parallel", 2, reason)
 
 
+def test_sizes_that_no_branch_has_together_are_those_of_the_first_one(foreign):
+    text = "case $DEVICE in\n gpu) N=8 P=1;;\n npu) N=16 P=2;;\n *) exit 1;;\nesac\n"
+    sizes = {"expert_model_parallel_size": "8", "pipeline_model_parallel_size": "$P"}
+    sizes |= {"tensor_model_parallel_size": "2", "expert_tensor_parallel_size": "1"}
+    given = " ".join(f"actor_rollout_ref.actor.megatron.{key}={sizes[key]}" for key in sizes)
+    train = f"{TRAIN} {KNOWN} actor_rollout_ref.actor.strategy=megatron model_engine=megatron"
+    script = foreign(f"{text}{train} {given} trainer.n_gpus_per_node=$N\n")
+    found = of_script(script, device="h100")
+    reason = "trainer.n_gpus_per_node is set by the branch that runs (line 6), otherwise 16"
+    assert assumed(found)["gpus"] == Assumed("gpus", 8, reason)
+    key = "actor_rollout_ref.actor.megatron.pipeline_model_parallel_size"
+    reason = f"{key} is set by the branch that runs (line 6), otherwise 2"
+    assert assumed(found)["pipeline_parallel"] == Assumed("pipeline_parallel", 1, reason)
+
+
 def test_the_defaults_of_a_fork_are_those_of_the_framework_and_named_as_such(foreign):
     found = of_script(foreign(f"python3 -m mine.main_ppo {KNOWN}\n"), device="h100")
     reason = "default of the framework, which mine.main_ppo may change"

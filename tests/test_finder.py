@@ -93,7 +93,7 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
     device may have.
     """
     known = vocabulary(dataset)
-    words = {field: known.known(field) for field in known.spellings}
+    words = {field: known.written(field) for field in known.spellings}
     words["task"] = [spelt for task in known.tasks for spelt in (task, task.lower(), "zx81")]
     words["device"] += [str(row["name"]) for row in dataset.records["devices"]]
     words["model"] += [key.rpartition("/")[2] for key in dataset.by_key["models"]]

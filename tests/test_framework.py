@@ -42,8 +42,7 @@ from rl_resources.script.framework.shipped import (
     support,
     write_history,
 )
-from rl_resources.script.framework.syntax import ParsedOverride
-from rl_resources.script.framework.value_types import disagreement
+from rl_resources.script.framework.syntax import ParsedOverride, disagreement
 from rl_resources.script.script_text import ScriptText
 
 ROOT = Path(__file__).parents[1]

@@ -10,7 +10,7 @@ from pathlib import Path
 from botched_tree import commit, git, plant_frozen
 from cases import each, read_cases
 from rl_resources.cli import main
-from rl_resources.contribute.new_script import ALGORITHMS, engines, strategies
+from rl_resources.contribute.new import ALGORITHMS, engines, strategies
 from rl_resources.package import read_package
 from rl_resources.script.backends import BACKENDS, ENGINES
 from rl_resources.script.framework.shipped import shipped
@@ -59,7 +59,7 @@ def test_a_command_says_exactly(
 TOOLS = REPOSITORY / "tools/rl_resources"
 NO_MESSAGES = {
     "site/": "words of pages, which the golden pages have",
-    "certainty.py": "the legend of pages",
+    "certainty.toml": "the legend of pages",
     "generate.py": "parts of generated files",
     "estimate/formula.toml": "words of the page of the estimate",
     "estimate/time.toml": "words of the page of the estimate",
@@ -67,7 +67,7 @@ NO_MESSAGES = {
     "contribute/training_log.toml": "words of other frameworks",
     "query/plan_sentences.toml": "answers, which tests/plan.toml has",
     "query/words.toml": "words that people use",
-    "script/tags.": "reasons for who edits it",
+    "script/algorithm.": "reasons for who edits it",
     "query/messages.toml": "templates of the finder's answers",
     "query/vocabulary.py": "parts of sentences of query/messages.toml",
     "query/sentences.py": "parts of sentences of query/messages.toml",

@@ -18,10 +18,11 @@ from rl_resources.cli import main
 from rl_resources.contribute import draft as draft_module
 from rl_resources.contribute.changes import Fixed, with_rows, with_script
 from rl_resources.contribute.merge import Proposal
-from rl_resources.contribute.new import OPTIONS, new_record
-from rl_resources.contribute.new_script import (
+from rl_resources.contribute.new import (
+    OPTIONS,
     batch_of,
     engines,
+    new_record,
     strategies,
 )
 from rl_resources.dataset import Dataset, read_dataset

@@ -8,7 +8,7 @@ import pytest
 from cases import findings_in, read_cases
 from conftest import answers_in_node
 from rl_resources.check.registry import all_rules
-from rl_resources.contribute.new_script import ScriptRequest, script_text
+from rl_resources.contribute.new import ScriptRequest, script_text
 from rl_resources.contribute.training_log import read_log
 from rl_resources.estimate.configuration import DERIVED
 from rl_resources.estimate.estimate import Estimate
@@ -166,11 +166,9 @@ def new_script() -> str:
         task=rows["tasks"]["GRPO"],
         device=rows["devices"]["h100"],
         train=rows["backends"]["fsdp"],
-        infer=rows["backends"]["vllm"],
+        infer={**rows["backends"]["vllm"], "backend": "swift"},
         tag="MIN",
         estimate=settings_for(ask_plan(DATASET, asked), "MIN"),
-        strategy="fsdp",
-        engine="swift",
     )
     return script_text(wanted, shipped("verl"), "name")
 

@@ -12,7 +12,7 @@ from rl_resources.check import findings_in
 from rl_resources.check.registry import chosen_rules
 from rl_resources.facts.tags import NO_TAG, tag_line
 from rl_resources.package import read_package
-from rl_resources.script.tags import ASKED_OF_MIN, NOT_ASKED_OF_MIN
+from rl_resources.script.algorithm import ASKED_OF_MIN, NOT_ASKED_OF_MIN
 from rl_resources.snapshot import take_snapshot
 from sample_tree import apply
 

@@ -5,8 +5,9 @@ Pages, answers, the API, charts and badges take the words and their definitions 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from rl_resources.files import table_beside
 from rl_resources.package import Record
 
 MEASURED = "measured"
@@ -15,23 +16,14 @@ CLAIMED = "claimed"
 ESTIMATED = "estimated"
 NOT_RUN = "not run"
 
-SCALE: Mapping[str, str] = {
-    MEASURED: "A published run, with a figure of its time, throughput or memory.",
-    RAN: "A published run, without a figure of its time, throughput or memory.",
-    CLAIMED: "Published as a minimum, a requirement, a recommendation, a CI allocation, a listing "
-    "or a guess; no run is known.",
-    ESTIMATED: "Computed by a formula; never an answer of the finder.",
-    NOT_RUN: "A record of which no run is known, and no statement of a source.",
-}
+_TABLE = table_beside(__file__)
+SCALE: Mapping[str, str] = _TABLE["scale"]
 """The five words, the surest first, each with its one definition."""
 
 DISPUTED = "disputed"
 REPRODUCED = "reproduced"
 
-MARKS: Mapping[str, str] = {
-    DISPUTED: "Published facts contradict each other.",
-    REPRODUCED: "Somebody else ran it too.",
-}
+MARKS: Mapping[str, str] = _TABLE["marks"]
 """What may stand beside the word, with its definition."""
 
 TESTED = "Tested"
@@ -48,24 +40,10 @@ STATED_RUN = "stated-run"
 RUNS = frozenset({MEASURED_RUN, STATED_RUN})
 """The statements that say that somebody ran it; all others are claims."""
 
-CLAIMS: Mapping[str, str] = {
-    "stated-minimum": "minimum stated by the source",
-    "stated-requirement": "required by the source",
-    "recommendation": "recommended by the source",
-    "ci-allocation": "allocated by CI, not a minimum",
-    "capability-claim": "listed by the source",
-    GUESS: "guess of the source",
-}
+CLAIMS: Mapping[str, str] = _TABLE["claims"]
 """The statements that are claims, in words."""
 
-FIGURES = (
-    "step_seconds",
-    "tokens_per_second_per_gpu",
-    "speed_as_published",
-    "peak_memory_gb",
-    "peak_train_memory_gb",
-    "peak_rollout_memory_gb",
-)
+FIGURES: Sequence[str] = _TABLE["figures"]
 """The columns of time, throughput and memory that make a run a measured one."""
 
 

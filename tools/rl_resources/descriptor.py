@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -129,9 +130,10 @@ def _members(text: str, at: int) -> Iterator[tuple[str | int, int]]:
     """The names or numbers of the members of an object or a list, and where their values begin."""
     decoder = json.JSONDecoder()
     is_object = text[at] == "{"
-    number = 0
     at = _after_space(text, at + 1)
-    while text[at] not in "]}":
+    for number in count():
+        if text[at] in "]}":
+            return
         name: str | int = number
         if is_object:
             name, at = decoder.raw_decode(text, at)
@@ -139,7 +141,6 @@ def _members(text: str, at: int) -> Iterator[tuple[str | int, int]]:
         yield name, at
         _, at = decoder.raw_decode(text, at)
         at = _after_space(text, at)
-        number += 1
 
 
 def _after_space(text: str, at: int) -> int:

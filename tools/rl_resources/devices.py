@@ -94,11 +94,8 @@ class Devices:
         memory = _GIGABYTES.search(lower)
         if memory is None:
             return []
-        without_memory = _GIGABYTES.sub(" ", lower)
-        bare_name = device_name(without_memory)
-        found = self.spellings.get(bare_name, [])
-        memory_gb = float(memory[1])
-        return self._with_memory(found, memory_gb)
+        bare_name = device_name(_GIGABYTES.sub(" ", lower))
+        return self._with_memory(self.spellings.get(bare_name, []), float(memory[1]))
 
     def label(self, key: str) -> str:
         """The name of a device for people, also of one that the table lacks: `A100 80 GB`."""
@@ -120,23 +117,18 @@ class Devices:
         meant = [self._family(name) for name in names if name]
         keys = list(chain.from_iterable(meant))
         if not stated_gb:
-            vendor = self._vendor(keys, text)
-            memory_gb: float = 0
-            if all(meant):
-                memory_gb = self._most(keys)
-            return Meant(keys, vendor, memory_gb)
+            memory_gb = self._most(keys) if all(meant) else 0
+            return Meant(keys, self._vendor(keys, text), memory_gb)
         is_variant = False
         if not keys:
             keys = self._named_within(text)
             is_variant = bool(keys)
         vendor = self._vendor(keys, text)
-        if len(meant) > 1:
-            return Meant(keys, vendor, stated_gb, is_variant)
-        same = self._with_memory(keys, stated_gb)
-        if not same:
-            is_variant = bool(keys)
-            return Meant(keys, vendor, stated_gb, is_variant)
-        return Meant(same, vendor, stated_gb, is_variant)
+        if len(meant) == 1:
+            same = self._with_memory(keys, stated_gb)
+            is_variant = is_variant or bool(keys and not same)
+            keys = same or keys
+        return Meant(keys, vendor, stated_gb, is_variant)
 
     def _with_memory(self, keys: Iterable[str], memory_gb: float) -> list[str]:
         return [key for key in keys if self.known[key].memory_gb == memory_gb]
@@ -160,12 +152,8 @@ class Devices:
     def _named_within(self, text: str) -> list[str]:
         """The devices whose whole name is a word of a text: of `A800 80GB PCIe` the A800."""
         found: list[str] = []
-        without_memory = _GIGABYTES.sub(" ", text.lower())
-        for word in _NUMBERED.findall(without_memory):
-            family = self._families.get(word)
-            if family is None:
-                family = self.spellings.get(word, [])
-            found += family
+        for word in _NUMBERED.findall(_GIGABYTES.sub(" ", text.lower())):
+            found += self._families.get(word) or self.spellings.get(word, [])
         return found
 
     def _family(self, text: str) -> list[str]:
@@ -212,11 +200,8 @@ def _lacks_bf16(row: Record) -> bool:
     """Whether it is of NVIDIA, and older than BF16 there."""
     if text_of(row, "vendor") != "NVIDIA":
         return False
-    architecture = text_of(row, "architecture")
-    capability = re.fullmatch(r"[0-9]+\.[0-9]", architecture)
-    if capability is None:
-        return False
-    return float(capability[0]) < _FIRST_WITH_BF16
+    capability = re.fullmatch(r"[0-9]+\.[0-9]", text_of(row, "architecture"))
+    return capability is not None and float(capability[0]) < _FIRST_WITH_BF16
 
 
 def stated_gigabytes(text: str) -> float:
@@ -241,12 +226,7 @@ def device_name(text: str) -> str:
 
 def written(text: str) -> str:
     """A source's name of a device with its memory in our spelling: `A800 40 GB` of `A800 (40G)`."""
-    return _WRITTEN_GIGABYTES.sub(_gigabytes, text)
-
-
-def _gigabytes(match: re.Match[str]) -> str:
-    number = match["bracketed"] or match["bare"]
-    return f"{number} GB"
+    return _WRITTEN_GIGABYTES.sub(r"\g<bracketed>\g<bare> GB", text)
 
 
 def device_label(device: str) -> str:
@@ -258,8 +238,7 @@ def device_label(device: str) -> str:
 def _capital(part: str) -> str:
     if part in _CAPITALS:
         return _CAPITALS[part]
-    is_word = part.isalpha()
-    if is_word and len(part) > 3:
+    if part.isalpha() and len(part) > 3:
         return part.capitalize()
     return part.upper()
 

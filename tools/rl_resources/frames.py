@@ -22,7 +22,7 @@ from rl_resources.query.configurations import Configuration
 from rl_resources.query.estimate import estimate
 from rl_resources.query.find import ask
 from rl_resources.query.plan import Answer, answer_plan
-from rl_resources.query.understand import FIELDS
+from rl_resources.query.vocabulary import FIELDS
 from rl_resources.schema.pandera_schema import PANDAS
 from rl_resources.site.answers import as_value, estimate_as_text
 from rl_resources.site.plan import answer_as_json, answer_as_text

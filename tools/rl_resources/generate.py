@@ -18,9 +18,10 @@ import yaml
 
 from rl_resources.check.registry import FAMILIES
 from rl_resources.dataset import Dataset, find_root, read_dataset
+from rl_resources.devices import devices_of
 from rl_resources.files import write_file
 from rl_resources.package import Field, read_package
-from rl_resources.query.vocabulary import vocabulary
+from rl_resources.query.vocabulary import words_of_filters
 
 COMMAND = "make generate"
 FORM = ".github/ISSUE_TEMPLATE/record.yml"
@@ -84,12 +85,12 @@ def questions(dataset: Dataset) -> str:
 
     The words to choose from are those of the tables.
     """
-    words = vocabulary(dataset)
+    words = words_of_filters(dataset)
     schema = dataset.package.resources["tuning"].schema
     choices = {name: list(schema.field(name).words) for name in ASKED}
     for name in ("task", "train", "infer"):
-        choices[name] = list(words.known(name))
-    choices["device"] = [device.label for device in words.devices.known.values()]
+        choices[name] = list(words[name])
+    choices["device"] = [device.label for device in devices_of(dataset).known.values()]
     asked = [_question(schema.field(name), choices[name]) for name in ASKED]
     return yaml.safe_dump(asked, sort_keys=False, allow_unicode=True, width=96)
 

@@ -304,10 +304,7 @@ def _field(raw: Mapping[str, Any], tables: Mapping[str, Path]) -> Field:
     if "itemReference" in raw:
         item_pattern = _any_key(tables[raw["itemReference"]])
     field = Field(**properties, item_pattern=item_pattern)
-    unknown: set[str] = set()
-    if field.type not in TYPES:
-        unknown.add(field.type)
-    unknown |= field.constraints.keys() - CONSTRAINTS
+    unknown = {field.type, *field.constraints} - {*TYPES, *CONSTRAINTS}
     if unknown:
         raise ValueError(f"field {field.name!r} has {min(unknown)!r}, which nothing checks")
     re.compile(field.pattern or "")

@@ -36,12 +36,9 @@ def next_version(current: str, released: Sequence[str], today: date) -> str:
     """The version of the next release: `current` itself while it has no tag."""
     if current not in released:
         return current
-    parts = current.split(".")
-    year, month, count = map(int, parts)
-    this_month = (today.year, today.month)
-    if (year, month) >= this_month:
-        further = count + 1
-        return f"{year}.{month}.{further}"
+    year, month, count = map(int, current.split("."))
+    if (year, month) >= (today.year, today.month):
+        return f"{year}.{month}.{count + 1}"
     return f"{today.year}.{today.month}.0"
 
 
@@ -53,8 +50,7 @@ def release_files(root: Path, today: date) -> tuple[str, dict[str, str]]:
     released = released_versions(root)
     version = next_version(read_package(root).version, released, today)
     day = today.isoformat()
-    diffs = _changes_since(root, released)
-    changes = data_section(diffs)
+    changes = data_section(_changes_since(root, released))
     section = f"## {version} ({day})\n\n{changes}"
     changelog = _with_unreleased(_read(root, CHANGELOG), version)
     descriptor = _read(root, DESCRIPTOR)
@@ -75,9 +71,7 @@ def _changes_since(root: Path, released: Sequence[str]) -> list[TableDiff]:
     new = read_directory(root)
     if not released:
         return diff({}, new)
-    newest = released[0]
-    old = read_state(root, f"v{newest}")
-    return diff(old, new)
+    return diff(read_state(root, f"v{released[0]}"), new)
 
 
 def _read(root: Path, name: str) -> str:
@@ -102,12 +96,8 @@ def _with_unreleased(changelog: str, version: str) -> str:
 
 def data_section(diffs: Sequence[TableDiff]) -> str:
     """What a release changes in the data: a line for each table; `diff` names the records."""
-    listed = ""
-    for item in diffs:
-        changed = counts(item)
-        listed += f"- {item.name}: {changed}\n"
-    if not listed:
-        listed = f"{SAME}\n"
+    lines = [f"- {item.name}: {counts(item)}\n" for item in diffs]
+    listed = "".join(lines) or f"{SAME}\n"
     return f"### Data\n\n{listed}"
 
 
@@ -138,19 +128,16 @@ def write_artifacts(root: Path, version: str) -> list[Path]:
     hatchling = [sys.executable, "-m", "hatchling", "build"]
     command = [*hatchling, "-t", "sdist", "-t", "wheel", "-d", str(folder)]
     subprocess.run(command, cwd=root, check=True)
-    files = folder.glob(f"*{version}*")
-    found = sorted(files)
+    found = sorted(folder.glob(f"*{version}*"))
     sums = "".join(map(_checksum, found))
     write_file(folder / "SHA256SUMS", sums)
-    section = notes(_read(root, CHANGELOG), version)
-    write_file(folder / "NOTES.md", section)
+    write_file(folder / "NOTES.md", notes(_read(root, CHANGELOG), version))
     return found
 
 
 def _checksum(path: Path) -> str:
     """The line of `SHA256SUMS` of a file."""
-    data = path.read_bytes()
-    digest = sha256(data).hexdigest()
+    digest = sha256(path.read_bytes()).hexdigest()
     return f"{digest}  {path.name}\n"
 
 
@@ -164,8 +151,7 @@ def notes(changelog: str, version: str) -> str:
     match = re.search(pattern, changelog)
     if match is None:
         raise UnusableInput(f"{CHANGELOG}: has no section {version}", "Run `make release` first.")
-    section = match[1].strip()
-    return f"{section}\n"
+    return f"{match[1].strip()}\n"
 
 
 def release(root: Path, today: date) -> str:
@@ -199,11 +185,7 @@ def _left_to_do(version: str) -> str:
 
 def _listed(root: Path, files: Sequence[Path], indent: str = "") -> str:
     """Files one a line, as paths below the root."""
-    listed = ""
-    for path in files:
-        below = path.relative_to(root)
-        listed += f"{indent}{below}\n"
-    return listed
+    return "".join(f"{indent}{path.relative_to(root)}\n" for path in files)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

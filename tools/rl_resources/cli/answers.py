@@ -11,8 +11,6 @@ from rl_resources.cli.command import (
     Arguments,
     command,
     dataset_of_answers,
-    formats,
-    option,
     root_of,
     root_of_answers,
 )
@@ -22,17 +20,11 @@ from rl_resources.estimate import NUMBERS, PLAN_OPTIONS, WORDS
 from rl_resources.files import read_text, write_file
 from rl_resources.git import read_repository
 from rl_resources.package import read_package
-from rl_resources.query.understand import FIELDS
+from rl_resources.query.vocabulary import FIELDS
 from rl_resources.text import shown
 
 
-@command(
-    *(option(f"--{name.replace('_', '-')}", default="", help=it) for name, it in FIELDS.items()),
-    option("--limit", type=int, default=4, metavar="N", help="most answers (default: 4); 0: all"),
-    option("--sort", choices=("fit", "time"), default="fit", help="time: the shortest step first"),
-    option("--verbose", action="store_true", help="all that is known of each run"),
-    formats("text", "json"),
-)
+@command(FIELDS)
 def find(arguments: Arguments) -> int:
     """Show what runs on your hardware, best first, and why."""
     from shutil import get_terminal_size
@@ -61,22 +53,15 @@ def find(arguments: Arguments) -> int:
     return 0 if found.answers else FOUND
 
 
-_SET = "an input of the formula or a key of verl, such as fill=0.5; `--set list` shows all"
-_HELP = {**FIELDS, "model": "a model, a size such as 7B, or a config.json or its directory"}
+_MODEL = "a model, a size such as 7B, or a config.json or its directory"
+_ESTIMATE_HELP = {**FIELDS, "model": _MODEL}
 
 
-@command(
-    option("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run"),
-    *(option(f"--{name}", default="", help=_HELP[name]) for name in WORDS),
-    *(option(f"--{name.replace('_', '-')}", default="", metavar="N") for name in NUMBERS),
-    option("--set", action="append", default=[], metavar="KEY=VALUE", help=_SET),
-    option("--steps", type=float, default=0, metavar="N", help="of the run, for its GPU hours"),
-    option("--price", type=float, default=0, metavar="P", help="of a GPU hour, for its cost"),
-    formats("text", "json"),
-)
+@command({name: _ESTIMATE_HELP[name] for name in WORDS})
 def estimate(arguments: Arguments) -> int:
     """Estimate the memory and the time of a run, and show what would lower them."""
-    from rl_resources.query.estimate import estimate, evidence
+    from rl_resources.query.estimate import estimate
+    from rl_resources.query.plan_question import evidence
     from rl_resources.site import answers
 
     if "list" in arguments.set:
@@ -86,31 +71,22 @@ def estimate(arguments: Arguments) -> int:
     dataset = dataset_of_answers(arguments)
     found = estimate(dataset, asked, arguments.set, arguments.script)
     told = evidence(dataset, found)
-    of_run = (arguments.steps, arguments.price)
+    written = answers.estimate_as_text
     if arguments.format == "json":
-        sys.stdout.write(answers.estimate_as_json(found, told, *of_run))
-    else:
-        sys.stdout.write(answers.estimate_as_text(found, told, *of_run))
+        written = answers.estimate_as_json
+    sys.stdout.write(written(found, told, arguments.steps, arguments.price))
     return 0
 
 
 _PLAN_HELP = {
-    **_HELP,
+    **FIELDS,
+    "model": _MODEL,
     "framework": "a framework, for example verl, whose settings and scripts are taken",
     "host_memory": "GB of host memory of a node",
 }
 
 
-@command(
-    option("path", nargs="?", default="", metavar="SCRIPT", help="say what to change in it"),
-    *(
-        option(f"--{name.replace('_', '-')}", default="", help=_PLAN_HELP[name])
-        for name in PLAN_OPTIONS
-    ),
-    option("--script", choices=("MIN", "RECOMMENDED"), default="", help="print the script alone"),
-    option("--verbose", action="store_true", help="all runs and failures"),
-    formats("text", "json"),
-)
+@command({name: _PLAN_HELP[name] for name in PLAN_OPTIONS})
 def plan(arguments: Arguments) -> int:
     """Answer whether and how a run fits your hardware, with its script."""
     from rl_resources.contribute.new import plan_script
@@ -129,7 +105,7 @@ def plan(arguments: Arguments) -> int:
     return 0
 
 
-@command(formats("text", "json"))
+@command()
 def coverage(arguments: Arguments) -> int:
     """Show what the dataset covers and lacks."""
     from rl_resources.query.coverage import coverage
@@ -144,11 +120,7 @@ def coverage(arguments: Arguments) -> int:
     return 0
 
 
-@command(
-    option("old", metavar="OLD", help="a git revision, or a directory with a dataset"),
-    option("new", nargs="?", metavar="NEW", help="another one (default: the files here)"),
-    formats("text", "json", "markdown"),
-)
+@command()
 def diff(arguments: Arguments) -> int:
     """Show which records differ between two states."""
     from rl_resources.query.diff import diff, read_directory, read_state
@@ -202,16 +174,10 @@ def _with_own_title(arguments: Arguments, dataset: Dataset, script_url: str | No
 
 
 KINDS = {"rst": _rst, "json": _json, "markdown": _markdown}
-"""What `export` writes: of a dataset, one size of it or all, with the URL of scripts."""
+"""What `export` writes, by kind: of a dataset, one of its sizes or all, with the URL of scripts."""
 
 
-@command(
-    option("kind", choices=[*KINDS]),
-    option("--size", type=str.upper, default="", metavar="S", help="only this size, such as 7B"),
-    option("--script-url", metavar="TEMPLATE", help="URL of a script, with {path} or {script}"),
-    option("--out", metavar="FILE", help="write to a file, not to standard output"),
-    option("--keep-title", action="store_true", help="of the page that --out names, for rst"),
-)
+@command()
 def export(arguments: Arguments) -> int:
     """Write one rendering alone."""
     root = root_of_answers(arguments)
@@ -235,7 +201,7 @@ def export(arguments: Arguments) -> int:
     return 0
 
 
-@command(option("--out", metavar="DIR", help="write DIR/site (default: build)"))
+@command()
 def build(arguments: Arguments) -> int:
     """Build everything that is published."""
     from rl_resources.build import build
@@ -246,7 +212,7 @@ def build(arguments: Arguments) -> int:
     return 0
 
 
-@command(option("--framework-version", nargs="+", metavar="V", help="only these, keep the rest"))
+@command()
 def compat(arguments: Arguments) -> int:
     """Compose every script's configuration with every release."""
     from rl_resources.compat import compat

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import methodcaller
 from pathlib import Path
+from typing import Any
 
 from rl_resources.dataset import Dataset, find_root, installed_root, read_dataset
 from rl_resources.errors import Finding, UnreadableDataset, UnusableInput, has_errors
+from rl_resources.files import table_beside
 from rl_resources.package import SCRIPTS, Package, read_package
 from rl_resources.site import findings as form
 
@@ -20,12 +21,12 @@ UNUSABLE = 2
 INTERRUPTED = 130
 """Exit status: stopped from the keyboard, as shells report it."""
 FORMATS = ("text", "json", "github", "sarif")
-"""Of findings."""
+"""Of findings, as `command.toml` has them."""
 
 Arguments = Namespace
 Run = Callable[[Arguments], int]
-Option = Callable[[ArgumentParser], object]
-"""What adds an argument to a parser, or several."""
+
+_ARGUMENTS = table_beside(__file__)
 
 
 PARSER = ArgumentParser(
@@ -36,29 +37,46 @@ COMMANDS = PARSER.add_subparsers(metavar="COMMAND")
 """In the order in which `--help` lists them."""
 
 
-def option(*names: str, **how: object) -> Option:
-    """An argument, as `add_argument` takes it."""
-    return methodcaller("add_argument", *names, **how)
+def names(text: str) -> list[str]:
+    """The words of a comma-separated list."""
+    return list(filter(None, map(str.strip, text.split(","))))
 
 
-def formats(*names: str) -> Option:
-    """The option for the form of the output, the first unless asked."""
-    return option("--format", choices=names, default=names[0])
+TYPES: Mapping[str, Callable[[str], object]] = {
+    "int": int,
+    "float": float,
+    "upper": str.upper,
+    "names": names,
+}
+"""What reads an argument, by its name in `command.toml`."""
 
 
-def command(*options: Option) -> Callable[[Run], Run]:
-    """Make the decorated function the command of its name; its docstring is the help."""
+def command(words: Mapping[str, str] | None = None) -> Callable[[Run], Run]:
+    """Make the decorated function the command of its name; its docstring is the help.
+
+    Its arguments are `words`, each an option with its help, and those of `command.toml`.
+    """
 
     def add(run: Run) -> Run:
         name = run.__name__.replace("_", "-")
         parser = COMMANDS.add_parser(name, help=run.__doc__, description=run.__doc__)
         parser.add_argument("--root", metavar="DIR", help="the directory that has datapackage.json")
-        for option in options:
-            option(parser)
+        for word, help_ in (words or {}).items():
+            option = word.replace("_", "-")
+            parser.add_argument(f"--{option}", default="", help=help_)
+        for argument, how in _ARGUMENTS.get(name, {}).items():
+            parser.add_argument(argument, **_with_type(how))
         parser.set_defaults(command=name, run=run)
         return run
 
     return add
+
+
+def _with_type(how: Mapping[str, Any]) -> dict[str, Any]:
+    if "type" not in how:
+        return dict(how)
+    kind = how["type"]
+    return {**how, "type": TYPES.get(kind, kind.format)}
 
 
 def root_of(arguments: Arguments) -> Path:

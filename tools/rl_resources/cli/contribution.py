@@ -8,15 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_resources.cli.command import (
-    FORMATS,
     FOUND,
     Arguments,
-    Option,
     among,
     command,
     dataset_of_answers,
-    formats,
-    option,
     report,
     root_of,
     show,
@@ -32,20 +28,7 @@ if TYPE_CHECKING:
     from rl_resources.snapshot import Snapshot
 
 
-def _names(text: str) -> list[str]:
-    """The words of a comma-separated list."""
-    return list(filter(None, map(str.strip, text.split(","))))
-
-
-@command(
-    option("paths", nargs="*", metavar="PATH", help="only findings in these files"),
-    option("--resource", metavar="TABLE", default="", help="validate the paths against this table"),
-    formats(*FORMATS),
-    option("--select", type=_names, default=[], metavar="R,…", help="only these rules"),
-    option("--ignore", type=_names, default=[], metavar="R,…", help="not these rules"),
-    option("--strict", action="store_true", help="count warnings as errors"),
-    option("--fix", action="store_true", help="apply the fixes that are certain first"),
-)
+@command()
 def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
     from rl_resources.check import findings_in
@@ -105,10 +88,7 @@ def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rul
     return write_findings(found, arguments, snapshot.package, {"record": records})
 
 
-@command(
-    option("paths", nargs="*", metavar="PATH", help="only these files"),
-    option("--check", action="store_true", help="show what would change, change nothing"),
-)
+@command()
 def fmt(arguments: Arguments) -> int:
     """Write the CSV files in canonical form."""
     from rl_resources.contribute.changes import changes_between, formatted, write_changes
@@ -137,12 +117,7 @@ REQUIRED = ("model", "task", "gpus", "device", "train", "infer")
 """What `new` needs."""
 
 
-@command(
-    *(option(f"--{name}", default="", help="required") for name in REQUIRED),
-    option("question", nargs="?", choices=["?"], metavar="?", help="list the words of all options"),
-    option("--tag", default="", help="the tag that the script starts from, if any"),
-    option("--contributor", default="", metavar="HANDLE", help="your public handle"),
-)
+@command(dict.fromkeys(REQUIRED, "required"))
 def new(arguments: Arguments) -> int:
     """Write a script that nobody has run yet, and its row."""
     from rl_resources.contribute.new import listed_words, new, next_step
@@ -161,20 +136,7 @@ def new(arguments: Arguments) -> int:
     return 0
 
 
-def _stated(column: str) -> Option:
-    """`--COLUMN VALUE` in place of `--set COLUMN=VALUE`."""
-    text = f"{column}={{}}".format
-    return option(f"--{column}", action="append", dest="set", metavar="VALUE", type=text)
-
-
-@command(
-    option("script", nargs="?", default="", metavar="SCRIPT", help="read, and never run"),
-    option("--log", default="", metavar="FILE", help="the run's log"),
-    option("--issue", default="", metavar="FILE", help="the body of an issue form"),
-    option("--set", action="append", default=[], metavar="COLUMN=VALUE", help="state a cell"),
-    *map(_stated, ("device", "framework", "tag", "contributor")),
-    option("--write", action="store_true", help="add the row and the script, overwrite nothing"),
-)
+@command()
 def draft(arguments: Arguments) -> int:
     """Propose the row of a script that ran."""
     from rl_resources.contribute.draft import draft
@@ -195,14 +157,7 @@ def draft(arguments: Arguments) -> int:
     return FOUND if arguments.write and drafted.refused else 0
 
 
-@command(
-    option("page", metavar="PAGE"),
-    option("--scripts", metavar="DIR", help="the scripts that the page links to"),
-    option("--out", metavar="DIR", help="write DIR/tuning.csv, not standard output"),
-    option("--check", action="store_true", help="report the findings, write no records"),
-    option("--style", action="store_true", help="ask the scripts for our shell style, too"),
-    formats(*FORMATS),
-)
+@command()
 def import_page(arguments: Arguments) -> int:
     """Check a hand-kept page (RST or Markdown) and its scripts; write its records."""
     from rl_resources.check.page_audit import import_page
@@ -222,7 +177,7 @@ def import_page(arguments: Arguments) -> int:
     return report(found)
 
 
-@command(option("name", nargs="?", metavar="NAME"))
+@command()
 def rules(arguments: Arguments) -> int:
     """List the rules, or explain one."""
     from rl_resources.check.registry import chosen_rules

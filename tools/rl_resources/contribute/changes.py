@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -71,8 +72,7 @@ def with_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> Snapshot
             "`rl-resources check` reports every error in the file and its fix.",
         )
     for name, new in rows.items():
-        text = _joined(after.tables[name], new)
-        after = _with_data(after, name, text.encode())
+        after = _with_data(after, name, _joined(after.tables[name], new))
     return formatted(after, paths.__contains__)[0]
 
 
@@ -87,28 +87,26 @@ def formatted(snapshot: Snapshot, asked: Asked) -> tuple[Snapshot, list[str]]:
         if text is None:
             unreadable.append(table.path)
         else:
-            after = _with_data(after, name, text.encode())
+            after = _with_data(after, name, text)
     return after, unreadable
 
 
-def _with_data(snapshot: Snapshot, name: str, data: bytes) -> Snapshot:
-    table = Table(snapshot.package.resources[name], data)
+def _with_data(snapshot: Snapshot, name: str, text: str) -> Snapshot:
+    table = Table(snapshot.package.resources[name], text.encode())
     return replace(snapshot, tables={**snapshot.tables, name: table})
 
 
 def _joined(table: Table, new: Sequence[Row]) -> str:
     """A table's text with new rows at its end, without those that had their keys."""
+    names = table.schema.names
     key = table.schema.primary_key
-    added = []
-    keys = set()
-    for cells in new:
-        added.append(_cells(cells, table.schema.names))
-        keys.add(_cells(cells, key))
+    added = [_cells(row, names) for row in new]
+    replaced = {_cells(row, key) for row in new}
     kept = []
     for row, its_key in zip(table.rows, table.cells(key), strict=True):
-        if its_key not in keys:
+        if its_key not in replaced:
             kept.append(row.cells)
-    return write([table.schema.names, *kept, *added])
+    return write([names, *kept, *added])
 
 
 def _cells(row: Row, columns: Iterable[str]) -> tuple[str, ...]:
@@ -117,36 +115,42 @@ def _cells(row: Row, columns: Iterable[str]) -> tuple[str, ...]:
 
 def with_script(snapshot: Snapshot, path: str, data: bytes) -> Snapshot:
     """The dataset with an executable script at `path`."""
-    others = [script for script in snapshot.scripts if script.path != path]
-    script = ScriptFile(path, data=data, executable=True)
-    return _with_scripts(snapshot, [*others, script])
+    return _with_script(snapshot, path, ScriptFile(path, data=data, executable=True))
 
 
-def _with_scripts(snapshot: Snapshot, scripts: Iterable[ScriptFile]) -> Snapshot:
-    in_order = sorted(scripts, key=attrgetter("path"))
+def _with_script(snapshot: Snapshot, path: str, script: ScriptFile) -> Snapshot:
+    """The dataset with a script in the place of the one at `path`."""
+    others = [other for other in snapshot.scripts if other.path != path]
+    in_order = sorted([*others, script], key=attrgetter("path"))
     return replace(snapshot, scripts=tuple(in_order))
+
+
+class _Content(NamedTuple):
+    """What a file holds; `None` if there is no such file."""
+
+    data: bytes | None = None
+    executable: bool = False
 
 
 def changes_between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     """The files that differ between two states of a dataset."""
-    before = {script.path: script for script in old.scripts}
-    after = {script.path: script for script in new.scripts}
-    for path, script in after.items():
-        old_script = before.get(path)
-        if script == old_script:
-            continue
-        was = None
-        if old_script:
-            was = old_script.data
-        executable = bool(script.executable)
-        yield Change(path, was, script.data, executable)
-    for path in before.keys() - after.keys():
-        removed = before[path]
-        yield Change(path, removed.data, None)
-    for name, table in new.tables.items():
-        was = old.tables[name].data
-        if table.data != was:
-            yield Change(table.path, was, table.data)
+    before = _contents(old)
+    after = _contents(new)
+    for path in dict.fromkeys([*after, *before]):
+        was = before.get(path, _Content())
+        becomes = after.get(path, _Content())
+        if was != becomes:
+            yield Change(path, was.data, becomes.data, becomes.executable)
+
+
+def _contents(snapshot: Snapshot) -> Mapping[str, _Content]:
+    """All files of a dataset by path, scripts first."""
+    found = {}
+    for script in snapshot.scripts:
+        found[script.path] = _Content(script.data, bool(script.executable))
+    for table in snapshot.tables.values():
+        found[table.path] = _Content(table.data)
+    return found
 
 
 def findings_about(old: Snapshot, new: Snapshot) -> list[Finding]:
@@ -193,30 +197,18 @@ def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
     """The edits of a rule's fixer for the files with findings."""
     if not paths or not rule.fixer:
         return []
-    edits: list[Edit] = []
-    by_scope = targets_of(snapshot, paths.__contains__)
-    targets = by_scope.get(rule.scope, tuple)
-    for target in targets():
-        edits += rule.fixer(target)
-    return edits
+    targets = targets_of(snapshot, paths.__contains__)[rule.scope]
+    return list(chain.from_iterable(map(rule.fixer, targets())))
 
 
 def _edited(snapshot: Snapshot, edit: Edit) -> Snapshot:
     """The snapshot after an edit; itself where that changes nothing."""
     for name, table in snapshot.tables.items():
-        if table.path != edit.path:
-            continue
-        data = edit.fields["data"]
-        if data == table.data:
-            return snapshot
-        return _with_data(snapshot, name, data)
+        if table.path == edit.path and table.data != edit.fields["data"]:
+            return _with_data(snapshot, name, edit.fields["data"].decode())
     for script in snapshot.scripts:
-        if script.path != edit.path:
-            continue
-        after = replace(script, **edit.fields)
-        if after != script:
-            others = [other for other in snapshot.scripts if other is not script]
-            return _with_scripts(snapshot, [*others, after])
+        if script.path == edit.path and replace(script, **edit.fields) != script:
+            return _with_script(snapshot, script.path, replace(script, **edit.fields))
     return snapshot
 
 
@@ -251,7 +243,8 @@ def _refuse_other(root: Path, target: Path, change: Change) -> None:
             f"{change.path}: exists already, and nothing is overwritten",
             "Move that file away first, or choose another configuration.",
         )
-    if change.was is not None and not (target.is_file() and target.read_bytes() == change.was):
+    is_same = target.is_file() and target.read_bytes() == change.was
+    if change.was is not None and not is_same:
         raise UnusableInput(
             f"{change.path}: has changed since it was read, and nothing was written",
             "Run the command again.",

@@ -21,14 +21,14 @@ from rl_resources.contribute.changes import (
     with_script,
     write_changes,
 )
-from rl_resources.contribute.facts import (
+from rl_resources.contribute.merge import NOT_STATED, Proposal, Sources, merge
+from rl_resources.contribute.stated import (
     Form,
     first_known,
     may_be_exempt,
     read_form,
     stated_facts,
 )
-from rl_resources.contribute.merge import NOT_STATED, Proposal, Sources, merge
 from rl_resources.contribute.training_log import TrainingLog, read_log, read_log_file
 from rl_resources.dataset import Dataset, typed_dataset
 from rl_resources.errors import Finding, UnusableInput
@@ -55,36 +55,38 @@ def draft(
     dataset = typed_dataset(package, snapshot.tables)
     sources = read(dataset, script, log=log, issue=issue, stated=stated)
     record = merge(sources, dataset, snapshot)
-    other = _other_start(sources.script)
-    if record.lacks and other and sources.script.framework == FRAMEWORK:
-        message = f"{shown(sources.script.path, 500)}: {other}, so there is no record to draft"
-        help_ = "Name the script that starts the training, as with `verl.trainer.main_ppo`."
-        raise UnusableInput(message, help_)
+    if record.lacks and sources.script.framework == FRAMEWORK:
+        _refuse_other_start(sources.script)
     drafted = check(place(record, snapshot), write=write)
     write_changes(root, drafted.written)
     return drafted
 
 
-def _other_start(script: ScriptText) -> str:
-    """What a script starts in place of RL with the framework; empty where it may start that."""
-    if script.script.problems or script.lost:
-        return ""
+def _refuse_other_start(script: ScriptText) -> None:
+    """Raise for a script that starts something else than RL with the framework."""
     started = [*script.trainings, *script.launches]
-    if not started:
-        return f"it starts no training with settings of {FRAMEWORK}"
-    module = started[0].module
-    starts = f"it starts `{shown(module, 120)}`"
-    fork = support(FRAMEWORK).fork(module)
-    if fork:
-        return f"{starts}, which is of {fork} and not of {FRAMEWORK}"
-    if script.trainings:
-        return ""
-    return f"{starts}, but trains nothing with RL"
+    if script.script.problems or script.lost:
+        return
+    other = f"it starts no training with settings of {FRAMEWORK}"
+    if started:
+        module = started[0].module
+        fork = support(FRAMEWORK).fork(module)
+        if script.trainings and not fork:
+            return
+        other = f"it starts `{shown(module, 120)}`, but trains nothing with RL"
+        if fork:
+            other = f"it starts `{shown(module, 120)}`, which is of {fork} and not of {FRAMEWORK}"
+    message = f"{shown(script.path, 500)}: {other}, so there is no record to draft"
+    help_ = "Name the script that starts the training, as with `verl.trainer.main_ppo`."
+    raise UnusableInput(message, help_)
 
 
 def read(dataset: Dataset, script: str, *, log: str, issue: str, stated: Iterable[str]) -> Sources:
     """The sources in these files, and the cells that are stated."""
-    form = _read_issue(issue, dataset)
+    form = Form()
+    if issue:
+        help_ = "Name a file with the text of your issue, in UTF-8."
+        form = read_form(read_text(Path(issue), LARGEST_FORM_BYTES, help_), dataset)
     text = form.script
     if script:
         text = read_text(Path(script), LARGEST_SCRIPT_BYTES, "Name your own shell script.")
@@ -96,32 +98,21 @@ def read(dataset: Dataset, script: str, *, log: str, issue: str, stated: Iterabl
         raise UnusableInput("draft: there is no script", help_)
     facts = stated_facts(stated, dataset)
     framework = first_known([facts, form.facts])["framework"].text or FRAMEWORK
-    return Sources(
-        ScriptText(script or "script.sh", text, framework=framework),
-        _read_log(log, form.log),
-        form,
-        facts,
-    )
-
-
-def _read_issue(name: str, dataset: Dataset) -> Form:
-    if not name:
-        return Form()
-    help_ = "Name a file with the text of your issue, in UTF-8."
-    return read_form(read_text(Path(name), LARGEST_FORM_BYTES, help_), dataset)
+    read_script = ScriptText(script or "script.sh", text, framework=framework)
+    return Sources(read_script, _read_log(log, form.log), form, facts)
 
 
 def _read_log(name: str, pasted: str) -> TrainingLog:
     """The log that is named, else the lines that are pasted into the form; an empty one of none."""
-    if not name and not pasted:
-        return TrainingLog()
-    if not name:
-        return read_log(pasted.splitlines(), "`Log`")
-    try:
-        return read_log_file(Path(name))
-    except OSError as error:
-        message = f"{shown(name, 500)}: cannot be read: {error.strerror}"
-        raise UnusableInput(message, "Name the log of your own run.") from error
+    if name:
+        try:
+            return read_log_file(Path(name))
+        except OSError as error:
+            message = f"{shown(name, 500)}: cannot be read: {error.strerror}"
+            raise UnusableInput(message, "Name the log of your own run.") from error
+    if pasted:
+        return read_log(pasted.splitlines(keepends=True), "`Log`")
+    return TrainingLog()
 
 
 class Placed(NamedTuple):
@@ -154,10 +145,10 @@ def check(placed: Placed, *, write: bool) -> Draft:
     """Ask all rules about a record; `write` is whether its files are to be written."""
     changes = tuple(changes_between(placed.before, placed.fixed.snapshot))
     fixes = tuple(dict.fromkeys(placed.fixed.done.values()))
-    return Draft(placed.record, changes, fixes, _findings(placed), write)
+    return Draft(placed.record, changes, fixes, list(_findings(placed)), write)
 
 
-def _findings(placed: Placed) -> Sequence[Finding]:
+def _findings(placed: Placed) -> Iterator[Finding]:
     """What the rules report of a record; where it lacks something, of its script alone.
 
     They report it about the script as its author has it, without those of rules whose mistakes
@@ -167,17 +158,16 @@ def _findings(placed: Placed) -> Sequence[Finding]:
     script = record.sources.script
     if record.lacks:
         lasting = [rule for rule in all_rules().values() if not rule.fixer]
-        return findings_of(lasting, {"script": lambda: [script]})
+        yield from findings_of(lasting, {"script": lambda: [script]})
+        return
     left = {item.rule for item in findings_about(placed.before, placed.fixed.snapshot)}
     if not left:
-        return ()
-    found = []
+        return
     for item in findings_about(placed.before, placed.after):
-        if item.rule not in left:
-            continue
-        in_script = item.path == record.path
-        found.append(item._replace(path=script.path) if in_script else item)
-    return found
+        if item.rule in left and item.path == record.path:
+            yield item._replace(path=script.path)
+        elif item.rule in left:
+            yield item
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from rl_resources.certainty import MEASURED_RUN, STATED_RUN, UNTESTED
 from rl_resources.contribute.changes import Row
-from rl_resources.contribute.facts import (
+from rl_resources.contribute.stated import (
     Facts,
     Form,
     defaults_of,
@@ -26,10 +26,10 @@ from rl_resources.facts.script_names import name_beside
 from rl_resources.facts.tags import NO_TAG, SPEEDS, faster_record, smaller_run
 from rl_resources.facts.words import Fact, read_word
 from rl_resources.package import SCRIPTS, TableSchema
+from rl_resources.script.algorithm import asked_of_min, costs_time
 from rl_resources.script.name import PARTS
 from rl_resources.script.run import Run, is_on
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.script.tags import asked_of_min, costs_time
 from rl_resources.snapshot import Snapshot, Table, name_of
 from rl_resources.tabular import write as as_csv
 from rl_resources.text import shown
@@ -79,31 +79,21 @@ def merge(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Proposal:
     """The record that the sources make together."""
     schema = dataset.package.resources["tuning"].schema
     certain = _certain(sources, dataset, snapshot)
-    parts = {part: certain[part].text for part in PARTS}
-    name = script_name(parts)
+    name = _name(sources, certain, snapshot)
     path = ""
     existing: Row = {}
     if name:
-        name = _name_beside(name, sources, certain, snapshot)
-        path = script_path(dataset, {"model": parts["model"], "script": name})
+        path = script_path(dataset, {"model": certain["model"].text, "script": name})
         existing = snapshot.row("tuning", name)
 
-    infer = certain["infer"].text
-    logged = _releases(sources.log, infer, dataset)
-    other = _other_device(sources.log, certain["device"].text, dataset)
-    if other:
-        logged = {}
-    mismatch = other or _mismatch(sources, logged, existing)
-    if not mismatch and not sources.log.out_of_memory:
-        logged |= _figures(sources.log, schema)
+    logged, mismatch = _logged(sources.log, sources.script.training, certain, existing, dataset)
     facts = first_known([sources.stated, logged, certain, sources.assumed])
-
     new = {column: facts[column].text for column in schema.names}
     new["script"] = name
-    has_run = new["status"] != UNTESTED
-    is_open = not new["tag"] and not _says_no_tag(sources.script)
-    if name and has_run and is_open:
-        run = sources.script.training
+    run = sources.script.training
+    has_run = name and new["status"] != UNTESTED
+    in_header = [line.text for line in sources.script.labeled("Tag")]
+    if run and has_run and not new["tag"] and NO_TAG not in in_header:
         new["tag"] = _earned_tag(run, new, snapshot)
     row: Row = new
     if existing:
@@ -111,18 +101,12 @@ def merge(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Proposal:
         row = _filled(existing, new, ran=ran, measured="statement" in logged)
 
     remarks = list(_remarks(sources, mismatch))
-    unknown = _unknown(row, facts)
-    lacks = tuple(_lacks(unknown, schema, sources.log))
-    said = sources.script.of_ascend
-    # Of a whole record a rule says it.
-    if said and lacks and vendor_in(parts["device"]) not in {"Huawei", ""}:
-        remarks.append(f"`{shown(said)}` is for Ascend processors, the device is {parts['device']}")
-    places = {script.path for script in snapshot.scripts}
-    if path and path not in places:
+    if path and path not in {script.path for script in snapshot.scripts}:
         remarks.append(f"the script belongs at {path}: writing puts a copy there")
     if existing:
         assumed = {"script", *sources.assumed} - logged.keys()
         remarks += _differences(row, new, assumed)
+    unknown = _unknown(row, facts)
     return Proposal(
         sources=sources,
         schema=schema,
@@ -131,19 +115,22 @@ def merge(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Proposal:
         existing=existing,
         row=row,
         unknown=unknown,
-        lacks=lacks,
+        lacks=tuple(_lacks(unknown, schema, sources.log)),
         remarks=remarks,
     )
 
 
-def _name_beside(name: str, sources: Sources, certain: Facts, snapshot: Snapshot) -> str:
-    """The name of a script, in a folder where another configuration has this name already."""
+def _name(sources: Sources, certain: Facts, snapshot: Snapshot) -> str:
+    """The name of the script, in a folder where another configuration has it already.
+
+    It is empty if one of its parts is not known.
+    """
+    cells = {column: fact.text for column, fact in certain.items()}
+    name = script_name({part: certain[part].text for part in PARTS})
     given = PurePath(sources.script.path)
     if SCRIPTS.name in given.parts and given.name == name:
         return name_of(given.as_posix())
-    existing = snapshot.row("tuning", name)
-    cells = {column: fact.text for column, fact in certain.items()}
-    return name_beside(name, cells, existing)
+    return name_beside(name, cells, snapshot.row("tuning", name))
 
 
 def _certain(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Facts:
@@ -159,15 +146,28 @@ def _certain(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Facts:
     return first_known([stated, own, named, logged])
 
 
-def _releases(log: TrainingLog, infer: str, dataset: Dataset) -> dict[str, Fact]:
-    """The releases that the log states; it names vllm for `vllm-ascend` too."""
-    engine = infer.partition("-")[0]
-    columns = {"infer_version": engine, "framework_version": FRAMEWORK}
-    found = {}
-    for column, program in columns.items():
-        release = log.releases.get(program, "")
-        found[column] = read_word(dataset, column, release)
-    return found
+def _logged(
+    log: TrainingLog, run: Run | None, certain: Facts, existing: Row, dataset: Dataset
+) -> tuple[Facts, str]:
+    """The cells that the log states, and why it is of another run; empty where it is of the same.
+
+    It names vllm for `vllm-ascend` too.
+    """
+    mismatch = _other_device(log, certain["device"].text, dataset)
+    if mismatch:
+        return {}, mismatch
+    engine, _, _ = certain["infer"].text.partition("-")
+    releases = {
+        "infer_version": read_word(dataset, "infer_version", log.releases.get(engine, "")),
+        "framework_version": read_word(
+            dataset, "framework_version", log.releases.get(FRAMEWORK, "")
+        ),
+    }
+    if run:
+        mismatch = _mismatch(log, run, releases, existing)
+    if mismatch or log.out_of_memory:
+        return releases, mismatch
+    return releases | _figures(log, dataset.package.resources["tuning"].schema), ""
 
 
 def _figures(log: TrainingLog, schema: TableSchema) -> dict[str, Fact]:
@@ -183,18 +183,14 @@ def _figures(log: TrainingLog, schema: TableSchema) -> dict[str, Fact]:
     return found
 
 
-def _mismatch(sources: Sources, releases: Facts, existing: Row) -> str:
+def _mismatch(log: TrainingLog, run: Run, releases: Facts, existing: Row) -> str:
     """Why the log is of another run than the script or row; empty where it is of the same."""
-    run = sources.script.training
-    if run is None:
-        return ""
-    for name, number in sources.log.settings.items():
+    for name, number in log.settings.items():
         asked = run.setting(f"data.{name}").number
         if asked not in {None, number}:
             return f"the run had {name} {number}, but the script asks for {asked}"
     for column, fact in releases.items():
-        stated = existing.get(column, "")
-        if fact.text and stated and fact.text != stated:
+        if fact.text and existing.get(column, "") not in {"", fact.text}:
             return "the log is of another release than the row"
     return ""
 
@@ -238,29 +234,15 @@ def _table_text(schema: TableSchema, row: Row) -> str:
     return as_csv([schema.names, cells])
 
 
-def _says_no_tag(script: ScriptText) -> bool:
-    """Whether the header of a script leaves its tag open on purpose, as `new` without one does."""
-    return any(line.text == NO_TAG for line in script.labeled("Tag"))
-
-
-def _earned_tag(run: Run | None, row: Row, snapshot: Snapshot) -> str:
-    if run is None:
-        return ""
-    resource = snapshot.package.resources["tuning"]
-    text = _table_text(resource.schema, row)
-    table = Table(resource, text.encode())
-    record = Record(table, 0)
-    model = snapshot.row("models", row["model"])
-    family = model.get("family", "")
-    return earned_tag(run, family, record, snapshot)
-
-
-def earned_tag(run: Run, family: str, record: Record, snapshot: Snapshot) -> str:
+def _earned_tag(run: Run, row: Row, snapshot: Snapshot) -> str:
     """The tag of a record that ran: by its settings, its figures and what the dataset knows.
 
-    It is empty if none is earned or its settings are not known. `family` is its model's, `snapshot`
-    the dataset without it.
+    It is empty if none is earned or its settings are not known.
     """
+    resource = snapshot.package.resources["tuning"]
+    text = _table_text(resource.schema, row)
+    record = Record(Table(resource, text.encode()), 0)
+    family = snapshot.row("models", row["model"]).get("family", "")
     asked = asked_of_min(run, family).values()
     saves_memory = all(setting.known and is_on(setting) for setting in asked)
     memory_is_known = device_memory(snapshot, record) > 0
@@ -268,9 +250,8 @@ def earned_tag(run: Run, family: str, record: Record, snapshot: Snapshot) -> str
     if asked and saves_memory and is_the_least:
         return "MIN"
     knows_all = run.knows_backend and run.knows_defaults
-    if not knows_all or costs_time(run):
-        return ""
-    if not any(map(record.text, SPEEDS)):
+    has_speed = any(map(record.text, SPEEDS))
+    if not knows_all or not has_speed or costs_time(run):
         return ""
     tagged = records(snapshot, "tuning", "tag")
     others = [other for other in tagged if other.text("tag") == "RECOMMENDED"]
@@ -332,12 +313,9 @@ def _differences(row: Row, read: Row, assumed: Collection[str]) -> Iterator[str]
     yield "records/tuning.csv has this configuration; no cell of it is overwritten"
     for column, new in read.items():
         old = row[column]
-        if not new or column in assumed:
-            continue
-        if new == old:
+        if not new or new == old or column in assumed:
             continue
         there = "empty"
         if old:
             there = f"`{shown(old, 300)}`"
-        now = shown(new, 300)
-        yield f"{column} is {there} there; what was read now says `{now}`"
+        yield f"{column} is {there} there; what was read now says `{shown(new, 300)}`"

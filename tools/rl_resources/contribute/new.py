@@ -1,30 +1,52 @@
-"""The command `new`: a script that starts from its tag's definition, and its row."""
+"""The command `new`: the script of a record that nobody has run, or of a plan, and its row.
+
+The settings of a script are those of an estimate, see `estimate/plan.py`; the batch is a rule of
+thumb, stated here and tested nowhere: a step has four updates of 64 prompts or more, each a
+multiple of the GPUs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 
 from rl_resources.certainty import UNTESTED
 from rl_resources.contribute.changes import write_changes
 from rl_resources.contribute.draft import Draft, check, place
-from rl_resources.contribute.facts import Facts, script_name
 from rl_resources.contribute.merge import Proposal, Sources, merge
-from rl_resources.contribute.new_script import ScriptRequest, refusals, script_text
+from rl_resources.contribute.stated import Facts, script_name
 from rl_resources.dataset import Dataset, read_dataset, script_path, typed_dataset
 from rl_resources.errors import InvalidDataset, UnusableInput
-from rl_resources.estimate.plan import RECOMMENDED
+from rl_resources.estimate.estimate import Estimate
+from rl_resources.estimate.plan import RECOMMENDED, gpus_per_node, rules, turned_on
 from rl_resources.facts.script_names import TABLES, name_beside
+from rl_resources.facts.tags import NO_TAG, tag_line
 from rl_resources.facts.words import Fact, known_words, read_word
-from rl_resources.package import read_package
+from rl_resources.package import Record, read_package, text_of
 from rl_resources.query.plan import Answer, Plan, settings_for
 from rl_resources.query.plan_question import ask_plan
-from rl_resources.script.backends import SAME_BACKEND
-from rl_resources.script.framework.shipped import shipped
+from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS, NEEDED, costs_time
+from rl_resources.script.backends import (
+    ACTOR,
+    BACKENDS,
+    ENGINES,
+    ROLLOUT,
+    SAME_BACKEND,
+    VENDORS,
+    Engine,
+)
+from rl_resources.script.framework.shipped import Shipped, shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.script.tags import NEEDED, costs_time
+from rl_resources.site.templates import environment
 from rl_resources.snapshot import Snapshot, take_snapshot
+
+LEAST_UPDATE_PROMPTS = 64
+UPDATES = 4
+OWN = Path(__file__).parent
+
 
 OPTIONS = (*PARTS, "tag")
 """Columns of the tuning table that make a configuration, each an option of the command."""
@@ -56,18 +78,16 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Proposal:
     """
     stated = _words(asked, dataset)
     words = {option: word.text for option, word in stated.items()}
-    wanted = _configuration(words, dataset)
-    known = shipped(FRAMEWORK)
-    _refuse(list(refusals(wanted, known)))
     name = script_name(words)
     name = name_beside(name, words, snapshot.row("tuning", name))
     run = name.removesuffix(".sh").replace("/", "_")
-    text = script_text(wanted, known, run)
+    text = _script(_configuration(words, dataset), run)
     path = script_path(dataset, {"model": words["model"], "script": name})
     script = ScriptText(path, text)
     assumed = {"status": Fact(UNTESTED)}
-    if wanted.tag == RECOMMENDED:
-        assumed["notes"] = Fact(_needed(script))
+    if words.get("tag") == RECOMMENDED and script.run:
+        needed = [NEEDED.format(name=setting) for setting in costs_time(script.run)]
+        assumed["notes"] = Fact(" ".join(needed))
     sources = Sources(script, stated=stated, assumed=assumed)
     record = merge(sources, dataset, snapshot)
     if record.existing:
@@ -78,12 +98,11 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Proposal:
     return record
 
 
-def _needed(script: ScriptText) -> str:
-    """What the notes of a RECOMMENDED record say of each setting that costs time."""
-    run = script.run
-    if run is None:
-        return ""
-    return " ".join(NEEDED.format(name=name) for name in costs_time(run))
+def _script(wanted: ScriptRequest, name: str) -> str:
+    """The text of a script. Raises `UnusableInput` where the framework cannot do it."""
+    known = shipped(FRAMEWORK)
+    _refuse(list(refusals(wanted, known)))
+    return script_text(wanted, known, name)
 
 
 def next_step(record: Proposal) -> str:
@@ -128,16 +147,15 @@ def _refuse(problems: Sequence[str]) -> None:
 def _configuration(words: Asked, dataset: Dataset) -> ScriptRequest:
     rows = {part: dataset.by_key[table][words[part]] for part, table in TABLES.items()}
     question = ask_plan(dataset, {part: words[part] for part in PARTS})
+    tag = words.get("tag", "")
     return ScriptRequest(
         model=rows["model"],
         task=rows["task"],
         device=rows["device"],
         train=rows["train"],
         infer=rows["infer"],
-        tag=words.get("tag", ""),
-        estimate=settings_for(question, words.get("tag", "")),
-        strategy=SAME_BACKEND.get(words["train"], words["train"]),
-        engine=SAME_BACKEND.get(words["infer"], words["infer"]),
+        tag=tag,
+        estimate=settings_for(question, tag),
     )
 
 
@@ -154,23 +172,183 @@ def plan_script(plan: Answer, tag: str) -> str:
         raise UnusableInput(f"scripts are written for {FRAMEWORK} alone", "Leave --framework out.")
     if found is None:
         raise UnusableInput("no settings fit this hardware", "`plan` without --script says why.")
-    dataset = question.dataset
-    words = {"train": found.configuration.train, "infer": found.configuration.infer}
-    backends = {part: dataset.by_key["backends"][word] for part, word in words.items()}
+    rows = question.dataset.by_key
     task = question.task
     if question.weights == "lora":
         task = question.query.adapter_task or task
     wanted = ScriptRequest(
-        **backends,
         model=question.model_row,
-        task=dataset.by_key["tasks"][task],
+        task=rows["tasks"][task],
         device=question.device_row,
+        train=rows["backends"][found.configuration.train],
+        infer=rows["backends"][found.configuration.infer],
         tag="",
         estimate=found,
-        strategy=SAME_BACKEND.get(words["train"], words["train"]),
-        engine=SAME_BACKEND.get(words["infer"], words["infer"]),
         author="plan",
     )
-    known = shipped(FRAMEWORK)
-    _refuse(list(refusals(wanted, known)))
-    return script_text(wanted, known, f"plan_{tag.lower()}")
+    return _script(wanted, f"plan_{tag.lower()}")
+
+
+# The script
+
+
+@dataclass(frozen=True)
+class ScriptRequest:
+    """What a script is asked for: rows of the tables, the tag and the settings of an estimate.
+
+    `author` is the command that asks.
+    """
+
+    model: Record
+    task: Record
+    device: Record
+    train: Record
+    infer: Record
+    tag: str
+    estimate: Estimate
+    author: str = "new"
+
+    @property
+    def strategy(self) -> str:
+        """The framework's word for the training backend."""
+        return _word(self.train)
+
+    @property
+    def engine(self) -> str:
+        """The framework's word for the rollout engine."""
+        return _word(self.infer)
+
+
+def _word(backend: Record) -> str:
+    name = text_of(backend, "backend")
+    return SAME_BACKEND.get(name, name)
+
+
+def strategies(known: Shipped) -> Mapping[str, str]:
+    """The training backends of a release, each with the choice of `model_engine` that brings it."""
+    found = {}
+    for name, choice in known.choices.items():
+        strategy = str(choice.value(f"{ACTOR}.strategy"))
+        found[strategy] = name
+    if "fsdp" in found:
+        found["fsdp2"] = found["fsdp"]
+    return found
+
+
+def engines(known: Shipped) -> tuple[str, ...]:
+    """The rollout engines of a release: those that it has settings of their own for."""
+    default = next(iter(known.choices.values()))
+    sections = default.value(f"{ROLLOUT}.engine_kwargs")
+    return tuple(map(str, sections))
+
+
+def refusals(wanted: ScriptRequest, known: Shipped) -> Iterator[str]:
+    """Why the framework cannot do what is asked for, each reason a sentence with what it can do."""
+    release = f"{known.framework} {known.version}"
+    algorithm = wanted.task["algorithm"]
+    if algorithm not in ALGORITHMS:
+        possible = ", ".join(ALGORITHMS)
+        yield f"no settings alone make {release} run {algorithm}; known are those of {possible}"
+    for row, offered, abilities in (
+        (wanted.train, strategies(known), BACKENDS),
+        (wanted.infer, engines(known), ENGINES),
+    ):
+        backend = text_of(row, "backend")
+        word = _word(row)
+        if word not in offered:
+            possible = ", ".join(sorted(offered))
+            yield f"{release} does not have {backend}; it offers {possible}"
+        own_vendor = wanted.device["vendor"]
+        vendor = VENDORS.get(backend, own_vendor)
+        if vendor != own_vendor:
+            name = wanted.device["name"]
+            yield f"{backend} is for accelerators of {vendor}, not for {name}"
+        able = [name for name, item in abilities.items() if item.adapters]
+        if wanted.task["adapters_only"] and word not in able:
+            possible = ", ".join(able)
+            yield f"{word} does not support LoRA in {release}, only {possible} do"
+
+
+def script_text(wanted: ScriptRequest, known: Shipped, name: str) -> str:
+    """The script of a configuration that the framework offers; `name` is its stem."""
+    algorithm = ALGORITHMS[text_of(wanted.task, "algorithm")]
+    values = wanted.estimate.values
+    gpus = int(values["gpus"])
+    per_node = gpus_per_node(gpus)
+    rollout_n = 1
+    if algorithm.estimator in GROUP_ESTIMATORS:
+        rollout_n = int(values["rollout_n"])
+    batch, mini_batch = batch_of(gpus)
+    template = environment(OWN).get_template("script.sh.jinja")
+    return template.render(
+        vars(wanted),
+        algorithm=algorithm,
+        batch=batch,
+        choice=_choice(wanted.strategy, known),
+        engine=wanted.engine,
+        extra=list(_extra(wanted)),
+        gpus=gpus,
+        longest=int(values["max_tokens"] // values["sequence_length"]),
+        mini_batch=mini_batch,
+        name=name,
+        nodes=gpus // per_node,
+        own=BACKENDS[wanted.strategy],
+        parallel=_parallel_sizes(wanted),
+        per_node=per_node,
+        release=f"{known.framework} {known.version}",
+        tag_line=tag_line(wanted.tag or NO_TAG),
+        rollout=ENGINES.get(wanted.engine, Engine()),
+        rollout_n=rollout_n,
+        strategy=wanted.strategy,
+        values=values,
+    )
+
+
+def _extra(wanted: ScriptRequest) -> Iterator[str]:
+    """The overrides of switches that the template does not write itself."""
+    found = wanted.estimate
+    more = rules()["overrides"]
+    for name, turn in turned_on(found):
+        if name in more:
+            yield from more[name]
+        elif name not in rules()["written"]:
+            yield turn.setting
+    values = found.values
+    if values["log_prob_max_tokens"] != values["max_tokens"]:
+        tokens = int(values["log_prob_max_tokens"])
+        for role in ("rollout", "ref"):
+            yield f"actor_rollout_ref.{role}.log_prob_max_token_len_per_gpu={tokens}"
+    if values["context_parallel"] > 1:
+        knob = {"input": "context_parallel"}
+        yield found.configuration.written(knob, values["context_parallel"])
+
+
+def _choice(strategy: str, known: Shipped) -> str:
+    """The override that chooses a training backend; empty if it is the framework's default."""
+    default, *_ = known.choices
+    choice = strategies(known)[strategy]
+    if choice == default:
+        return ""
+    return f" {known.group}={choice}"
+
+
+def _parallel_sizes(wanted: ScriptRequest) -> dict[str, str]:
+    """The parallel sizes of the training backend, by their keys in its section."""
+    found: dict[str, str] = {}
+    backend = BACKENDS[wanted.strategy]
+    values = wanted.estimate.values
+    if wanted.strategy == "megatron":
+        found["tensor_model_parallel_size"] = f"{values['tensor_parallel']:g}"
+        found["pipeline_model_parallel_size"] = f"{values['pipeline_parallel']:g}"
+    if backend.all_gpus:
+        found[backend.all_gpus] = "$((NNODES * GPUS_PER_NODE))"
+    if backend.expert_parallel and values["experts"]:
+        found[backend.expert_parallel] = f"{values['expert_parallel']:g}"
+    return found
+
+
+def batch_of(gpus: int) -> tuple[int, int]:
+    """Prompts per step and per update, which every number of data-parallel ranks divides."""
+    each = ceil(LEAST_UPDATE_PROMPTS / gpus)
+    update = each * gpus
+    return update * UPDATES, update

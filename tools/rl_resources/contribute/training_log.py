@@ -1,9 +1,9 @@
 """A training log of any form to figures: memory, time, throughput, releases, out of memory.
 
 The metrics are those of verl 0.1 to 0.9.1 (verl/trainer/ppo/metric_utils.py and `update_actor` of
-its workers). To add names of metrics, extend the constants below. To add a form of log, write a
-function from its text to metrics and choose it in `read_log` or `_metrics`; name it in `_WANTED`.
-What devices and other frameworks print is in `training_log.toml`, releases in `script/backends.py`.
+its workers); their names, and what devices and other frameworks print, are in `training_log.toml`,
+releases in `script/backends.py`. To add a form of log, write a function from its text to metrics
+and choose it in `read_log` or `_metrics`; name it in `_WANTED`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import TextIOWrapper
 from itertools import chain, islice
@@ -28,11 +28,6 @@ from rl_resources.script.script_text import FRAMEWORK
 from rl_resources.tabular import mappings
 from rl_resources.text import shown
 
-NUMBERS = ("step", "global_step", "training/global_step", "_step", "Step")
-SECONDS = ("timing_s/step", "perf/time_per_step", "timing/step")
-THROUGHPUT = ("perf/throughput", "Tokens/Sec/GPU")  # the latter in verl 0.2.0.dev
-MEMORY = ("perf/max_memory_reserved_gb", "perf/max_memory_allocated_gb")  # GiB, as ends of keys
-INTERRUPTIONS = ("timing_s/testing", "timing_s/save_checkpoint")
 MOST_WARM_UP_STEPS = 10
 LARGEST_LOG = 1 << 30
 LONGEST_LINE = 1 << 20
@@ -64,14 +59,28 @@ _SETTING = re.compile(r"'(train_batch_size|max_prompt_length|max_response_length
 _TABLE = re.compile(r'"?\w*"?,.*(?:timing_s/step|perf/\w+)\b')
 """The header of an export of metrics."""
 _DAY = re.compile(r"(?:\W|[A-Z]+\b:?){0,4}(20\d\d-[01]\d-[0-3]\d)[ T]\d\d:\d\d")
-_VERSION = r"v?(\d+(?:\.\d+)+\w*(?:\.\w+)*)"
-"""Without local parts such as `+cu124`."""
 _PATTERNS = table_beside(__file__)
+_METRICS: Mapping[str, Sequence[str]] = _PATTERNS["metrics"]
 _DEVICE = re.compile("|".join(_PATTERNS["devices"]))
 _OUT_OF_MEMORY = re.compile("|".join(_PATTERNS["out_of_memory"]))
 _FRAMEWORKS = {
     name: re.compile("|".join(patterns)) for name, patterns in _PATTERNS["frameworks"].items()
 }
+
+
+def _releases() -> Mapping[str, re.Pattern[str]]:
+    """How a log names the release of each program."""
+    found = {FRAMEWORK: _release([named_version(FRAMEWORK)])}
+    for name, engine in ENGINES.items():
+        if engine.releases:
+            found[name] = _release(engine.releases)
+    return found
+
+
+def _release(programs: Iterable[str]) -> re.Pattern[str]:
+    """What finds a version after one of these patterns, without local parts such as `+cu124`."""
+    listed = "|".join(programs)
+    return re.compile(rf"(?:{listed})v?(\d+(?:\.\d+)+\w*(?:\.\w+)*)", re.IGNORECASE)
 
 
 class Step(NamedTuple):
@@ -115,15 +124,18 @@ class TrainingLog:
         if self.summary:
             return 0
         steps = len(self.steps)
-        tenth = min(MOST_WARM_UP_STEPS, steps // 10)
-        return min(steps, max(1, tenth))
+        tenth = max(1, steps // 10)
+        return min(steps, tenth, MOST_WARM_UP_STEPS)
 
     @property
     def measured(self) -> list[Step]:
         """The steps after warm-up with a time or throughput that neither validate nor save."""
-        after_warm_up = self.steps[self.warm_up :]
-        timed = [step for step in after_warm_up if step.seconds or step.tokens]
-        return [step for step in timed if not step.interrupted]
+        counted = []
+        for step in self.steps[self.warm_up :]:
+            is_timed = step.seconds or step.tokens
+            if is_timed and not step.interrupted:
+                counted.append(step)
+        return counted
 
     @property
     def figures(self) -> dict[str, float]:
@@ -143,17 +155,14 @@ class TrainingLog:
     def add(self, step: Step) -> None:
         """Take in a step; a number lower than the last one begins another run."""
         self.out_of_memory = ""
-        last = self.steps[-1].number if self.steps else 0
-        if 0 < step.number < last:
+        if self.steps and 0 < step.number < self.steps[-1].number:
             self.steps = []
         self.steps.append(step)
 
 
 def _median(values: Iterable[float]) -> float:
     """The median of the values that were logged; 0 if there is none."""
-    logged = [value for value in values if value]
-    if not logged:
-        return 0
+    logged = list(filter(None, values)) or [0]
     return round(median(logged), 3)
 
 
@@ -188,24 +197,26 @@ def read_log(lines: Iterable[str], label: str) -> TrainingLog:
     log = TrainingLog()
     stream = iter(lines)
     first = next(stream, "")
-    lines = chain([first], stream)
     if _TABLE.match(first):
-        for metrics in _rows(lines, label):
+        for metrics in _rows(chain([first], stream), label):
             _take(log, metrics)
     else:
-        _read_entries(log, lines)
+        _read_entries(log, chain([first], stream))
     if log.steps or log.out_of_memory:
         return log
     for name in filter(log.frameworks.__contains__, _FRAMEWORKS):
         raise UnusableInput(f"{label}: is a log of {name}, not of {FRAMEWORK}", _STATE)
-    figures = " with a time, throughput or memory" if log.bare else ""
-    raise UnusableInput(f"{label}: has no training step{figures}", _WANTED)
+    if log.bare:
+        problem = "has no training step with a time, throughput or memory"
+        raise UnusableInput(f"{label}: {problem}", _WANTED)
+    raise UnusableInput(f"{label}: has no training step", _WANTED)
 
 
 def _rows(lines: Iterable[str], label: str) -> Iterator[Metrics]:
     """The metrics of an export by Weights & Biases: columns are called `RUN - METRIC`."""
+    text = "".join(islice(lines, MOST_ROWS))
     try:
-        rows = mappings("\n".join(line.rstrip("\n") for line in islice(lines, MOST_ROWS)))
+        rows = mappings(text)
     except ValueError as error:
         raise UnusableInput(f"{label}: {error}", _WANTED) from error
     for row in rows:
@@ -216,13 +227,13 @@ def _rows(lines: Iterable[str], label: str) -> Iterator[Metrics]:
 
 
 def _read_entries(log: TrainingLog, lines: Iterable[str]) -> None:
-    patterns = _release_patterns()
+    releases = _releases()
     before = ""
     for entry in _entries(lines):
         if _take(log, _metrics(entry)):
             continue
         for line in entry:
-            _read_message(log, before, line, patterns)
+            _read_message(log, before, line, releases)
             before = line
 
 
@@ -233,8 +244,7 @@ def _entries(lines: Iterable[str]) -> Iterator[list[str]]:
     depth = 0
     for line in lines:
         text = _OF_RAY.sub("", _ANSI.sub("", line.rstrip("\r\n")))
-        is_rest = size < LONGEST_LINE and _is_rest(text, entry, depth)
-        if entry and not is_rest:
+        if entry and (size >= LONGEST_LINE or not _is_rest(text, entry, depth)):
             yield entry
             entry = []
             size = 0
@@ -247,7 +257,7 @@ def _entries(lines: Iterable[str]) -> Iterator[list[str]]:
 
 def _is_rest(text: str, entry: list[str], depth: int) -> bool:
     """Whether a line goes on with what an entry, of so many open braces, has begun."""
-    if not entry or text.startswith("{") or _STEP.search(text):
+    if text.startswith("{") or _STEP.search(text):
         return False
     if not _STEP.search(entry[0]):
         return depth > 0
@@ -273,26 +283,31 @@ def _dictionary(text: str) -> Metrics:
     None where it is neither.
     """
     try:
-        try:
-            entry = json.loads(text)
-        except ValueError:
-            entry = ast.literal_eval(text)
+        entry = _value(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return {}
     if not isinstance(entry, dict):
         return {}
     data = entry.get("data")
-    if not isinstance(data, dict):
-        data = {}
-    return {**data, **entry}
+    if isinstance(data, dict):
+        entry |= data
+    return entry
+
+
+def _value(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return ast.literal_eval(text)
 
 
 def _console_metrics(entry: list[str]) -> Metrics:
     """What verl prints: `step:3 - timing_s/step:92.0 - …`, in one line or several."""
     text = ""
     for line in entry:
-        at_dash = text.endswith(" -") or line.startswith("- ")
-        text += f" {line}" if at_dash else line
+        if text.endswith(" -") or line.startswith("- "):
+            text += " "
+        text += line
     _, number, rest = _STEP.split(text, maxsplit=1)
     metrics = {"step": number}
     for pair in rest.split(" - "):
@@ -303,60 +318,37 @@ def _console_metrics(entry: list[str]) -> Metrics:
 
 def _take(log: TrainingLog, metrics: Metrics) -> bool:
     """Take in metrics; whether they are those of a training step."""
-    step = _step_of(metrics)
-    if step is None:
-        log.bare = log.bare or _first(metrics, NUMBERS) > 0
+    number = _first(metrics, "number")
+    seconds = _first(metrics, "seconds")
+    tokens = _first(metrics, "tokens")
+    ends = tuple(_METRICS["memory"])
+    peaks = [_positive(value) for name, value in metrics.items() if name.endswith(ends)]
+    memory = max(peaks, default=0)
+    if not (seconds or tokens or memory):
+        log.bare = log.bare or number > 0
         return False
-    log.add(step)
+    interrupted = _first(metrics, "interruptions") > 0
+    log.add(Step(number, seconds, tokens, memory, interrupted))
     log.summary = len(log.steps) == 1 and "_step" in metrics
     return True
 
 
-def _step_of(metrics: Metrics) -> Step | None:
-    """The training step that metrics are of; `None` for a validation or anything else."""
-    seconds = _first(metrics, SECONDS)
-    tokens = _first(metrics, THROUGHPUT)
-    memory: float = 0
-    for name, value in metrics.items():
-        if name.endswith(MEMORY):
-            memory = max(memory, _positive(value))
-    if not (seconds or tokens or memory):
-        return None
-    interrupted = any(_positive(metrics.get(name)) for name in INTERRUPTIONS)
-    return Step(_first(metrics, NUMBERS), seconds, tokens, memory, interrupted)
-
-
-def _first(metrics: Metrics, names: tuple[str, ...]) -> float:
-    """The first positive number that metrics have under one of these names, else 0."""
-    for name in names:
-        value = _positive(metrics.get(name))
-        if value:
-            return value
-    return 0
+def _first(metrics: Metrics, figure: str) -> float:
+    """The first positive number that metrics have under a name of a figure; 0 if there is none."""
+    values = [_positive(metrics.get(name)) for name in _METRICS[figure]]
+    return next(filter(None, values), 0)
 
 
 def _positive(value: object) -> float:
     """A positive finite number, also as text and inside `np.float64(…)`; 0 for all else."""
     match = _NUMBER.match(str(value)[:80])
-    found = float(match[1]) if match else 0
-    return found if found < math.inf else 0
-
-
-def _release_patterns() -> Mapping[str, re.Pattern[str]]:
-    """How a log names the release of each program."""
-    patterns = {}
-    before: dict[str, Iterable[str]] = {FRAMEWORK: [named_version(FRAMEWORK)]}
-    for name, engine in ENGINES.items():
-        if engine.releases:
-            before[name] = engine.releases
-    for name, texts in before.items():
-        listed = "|".join(texts)
-        patterns[name] = re.compile(rf"(?:{listed}){_VERSION}", re.IGNORECASE)
-    return patterns
+    if match is None or float(match[1]) == math.inf:
+        return 0
+    return float(match[1])
 
 
 def _read_message(
-    log: TrainingLog, before: str, text: str, patterns: Mapping[str, re.Pattern[str]]
+    log: TrainingLog, before: str, text: str, releases: Mapping[str, re.Pattern[str]]
 ) -> None:
     """Take in a line without metrics: the end of a run, its settings, releases, hardware."""
     found = _OUT_OF_MEMORY.search(text)
@@ -367,12 +359,12 @@ def _read_message(
     beginning = text[:2000]
     if "-verl Info-" in before:
         beginning = f"{FRAMEWORK} {beginning}"
-    for name, pattern in patterns.items():
+    for name, pattern in releases.items():
         for release in pattern.findall(beginning):
             log.releases[name] = release
-    if not log.steps:
-        named = _FRAMEWORKS.items()
-        log.frameworks.update(name for name, pattern in named if pattern.search(beginning))
+    for name, pattern in _FRAMEWORKS.items():
+        if not log.steps and pattern.search(beginning):
+            log.frameworks.add(name)
     device = _DEVICE.search(beginning)
     if device:
         log.devices.add(device[device.lastindex or 0])

@@ -77,6 +77,8 @@ class EstimateInputs:
     is_script: bool = False
     unknown: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    by_first_branch: dict[str, Number] = field(default_factory=dict)
+    """What the first branch of a script sets, where another one is taken."""
 
     def leaves_open(self, item: Assumed) -> bool:
         """Whether neither the question nor what a known framework does by default says a value.
@@ -195,9 +197,21 @@ class EstimateInputs:
         for name, reason in guessed.items():
             self.assumed.append(Assumed(name, figures[name], reason))
         values = evaluate(self.inputs)
+        if values["undivided"] and self.by_first_branch:
+            self._take_first_branch()
+            values = evaluate(self.inputs)
         if values["undivided"]:
             raise _undivided(values)
         return self
+
+    def _take_first_branch(self) -> None:
+        """Take the sizes of one branch: those of several need not divide the GPUs of any."""
+        for index, item in enumerate(self.assumed):
+            first = self.by_first_branch.get(item.input)
+            if first is not None:
+                self.inputs[item.input] = first
+                reason = item.reason.replace(f"otherwise {first:g}", f"otherwise {item.value:g}")
+                self.assumed[index] = Assumed(item.input, first, reason)
 
 
 def _undivided(values: Mapping[str, Number]) -> UnusableInput:
@@ -211,7 +225,8 @@ def _undivided(values: Mapping[str, Number]) -> UnusableInput:
     divisors = [size for size in range(1, gpus + 1) if gpus % size == 0]
     near = sorted(divisors, key=lambda size: abs(size - product))[:2]
     nearest_sizes = " or ".join(map(str, sorted(near)))
-    return UnusableInput(message, f"They can be divided by {nearest_sizes}.")
+    fix = f"They can be divided by {nearest_sizes}. {item.get('hint', '')}"
+    return UnusableInput(message, fix.rstrip())
 
 
 def _range(name: str) -> str:
@@ -294,6 +309,8 @@ def _take_choice(inputs: EstimateInputs, name: str, setting: Setting) -> None:
     others = [f"{other:g}" for other in numbers if other != value]
     if others:
         reason += f", otherwise {' or '.join(dict.fromkeys(others))}"
+    if numbers and value != numbers[0]:
+        inputs.by_first_branch[name] = numbers[0]
     inputs.assume(name, value, reason)
 
 

@@ -33,24 +33,15 @@ class Record(NamedTuple):
 
     def mistake(self, name: str, wrong: str, fix: str, about: Sequence[Place] = ()) -> Mistake:
         """A mistake in a column: `wrong` goes after the column, its record and its value."""
-        of_record = self._of_record(name)
-        value = self._value(name)
+        of_record = ""
+        label = self.table.label(self.row)
+        if label and name not in self.table.schema.primary_key:
+            of_record = f" of {label}"
+        value = "empty"
+        if self.text(name):
+            value = f"`{shown(self.text(name), 120)}`"
         message = f"{name}{of_record} is {value}{wrong}"
         return self.table.mistake(self.row, name, message, fix, about)
-
-    def _of_record(self, name: str) -> str:
-        """The record that a column is of, in words; empty where the column itself says it."""
-        label = self.table.label(self.row)
-        if not label or name in self.table.schema.primary_key:
-            return ""
-        return f" of {label}"
-
-    def _value(self, name: str) -> str:
-        """The cell of a column, in words."""
-        text = self.text(name)
-        if not text:
-            return "empty"
-        return f"`{shown(text, 120)}`"
 
 
 class BrokenCell(NamedTuple):
@@ -82,11 +73,9 @@ def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Edit]:
         old = table.rows[row]
         lines = changed.setdefault(table, {})
         new = lines.setdefault(old.line, list(old.cells))
-        column = table.schema.names.index(name)
-        new[column] = text
+        new[table.schema.names.index(name)] = text
     for table, lines in changed.items():
-        texts = {line: line_of(new) for line, new in lines.items()}
-        yield from table.with_lines(texts)
+        yield from table.with_lines({line: line_of(new) for line, new in lines.items()})
 
 
 @lru_cache(maxsize=1)
@@ -115,11 +104,9 @@ def _broken_cells_of(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
 @lru_cache(maxsize=1)
 def broken_keys(snapshot: Snapshot) -> frozenset[tuple[str, int, str]]:
     """Path, row and column of every broken cell: nothing follows from what such a cell says."""
-    keys: set[tuple[str, int, str]] = set()
-    for broken in broken_cells(snapshot):
-        key = (broken.table.path, broken.row, broken.field.name)
-        keys.add(key)
-    return frozenset(keys)
+    return frozenset(
+        (broken.table.path, broken.row, broken.field.name) for broken in broken_cells(snapshot)
+    )
 
 
 @lru_cache(maxsize=1)

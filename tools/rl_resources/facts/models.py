@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import inf, nan
 
 from rl_resources.facts.broken import Record, records
+from rl_resources.files import table_beside
 from rl_resources.package import number
 from rl_resources.snapshot import Snapshot
 
@@ -111,12 +112,9 @@ def model_in_path(path: str, known: Collection[str]) -> str | None:
     for part in reversed(parts):
         if _bare_name(part) in alike:
             return part
-    if not parts:
-        return None
-    last = parts[-1]
-    if _SIZE.search(last.lower()) is None:
-        return None
-    return last
+    if parts and _SIZE.search(parts[-1].lower()):
+        return parts[-1]
+    return None
 
 
 def model_meant(path: str, known: Collection[str]) -> str:
@@ -128,12 +126,13 @@ def model_meant(path: str, known: Collection[str]) -> str:
     if not name:
         return ""
     _, _, inside = path.rpartition(name)
-    same = [model for model in known if likeness(name, [model]) == "same"]
-    if is_id(name):
-        owner, _, _ = name.lower().partition("/")
-        same = [model for model in same if model.lower().startswith(f"{owner}/")]
-    elif not _INSIDE.fullmatch(inside):
+    if not is_id(name) and not _INSIDE.fullmatch(inside):
         return ""
+    owner = ""
+    if is_id(name):
+        owner = name.partition("/")[0].lower() + "/"
+    same = [model for model in known if likeness(name, [model]) == "same"]
+    same = [model for model in same if model.lower().startswith(owner)]
     if len(same) != 1:
         return ""
     return same[0]
@@ -173,18 +172,7 @@ def _bare_name(name: str) -> str:
 
 GB_PER_GIB = 1.073741824
 """A device sold with 80 GB has 80 GiB; peaks and sums here are decimal GB."""
-_OFFLOADS_ALL = {"cpu-offload", "disk-offload"}
-_NO_GRADIENT = {"gradient-offload", "parameter-offload", "optimizer-offload"}
-"""An optimizer that steps on the CPU takes the gradients there as they come (ZeRO-Offload)."""
-_SMALL_MOMENTS = {"bf16-optimizer": 4.0, "fp16-optimizer": 4.0, "8-bit-optimizer": 2.0}
-_BASE = {"4-bit-base": 0.5, "8-bit-base": 1.0, "fp8-training": 1.0, "fp4-training": 0.5}
-_ENGINE = {
-    "fp8-rollout": 1.0,
-    "int8-rollout": 1.0,
-    "fp4-rollout": 0.5,
-    "int4-rollout": 0.5,
-    **_BASE,
-}
+_BYTES: Mapping[str, Mapping[str, float]] = table_beside(__file__)
 
 
 def minimum_memory_gb(parameters_b: float, weights: str, saved: Collection[str]) -> float:
@@ -192,55 +180,23 @@ def minimum_memory_gb(parameters_b: float, weights: str, saved: Collection[str])
 
     `parameters_b` are all parameters in 10⁹ (of a mixture of experts all experts), `weights` what
     trains, `saved` words of the table `memory_optimizations`. Unknown `weights` count as `full`.
+    `models.toml` says what a parameter takes.
 
-    Of each parameter that trains, bf16 weight 2 bytes, gradient 2, fp32 copy 4 and Adam's moments
-    2 x 4: 16 bytes (ZeRO, arXiv:1910.02054, section 3.1). Moments of 16 bits and no fp32 copy take
-    4 instead of 12, of 8 bits 2 (arXiv:2110.02861). Of a frozen one the weight: 2 bytes, 1 in 8
-    bits, 0.5 in 4 bits (QLoRA, arXiv:2305.14314). What is offloaded takes none, but the rollout
-    engine needs every weight once in its own precision, so it is the larger of the two.
-    Activations, logits, caches, a reference model and a critic come on top and are not counted; a
-    caller who compares it with nominal GB, 7 % less than the device has, leaves them at least that.
+    The rollout engine needs every weight once in its own precision, so the larger of the two
+    counts. Activations, logits, caches, a reference model and a critic come on top and are not
+    counted; a caller who compares it with nominal GB, 7 % less than the device has, leaves them at
+    least that.
     """
-    words = set(saved)
-    if weights == "qlora":
-        words.add("4-bit-base")
-    training = _weight_bytes(words)
-    if weights not in {"lora", "qlora", "partial"}:
-        training += _gradient_bytes(words) + _optimizer_bytes(words)
-    return parameters_b * max(training, _engine_bytes(words))
+    words = {weights, *saved}
+    training = sum(_least_bytes(part, words) for part in ("weight", "gradient", "optimizer"))
+    return parameters_b * max(training, _least_bytes("engine", words))
 
 
-def _weight_bytes(words: Set[str]) -> float:
-    """Bytes of each parameter's weight on the devices that train it."""
-    if words & _OFFLOADS_ALL or "parameter-offload" in words:
-        return 0.0
-    return _smallest(_BASE, words, 2.0)
-
-
-def _gradient_bytes(words: Set[str]) -> float:
-    if words & _OFFLOADS_ALL or words & _NO_GRADIENT:
-        return 0.0
-    return 2.0
-
-
-def _optimizer_bytes(words: Set[str]) -> float:
-    """Bytes of each parameter's fp32 copy and moments."""
-    if words & _OFFLOADS_ALL or "optimizer-offload" in words:
-        return 0.0
-    return _smallest(_SMALL_MOMENTS, words, 12.0)
-
-
-def _engine_bytes(words: Set[str]) -> float:
-    """Bytes of each parameter's weight in the rollout engine."""
-    if "disk-offload" in words:
-        return 0.0
-    return _smallest(_ENGINE, words, 2.0)
-
-
-def _smallest(bytes_of: Mapping[str, float], words: Set[str], otherwise: float) -> float:
-    """The fewest bytes that one of these words stands for."""
-    known = words & bytes_of.keys()
-    return min((bytes_of[word] for word in known), default=otherwise)
+def _least_bytes(part: str, words: Set[str]) -> float:
+    """The fewest bytes of each parameter that one of these words stands for."""
+    bytes_of = _BYTES[part]
+    known = [bytes_of[word] for word in words if word in bytes_of]
+    return min(known, default=bytes_of["usual"])
 
 
 def device_memory(snapshot: Snapshot, record: Record) -> float:
@@ -251,10 +207,9 @@ def device_memory(snapshot: Snapshot, record: Record) -> float:
     stated = record.number("device_memory_gb")
     if stated:
         return stated
-    devices = snapshot.tables["devices"]
     prefix = record.text("device_as_published").lower() + "-"
     largest = 0.0
-    for name, memory in devices.cells(("device", "memory_gb")):
+    for name, memory in snapshot.tables["devices"].cells(("device", "memory_gb")):
         if f"{name}-".startswith(prefix):
             largest = max(largest, number(memory) or 0)
     return largest

@@ -5,6 +5,7 @@ Both are made from a dataset's snapshot here, and from a hand-kept page by `page
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,9 +20,6 @@ from rl_resources.script.settings import Setting, in_words, written
 from rl_resources.snapshot import Snapshot, name_of
 from rl_resources.tabular import conflicts
 from rl_resources.text import shown
-
-_LONGEST_NUMBER = 15
-"""Digits that are read as a number."""
 
 
 class Said(NamedTuple):
@@ -68,12 +66,9 @@ class Pair:
 
     def number(self, column: str) -> int | None:
         """The whole number in a column, where there is one."""
-        text = self.text(column)
-        if not text.isascii() or not text.isdigit():
-            return None
-        if len(text) > _LONGEST_NUMBER:
-            return None
-        return int(text)
+        if re.fullmatch(r"[0-9]{1,15}", self.text(column)):
+            return int(self.text(column))
+        return None
 
     def place(self, column: str) -> Place:
         """File, line and column of what is said."""
@@ -160,11 +155,9 @@ def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
 
 def _script_texts(snapshot: Snapshot) -> Iterator[ScriptText]:
     for script in scripts(snapshot):
-        if script.text is None or conflicts(script.text):
-            continue
-        if script.name.lower().endswith(".sh"):
-            text = script.text.removeprefix("\ufeff")
-            text = text.replace("\r\n", "\n")
+        is_script = script.name.lower().endswith(".sh")
+        if is_script and script.text is not None and not conflicts(script.text):
+            text = script.text.removeprefix("\ufeff").replace("\r\n", "\n")
             framework = snapshot.row("tuning", script.name).get("framework") or FRAMEWORK
             yield script_text(script.path, text, framework)
 
@@ -207,25 +200,17 @@ def _pair(snapshot: Snapshot, row: int, script: ScriptText) -> Pair:
 def _said(snapshot: Snapshot, row: int) -> Mapping[str, Said]:
     """The cells of a record that are sound and not empty."""
     tuning = snapshot.tables["tuning"]
-    broken = broken_keys(snapshot)
     said: dict[str, Said] = {}
     for name in tuning.columns:
-        if (tuning.path, row, name) in broken:
-            continue
         cell = tuning.cell(row, name)
-        if cell:
-            line, column = tuning.place(row, name)
-            said[name] = Said(cell, line, column)
+        if cell and (tuning.path, row, name) not in broken_keys(snapshot):
+            said[name] = Said(cell, *tuning.place(row, name))
     return said
 
 
 def _trials(snapshot: Snapshot, script: str) -> Iterator[Trial]:
     """The trials of a script."""
     table = snapshot.tables["trials"]
-    for row, name in enumerate(table.columns["script"]):
-        if name != script:
-            continue
-        batch = table.cell(row, "batch")
-        outcome = table.cell(row, "outcome")
-        if batch.isdigit():
+    for name, batch, outcome in table.cells(("script", "batch", "outcome")):
+        if name == script and batch.isdigit():
             yield Trial(int(batch), outcome == "ran")

@@ -53,12 +53,8 @@ class Pairing:
 
     def row(self, script: ScriptFile) -> int | None:
         """The row of a script, by its name or by likeness."""
-        if script.name in self.rows:
-            return self.rows[script.name]
-        for row, file in self.alike.items():
-            if file.path == script.path:
-                return row
-        return None
+        by_likeness = {file.name: row for row, file in self.alike.items()}
+        return self.rows.get(script.name, by_likeness.get(script.name))
 
 
 def scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
@@ -78,10 +74,8 @@ def pairing(snapshot: Snapshot) -> Pairing:
     lost = {name.lower(): row for name, row in rows.items() if name not in files}
     alike: dict[int, ScriptFile] = {}
     for name in sorted(files.keys() - rows.keys()):
-        closest = difflib.get_close_matches(name.lower(), lost, 1, LIKENESS)
-        for lost_name in closest:
-            row = lost.pop(lost_name)
-            alike[row] = files[name]
+        for closest in difflib.get_close_matches(name.lower(), lost, 1, LIKENESS):
+            alike[lost.pop(closest)] = files[name]
     return Pairing(rows, files, alike)
 
 
@@ -89,14 +83,9 @@ def expected_name(snapshot: Snapshot, row: int | None) -> ScriptName | None:
     """The name that follows from a record's other cells, where they are all known."""
     if row is None:
         return None
-    words: list[str] = []
-    for part in PARTS:
-        word = word_in_name(snapshot, row, part)
-        if not word:
-            return None
-        words.append(word)
-    name = "_".join(words)
-    expected = parsed(f"{name}.sh")
+    words = [word_in_name(snapshot, row, part) or "" for part in PARTS]
+    stem = "_".join(words)
+    expected = parsed(f"{stem}.sh")
     if expected is None:
         return None
     folder, _, _ = snapshot.tables["tuning"].cell(row, "script").rpartition("/")
@@ -147,10 +136,7 @@ def _is_in_doubt(snapshot: Snapshot, row: int, part: str) -> bool:
     table = snapshot.tables["tuning"]
     if (table.path, row, part) in broken_keys(snapshot):
         return True
-    if part not in OTHER_ROLE:
-        return False
-    record = Record(table, row)
-    return misplaced(snapshot, record, part)
+    return part in OTHER_ROLE and misplaced(snapshot, Record(table, row), part)
 
 
 @lru_cache(maxsize=len(TABLES))
@@ -161,15 +147,8 @@ def words_of_part(snapshot: Snapshot, part: str) -> Mapping[str, str]:
         return {}
     if part == "model":
         return {slug_of(model): model for model in table.keys}
-    words = [word for word in table.keys if _may_be(snapshot, word, part)]
-    return {word.lower(): word for word in words}
-
-
-def _may_be(snapshot: Snapshot, word: str, part: str) -> bool:
-    """Whether a word may be this part of a name: `train` is no backend that only generates."""
-    if part not in OTHER_ROLE:
-        return True
-    return role_of(snapshot, word) != OTHER_ROLE[part]
+    other = OTHER_ROLE.get(part, "none")  # `train` is no backend that only generates
+    return {word.lower(): word for word in table.keys if role_of(snapshot, word) != other}
 
 
 def word_of_name(snapshot: Snapshot, file_name: str, part: str) -> str:
@@ -206,12 +185,9 @@ def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping
         return {}
     agreement: dict[str, bool] = {}
     for part in PARTS:
-        if not word_of_name(snapshot, file_name, part):
-            continue
         word = word_in_name(snapshot, row, part)
-        if word:
-            named = str(getattr(name, part))
-            agreement[part] = word == named
+        if word and word_of_name(snapshot, file_name, part):
+            agreement[part] = word == str(getattr(name, part))
     return agreement
 
 

@@ -98,26 +98,21 @@ def faster_record(record: Record, others: list[Record]) -> Record | None:
     if not record.text("weights"):
         return None
     for other in others:
-        if _is_alike(record, other) and _is_faster(other, record):
+        if _kind(other) == _kind(record) and _is_faster(other, record):
             return other
     return None
 
 
-def _is_alike(record: Record, other: Record) -> bool:
-    for name in ("model", "weights", "scenario", "device"):
-        if record.text(name) != other.text(name):
-            return False
-    return True
+def _kind(record: Record) -> list[str]:
+    return list(map(record.text, ("model", "weights", "scenario", "device")))
 
 
 def _is_faster(record: Record, other: Record) -> bool:
     """Whether a record is faster, by throughput if both have one, otherwise by step time."""
-    throughput, own_step = SPEEDS
-    if record.text(throughput) and other.text(throughput):
+    throughput, step = SPEEDS
+    if record.number(throughput) and other.number(throughput):
         return record.number(throughput) > other.number(throughput)
-    if record.text(own_step) and other.text(own_step):
-        return record.number(own_step) < other.number(own_step)
-    return False
+    return 0 < record.number(step) < other.number(step)
 
 
 def tag_line(tag: str) -> str:

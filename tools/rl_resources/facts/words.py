@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import PurePath
 
 from rl_resources.dataset import Dataset
 from rl_resources.devices import device_name, devices_of
@@ -19,8 +18,8 @@ from rl_resources.package import TEXTS, Field, Resource
 from rl_resources.schema.text_rules import as_seen, strange_characters
 from rl_resources.script.backends import ENGINES
 from rl_resources.snapshot import Snapshot, Table
-from rl_resources.tabular import write
-from rl_resources.text import nearest, shown
+from rl_resources.tabular import line_of
+from rl_resources.text import nearest, quoted, shown
 
 _TABLE = table_beside(__file__)
 NO_ANSWER = frozenset(_TABLE["no_answer"])
@@ -39,8 +38,7 @@ class Fact:
     @property
     def why_empty(self) -> str:
         """Doubt and help in one text."""
-        parts = [self.doubt, self.help]
-        return ". ".join(filter(None, parts))
+        return ". ".join(filter(None, [self.doubt, self.help]))
 
 
 def one_line(text: str) -> str:
@@ -80,22 +78,18 @@ def read_word(dataset: Dataset, column: str, text: str) -> Fact:
     if len(found) == 1:
         return Fact(found[0])
     if found:
-        which = " or ".join(f"`{key}`" for key in found)
-        doubt = f"`{shown(text)}` can be {which}"
-        return Fact("", doubt, "Write which one is meant.")
-    if column == "model":
-        models = _models_of_size(dataset, text)
-        if models:
-            listed = ", ".join(f"`{model}`" for model in models)
-            return Fact("", f"`{shown(text)}` is a size, not a model", f"Write one of {listed}.")
-    doubt = f"`{shown(text)}` is not known"
-    like = nearest(text, words).sentence()
+        return Fact(
+            "", f"`{shown(text)}` can be {quoted(found, 'or')}", "Write which one is meant."
+        )
+    models = _models_of_size(words, text)
+    if models and column == "model":
+        listed = ", ".join(f"`{model}`" for model in models)
+        return Fact("", f"`{shown(text)}` is a size, not a model", f"Write one of {listed}.")
+    what = nearest(text, words).sentence()
     key = dataset.package.resources["tuning"].schema.foreign_key(column)
-    add = ""
     if key:
-        add = new_row(dataset.package.resources[key.resource], text)
-    what = f"{like} {add}".strip()
-    return Fact("", doubt, what)
+        what += " " + new_row(dataset.package.resources[key.resource], text)
+    return Fact("", f"`{shown(text)}` is not known", what.strip())
 
 
 def _words_meant(dataset: Dataset, column: str, text: str) -> Sequence[str]:
@@ -104,23 +98,24 @@ def _words_meant(dataset: Dataset, column: str, text: str) -> Sequence[str]:
     meant: dict[str, str] = {}
     if column == "model":
         meant |= {slug_of(word): word for word in words}
-        meant |= {PurePath(word).name.lower(): word for word in words}
     # A word itself is certain: it goes before what others are called.
-    meant |= {word.lower(): word for word in words}
-    plain = text.lower()
-    if plain in meant:
-        return [meant[plain]]
+    meant |= {_plain(word): word for word in words}
+    if _plain(text) in meant:
+        return [meant[_plain(text)]]
     if column == "device":
         return devices_of(dataset).named(text)
     return []
 
 
-def _models_of_size(dataset: Dataset, text: str) -> Sequence[str]:
+def _plain(word: str) -> str:
+    return word.lower().replace("_", "-")
+
+
+def _models_of_size(models: Sequence[str], text: str) -> Sequence[str]:
     """The models with these parameters in their names."""
     if not SIZE_IN_NAME.fullmatch(text):
         return ()
     wanted = parameters_in_name(text)
-    models = known_words(dataset, "model")
     return [model for model in models if parameters_in_name(model) == wanted]
 
 
@@ -141,11 +136,8 @@ def new_row(resource: Resource, key: str) -> str:
     """
     if resource.name == "tuning":
         return "If the script is gone, delete the lines that name it."
-    cells: list[str] = []
-    for field in resource.schema.fields:
-        cell = _cell_of_new_row(resource, field, key)
-        cells.append(cell)
-    row = write([cells]).rstrip()
+    cells = [_cell_of_new_row(resource, field, key) for field in resource.schema.fields]
+    row = line_of(cells)
     line = shown(row, 600)
     what = resource.name.removesuffix("s")
     return (
@@ -209,20 +201,17 @@ def fits(field: Field, cell: str) -> bool:
 
 def _in_plain_forms(text: str) -> str:
     """The text with full-width letters, digits and spaces as plain ones; homoglyphs stay."""
-    strange = frozenset(strange_characters(text))
-    found = ""
-    for character in text:
-        is_wide = unicodedata.east_asian_width(character) == "F"
-        if character in strange and (is_wide or character.isspace()):
-            character = unicodedata.normalize("NFKC", character)
-        found += character
-    return found
+    for character in strange_characters(text):
+        if character.isspace() or unicodedata.east_asian_width(character) == "F":
+            text = text.replace(character, unicodedata.normalize("NFKC", character))
+    return text
 
 
 def _in_form(field: Field, cell: str) -> str:
     """The cell in the form of its column, if one of the usual slips is all that is wrong."""
     slips = _TABLE["slips"].items()
-    possible = [cell.lower(), *(re.sub(slip, right, cell) for slip, right in slips)]
+    possible = [cell.lower()]
+    possible += [re.sub(slip, right, cell) for slip, right in slips]
     if field.name.endswith("_version"):
         possible.append(_PROGRAM.sub("", cell))
     for meant in possible:
@@ -259,10 +248,10 @@ def _without_device(snapshot: Snapshot, broken: BrokenCell, cell: str) -> str:
     count = _COUNT.match(cell)
     if count is None or broken.field.name != "gpus":
         return cell
-    table = broken.table
     devices = _keys_by_name(snapshot.tables["devices"])
-    of_row = devices.get(device_name(table.cell(broken.row, "device")))
-    if of_row and of_row == devices.get(device_name(cell[count.end() :])):
+    of_row = devices.get(device_name(broken.table.cell(broken.row, "device")))
+    of_cell = devices.get(device_name(cell[count.end() :]))
+    if of_row and of_row == of_cell:
         return count[1]
     return cell
 
@@ -278,29 +267,27 @@ def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     """
     field = broken.field
     if not field.item_words:
-        return _one_word(snapshot, broken, broken.cell)
-    words: list[str] = []
-    for item in filter(None, _BETWEEN.split(broken.cell.strip())):
-        word = _named(field.item_words, item)
-        if word is None:
-            return None
-        words.append(word)
+        return _one_word(snapshot, broken)
+    items = filter(None, _BETWEEN.split(broken.cell.strip()))
+    words = [_named(field.item_words, item) for item in items]
+    if not all(words):
+        return None
     return field.delimiter.join(dict.fromkeys(words))
 
 
-def _one_word(snapshot: Snapshot, broken: BrokenCell, text: str) -> str | None:
+def _one_word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     key = broken.table.schema.foreign_key(broken.field.name)
     if key is None:
-        return _named(broken.field.words, text)
-    if key.resource == "models":
-        text = _MODEL_PAGE.sub(r"\1", text)
-    if key.resource == "devices":
-        text = _without_count(broken, text)
-    found = _keys_by_name(snapshot.tables[key.resource]).get(device_name(text), set())
+        return _named(broken.field.words, broken.cell) or None
+    text = _MODEL_PAGE.sub(r"\1", broken.cell)
+    count = _COUNT.match(text)
+    if count and broken.table.cell(broken.row, "gpus").startswith(count[1]):
+        text = text[count.end() :]  # the device of `8xH100`
+    known = _keys_by_name(snapshot.tables[key.resource])
+    found = known.get(device_name(text), set())
     if len(found) != 1:
         return None
-    (word,) = found
-    return word
+    return min(found)
 
 
 _MODEL_PAGE = re.compile(
@@ -309,21 +296,12 @@ _MODEL_PAGE = re.compile(
 )
 
 
-def _without_count(broken: BrokenCell, text: str) -> str:
-    """The device of `8xH100` in a row with 8 GPUs."""
-    gpus = broken.table.cell(broken.row, "gpus")
-    count = _COUNT.match(text)
-    if count and gpus.startswith(count[1]):
-        return text[count.end() :]
-    return text
-
-
-def _named(words: Sequence[str], text: str) -> str | None:
-    """The one of some words that differs in case or punctuation alone."""
+def _named(words: Sequence[str], text: str) -> str:
+    """The one of some words that differs in case or punctuation alone; empty if there is none."""
     meant = device_name(text)
     found = [word for word in words if device_name(word) == meant]
     if len(found) != 1:
-        return None
+        return ""
     return found[0]
 
 
@@ -333,8 +311,9 @@ def _keys_by_name(table: Table) -> Mapping[str, set[str]]:
     found: dict[str, set[str]] = {}
     column = table.schema.primary_key[0]
     for row, key in enumerate(table.columns[column]):
-        aliases = table.cell(row, "aliases").split("; ")
-        for name in (key, table.cell(row, "name"), table.cell(row, "slug"), *aliases):
+        names = table.cell(row, "aliases").split("; ")
+        names += [key, table.cell(row, "name"), table.cell(row, "slug")]
+        for name in names:
             if name:
                 found.setdefault(device_name(name), set()).add(key)
     return found

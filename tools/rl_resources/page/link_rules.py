@@ -18,7 +18,7 @@ from rl_resources.text import nearest, shown
 
 _SIZE = re.compile(r"[\d.]+b")
 _SEPARATORS = re.compile(r"[^a-z0-9#]")
-_NO_SPACE = re.compile(r"`[^`<]*[^\s`<]<[^`<>]+>`_")
+_NO_SPACE = re.compile(r".*?`[^`<]*[^\s`<]<[^`<>]+>`_")
 """A link whose text and URL are not separated."""
 
 
@@ -50,36 +50,35 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
     Good: `` `a.sh <https://host/a.sh>`_ ``
     """
     for row in reading.rows:
-        cell = row.cells["Link"]
         name = _name(row)
         fix = f"Write `` `{name} <https://…/{name}>`_ ``."
-        if _is_broken(reading, cell):
+        if _is_broken(reading, row.cells["Link"]):
             message = "the link is not a link in reStructuredText"
-            yield reading.mistake(cell, message, fix)
-        elif _is_dangling(reading, cell):
+            yield reading.wrong_cell(row, "Link", message, fix)
+        elif _is_dangling(reading, row.cells["Link"]):
             message = f"the page has no target for the reference `{name}`_"
-            yield reading.mistake(cell, message, fix)
+            yield reading.wrong_cell(row, "Link", message, fix)
 
 
 def _is_broken(reading: Reading, cell: Cell) -> bool:
     """Whether a reader sees the markup of a link as text."""
     if link_as_text(cell):
         return True
-    index = cell.line - 1
-    line = reading.page.lines[index]
-    start = cell.column - 1
-    return _NO_SPACE.search(line, start) is not None
+    return _NO_SPACE.match(_source(reading, cell)) is not None
 
 
 def _is_dangling(reading: Reading, cell: Cell) -> bool:
     """Whether a cell is the name of a link that the page defines nowhere."""
-    lines = reading.page.lines
-    start = cell.column - 1
-    source = lines[cell.line - 1][start:]
-    if not source.startswith((f"`{cell.text}`_", f"{cell.text}_")):
+    if not _source(reading, cell).startswith((f"`{cell.text}`_", f"{cell.text}_")):
         return False
     targets = (f".. _{cell.text}:", f".. _`{cell.text}`:")
-    return not any(line.startswith(targets) for line in lines)
+    return not any(line.startswith(targets) for line in reading.page.lines)
+
+
+def _source(reading: Reading, cell: Cell) -> str:
+    """The markup of a cell, to the end of its line."""
+    line = reading.page.lines[cell.line - 1]
+    return line[cell.column - 1 :]
 
 
 @rule()
@@ -106,8 +105,7 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
             known = [link.file]
         near = nearest(link.script, known)
         fix = near.sentence() or "Link a script that exists."
-        cell = row.cells["Link"]
-        yield reading.mistake(cell, message, fix)
+        yield reading.wrong_cell(row, "Link", message, fix)
 
 
 @rule()
@@ -123,16 +121,13 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
     for row in reading.rows:
         label = row.link.label
         target = row.link.target
-        if row.link.missing:
-            continue
-        if not label or not target:
+        if row.link.missing or not label or not target:
             continue
         if label != target:
             called = shown(label, 120)
             other = shown(target, 120)
             message = f"the link is called {called} and leads to {other}"
-            cell = row.cells["Link"]
-            yield reading.mistake(cell, message, fix)
+            yield reading.wrong_cell(row, "Link", message, fix)
 
 
 @rule("warning")
@@ -148,16 +143,11 @@ def page_same_script(reading: Reading) -> Iterator[Mistake]:
     first: dict[str, ReadRow] = {}
     for row in reading.rows:
         link = row.link
-        script = link.read or link.script
-        before = first.setdefault(script, row)
-        if link.ambiguous:
-            continue
-        if before is not row:
-            name = _name(row)
+        before = first.setdefault(link.read or link.script, row)
+        if before is not row and not link.ambiguous:
             line = before.cells["Link"].line
-            message = f"the row links {name}, as the row of line {line} does"
-            cell = row.cells["Link"]
-            yield reading.mistake(cell, message, fix)
+            message = f"the row links {_name(row)}, as the row of line {line} does"
+            yield reading.wrong_cell(row, "Link", message, fix)
 
 
 def _name(row: ReadRow) -> str:
@@ -175,8 +165,7 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
     Good: `qwen2-32b_grpo_8_h20_megatron_vllm.sh`
     """
     form = FORM.removesuffix(".sh")
-    text = "\n".join(reading.page.lines)
-    if form not in text:
+    if not any(form in line for line in reading.page.lines):
         return
     fix = f"The page asks for {FORM}, in lower case, with `-` inside a part."
     for row in reading.rows:
@@ -185,11 +174,8 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
         try:
             parse(row.link.script)
         except ValueError as error:
-            why = predicate(str(error))
-            name = _name(row)
-            message = f"the script name `{name}` {why}"
-            cell = row.cells["Link"]
-            yield reading.mistake(cell, message, fix)
+            message = f"the script name `{_name(row)}` {predicate(str(error))}"
+            yield reading.wrong_cell(row, "Link", message, fix)
 
 
 @rule()
@@ -205,23 +191,16 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
     """
     for row in reading.rows:
         link = row.link
-        if link.ambiguous:
-            continue
-        if not reading.has_form(link.script):
+        if link.ambiguous or not reading.has_form(link.script):
             continue
         name = parsed(link.script)
         for part in PARTS[1:]:
             said = text_of(row.record, part).lower()
             named = str(getattr(name, part))
-            if not said:
-                continue
-            if not _agrees(reading, part, said, named):
-                header = HEADER_OF[part]
-                cell = row.cells[header]
+            if said and not _agrees(reading, part, said, named):
                 message = _differ(said, named)
-                script = _name(row)
-                fix = f"Fix the row, or the name {script}."
-                yield reading.mistake(cell, message, fix)
+                fix = f"Fix the row, or the name {_name(row)}."
+                yield reading.wrong_cell(row, HEADER_OF[part], message, fix)
 
 
 def _differ(said: str, named: str) -> str:
@@ -249,42 +228,33 @@ def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
         if link.read is None and reading.scripts is not None:
             continue
         name = parsed(link.script)
-        model = row.text("Model").lower()
-        _, _, said = model.rpartition("/")
+        _, _, said = row.text("Model").lower().rpartition("/")
         if name and not _is_same_model(reading, row, said, name.model):
             message = _differ(said, name.model)
-            cell = row.cells["Model"]
-            yield reading.mistake(cell, message, fix)
+            yield reading.wrong_cell(row, "Model", message, fix)
 
 
 def _is_same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
     """Whether one of two names says more than the other; a name may say the section's size."""
-    cell = row.cells["Model"]
-    heading = reading.page.heading_above(cell)
+    heading = reading.page.heading_above(row.cells["Model"])
     size = parameters_in_name(named)
     if size and heading and heading.billions == size:
         said = _SIZE.sub("#", said)
         named = _SIZE.sub("#", named)
     one = _SEPARATORS.sub("", said)
     other = _SEPARATORS.sub("", named)
-    if one.startswith(other):
-        return True
-    return other.startswith(one)
+    return one.startswith(other) or other.startswith(one)
 
 
 def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
     """Whether a row and the part of a name mean the same, also where one of them says more."""
     if said == named:
         return True
-    if part == "device":
-        devices = devices_of(reading.dataset).named(named)
-        if said in devices:
-            return True
-    if part not in {"device", "train", "infer"}:
-        return False
+    if part == "device" and said in devices_of(reading.dataset).named(named):
+        return True
     # `a100-80g` says more than `a100`, `vllm-ascend` more than `vllm`.
     shorter, longer = sorted([said, named], key=len)
-    return longer.startswith(f"{shorter}-")
+    return part in {"device", "train", "infer"} and longer.startswith(f"{shorter}-")
 
 
 @rule("warning")
@@ -298,8 +268,6 @@ def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
     """
     for path in reading.orphans():
         name = shown(PurePosixPath(path).name, 120)
-        header = reading.tables[0].header
-        script = shown(path, 200)
-        message = f"no row links the script {script}"
+        message = f"no row links the script {shown(path, 200)}"
         fix = f"Add a row that links {name}."
-        yield reading.mistake(header, message, fix)
+        yield reading.mistake(reading.tables[0].header, message, fix)

@@ -32,8 +32,8 @@ class Link:
 
     `missing` says that there is no such script. A URL with a commit may lead to a script that the
     directory lacks, so there it is said only where a script has nearly that name. The link is
-    `ambiguous` where label and URL name two scripts, and the row has the six facts of neither.
-    Names that differ just in case, or in `_` for `-`, are one.
+    `ambiguous` where label and URL name two scripts. Names that differ just in case, or in `_` for
+    `-`, are one.
     """
 
     script: str
@@ -48,7 +48,9 @@ class Link:
     @property
     def key(self) -> str:
         """The script as a record names it."""
-        return f"{self.variant}/{self.script}" if self.variant else self.script
+        if not self.variant:
+            return self.script
+        return f"{self.variant}/{self.script}"
 
     @property
     def read(self) -> str | None:
@@ -70,25 +72,30 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
         text, url = written
     path = PurePosixPath(unquote(_NO_PATH.sub("", url)))
     label = _script_name(PurePosixPath(text))
-    if label is not None:
+    if label:
         label = f"{label.removesuffix('.sh')}.sh"
     target = _script_name(path)
     script = target or label
     if script is None:
         return None
     folder = None
-    if target is not None:
+    if target:
         folder = _size_folder(path)
     variant = _variant(path) or _variant(PurePosixPath(text))
-    known = scripts or ()
-    exact = _file_of(script, folder, variant, known)
-    file = exact or _file_nearly_of(script, known)
-    missing = scripts is not None and exact is None
+    exact = _file_of(script, folder, variant, scripts or ())
+    file = exact or _file_nearly_of(script, scripts or ())
     of_commit = any(map(_COMMIT.fullmatch, path.parts))
-    if of_commit and file is None:
-        missing = False  # that commit may have it
-    ambiguous = label is not None and _with_hyphens(label) != _with_hyphens(script)
-    return Link(script, label, target, folder, variant, file, missing, ambiguous)
+    return Link(
+        script=script,
+        label=label,
+        target=target,
+        folder=folder,
+        variant=variant,
+        file=file,
+        # A commit may have what the directory lacks.
+        missing=scripts is not None and exact is None and bool(file or not of_commit),
+        ambiguous=label is not None and _with_hyphens(label) != _with_hyphens(script),
+    )
 
 
 def link_as_text(cell: Cell) -> tuple[str, str] | None:

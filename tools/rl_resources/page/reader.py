@@ -7,8 +7,9 @@ tables and may read no other file; all else is text, so nothing on a page is act
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from docutils import nodes
@@ -40,15 +41,15 @@ _SETTINGS = {
 _INFO = 1
 """The level of messages of docutils that are of no mistake."""
 _BROKEN = re.compile(r'Malformed table|.*"(?:csv|list)-table"')
-_FAR = 20
-"""Lines in which a cell of a CSV table is looked for."""
+_FAR = 2000
+"""Characters in which a cell of a CSV table is looked for."""
 _BREAKS = re.compile(r"[\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 """What ends a line for docutils and not for an editor."""
 _LINK = re.compile(
     r"(?<![\w`])`(?P<text>[^`<]*?)\s*<(?P<target>[^`<>]*[^`<>\s])>`__?|(?P<bare>https?://[^\s`<>]+)"
 )
 _REFERENCE = re.compile(r"`?([^`<>]*[^`<>_])`?__?")
-_MARKED = re.compile(r"(\*{1,2}|`{1,2})(.+)\1")
+_MARKED = re.compile(r"\A(\*{1,2}|`{1,2})(.+)\1\Z")
 _FOOTNOTE = re.compile(r"\s\[(?:\d+|[#*][\w-]*)\]_")
 _ESCAPE = re.compile(r"\\(?:\s|(.)|$)")
 _TITLE = re.compile(r"[\w`'\"(]")
@@ -66,11 +67,7 @@ class _Source(NamedTuple):
 
 
 class _UnreadableError(Exception):
-    """A list table that breaks off: at which line, and why."""
-
-    def __init__(self, line: int, why: str) -> None:
-        super().__init__(why)
-        self.line = line
+    """A table that breaks off: at which line, and why."""
 
 
 class _Lists(nodes.Element):
@@ -122,9 +119,8 @@ def read_page(text: str, path: str) -> Page:
             if isinstance(node, nodes.system_message):
                 _refuse_broken_table(node)
         except _UnreadableError as error:
-            message = f"a table cannot be read: {error}"
-            mistake = Mistake(path, error.line, 1, message, _TABLE_HELP)
-            mistakes.append(mistake)
+            line, why = error.args
+            mistakes.append(Mistake(path, line, 1, f"a table cannot be read: {why}", _TABLE_HELP))
     headings = tuple(_headings(lines))
     return Page(path, tuple(lines), headings, tuple(tables), tuple(mistakes))
 
@@ -145,7 +141,9 @@ def _document(lines: Iterable[str]) -> nodes.document:
 def _refuse_broken_table(message: nodes.system_message) -> None:
     why = message.children[0].astext().replace("\n", " ")
     if message["level"] > _INFO and _BROKEN.match(why):
-        raise _UnreadableError(message["line"], why[0].lower() + why[1:].rstrip("."))
+        begins = why[0].lower()
+        rest = why[1:].rstrip(".")
+        raise _UnreadableError(message["line"], f"{begins}{rest}")
 
 
 def _headings(lines: Sequence[str]) -> Iterator[Heading]:
@@ -154,67 +152,53 @@ def _headings(lines: Sequence[str]) -> Iterator[Heading]:
     Docutils takes a title for text where the underline is too short and has less than four
     characters. It was meant as a heading where it is a size.
     """
-    before = ""
-    stripped = map(str.rstrip, lines)
-    for number, (title, underline) in enumerate(pairwise(stripped), 1):
+    stripped = ["", *map(str.rstrip, lines)]
+    for number, before in enumerate(stripped[:-2], 1):
+        title = stripped[number]
+        underline = stripped[number + 1]
         begins = not before or _UNDERLINE.fullmatch(before)
-        before = title
-        if not begins or not _is_title(title):
+        if not begins or _UNDERLINE.fullmatch(title) or not _TITLE.match(title):
             continue
         if _UNDERLINE.fullmatch(underline):
-            enough = min(4, width(title))
-            made = len(underline) >= enough
+            made = len(underline) >= min(4, width(title))
             heading = Heading(title, number, underline, made)
             if made or heading.billions:
                 yield heading
 
 
-def _is_title(line: str) -> bool:
-    if _UNDERLINE.fullmatch(line):
-        return False
-    return _TITLE.match(line) is not None
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
 def _placed(rows: Iterable[Iterable[_Source]], lines: Sequence[str]) -> PageTable:
     """The table of these rows, each cell at the place where its word is next."""
+    text = "\n".join(lines)
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    position = 0
     placed: list[PageRow] = []
-    line = 1
-    end = 0
     for sources in filter(None, map(list, rows)):
-        begins = [source.line for source in sources if source.line > line]
-        if begins:
-            line = min(begins)
-            end = 0
+        known = [source.line for source in sources if source.line]
+        first = min(known, default=1)
+        position = max(position, starts[first - 1])
         cells: list[Cell] = []
         for source in sources:
-            if source.line > line:
-                line = source.line
-                end = 0
-            line, start = _place(lines, source.word, line, end)
-            end = start + len(source.word)
-            cells.append(Cell(source.text, source.target, line, start + 1))
-        first = cells[0].line
-        placed.append(PageRow(tuple(cells), first, _indent(lines[first - 1]) + 1))
+            if source.line:
+                position = max(position, starts[source.line - 1])
+            found = text.find(source.word, position, position + _FAR)
+            position = max(position, found)
+            line = bisect(starts, position)
+            column = position - starts[line - 1] + 1
+            cells.append(Cell(source.text, source.target, line, column))
+            position += len(source.word)
+        line = cells[0].line
+        written = lines[line - 1]
+        indent = len(written) - len(written.lstrip())
+        placed.append(PageRow(tuple(cells), line, indent + 1))
     if not placed:
-        raise _UnreadableError(line, "it has no cells")
+        raise _UnreadableError(1, "it has no cells")
     header, *others = placed
-    filled = [row for row in others if any(cell.text for cell in row.cells)]
+    filled = filter(_says_anything, others)
     return PageTable(header, tuple(filled))
 
 
-def _place(lines: Sequence[str], word: str, line: int, end: int) -> tuple[int, int]:
-    """Line and offset of a word behind a place, or that place if the word is not near."""
-    start = end
-    for number, text in enumerate(lines[line - 1 : line + _FAR], line):
-        found = text.find(word, start)
-        if found >= 0:
-            return number, found
-        start = 0
-    return line, end
+def _says_anything(row: PageRow) -> bool:
+    return any(cell.text for cell in row.cells)
 
 
 def _rows(node: nodes.Element) -> Iterator[list[nodes.Element]]:
@@ -243,10 +227,8 @@ def _items(node: nodes.Element) -> list[nodes.Element]:
 
 def _sources(cells: Iterable[nodes.Element]) -> Iterator[_Source]:
     for cell in cells:
-        texts = [
-            child.astext() for child in cell.children if not isinstance(child, nodes.system_message)
-        ]
-        source = cell.rawsource or "\n".join(texts)
+        shown_nodes = [child for child in cell if not isinstance(child, nodes.system_message)]
+        source = cell.rawsource or "\n".join(child.astext() for child in shown_nodes)
         parts = source.strip().split("\n")
         text, target = _inline(" ".join(map(str.strip, parts)))
         yield _Source(_line(cell), parts[0], text, target)
@@ -266,32 +248,28 @@ def _markdown_page(lines: Sequence[str], path: str) -> Page:
     tables: list[list[list[_Source]]] = []
     tokens = MarkdownIt("commonmark").enable("table").parse("\n".join(lines))
     for token, inside in pairwise(tokens):
-        title = inside.content
-        if token.type == "heading_open":
-            headings.append(Heading(title, _number(token), "#" * width(title), made=True))
-        if token.type == "table_open":
-            tables.append([])
-        if token.type == "tr_open":
-            tables[-1].append([])
-        if token.type in {"th_open", "td_open"}:
-            tables[-1][-1].append(_markdown_source(inside))
+        number, _ = token.map or (0, 0)
+        match token.type:
+            case "heading_open":
+                title = inside.content
+                headings.append(Heading(title, number + 1, "#" * width(title), made=True))
+            case "table_open":
+                tables.append([])
+            case "tr_open":
+                tables[-1].append([])
+            case "th_open" | "td_open":
+                tables[-1][-1].append(_markdown_source(inside))
     placed = [_placed(rows, lines) for rows in tables]
     return Page(path, tuple(lines), tuple(headings), tuple(placed), ())
 
 
-def _number(token: Token) -> int:
-    first, _ = token.map or (0, 0)
-    return first + 1
-
-
 def _markdown_source(inside: Token) -> _Source:
-    text = ""
-    target = None
-    for token in inside.children or ():
-        text += token.content
-        if target is None and "href" in token.attrs:
-            target = str(token.attrs["href"])
-    return _Source(_number(inside), inside.content, text.strip(), target)
+    line, _ = inside.map or (0, 0)
+    tokens = inside.children or []
+    text = "".join(token.content for token in tokens)
+    targets = [str(token.attrs["href"]) for token in tokens if "href" in token.attrs]
+    target = next(iter(targets), None)
+    return _Source(line + 1, inside.content, text.strip(), target)
 
 
 def _inline(source: str) -> tuple[str, str | None]:
@@ -301,9 +279,7 @@ def _inline(source: str) -> tuple[str, str | None]:
     if name:
         return name[1], None
     text = _LINK.sub(_label, source)
-    marked = _MARKED.fullmatch(text)
-    if marked:
-        text = marked[2]
+    text = _MARKED.sub(r"\2", text)
     text = _ESCAPE.sub(r"\1", text).strip()
     link = _LINK.search(source)
     if link is None:

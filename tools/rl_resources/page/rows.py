@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from math import prod
 from pathlib import PurePosixPath
@@ -14,11 +15,11 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
 from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.files import table_beside
-from rl_resources.package import Record, text_of
+from rl_resources.package import Record
 from rl_resources.page import Cell, Page, PageRow, PageTable
 from rl_resources.page.links import Link, link_of
 from rl_resources.rule import Mistake
-from rl_resources.script.name import PARTS, parsed
+from rl_resources.script.name import parsed
 from rl_resources.text import shown
 
 _TABLE = table_beside(__file__)
@@ -46,7 +47,9 @@ _DASHES = ("-", "\u2013", "\u2014")
 """In place of what a cell does not say."""
 _STATUSES = {"disputed": "disputed", "not run": "untested"}
 _INFER = re.compile(r"(.*?)[\s=v-]*(\d.*)?")
-_MODEL_SIZE = re.compile(r"(\D[a-z0-9.-]*?-)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])")
+_MODEL_SIZE = re.compile(
+    r"(?P<family>\D[a-z0-9.-]*?-)(?P<size>[0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +86,15 @@ class Reading:
         for row in self.rows:
             for column in row.doubts.keys() & columns:
                 fact = row.doubts[column]
-                cell = row.cells[HEADER_OF[column]]
-                yield self.mistake(cell, fact.doubt, fact.help)
+                yield self.wrong_cell(row, HEADER_OF[column], fact.doubt, fact.help)
 
     def mistake(self, place: PageRow | Cell, message: str, fix: str) -> Mistake:
         """A mistake at a place of this page."""
         return Mistake(self.page.path, place.line, place.column, message, fix)
+
+    def wrong_cell(self, row: ReadRow, header: str, message: str, fix: str) -> Mistake:
+        """A mistake in a row's cell."""
+        return self.mistake(row.cells[header], message, fix)
 
     def subjects(self) -> list[str]:
         """The scripts that rows link, or whose names have the form; all where there are none."""
@@ -102,16 +108,12 @@ class Reading:
 
         None where something cannot be read or leads to no script: it may mean any of them.
         """
-        if self.page.mistakes:
-            return []
-        written = sum(len(table.rows) for table in self.tables)
-        if written > len(self.rows):
-            return []
         links = [row.link.read for row in self.rows]
-        if not links or None in links:
+        written = sum(len(table.rows) for table in self.tables)
+        if self.page.mistakes or written > len(links) or not links or None in links:
             return []
-        of_form = filter(self.has_form, self.scripts or ())
-        return [path for path in of_form if path not in links]
+        unlinked = [path for path in self.scripts or () if path not in links]
+        return list(filter(self.has_form, unlinked))
 
     def has_form(self, path: str) -> bool:
         """Whether a file's name is that of a run: any name may have six parts."""
@@ -134,18 +136,15 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     rows: list[ReadRow] = []
     for cells in chain.from_iterable(map(cells_by_header, tables)):
         link = link_of(cells["Link"], scripts)
-        if link is None:
-            continue
-        row = _row(cells, link, dataset)
-        confirmed = _confirmed(row, dataset, scripts or ())
-        rows.append(confirmed)
+        if link:
+            row = _row(cells, link, dataset)
+            rows.append(row)
     return Reading(page, dataset, scripts, tables, tuple(rows))
 
 
 def _is_of_runs(table: PageTable) -> bool:
     """Whether enough headers are known, or a row of a run stands where the header is missing."""
-    known = _columns(table)
-    if len(known) >= _FEWEST_KNOWN:
+    if len(_columns(table)) >= _FEWEST_KNOWN:
         return True
     return len(table.header.cells) == len(HEADERS)
 
@@ -154,11 +153,18 @@ def _columns(table: PageTable) -> dict[str, int]:
     """Place of every header that is known in some spelling; the first of equal ones."""
     columns: dict[str, int] = {}
     for index, cell in enumerate(table.header.cells):
-        word = re.sub(r"[\W_]+", "", cell.text.lower())
-        for name in HEADERS:
-            if word in {name.lower(), *_TABLE["headers"][name]}:
-                columns.setdefault(name, index)
+        columns.setdefault(_column(cell.text), index)
+    columns.pop("", None)
     return columns
+
+
+def _column(header: str) -> str:
+    """The column that a header names in some spelling; empty if there is none."""
+    word = re.sub(r"[\W_]+", "", header.lower())
+    for name in HEADERS:
+        if word in {name.lower(), *_TABLE["headers"][name]}:
+            return name
+    return ""
 
 
 def missing_columns(table: PageTable) -> list[str]:
@@ -187,70 +193,24 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
     facts = _facts(text, link.script, dataset)
     facts["script"] = Fact(link.key)
     fields = dataset.package.resources["tuning"].schema.fields
-    record = {field.name: field.read(facts.get(field.name, Fact()).text) for field in fields}
+    record = {field.name: field.read(facts[field.name].text) for field in fields}
     for column in ("model", "task", "train", "infer"):
-        header = HEADER_OF[column]
-        if not text[header]:
+        if not text[HEADER_OF[column]]:
             doubt = f"the row names no {column}"
             facts[column] = Fact("", doubt, "Write it into the cell.")
-    doubts = {
-        name: fact for name, fact in facts.items() if fact.doubt and HEADER_OF.get(name) in cells
-    }
+    doubtful = {name: fact for name, fact in facts.items() if fact.doubt}
+    doubts = {name: doubtful[name] for name in doubtful if HEADER_OF.get(name) in cells}
     return ReadRow(cells, link, record, doubts)
 
 
-def _confirmed(row: ReadRow, dataset: Dataset, scripts: Sequence[str]) -> ReadRow:
-    """The row with the one of two scripts that its link names and that has its six facts."""
-    if not row.link.ambiguous:
-        return row
-    for path in scripts:
-        name = PurePosixPath(path).name
-        if name not in {row.link.label, row.link.target}:
-            continue
-        link = replace(
-            row.link,
-            script=name,
-            file=path,
-            ambiguous=False,
-        )
-        found = _row(row.cells, link, dataset)
-        if _has_facts_of(found.record, name, dataset):
-            return found
-    return row
-
-
-def _has_facts_of(record: Record, script: str, dataset: Dataset) -> bool:
-    """Whether a record has all six facts in the name of a script."""
-    parts = parsed(script)
-    if parts is None:
-        return False
-    model = read_word(dataset, "model", parts.model)
-    if record["model"] != model.text:
-        return False
-    said = [text_of(record, part).lower() for part in PARTS[1:]]
-    named = [str(getattr(parts, part)) for part in PARTS[1:]]
-    return said == named
-
-
-def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> dict[str, Fact]:
+def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> defaultdict[str, Fact]:
     """Columns that the row's text decides; the script's name settles only which device is meant."""
-    gpus, device = _resource(text["Resource"], script, dataset)
-    max_batch, status = _max_batch(text["MaxBatch"])
-    facts = {
-        "framework": Fact(FRAMEWORK),
-        "status": status,
-        "model": _model(text["Model"], dataset),
-        "gpus": gpus,
-        "device": device,
-        "max_batch": max_batch,
-    }
-    words = {
-        "tag": text["Tag"],
-        "task": text["Task"],
-        "train": text["Train"],
-        "infer": text["Infer"],
-        "infer_version": "",
-    }
+    facts: defaultdict[str, Fact] = defaultdict(Fact)
+    facts["framework"] = Fact(FRAMEWORK)
+    facts["model"] = _model(text["Model"], dataset)
+    facts["gpus"], facts["device"] = _resource(text["Resource"], script, dataset)
+    facts["max_batch"], facts["status"] = _max_batch(text["MaxBatch"])
+    words = {"tag": text["Tag"], "task": text["Task"], "train": text["Train"]}
     infer = _INFER.fullmatch(text["Infer"])
     if infer:
         words["infer"] = infer[1]
@@ -271,21 +231,16 @@ def _model(text: str, dataset: Dataset) -> Fact:
     """
     known = read_word(dataset, "model", text)
     match = _MODEL_SIZE.match(text.lower())
-    if known.text:
+    if known.text or match is None:
         return Fact(known.text)
-    if match is None:
-        return Fact()
-    family = match[1]
-    size = float(match[2])
-    listed = _listed_sizes(family, dataset)
-    if size in listed or len(listed) < _FEWEST_KNOWN:
-        return Fact()
-    if not min(listed) < size < max(listed):
+    listed = _listed_sizes(match["family"], dataset)
+    size = float(match["size"])
+    is_between = bool(listed) and min(listed) < size < max(listed)
+    if size in listed or not is_between or len(listed) < _FEWEST_KNOWN:
         return Fact()
     sizes = ", ".join(listed[known_size] for known_size in sorted(listed))
-    name = family.rstrip("-")
-    asked = shown(text)
-    message = f"there is no model `{asked}`: {name} comes in {sizes}"
+    family = match["family"].rstrip("-")
+    message = f"there is no model `{shown(text)}`: {family} comes in {sizes}"
     return Fact("", message, "Write the model that its script trains.")
 
 
@@ -295,29 +250,25 @@ def _listed_sizes(family: str, dataset: Dataset) -> dict[float, str]:
     for model in known_words(dataset, "model"):
         _, _, name = model.lower().rpartition("/")
         match = _MODEL_SIZE.match(name)
-        if match and match[1] == family:
-            size = match[2]
-            sizes[float(size)] = f"{size}B"
+        if match and match["family"] == family:
+            sizes[float(match["size"])] = f"{match['size']}B"
     return sizes
 
 
 def _resource(text: str, script: str, dataset: Dataset) -> tuple[Fact, Fact]:
     """GPUs and device of `8 × H100 80 GB`, also of `8*H100`, `H100*8`, and of `2x8xH100`."""
-    matches = (form.fullmatch(text) for form in _RESOURCES)
-    match = next(filter(None, matches), None)
+    first, second = _RESOURCES
+    match = first.fullmatch(text) or second.fullmatch(text)
     if match is None:
         message = f"`{shown(text)}` is not a number of GPUs, `×` and a device"
         unread = Fact("", message, "Write for example `8 × H100 80 GB`.")
         return unread, Fact()
-    factors = re.findall(r"\d+", match["gpus"])
-    gpus = prod(map(int, factors))
+    gpus = prod(map(int, re.findall(r"\d+", match["gpus"])))
     device = match["device"]
     name = parsed(script)
-    devices = devices_of(dataset).named(device)
-    if name and name.device in devices:
+    if name and name.device in devices_of(dataset).named(device):
         device = name.device
-    known = read_word(dataset, "device", device)
-    return Fact(str(gpus)), known
+    return Fact(str(gpus)), read_word(dataset, "device", device)
 
 
 def _max_batch(text: str) -> tuple[Fact, Fact]:
@@ -326,8 +277,6 @@ def _max_batch(text: str) -> tuple[Fact, Fact]:
     if match is None:
         message = f"`{shown(text)}` is not a number of prompts"
         fix = "Write the number alone, or `\\` where nobody searched for it."
-        unread = Fact("", message, fix)
-        return unread, Fact("reported")
-    number = match[1] or ""
+        return Fact("", message, fix), Fact("reported")
     status = _STATUSES.get(match[2], "reported")
-    return Fact(number), Fact(status)
+    return Fact(match[1] or ""), Fact(status)

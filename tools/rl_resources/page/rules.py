@@ -103,18 +103,16 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
     Bad: a header that lacks Model
     Good: Tag, Model, Task, Resource, MaxBatch, Train, Infer, Link, Contributor
     """
-    every = ", ".join(HEADERS)
-    fix = f"Give it the columns {every}."
+    fix = f"Give it the columns {', '.join(HEADERS)}."
     for table in reading.tables:
         missing = missing_columns(table)
-        if not table.rows:
+        if not table.rows or not missing:
             continue
-        if missing:
-            names = ", ".join(missing)
-            message = f"the table has no column {names}; its rows are read without"
-            if "Link" in missing:
-                message = f"the table has no column {names}, so none of its rows is read"
-            yield reading.mistake(table.header, message, fix)
+        names = ", ".join(missing)
+        message = f"the table has no column {names}; its rows are read without"
+        if "Link" in missing:
+            message = f"the table has no column {names}, so none of its rows is read"
+        yield reading.mistake(table.header, message, fix)
 
 
 @rule()
@@ -129,15 +127,13 @@ def page_row_length(reading: Reading) -> Iterator[Mistake]:
     for table in reading.tables:
         if "Link" in missing_columns(table):
             continue
-        header = table.header.cells
-        names = ", ".join(shown(cell.text) for cell in header)
+        wanted = len(table.header.cells)
+        names = ", ".join(shown(cell.text) for cell in table.header.cells)
         fix = f"Give it one cell for each of {names}; write `\\` where nothing is known."
-        width_of_header = len(header)
         for row in table.rows:
             count = len(row.cells)
-            if count != width_of_header:
-                counts = f"{count} cells and the header {width_of_header}"
-                message = f"the row has {counts}; it is not read"
+            if count != wanted:
+                message = f"the row has {count} cells and the header {wanted}; it is not read"
                 yield reading.mistake(row, message, fix)
 
 
@@ -151,14 +147,11 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
     Bad: `0.5B` over `~~~`
     Good: `0.5B` over `~~~~`
     """
-    page = reading.page
-    for heading in page.headings:
-        if heading.made:
-            continue
-        title = shown(heading.title)
-        message = f"`{title}` is not a heading: its underline is too short"
-        fix = _longer(heading)
-        yield Mistake(page.path, heading.line, 1, message, fix)
+    path = reading.page.path
+    for heading in reading.page.headings:
+        if not heading.made:
+            message = f"`{shown(heading.title)}` is not a heading: its underline is too short"
+            yield Mistake(path, heading.line, 1, message, _longer(heading))
 
 
 def _longer(heading: Heading) -> str:
@@ -177,17 +170,11 @@ def page_short_underline(reading: Reading) -> Iterator[Mistake]:
     Bad: `Tuning guide` over `========`
     Good: `Tuning guide` over `============`
     """
-    page = reading.page
-    for heading in page.headings:
-        if not heading.made:
-            continue
-        columns = width(heading.title)
-        if len(heading.underline) < columns:
-            title = shown(heading.title)
-            message = f"the underline of `{title}` is too short"
-            fix = _longer(heading)
-            line = heading.line + 1
-            yield Mistake(page.path, line, 1, message, fix)
+    path = reading.page.path
+    for heading in reading.page.headings:
+        if heading.made and len(heading.underline) < width(heading.title):
+            message = f"the underline of `{shown(heading.title)}` is too short"
+            yield Mistake(path, heading.line + 1, 1, message, _longer(heading))
 
 
 @rule()
@@ -320,18 +307,14 @@ def page_tag_without_row(reading: Reading) -> Iterator[Mistake]:
     for table in reading.tables:
         for row in table.rows:
             texts.update(cell.text.upper() for cell in row.cells)
-    if not texts:
+    if not texts or "RECOMMENDED" in texts:
         return
-    if "RECOMMENDED" in texts:
-        return
-    page = reading.page
+    path = reading.page.path
     first = min(table.header.line for table in reading.tables)
-    above = page.lines[: first - 1]
-    for number, line in enumerate(above, 1):
+    for number, line in enumerate(reading.page.lines[: first - 1], 1):
         match = _RECOMMENDED.search(line)
         if match:
-            column = match.start() + 1
             message = "the page defines RECOMMENDED, and no row has that tag"
             fix = "Add a row that has it, or say that there is none yet."
-            yield Mistake(page.path, number, column, message, fix)
+            yield Mistake(path, number, match.start() + 1, message, fix)
             return

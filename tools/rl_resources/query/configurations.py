@@ -6,8 +6,7 @@ What decides the memory of a run goes with every answer, in words.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 from math import isclose
@@ -23,14 +22,17 @@ from rl_resources.certainty import (
     REPRODUCED,
     RUNS,
     certainty,
-    in_words,
     marks,
     statement_of,
 )
 from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.devices import Device, Meant, device_label, devices_of, written
-from rl_resources.package import Record, items_of, text_of
-from rl_resources.query.vocabulary import ADAPTERS, WEIGHTS, architectures, experts_of
+from rl_resources.files import table_beside
+from rl_resources.package import Record, text_of
+from rl_resources.query.vocabulary import architectures, conditions, experts_of
+
+NO_TEXT = frozenset({"multimodal", "image-generation", "video-generation", "robotics"})
+"""Scenarios whose memory is not that of a run on text."""
 
 
 class Configuration(NamedTuple):
@@ -175,29 +177,19 @@ def recorded(dataset: Dataset) -> Mapping[str, str]:
     found = {}
     for row in dataset.records["reports"]:
         near = places.get((row["source_url"], row["model"], row["gpus"]), [])
-        same = [record for record in near if _as_fast(row, record) and _as_long(row, record)]
+        same = [record for record in near if _is_same_run(row, record)]
         if same:
             best = max(same, key=lambda record: record["task"] == row["task"])
             found[str(row["report"])] = str(best["script"])
     return found
 
 
-def _as_fast(row: Record, record: Record) -> bool:
-    """Whether no speed that both state differs by more than a tenth."""
-    for name in ("step_seconds", "tokens_per_second_per_gpu"):
+def _is_same_run(row: Record, record: Record) -> bool:
+    """Whether speeds and lengths agree, as far as both state them."""
+    for name, tolerance in _TOLERANCES.items():
         reported = float(str(row[name] or 0))
         recorded = float(str(record[name] or 0))
-        if reported and recorded and not isclose(reported, recorded, rel_tol=0.1):
-            return False
-    return True
-
-
-def _as_long(row: Record, record: Record) -> bool:
-    """Whether no length that both state differs."""
-    for name in ("max_prompt_length", "max_response_length"):
-        reported = row[name]
-        recorded = record[name]
-        if reported and recorded and reported != recorded:
+        if reported and recorded and not isclose(reported, recorded, rel_tol=tolerance):
             return False
     return True
 
@@ -334,35 +326,10 @@ def _text(row: Record, *columns: str) -> str:
 
 _POOL = re.compile(r"\b[0-9]+ (?:or [0-9]+ )?(?:[GN]PUs?|train|gen|actor)\b", re.ASCII)
 _OWNER = re.compile(r"^[\w.-]+/(?=[\w.-]+$)", re.ASCII)
+_TABLES = table_beside(__file__)
+_TOLERANCES: Mapping[str, float] = _TABLES["same_run"]
+_SAME = attrgetter(*_TABLES["series"]["same"])
 _EMPTY = {name: kind() for name, kind in get_type_hints(Configuration).items()}
-
-_SAME = attrgetter(
-    "outcome",
-    "tag",
-    "size",
-    "model_label",
-    "task_label",
-    "gpus",
-    "gpus_maximum",
-    "nodes",
-    "device_label",
-    "memory_gb",
-    "framework_label",
-    "backends_label",
-    "certainty",
-    "marks",
-    "statement",
-    "no_room",
-    "evidence_kind",
-    "requirement_wording",
-    "age",
-    "weights",
-    "precision",
-    "memory_optimizations",
-    "scenario",
-    "out_of_memory_on",
-    "batch_unit",
-)
 
 
 def in_series(rows: Sequence[Configuration]) -> tuple[Configuration, ...]:
@@ -370,8 +337,8 @@ def in_series(rows: Sequence[Configuration]) -> tuple[Configuration, ...]:
 
     A benchmark of twenty lengths is twenty reports, of which a reader wants one answer and the span
     of the rest. Reports are of one series where their source is the same document (the same thread,
-    or the same state of a repository) and all of `_SAME` is equal. A record stands for itself, and
-    so does a report that others contradict.
+    or the same state of a repository) and all that `configurations.toml` lists is
+    equal. A record stands for itself, and so does a report that others contradict.
     """
     series = {}
     for alike in grouped(rows, _identity).values():
@@ -387,80 +354,3 @@ def _identity(row: Configuration) -> tuple[object, ...]:
     # The thread, or the state of the repository, that the source leads into.
     repository, blob, path = row.source.partition("#")[0].partition("/blob/")
     return (repository, blob, path.partition("/")[0], *_SAME(row))
-
-
-def conditions(dataset: Dataset, row: Record) -> Iterator[str]:
-    """Weights, precision, offload, context, micro batch and certainty of a record or report.
-
-    Each is always there, with "not stated" where the source does not say it. Parameters of a
-    mixture of experts, the scenario and host memory are there where they apply or are known.
-    """
-    yield _weights(row)
-    model = dataset.by_key["models"].get(row["model"])
-    if model and model["active_parameters_b"]:
-        yield f"{model['parameters_b']:g}B parameters, {model['active_parameters_b']:g}B active"
-    for word in items_of(row, "scenario"):
-        if word == "synthetic":
-            yield "one update on random tokens"
-        else:
-            yield word
-    optimizations = _optimizations(dataset, row)
-    precision = row["precision"]
-    if precision:
-        yield str(precision)
-    elif not optimizations["precision"]:
-        yield "precision not stated"
-    yield from optimizations["precision"]
-    no_offload = "no offload stated"
-    if "script" in row:
-        no_offload = "no offload"
-    yield ", ".join(optimizations["offload"]) or no_offload
-    host_memory = row["host_memory_gb"]
-    if host_memory:
-        yield f"host memory {host_memory:g} GB"
-    yield from optimizations["recompute"]
-    yield _context(row)
-    yield _micro_batch(row)
-    yield in_words(row)
-
-
-def _weights(row: Record) -> str:
-    """What trains, and the rank of its adapters."""
-    weights = text_of(row, "weights")
-    label = WEIGHTS.get(weights, "what trains is not stated")
-    rank = row["lora_rank"]
-    if weights in ADAPTERS and rank:
-        return f"{label}, rank {rank}"
-    return label
-
-
-def _optimizations(dataset: Dataset, row: Record) -> Mapping[str, Sequence[str]]:
-    """The titles of what saves memory, by kind."""
-    titles: dict[str, list[str]] = defaultdict(list)
-    for word in items_of(row, "memory_optimizations"):
-        known = dataset.by_key["memory_optimizations"][word]
-        titles[str(known["kind"])].append(text_of(known, "title"))
-    return titles
-
-
-def _context(row: Record) -> str:
-    """The longest prompt and response."""
-    prompt = row["max_prompt_length"]
-    response = row["max_response_length"]
-    if prompt or response:
-        return f"{prompt or '?'} + {response or '?'} tokens"
-    total = row.get("max_total_length")
-    if total:
-        return f"{total} tokens in all"
-    return "lengths not stated"
-
-
-def _micro_batch(row: Record) -> str:
-    """How much one GPU computes at once."""
-    batch = row["micro_batch_per_gpu"]
-    if batch:
-        return f"micro batch {batch}"
-    tokens = row["max_tokens_per_gpu"]
-    if tokens:
-        return f"{tokens} tokens per GPU"
-    return "micro batch not stated"

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
-from rl_resources.certainty import OUT_OF_MEMORY
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of, stated_gigabytes
 from rl_resources.errors import UnusableInput
@@ -23,7 +20,14 @@ from rl_resources.estimate.configuration import (
 )
 from rl_resources.estimate.estimate import Estimate, sized
 from rl_resources.estimate.formula import backends, formula
-from rl_resources.estimate.frameworks import FrameworkStart, Profile, profile, release_of, start_of
+from rl_resources.estimate.frameworks import (
+    VERL,
+    FrameworkStart,
+    profile,
+    profiles,
+    release_of,
+    start_of,
+)
 from rl_resources.estimate.model import (
     GUESSED,
     OWN_CONFIG,
@@ -34,10 +38,16 @@ from rl_resources.estimate.model import (
 from rl_resources.facts.models import model_meant
 from rl_resources.files import read_text
 from rl_resources.package import Record
-from rl_resources.query.configurations import every_configuration
-from rl_resources.query.sentences import resource
-from rl_resources.query.understand import Query, active_billions_in, billions_in, understand
-from rl_resources.query.vocabulary import EITHER, beginnings, pattern, plain, vocabulary
+from rl_resources.query.understand import Query, understand
+from rl_resources.query.vocabulary import (
+    EITHER,
+    active_billions_in,
+    beginnings,
+    billions_in,
+    pattern,
+    plain,
+    vocabulary,
+)
 from rl_resources.script.name import ScriptName, parsed
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import ScriptText
@@ -46,8 +56,6 @@ from rl_resources.text import nearest, quoted, shown
 
 _USUAL_RANK = 32
 _SEPARATORS = re.compile(r"[\s_-]+")
-_MOST_SOURCES = 3
-_NO_TEXT = frozenset({"multimodal", "image-generation", "video-generation", "robotics"})
 _NO_ENGINES = frozenset({"hf", "deepspeed-hybrid-engine"})
 
 
@@ -59,27 +67,27 @@ def estimate(
     What is asked wins over what the script says. Raises `UnusableInput`.
     """
     asked = {name: text.strip() for name, text in asked.items() if text.strip()}
+    words = {name: asked[name] for name in WORDS if name in asked}
+    release = ""
+    if "framework" in words:
+        words["framework"], release = release_of(words["framework"])
     name = _own_name(dataset, script)
-    words, release = _framework(asked)
     source = None
     if script:
         source = _read(script, words.get("framework", ""))
-        said = _said(dataset, source, name)
-        if "memory" in words:
-            said.pop("device", None)
-        words = said | words
+        words = _said(dataset, source, name, words) | words
         _needs_model(script, source, words)
     model, query = _model_and_query(dataset, words)
     inputs = _of_backend(query, source, release)
-    for setting in sets:
+    numbers = [f"{number}={asked[number]}" for number in NUMBERS if number in asked]
+    for setting in (*sets, *numbers):
         inputs.set(setting)
-    for number in NUMBERS:
-        if number in asked:
-            inputs.set(f"{number}={asked[number]}")
     _hardware(dataset, query, inputs)
-    _speed(dataset, query, inputs)
     _what_trains(query, inputs)
-    _of_source(source, inputs)
+    if isinstance(source, Run):
+        of_run(source, inputs)
+    elif source:
+        of_start(source, inputs)
     if query.infer:
         # Generation of Transformers takes no share of the GPU beforehand.
         inputs.give("has_engine", int(query.infer not in _NO_ENGINES))
@@ -89,20 +97,11 @@ def estimate(
     if query.framework:
         of_profile(inputs)
     _assume_engine(query, inputs)
-    settled: list[str] = []
     found = Estimate(inputs.finished(model))
+    settled: list[str] = []
     if source:
         settled = [item.input for item in inputs.assumed if not inputs.leaves_open(item)]
     return sized(found, settled)
-
-
-def _framework(asked: Mapping[str, str]) -> tuple[dict[str, str], str]:
-    """The words that are asked, and the release that the framework is asked with."""
-    words = {key: asked[key] for key in WORDS & asked.keys()}
-    if "framework" not in words:
-        return words, ""
-    words["framework"], release = release_of(words["framework"])
-    return words, release
 
 
 def _read(path: str, framework: str) -> Run | FrameworkStart:
@@ -120,35 +119,35 @@ def _read(path: str, framework: str) -> Run | FrameworkStart:
 
 
 def _said(
-    dataset: Dataset, source: Run | FrameworkStart, name: ScriptName | None
+    dataset: Dataset,
+    source: Run | FrameworkStart,
+    name: ScriptName | None,
+    asked: Collection[str],
 ) -> dict[str, str]:
     """Model, device and backend as a script's name says them, where they are known, or its text."""
     models = {str(row["slug"]): str(row["model"]) for row in dataset.records["models"]}
+    found: dict[str, str | None] = {}
     if isinstance(source, FrameworkStart):
-        path = source.text(source.profile.row["model"])
-        found: dict[str, str | None] = {"model": path, "train": source.train}
+        found["model"] = source.text(source.profile.row["model"])
+        found["train"] = source.train
         found["framework"] = source.profile.name
     else:
-        meant = model_meant(source.model_path_end or "", models.values())
-        found = {"model": meant, "train": _train_backend(source)}
+        found["model"] = model_meant(source.model_path_end or "", models.values())
+        found["train"] = _train_backend(source)
     if name:
         found["model"] = models.get(name.model, found["model"])
+    if name and "memory" not in asked:
         found["device"] = name.device
-    return {word: str(text) for word, text in found.items() if text}
+    return {word: text for word, text in found.items() if text}
 
 
 def _train_backend(run: Run) -> str:
     """What trains, as far as the estimate needs it; empty if that is not known."""
     setting = run.train_backend
-    if setting.text:
-        return setting.text
-    if setting.choices:
-        return str(setting.choices[0])
-    if run.trains_with_megatron is None:
-        return ""
-    if run.trains_with_megatron:
-        return "megatron"
-    return "fsdp"
+    if setting.text or setting.choices:
+        return setting.text or str(setting.choices[0])
+    of_megatron = {True: "megatron", False: "fsdp", None: ""}
+    return of_megatron[run.trains_with_megatron]
 
 
 def _own_name(dataset: Dataset, script: str) -> ScriptName | None:
@@ -181,31 +180,19 @@ def _needs_gpus(script: str, source: Run | FrameworkStart | None, inputs: Estima
     raise UnusableInput(why, "Say it: --gpus 8")
 
 
-def _of_source(source: Run | FrameworkStart | None, inputs: EstimateInputs) -> None:
-    """Take what a script sets."""
-    if isinstance(source, Run):
-        of_run(source, inputs)
-    elif source:
-        of_start(source, inputs)
-
-
 def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record, Query]:
     """The row of the model, or what its config.json says, and the question in keys.
 
     Raises `UnusableInput` where neither a model nor a size is known.
     """
     named = words.get("model", "")
+    query, _ = understood(dataset, words)
     config = config_file(named)
     if config:
-        others = {name: text for name, text in words.items() if name != "model"}
-        query = understood(dataset, others)
         return read_config(config), query
-    query = understood(dataset, words)
     if not named:
         raise UnusableInput("which model?", OWN_CONFIG)
-    row = dataset.by_key["models"].get(query.model)
-    if row is None:
-        row = _read_as(dataset, named)
+    row = dataset.by_key["models"].get(query.model) or _read_as(dataset, named)
     return _with_layers(dataset, row), query
 
 
@@ -233,70 +220,76 @@ def config_file(named: str) -> Path | None:
     return None
 
 
-def understood(dataset: Dataset, words: Mapping[str, str]) -> Query:
-    """The question in keys; of a device that nobody knows the memory that its name states."""
+def understood(dataset: Dataset, words: Mapping[str, str]) -> tuple[Query, Sequence[str]]:
+    """The question in keys, with notes; of a device that nobody knows the memory in its name."""
     known = vocabulary(dataset)
+    if config_file(words.get("model", "")):
+        words = {**words, "model": ""}
+    device = words.get("device", "")
     try:
-        query, _ = understand(known, words)
+        return understand(known, words)
     except UnusableInput:
-        stated_gb = stated_gigabytes(words.get("device", ""))
-        if not stated_gb:
+        stated_gb = stated_gigabytes(device)
+        if not stated_gb or pattern("shared").search(device):
             raise
-        query, _ = understand(known, {**words, "device": f"{stated_gb:g} GB"})
-    return query
+        return understand(known, {**words, "device": f"{stated_gb:g} GB"})
 
 
 def _read_as(dataset: Dataset, named: str) -> Record:
     """The model whose name a longer one begins with; without any nothing but name and size."""
     spellings = vocabulary(dataset).spellings["model"]
     name = _SEPARATORS.sub("-", named.rpartition("/")[2].lower())
-    begun: Iterable[str] = beginnings(name)
-    if pattern("billions").fullmatch(name):
-        begun = ()  # a size is no name
-    for beginning in begun:
-        for key in spellings.get(plain(beginning), "").split(EITHER):
-            row = dataset.by_key["models"].get(key)
-            if row is not None:
-                reason = f"{shown(named)} is read as {key}"
-                return {**row, GUESSED.format("parameters_b"): reason}
-    return {"model": named, "active_parameters_b": active_billions_in(name)}
+    models = dataset.by_key["models"]
+    meanings = [spellings.get(plain(beginning), "") for beginning in beginnings(name)]
+    keys = EITHER.join(meanings).split(EITHER)
+    key = next((key for key in keys if key in models), "")
+    is_size = pattern("billions").fullmatch(name)
+    if is_size or not key:
+        return {"model": named, "active_parameters_b": active_billions_in(name)}
+    reason = f"{shown(named)} is read as {key}"
+    return {**models[key], GUESSED.format("parameters_b"): reason}
 
 
 def _of_backend(query: Query, source: Run | FrameworkStart | None, release: str) -> EstimateInputs:
     """The inputs of a training backend, and of the engine of the script or of the question.
 
-    Without a word it is the usual one of the framework; where none is named FSDP, and on one GPU,
-    where nothing is sharded, the plain model. Raises `UnusableInput` for a backend that the formula
-    does not know, or the framework does not have.
+    Raises `UnusableInput` for a backend that the formula does not know, or the framework lacks.
     """
-    found = profile()
-    if query.framework:
-        found = profile(query.framework, release)
-    usual, note = _usual_train(query, found)
-    infer = query.infer
+    names = query.framework.split(EITHER)
+    known = (name for name in names if name in profiles())
+    found = profile(next(known, names[0]) or VERL, release)
+    inputs = EstimateInputs(query.train, query.infer, profile=found)
+    inputs.is_rl = bool(query.task or query.infer)
+    inputs.is_script = source is not None
     if isinstance(source, Run):
-        infer = source.infer_backend.text or ""
-    is_rl = bool(query.task or query.infer)
-    if isinstance(source, FrameworkStart):
-        is_rl = source.is_rl
-    inputs = EstimateInputs(query.train or usual, infer, profile=found, is_rl=is_rl)
+        inputs.infer = source.infer_backend.text or ""
+    elif source:
+        inputs.is_rl = source.is_rl
     if query.framework or source:
         inputs.framework = found.name
-    inputs.is_script = source is not None
     if not query.train:
-        inputs.notes.append(note)
+        _take_usual_train(query, inputs)
     _check_backend(query, source, inputs)
     return inputs
 
 
-def _usual_train(query: Query, found: Profile) -> tuple[str, str]:
-    """The training backend where none is named, and a sentence that says so."""
+def _take_usual_train(query: Query, inputs: EstimateInputs) -> None:
+    """Take the usual training backend of the framework, with a note that says so.
+
+    Where no framework is named it is FSDP, and on one GPU, where nothing is sharded, the plain
+    model.
+    """
+    said = formula()["said"]
     if query.framework:
-        usual = found.usual_train(query.gpus)
-        return usual, f"No --train: {usual}, as {found.title} usually has it."
-    if query.gpus == 1:
-        return "transformers", formula()["said"]["one_gpu"]
-    return "fsdp", formula()["said"]["sharded"]
+        inputs.train = inputs.profile.usual_train(query.gpus)
+        title = inputs.profile.title
+        inputs.notes.append(f"No --train: {inputs.train}, as {title} usually has it.")
+    elif query.gpus == 1:
+        inputs.train = "transformers"
+        inputs.notes.append(said["one_gpu"])
+    else:
+        inputs.train = "fsdp"
+        inputs.notes.append(said["sharded"])
 
 
 def _check_backend(
@@ -318,47 +311,41 @@ def _check_backend(
 
 
 def _hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> None:
-    """Take GPUs and memory; of devices whose memory is open the least that it can be."""
+    """Take GPUs, memory and speed; of several devices the least that they have."""
     if query.gpus:
         inputs.give("gpus", query.gpus)
     devices = devices_of(dataset)
-    labels = map(devices.label, query.devices)
-    named = ", ".join(labels)
+    named = ", ".join(map(devices.label, query.devices))
     if len(query.devices) > 1:
         inputs.assume("device_gb", query.memory_gb, f"the smallest of {named}")
-    if query.memory_gb:
+    elif query.memory_gb:
         inputs.give("device_gb", query.memory_gb)
-    if query.vendor:
+    elif query.vendor:
         reason = f"the memory of {named} is not known: the least of {query.vendor}"
         inputs.assume("device_gb", devices.least_gb(query.vendor), reason)
     if "device_gb" not in inputs.inputs:
         help_ = "Name it, or its GB: --device h100, --memory 80"
         raise UnusableInput("the memory of the GPU is not known", help_)
-
-
-def _speed(dataset: Dataset, query: Query, inputs: EstimateInputs) -> None:
-    """Take the speed of the device, of the slowest one that is meant, if it is known of all."""
-    rows = [dataset.by_key["devices"][name] for name in query.devices]
     for name in SPEEDS:
-        speeds = [figure(row, name) for row in rows]
-        if not all(speeds):
-            continue
-        if len(speeds) > 1:
-            inputs.assume(name, min(speeds), "the slowest of these devices")
-        elif speeds:
-            inputs.give(name, speeds[0])
+        speeds = [figure(dataset.by_key["devices"][key], name) for key in query.devices]
+        slowest = min(speeds, default=0)
+        if slowest and len(speeds) > 1:
+            inputs.assume(name, slowest, "the slowest of these devices")
+        elif slowest:
+            inputs.give(name, slowest)
 
 
 def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
     """A rollout engine shares the GPUs in every task of RL, unless it is known not to."""
     if "has_engine" in inputs.inputs:
         return
+    said = formula()["said"]
     if query.task:
         inputs.assume("has_engine", 1, f"the task is {query.task}")
-        inputs.notes.append(formula()["said"]["engine"])
+        inputs.notes.append(said["engine"])
     else:
         inputs.assume("has_engine", 0, "no task and no engine")
-        inputs.notes.append(formula()["said"]["training"])
+        inputs.notes.append(said["training"])
 
 
 def _assume_rank(inputs: EstimateInputs) -> None:
@@ -370,29 +357,18 @@ def _assume_rank(inputs: EstimateInputs) -> None:
     inputs.assume("lora_rank", _USUAL_RANK, "LoRA of a usual rank")
 
 
-def _known_gpus(inputs: EstimateInputs, name: ScriptName | None) -> None:
-    """Raises `UnusableInput` where neither words, script nor its name say the number of GPUs."""
-    if name:
-        inputs.assume("gpus", name.gpus, "the script's name")
-    if "gpus" not in inputs.inputs:
-        raise UnusableInput("how many GPUs?", "Say it: --gpus 8")
-
-
 def _what_trains(query: Query, inputs: EstimateInputs) -> None:
     """What the words for weights and task say. Raises `UnusableInput` where they contradict."""
     task = query.task
     weights = query.weights
     if weights == "partial":
         raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
-    has_adapters = weights in {"lora", "qlora"} or task.endswith("-LoRA")
-    if has_adapters:
+    if weights in {"lora", "qlora"} or task.endswith("-LoRA"):
         _assume_rank(inputs)
     rank = inputs.inputs.get("lora_rank")
-    if weights and rank is not None:
-        trains_adapters = rank > 0
-        if trains_adapters == (weights == "full"):
-            message = f"{weights} weights and lora_rank {rank:g} contradict each other"
-            raise UnusableInput(message, "Leave one of them out.")
+    if weights and rank is not None and bool(rank) == (weights == "full"):
+        message = f"{weights} weights and lora_rank {rank:g} contradict each other"
+        raise UnusableInput(message, "Leave one of them out.")
     if weights == "qlora":
         inputs.give("quantized", 1)
     elif weights:
@@ -402,82 +378,3 @@ def _what_trains(query: Query, inputs: EstimateInputs) -> None:
     if task:
         has_critic = task.startswith("PPO")
         inputs.assume("has_critic", int(has_critic), f"the task is {task}")
-
-
-class Evidence(NamedTuple):
-    """A published run, or one that ran out of memory, beside an estimate of its size.
-
-    `gb` is the memory of all its GPUs, `length` its context in tokens, 0 where it is not known.
-    """
-
-    ran: bool
-    size: str
-    has_experts: bool
-    weights: str
-    gb: float
-    length: int
-    label: str
-    source: str
-
-
-@lru_cache(maxsize=1)
-def published_runs(dataset: Dataset) -> tuple[Evidence, ...]:
-    """All runs of text whose size, weights and memory are known, the least memory first."""
-    models = dataset.by_key["models"]
-    found: list[Evidence] = []
-    for row in every_configuration(dataset):
-        is_run = row.state in {"run", OUT_OF_MEMORY} and row.out_of_memory_on != "host"
-        is_known = row.size and row.weights and row.total_memory_gb
-        if not is_run or not is_known or _NO_TEXT & set(row.scenario):
-            continue
-        has_experts = bool(models.get(row.model, {}).get("experts"))
-        label = f"{row.model_label} {row.task} on {resource(row)}"
-        ran = row.state == "run"
-        gb = row.total_memory_gb
-        evidence = Evidence(
-            ran, row.size, has_experts, row.weights, gb, row.length, label, row.source
-        )
-        found.append(evidence)
-    return tuple(sorted(found, key=lambda one: one.gb))
-
-
-def evidence(dataset: Dataset, found: Estimate) -> list[str]:
-    """What published runs of the same size say, in sentences with their links.
-
-    Those that ran out of memory on as much, with no longer a context; the nearest that ran on no
-    more, with no shorter one.
-    """
-    values = found.values
-    billions = values["parameters"] / 1e9
-    sizes = vocabulary(dataset).sizes
-    size = next(one.name for one in sizes if one.below is None or billions < one.below)
-    gb = values["gpus"] * values["device_gb"]
-    length = values["sequence_length"]
-    failed: list[Evidence] = []
-    nearest_run = None
-    for one in published_runs(dataset):
-        has_experts = bool(values["experts"])
-        if (one.size, one.has_experts, one.weights) != (size, has_experts, found.weights):
-            continue
-        if one.ran and one.gb <= gb and one.length >= length:
-            nearest_run = one
-        if not one.ran and one.gb >= gb and one.length <= length:
-            failed.append(one)
-    return _told(found, failed, nearest_run)
-
-
-def _told(found: Estimate, failed: Sequence[Evidence], run: Evidence | None) -> list[str]:
-    said = formula()["said"]
-    told: list[str] = []
-    if failed:
-        sources = ", ".join(one.source for one in failed[:_MOST_SOURCES])
-        name = "failed_too"
-        if found.verdict == "fits":
-            name = "failed"
-        told.append(said[name].format(count=len(failed), sources=sources))
-    if run:
-        name = "ran"
-        if found.verdict == "fits":
-            name = "ran_too"
-        told.append(said[name].format(label=run.label, source=run.source))
-    return told

@@ -35,11 +35,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rl_resources.dataset import Dataset, grouped
+from rl_resources.files import table_beside
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.fit import (
@@ -50,7 +51,6 @@ from rl_resources.query.fit import (
     RAN_ON_IT,
     RAN_ON_NO_MORE,
     UNCLEAR,
-    is_of_project,
     matches_of,
     no_less,
     of_fits,
@@ -60,7 +60,7 @@ from rl_resources.query.fit import (
     size_of,
 )
 from rl_resources.query.understand import Query, Tokens, understand
-from rl_resources.query.vocabulary import FILTERS, Vocabulary, vocabulary
+from rl_resources.query.vocabulary import Vocabulary, vocabulary
 
 
 class NearAnswer(NamedTuple):
@@ -149,6 +149,8 @@ def _is_asked(query: Query, row: Configuration) -> bool:
         return False
     if row.gpus < query.gpus:
         return False
+    if query.weights and row.weights != query.weights:
+        return False
     return row.architecture == query.architecture
 
 
@@ -173,7 +175,7 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     fitting = ordered(of_fits(matching, *FITTING), query)
     failures = _failures(rows, query)
     runs = _undisputed(of_fits(fitting, RAN_ON_IT, RAN_ON_NO_MORE))
-    runs = [row for row in runs if query.project and is_of_project(query, row)] or runs
+    runs = [row for row in runs if query.project and sentences.is_of_project(query, row)] or runs
     long = [row for row in runs if row.length]
     own = [row for row in matching if "adapters" not in row.differs]
     full = [row for row in runs if row.weights == "full"]
@@ -234,57 +236,33 @@ def _failures(rows: Iterable[Configuration], query: Query) -> list[Configuration
 _NOTHING_ASKED = Query()._asdict()
 
 
-OTHER_BASE = {"lora": "qlora", "qlora": "lora"}
-"""The same adapters on a base of other precision: never the same answer."""
+_TABLES = table_beside(__file__)
+OTHER_BASE: Mapping[str, str] = _TABLES["other_base"]
 
 
 class Alternative(NamedTuple):
-    """A wider question: without the fields in `drops`, of a smaller size.
-
-    It is asked where any of the fields was; the one without fields to drop where LoRA or QLoRA was
-    asked, for the other of them. Of its answers the one of the largest size counts, or
-    with `nearest` the one that used the least memory.
-    """
+    """A wider question, as `find.toml` describes it."""
 
     kind: str
-    drops: tuple[str, ...] = ()
+    drops: Sequence[str] = ()
     smaller: bool = False
     nearest: bool = False
 
     def of(self, query: Query) -> Query | None:
         """The wider question; `None` where there is nothing to give up."""
-        asked = query.asked(*self.drops)
         if not self.drops and query.weights in OTHER_BASE:
             return query._replace(weights=OTHER_BASE[query.weights])
-        if not asked:
+        given_up = {name: _NOTHING_ASKED[name] for name in query.asked(*self.drops)}
+        if not given_up:
             return None
-        given_up = {name: _NOTHING_ASKED[name] for name in asked}
         return query._replace(**given_up)
 
 
-_TOGETHER = tuple(name for name, item in FILTERS.items() if not item.other)
-_OTHERS = [name for name in reversed([*FILTERS]) if name not in {"task", *_TOGETHER}]
+def _group(items: Iterable[Mapping[str, Any]]) -> list[Alternative]:
+    return [Alternative(**item) for item in items]
 
-ALTERNATIVES = (
-    (
-        Alternative("other-base"),
-        Alternative("more-gpus", ("gpus",), nearest=True),
-        Alternative("larger-devices", ("device", "memory_gb"), nearest=True),
-        Alternative("shorter", ("length",)),
-        Alternative("other-backends", _TOGETHER),
-        *(Alternative(f"other-{name}", (name,)) for name in _OTHERS),
-        Alternative("other-model", ("model", "architecture")),
-        Alternative("other-task", ("task",)),
-        Alternative("smaller-size", ("model", "architecture", "size"), smaller=True),
-    ),
-    (Alternative("other-settings", (*FILTERS, "model", "architecture", "length")),),
-    (
-        Alternative(
-            "smaller-size", (*FILTERS, "model", "architecture", "length", "size"), smaller=True
-        ),
-    ),
-)
-"""What to give up, one thing at a time, to find something that fits: the first group that does."""
+
+ALTERNATIVES = list(map(_group, _TABLES["alternatives"]))
 
 
 def _nearest(

@@ -150,7 +150,7 @@ def ordered(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     def key(row: Configuration) -> tuple[float, ...]:
         return (
             row.doubtful,
-            not is_of_project(query, row),
+            not sentences.is_of_project(query, row),
             len(row.differs),
             row.kind != "record",
             _RANKS.get(row.fit, 0),
@@ -172,8 +172,3 @@ def _distance(asked: float, has: float) -> float:
 def size_of(row: Configuration) -> tuple[bool, float, int, bool, str]:
     """A configuration by the memory that it used in all; unknown last, records before reports."""
     return not row.memory_gb, row.total_memory_gb, row.gpus, row.kind != "record", row.id
-
-
-def is_of_project(query: Query, row: Configuration) -> bool:
-    """Whether its source is the asked project; with none asked every one is."""
-    return query.project.lower() in sentences.software(row).lower()

@@ -27,13 +27,12 @@ from rl_resources.estimate.plan import (
 )
 from rl_resources.estimate.search import Combination, cheapest
 from rl_resources.query.configurations import configurations
-from rl_resources.query.estimate import estimate, evidence
+from rl_resources.query.estimate import estimate, understood
 from rl_resources.query.plan_question import (
     KnownRun,
     PlanQuestion,
     ask_plan,
-    host_gb_of,
-    is_run,
+    evidence,
     lengths_of,
 )
 from rl_resources.query.sentences import resource
@@ -79,15 +78,13 @@ def plan(question: PlanQuestion) -> Plan:
     if minimum is None:
         minimum = smallest(start, counts)
     recommended = fastest(start, gpus) if gpus else _comfortable(start, minimum)
-    answer = Plan(question, "", minimum, recommended)
+    answer = Plan(question, "", minimum or recommended, recommended)
     if recommended is None:
         rest = [count for count in counts_up_to(0) if count > gpus]
-        answer = replace(
-            answer,
-            short=most_saving(start, gpus or counts[-1]),
-            more=smallest(start, rest, rare=False),
-            adapters=_adapters(question, counts),
-        )
+        short = most_saving(start, gpus or counts[-1])
+        answer = replace(answer, short=short, more=smallest(start, rest, rare=False))
+    if recommended is None or not gpus:
+        answer = replace(answer, adapters=_adapters(question, counts))
     return replace(answer, verdict=_verdict(answer))
 
 
@@ -129,19 +126,24 @@ def _comfortable(start: PlanStart, minimum: Estimate | None) -> Estimate | None:
 
 def _verdict(answer: Plan) -> str:
     question = answer.question
-    runs = question.ran(question.weights)
-    if question.query.gpus and runs:
+    if question.query.gpus and question.ran(question.weights):
         return "yes" if question.is_named else "yes_of_size"
-    found = answer.recommended
-    if found is None:
-        if answer.short and answer.short.verdict == "tight":
-            return "tight"
-        return "no"
-    if rare_settings(found):
-        return "rare"
+    if answer.recommended:
+        return _verdict_of_fitting(question, answer.recommended)
+    if answer.short and answer.short.verdict == "tight":
+        return "tight"
+    return "no"
+
+
+def _verdict_of_fitting(question: PlanQuestion, found: Estimate) -> str:
     gb = found.values["gpus"] * found.values["device_gb"]
-    if question.ran_on_no_more(gb):
+    is_rare = bool(rare_settings(found))
+    if question.ran_on_no_more(gb) and not is_rare:
         return "probably"
+    if question.is_named and question.failed_alike:
+        return "failed"
+    if is_rare:
+        return "rare"
     return "arithmetic"
 
 
@@ -178,7 +180,8 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
 
 def _column(question: PlanQuestion, devices: Sequence[Device]) -> dict[str, FewestGpus]:
     """The cells of one kind of weights; less memory never takes fewer GPUs than more."""
-    runs = [known for known in question.scope if is_run(known, question.weights)]
+    length = question.query.length
+    runs = [known for known in question.runs(question.weights) if known.row.length >= length]
     found: dict[str, FewestGpus] = {}
     counts: Sequence[int] = counts_up_to(0)
     for device in sorted(devices, key=lambda one: -one.memory_gb):
@@ -219,14 +222,14 @@ class ScriptPlan:
 def plan_of_script(dataset: Dataset, asked: Mapping[str, str], script: str) -> ScriptPlan:
     """Answer whether a script fits, and what would make it fit. Raises `UnusableInput`."""
     words = {name: text.strip() for name, text in asked.items() if text.strip()}
-    host_gb = host_gb_of(words.pop("host_memory", ""))
+    query, _ = understood(dataset, {"host_memory": words.pop("host_memory", "")})
     length = words.pop("length", "")
     sets: list[str] = []
     if length:
-        prompt, response = lengths_of(dataset, length)
+        prompt, response = lengths_of(length)
         sets = [f"prompt_length={prompt}", f"response_length={response}"]
     found = estimate(dataset, words, sets, script)
-    start = PlanStart([[found]], host_gb)
+    start = PlanStart([[found]], query.host_memory_gb)
 
     def holds(one: Estimate) -> bool:
         return one.verdict == FITS and one.host_memory_gb <= start.room_gb(one)

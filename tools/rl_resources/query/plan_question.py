@@ -6,42 +6,42 @@ The settings are those of `estimate/plan.py`, the words those of `plan_sentences
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rl_resources.certainty import OUT_OF_MEMORY
 from rl_resources.dataset import Dataset
-from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import Number
-from rl_resources.estimate.frameworks import VERL, profiles
-from rl_resources.estimate.plan import (
-    PlanStart,
-    rules,
+from rl_resources.estimate.formula import Number, formula
+from rl_resources.estimate.frameworks import VERL, profile, profiles
+from rl_resources.estimate.plan import FITS, PlanStart, rules
+from rl_resources.package import Record
+from rl_resources.query.configurations import (
+    NO_TEXT,
+    Configuration,
+    configurations,
+    every_configuration,
 )
-from rl_resources.package import Record, number
-from rl_resources.query.configurations import Configuration, configurations
-from rl_resources.query.estimate import config_file, estimate, understood
+from rl_resources.query.estimate import estimate, understood
 from rl_resources.query.fit import (
     RAN_ON_IT,
     RAN_ON_NO_MORE,
-    fit,
+    matches_of,
     no_less,
     ordered,
     size_of,
 )
-from rl_resources.query.understand import Query, understand
-from rl_resources.query.vocabulary import pattern, vocabulary
+from rl_resources.query.sentences import resource
+from rl_resources.query.understand import Query, lengths_in
+from rl_resources.query.vocabulary import ADAPTERS, EITHER, pattern, size_class, vocabulary
 from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS, OwnSettings
-from rl_resources.text import shown
 
-_RAN = (RAN_ON_IT, RAN_ON_NO_MORE)
-_ARCHITECTURE = ("layers", "hidden_size", "intermediate_size", "experts")
-_NO_TEXT = frozenset({"multimodal", "image-generation", "video-generation", "robotics"})
-_ADAPTERS = frozenset({"lora", "qlora"})
+_MOST_SOURCES = 3
 
 
 @cache
@@ -60,12 +60,14 @@ class KnownRun(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlanQuestion:
-    """A question with what was `taken` where it was open; `notes` say how its words were read."""
+    """A question with what was `taken` where it was open; `notes` say how its words were read.
+
+    `query` has only what was asked, besides the task.
+    """
 
     dataset: Dataset
     asked: Mapping[str, str]
     query: Query
-    model: str
     task: str
     weights: str
     lengths: tuple[int, int]
@@ -75,9 +77,15 @@ class PlanQuestion:
     notes: Sequence[str]
 
     @property
+    def model(self) -> str:
+        """The model as it is asked, or its key."""
+        return self.start.first.configuration.model
+
+    @property
     def is_named(self) -> bool:
         """Whether runs of the question are of its model, or of any of the size that it asks for."""
-        return bool(self.query.model) or is_size(self.model)
+        is_size = pattern("billions").fullmatch(self.model)
+        return bool(self.query.model or is_size)
 
     @property
     def model_row(self) -> Record:
@@ -93,92 +101,70 @@ class PlanQuestion:
 
     @cached_property
     def scope(self) -> Sequence[KnownRun]:
-        """All that is published of this model and task: of its twins and with LoRA too, marked."""
-        found = _in_scope(self)
-        return sorted(found, key=lambda known: (bool(known.mark), size_of(known.row)))
+        """All that is published of this model and task, best first: of its twins and with LoRA too.
+
+        Those are marked. Without a model it is what is published of text models of the size.
+        """
+        experts = "dense"
+        if self.start.first.values["experts"]:
+            experts = "mixture"
+        sizes = vocabulary(self.dataset).sizes
+        size = size_class(sizes, self.start.first.values["parameters"] / 1e9)
+        wanted = self.query._replace(
+            task="", weights="", experts=experts, size=self.query.size or size
+        )
+        tasks = {"", self.task, *self.query.adapter_tasks}
+        rows = matches_of(configurations(self.dataset), wanted)
+        rows = [row for row in rows if row.task_label in tasks]
+        if not self.query.model:
+            rows = [row for row in rows if NO_TEXT.isdisjoint(row.scenario)]
+        found = [KnownRun(row, self._mark(row)) for row in ordered(rows, self.query)]
+        return sorted(found, key=lambda known: bool(known.mark))
+
+    def _mark(self, row: Configuration) -> str:
+        said = sentences()["mark"]
+        marks: list[str] = []
+        if "model" in row.differs:
+            marks.append(said["twin"].format(model=row.model_label))
+        if row.weights in ADAPTERS and row.weights != self.weights:
+            marks.append(said[row.weights])
+        return ", ".join(marks)
+
+    def runs(self, weights: str) -> list[KnownRun]:
+        """The runs of these weights that nothing contradicts, on any hardware."""
+        found = [known for known in self.scope if known.row.weights == weights and known.row.task]
+        return [known for known in found if known.row.state == "run" and not known.row.doubtful]
 
     def ran(self, weights: str) -> list[KnownRun]:
         """Runs of these weights on this hardware or less, the nearest first."""
-        rows = {known.row.id: known for known in self.scope if is_run(known, weights)}
-        fitting = [one.row for one in rows.values() if fit(self.query, one.row) in _RAN]
-        fitted = [row._replace(fit=fit(self.query, row)) for row in fitting]
-        best = [rows[row.id] for row in ordered(fitted, self.query)]
-        return sorted(best, key=lambda known: bool(known.mark))
+        runs = self.runs(weights)
+        return [known for known in runs if known.row.fit in {RAN_ON_IT, RAN_ON_NO_MORE}]
 
     @property
     def failed(self) -> list[KnownRun]:
         """What ran out of memory on as much or more, with the weights that are asked."""
-        failures = [known for known in self.scope if known.row.state == "out-of-memory"]
-        return [known for known in failures if self._is_comparable(known.row)]
+        failures = [known for known in self.scope if self._failed_on_as_much(known.row)]
+        return sorted(failures, key=lambda known: (bool(known.mark), size_of(known.row)))
 
-    def _is_comparable(self, row: Configuration) -> bool:
-        if row.weights not in {"", self.weights} or row.length > sum(self.lengths):
+    @property
+    def failed_alike(self) -> list[KnownRun]:
+        """What ran out of memory on as much, of just the model and the weights that are asked."""
+        return [known for known in self.failed if known.row.weights and not known.mark]
+
+    def _failed_on_as_much(self, row: Configuration) -> bool:
+        if row.state != OUT_OF_MEMORY or row.weights not in {"", self.weights}:
             return False
-        return no_less(self.query, row)
+        return row.length <= sum(self.lengths) and no_less(self.query, row)
 
     def ran_on_no_more(self, gb: float) -> list[KnownRun]:
         """Runs of no shorter a context on no more memory in all, whatever the number of GPUs."""
-        runs = [known for known in self.scope if is_run(known, self.weights)]
-        small = [known for known in runs if 0 < known.row.total_memory_gb <= gb]
-        return [known for known in small if known.row.length >= sum(self.lengths)]
+        long = [known for known in self.runs(self.weights) if known.row.length >= sum(self.lengths)]
+        return [known for known in long if 0 < known.row.total_memory_gb <= gb]
 
     def least(self, weights: str) -> KnownRun | None:
         """The run of these weights that needed the least memory in all."""
-        runs = [known for known in self.scope if is_run(known, weights) and known.row.memory_gb]
+        runs = [known for known in self.runs(weights) if known.row.memory_gb]
         return min(runs, key=lambda known: size_of(known.row), default=None)
-
-
-def is_run(known: KnownRun, weights: str) -> bool:
-    """Whether it is a run of these weights that nothing contradicts."""
-    return known.row.state == "run" and known.row.weights == weights and not known.row.doubtful
-
-
-def _in_scope(question: PlanQuestion) -> Iterator[KnownRun]:
-    """The rows of the same model, of one with the same layers, of the size where no model is."""
-    query = question.query
-    twins = _twins(question.dataset, query, question.start.first)
-    tasks = {"", query.task, query.adapter_task}
-    said = sentences()["mark"]
-    for row in configurations(question.dataset):
-        if row.model not in twins or row.task not in tasks or _NO_TEXT & set(row.scenario):
-            continue
-        if any(getattr(row, name) != word for name, word in _software(query)):
-            continue
-        marks: list[str] = []
-        if query.model and row.model != query.model:
-            marks.append(said["twin"].format(model=row.model_label))
-        if row.weights in _ADAPTERS and row.weights != question.weights:
-            marks.append(said[row.weights])
-        yield KnownRun(row, ", ".join(marks))
-
-
-def is_size(model: str) -> bool:
-    """Whether it is no model, but a size such as 7B."""
-    return bool(pattern("billions").fullmatch(model))
-
-
-def _software(query: Query) -> list[tuple[str, str]]:
-    asked = query.asked("framework", "train", "infer")
-    return list(asked.items())
-
-
-def _twins(dataset: Dataset, query: Query, found: Estimate) -> set[str]:
-    """The models with the same layers; without a model those of the size, dense or with experts."""
-    models = dataset.by_key["models"]
-    own = models.get(query.model)
-    if own is None:
-        has_experts = bool(found.values["experts"])
-        alike = [row for row in models.values() if row["size"] == query.size]
-        same = [row for row in alike if bool(row["experts"]) == has_experts]
-    elif own["layers"]:
-        same = [row for row in models.values() if _layers(row) == _layers(own)]
-    else:
-        same = [own]
-    return {str(row["model"]) for row in same}
-
-
-def _layers(row: Record) -> tuple[object, ...]:
-    return tuple(row[name] for name in _ARCHITECTURE)
 
 
 def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
@@ -189,46 +175,37 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     words = {name: text.strip() for name, text in asked.items() if text.strip()}
     if "model" not in words:
         raise UnusableInput(sentences()["no_model"], sentences()["no_model_help"])
-    host_gb = host_gb_of(words.pop("host_memory", ""))
-    taken: list[str] = []
     usual = rules()["usual"]
-    for name in ("task", "infer"):
-        if name not in words:
-            words[name] = usual[name]
-            taken.append(f"{name} {usual[name]}")
-    query = _read(dataset, words)
-    weights = _weights(query)
-    lengths = lengths_of(dataset, words.pop("length", ""))
-    if not query.length:
+    read, _ = understood(dataset, words)
+    words["weights"] = _weights(read)
+    words["task"] = read.task.split(EITHER)[0] or usual["task"]
+    framework = _framework(read, words["weights"])
+    engines = [usual["infer_of"].get(name) for name in (framework, read.vendor)]
+    words["infer"] = next(filter(None, [read.infer, *engines, usual["infer"]]))
+    taken = [
+        f"{name} {words[name]}" for name in ("task", "infer") if words[name] != getattr(read, name)
+    ]
+    lengths = lengths_of(words.get("length", ""))
+    if not read.length:
         taken.append("{} + {} tokens".format(*lengths))
-    framework = query.framework or usual["framework"]
-    if "framework" not in words and weights == "qlora":
-        framework = usual["framework_of_qlora"]
-    if framework not in profiles():
-        taken.append(sentences()["no_profile"].format(framework=framework))
+    query, notes = understood(dataset, words)
+    query = query._replace(weights=read.weights, infer=read.infer)
+    if not framework:
+        taken.append(sentences()["no_profile"].format(framework=read.framework))
         framework = usual["framework"]
-    words |= {"weights": weights, "framework": framework}
-    groups = _starts(dataset, words, query, lengths)
-    start = PlanStart(groups, host_gb)
-    model = start.first.configuration.model
-    # What is taken narrows no evidence.
-    said = {name: "" for name in ("task", "infer") if not asked.get(name, "").strip()}
-    narrowed = query._replace(infer="" if "infer" in said else query.infer)
-    task = query.task
-    notes = _notes(dataset, words)
+    words["framework"] = framework
     return PlanQuestion(
-        dataset, asked, narrowed, model, task, weights, lengths, framework, start, taken, notes
+        dataset=dataset,
+        asked=asked,
+        query=query,
+        task=query.task,
+        weights=words["weights"],
+        lengths=lengths,
+        framework=framework,
+        start=PlanStart(_starts(dataset, words, query, lengths), query.host_memory_gb),
+        taken=taken,
+        notes=notes,
     )
-
-
-def _notes(dataset: Dataset, words: Mapping[str, str]) -> Sequence[str]:
-    """How the device was read: which it may be, and that it lacks BF16."""
-    named = {name: words[name] for name in ("device", "memory") if name in words}
-    try:
-        _, notes = understand(vocabulary(dataset), named)
-    except UnusableInput:
-        return ()
-    return notes
 
 
 def _weights(query: Query) -> str:
@@ -237,49 +214,32 @@ def _weights(query: Query) -> str:
     if is_adapter and query.weights == "full":
         message = sentences()["contradiction"].format(task=query.task)
         raise UnusableInput(message, sentences()["contradiction_help"])
-    if query.weights:
-        return query.weights
-    return "lora" if is_adapter else "full"
+    if is_adapter:
+        return query.weights or "lora"
+    return query.weights or "full"
 
 
-def host_gb_of(text: str) -> float:
-    """The host memory of a node, 0 where it is not said. Raises `UnusableInput`."""
-    if not text:
-        return 0
-    gigabytes = number(text)
-    if gigabytes is None or gigabytes <= 0:
-        message = sentences()["host_memory"].format(text=shown(text))
-        raise UnusableInput(message, sentences()["host_memory_help"])
-    return gigabytes
+def _framework(query: Query, weights: str) -> str:
+    """The framework whose settings are taken; empty where none of those asked has a profile."""
+    usual = rules()["usual"]
+    if query.framework:
+        known = (name for name in query.framework.split(EITHER) if name in profiles())
+        return next(known, "")
+    if weights == "qlora":
+        return str(usual["framework_of_qlora"])
+    return str(usual["framework"])
 
 
-def _read(dataset: Dataset, words: Mapping[str, str]) -> Query:
-    """The question in keys. Raises `UnusableInput`."""
-    gpus = words.get("gpus", "")
-    is_whole = number(gpus.removeprefix("-"))
-    if gpus and is_whole is not None and not (gpus.isdigit() and int(gpus)):
-        message = sentences()["gpus"].format(text=shown(gpus))
-        raise UnusableInput(message, sentences()["gpus_help"])
-    memory = number(words.get("memory", ""))
-    most = max(device.memory_gb for device in devices_of(dataset).known.values())
-    if memory and memory > most:
-        message = sentences()["memory"].format(gb=memory)
-        raise UnusableInput(message, sentences()["memory_help"].format(most=most))
-    if config_file(words["model"]):
-        words = {name: text for name, text in words.items() if name != "model"}
-    return understood(dataset, words)
-
-
-def lengths_of(dataset: Dataset, text: str) -> tuple[int, int]:
+def lengths_of(text: str) -> tuple[int, int]:
     """The longest prompt and response of a context: `16K`, `2048+16384`."""
     usual = rules()["usual"]
     if not text:
         return usual["prompt_length"], usual["response_length"]
-    parts = [understood(dataset, {"length": part}).length for part in text.split("+")]
-    if len(parts) > 1:
-        return parts[0], sum(parts[1:])
-    prompt = min(usual["prompt_length"], parts[0] // 2)
-    return prompt, parts[0] - prompt
+    first, *others = lengths_in(text)
+    if others:
+        return first, sum(others)
+    prompt = min(usual["prompt_length"], first // 2)
+    return prompt, first - prompt
 
 
 def _starts(
@@ -291,8 +251,11 @@ def _starts(
     words = {**words, "gpus": str(query.gpus or 8)}
     if not query.memory_gb:
         words["memory"] = "80"
-    if words["framework"] != VERL:
+    if words["framework"] != VERL and query.train:
         return [[estimate(dataset, words, sets)]]
+    if words["framework"] != VERL:
+        trains = profile(words["framework"]).trains
+        return [[estimate(dataset, {**words, "train": train}, sets)] for train in trains]
 
     def of_verl(train: str) -> Estimate:
         named = {**words, "train": train, "framework": ""}
@@ -304,8 +267,8 @@ def _starts(
     kind = "lora"
     if words["weights"] == "full":
         kind = "full"
-        if of_verl("fsdp").values["experts"]:
-            kind = "experts"
+    if words["weights"] == "full" and of_verl("fsdp").values["experts"]:
+        kind = "experts"
     return [[of_verl(train) for train in group] for group in search[kind]]
 
 
@@ -321,3 +284,77 @@ def _as_verl(found: Estimate, query: Query) -> Estimate:
     if found.configuration.train == "megatron":
         inputs["parameter_bytes"] = found.values["parameter_bytes"]
     return found.with_inputs(**inputs)
+
+
+class Evidence(NamedTuple):
+    """A published run, or one that ran out of memory, beside an estimate of its size.
+
+    `gb` is the memory of all its GPUs, `length` its context in tokens, 0 where it is not known.
+    """
+
+    ran: bool
+    size: str
+    has_experts: bool
+    weights: str
+    gb: float
+    length: int
+    label: str
+    source: str
+
+
+@lru_cache(maxsize=1)
+def published_runs(dataset: Dataset) -> tuple[Evidence, ...]:
+    """All runs of text whose size, weights and memory are known, the least memory first."""
+    rows = filter(_is_evidence, every_configuration(dataset))
+    found = [_evidence(dataset, row) for row in rows]
+    return tuple(sorted(found, key=attrgetter("gb")))
+
+
+def _is_evidence(row: Configuration) -> bool:
+    if row.state not in {"run", OUT_OF_MEMORY} or row.out_of_memory_on == "host":
+        return False
+    is_known = row.size and row.weights and row.total_memory_gb
+    return bool(is_known) and NO_TEXT.isdisjoint(row.scenario)
+
+
+def _evidence(dataset: Dataset, row: Configuration) -> Evidence:
+    model = dataset.by_key["models"].get(row.model, {})
+    return Evidence(
+        ran=row.state == "run",
+        size=row.size,
+        has_experts=bool(model.get("experts")),
+        weights=row.weights,
+        gb=row.total_memory_gb,
+        length=row.length,
+        label=f"{row.model_label} {row.task} on {resource(row)}",
+        source=row.source,
+    )
+
+
+def evidence(dataset: Dataset, found: Estimate) -> list[str]:
+    """What published runs of the same size say, in sentences with their links.
+
+    Those that ran out of memory on as much, with no longer a context; the nearest that ran on no
+    more, with no shorter one.
+    """
+    values = found.values
+    size = size_class(vocabulary(dataset).sizes, values["parameters"] / 1e9)
+    kind = (size, bool(values["experts"]), found.weights)
+    gb = values["gpus"] * values["device_gb"]
+    length = values["sequence_length"]
+    known = [one for one in published_runs(dataset) if one[1:4] == kind]
+    failed = [one for one in known if not one.ran and one.gb >= gb and one.length <= length]
+    ran = [one for one in known if one.ran and one.gb <= gb and one.length >= length]
+    # What contradicts the estimate has another sentence than what agrees with it.
+    agrees = found.verdict == FITS
+    said = formula()["said"]
+    told: list[str] = []
+    if failed:
+        sources = ", ".join(one.source for one in failed[:_MOST_SOURCES])
+        sentence = said["failed"] if agrees else said["failed_too"]
+        told.append(sentence.format(count=len(failed), sources=sources))
+    if ran:
+        nearest_run = ran[-1]
+        sentence = said["ran_too"] if agrees else said["ran"]
+        told.append(sentence.format(label=nearest_run.label, source=nearest_run.source))
+    return told

@@ -8,30 +8,31 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from rl_resources.devices import Device, vendor_in
 from rl_resources.errors import UnusableInput
-from rl_resources.query.vocabulary import EITHER, FILTERS, Vocabulary, pattern, plain, say
+from rl_resources.query.vocabulary import (
+    EITHER,
+    FIELDS,
+    FILTERS,
+    MESSAGES,
+    Vocabulary,
+    active_billions_in,
+    amount_of,
+    billions_in,
+    pattern,
+    plain,
+    say,
+    size_class,
+    whole_match,
+)
 from rl_resources.text import nearest, shown
 
 MOST_GIGABYTES = 512
 """No device has more. A larger number in place of a device is part of its name: `5090`."""
-
-FIELDS: Mapping[str, str] = {
-    "model": "a model, for example Qwen2.5-7B-Instruct, or a size, for example 7B",
-    "size": "a size in place of a model, for example 7B",
-    **{name: item.help for name, item in FILTERS.items()},
-    "gpus": "the number of GPUs, for example 8 or 2x8",
-    "device": "a GPU, for example h100 or 'A100 80GB', with its memory if it is a rare one "
-    "('A4500 20GB'), or GB of any GPU, for example '80 GB'",
-    "memory": "GB of any GPU in place of its name, for example 24",
-    "length": "the context that you need, prompt + response, for example 16K or 2048+16384",
-    "host_memory": "GB of main memory of one node, for example 512 or '1 TB'",
-}
-"""What may be asked, with the help of each option."""
 
 
 def hint(field: str) -> str:
@@ -40,15 +41,8 @@ def hint(field: str) -> str:
 
 
 _HUB = pattern("hub")
-_SIZE_IN_NAME = pattern("size_in_name")
 _SHARED = pattern("shared")
 _GIGABYTES = pattern("gigabytes")
-_ACTIVE_IN_NAME = pattern("active")
-UNITS = {
-    "billions": {"m": 0.001, "t": 1000.0},
-    "memory": {"mib": 1 / 1024, "mb": 1 / 1024, "tb": 1000.0},
-    "length": {"k": 1000.0, "m": 1e6},
-}
 
 Tokens = Mapping[str, str]
 """The words of a question by field: `gpus`, `device`, `memory`, and others of `Query`."""
@@ -118,13 +112,23 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
     words = {name: text.strip() for name, text in tokens.items() if text.strip()}
     if "device" in words and "memory" in words:
         raise UnusableInput("a device and a memory are both asked", "Leave one of them out.")
+    if "memory" in words:
+        words["device"] = _possible_memory(words.pop("memory"))
     words.setdefault("model", words.pop("size", ""))
-    words.setdefault("device", words.pop("memory", ""))
-    task = words.get("task", "")
-    if plain(task) in known.spellings["weights"]:
+    if plain(words.get("task", "")) in known.spellings["weights"]:
         words.setdefault("weights", words.pop("task"))
     reader = _Reader(known, words)
     return reader.query(), tuple(reader.notes)
+
+
+def _possible_memory(text: str) -> str:
+    """The same text. Raises `UnusableInput` where it is no memory, or no GPU has so much."""
+    amount, _ = amount_of("memory", text)
+    if not amount:
+        raise UnusableInput(say("unknown-memory", text=shown(text)), hint("memory"))
+    if amount > MOST_GIGABYTES:
+        raise UnusableInput(say("no-memory", text=shown(text)), hint("memory"))
+    return text
 
 
 class _Reader:
@@ -134,17 +138,18 @@ class _Reader:
         self.notes: list[str] = []
 
     def query(self) -> Query:
-        model, size = self._model_and_size()
-        architecture = self._architecture(model)
+        models, size = self._models_and_size()
+        architecture = self._architecture(models)
         gpus, device = self._gpus_and_device()
-        devices, unlisted = self._devices_or_memory(device)
+        devices, smallest = self._devices(device)
         words = {name: self._word(name) for name in FILTERS}
         with_adapters = self._with_adapters(words["task"])
         if with_adapters and words["weights"].endswith("lora"):
             words["task"] = with_adapters
-        known = [self._known.devices.known[key] for key in devices]
-        smallest = min(known, key=attrgetter("memory_gb"), default=unlisted)
         positions = {item.name: item.position for item in self._known.sizes}
+        model = ""
+        if len(models) == 1:
+            model = models[0]
         return Query(
             model=model,
             architecture=architecture,
@@ -157,7 +162,7 @@ class _Reader:
             vendor=smallest.vendor,
             memory_gb=smallest.memory_gb,
             lacks_bf16=smallest.lacks_bf16,
-            length=self._length(),
+            length=sum(lengths_in(self._tokens["length"])),
             host_memory_gb=self._host_memory(),
             project=self._project(words["framework"]),
             **words,
@@ -177,13 +182,9 @@ class _Reader:
             self._note("project", text, base=base)
         return project
 
-    def _architecture(self, model: str) -> str:
-        """The first model of the same layers and widths, also where several of these are meant."""
-        name = _HUB.sub("", self._tokens["model"])
-        if self._billions(name):
-            return ""
-        meaning = model or self._known.spellings["model"].get(plain(name), "")
-        found = {self._known.architectures.get(key, key) for key in meaning.split(EITHER)}
+    def _architecture(self, models: Iterable[str]) -> str:
+        """The first model of the same layers and widths, also of several that are meant."""
+        found = {self._known.architectures.get(key, key) for key in models}
         if len(found) == 1:
             return found.pop()
         return ""
@@ -199,62 +200,46 @@ class _Reader:
         text = self._tokens["host_memory"]
         if not text:
             return 0
-        amount, _ = _amount("memory", text)
+        amount, _ = amount_of("memory", text)
         if not amount:
             raise self._unknown("host_memory", text)
         return amount
 
-    def _model_and_size(self) -> tuple[str, str]:
-        """Key of the model and name of the size; a number as model is a size."""
+    def _models_and_size(self) -> tuple[list[str], str]:
+        """Keys of the models that may be meant, and the name of their size.
+
+        None where only the size is known: a number as model, or the number in its name.
+        """
         text = self._tokens["model"]
         if not text:
-            return "", ""
-        billions = self._billions(text)
-        if not billions:
-            return self._model(text)
-        size = self._size_of(billions)
-        if billions != self._billions(size):
-            self._note("in-size", text, meaning=size)
-        return "", size
-
-    def _billions(self, text: str) -> float:
-        billions, _ = _amount("billions", text)
-        return billions
-
-    def _size_of(self, billions: float) -> str:
-        """The size that so many parameters, in 10⁹, belong to."""
-        sizes = self._known.sizes
-        names = (size.name for size in sizes if size.below is None or billions < size.below)
-        return next(names)
-
-    def _model(self, text: str) -> tuple[str, str]:
-        """Key of the model, empty where several are meant or only the size is known; the size."""
+            return [], ""
+        billions, _ = amount_of("billions", text)
+        if billions:
+            size = self._size(billions)
+            if billions != billions_in(size):
+                self._note("in-size", text, meaning=size)
+            return [], size
         name = _HUB.sub("", text)
-        spellings = self._known.spellings["model"]
-        meaning = spellings.get(plain(name), "")
-        if not meaning:
-            return "", self._size_in_name(text, name)
+        meaning = self._known.spellings["model"].get(plain(name), "")
         keys = meaning.split(EITHER)
-        sizes = {self._known.models[key] for key in keys}
-        if len(sizes) != 1:
-            return "", self._size_in_name(text, name)
-        first = keys[0]
-        whole_names = {plain(first), plain(_without_owner(first))}
-        if plain(name) not in whole_names:
+        sizes = {self._known.models.get(key, "") for key in keys}
+        if not meaning or len(sizes) > 1:
+            return [], self._size_in_name(text)
+        if plain(name) not in {plain(keys[0]), plain(_without_owner(keys[0]))}:
             self._note("read-as", text, meaning=meaning)
-        (size,) = sizes
-        if len(keys) > 1:
-            return "", size
-        return meaning, size
+        return keys, sizes.pop()
 
-    def _size_in_name(self, text: str, name: str) -> str:
+    def _size_in_name(self, text: str) -> str:
         """The size that the name of a model states, which is not known itself."""
-        billions = billions_in(name)
+        billions = billions_in(text)
         if not billions:
             raise self._unknown("model", text)
-        size = self._size_of(billions)
+        size = self._size(billions)
         self._note("by-size", text, size=size)
         return size
+
+    def _size(self, billions: float) -> str:
+        return size_class(self._known.sizes, billions)
 
     def _gpus_and_device(self) -> tuple[int, str]:
         """The number of GPUs, also that of `8xH100`, and the device without it."""
@@ -271,47 +256,45 @@ class _Reader:
         """The number and the rest of `8xH100`; no number where the whole is a device."""
         if self._named(text):
             return "", text
-        found = _whole("device_count", text)
+        found = whole_match("device_count", text)
         if found and self._means_a_device(found[1]):
             return found[2], found[1]
-        found = _whole("count_device", text)
+        found = whole_match("count_device", text)
         if found and self._means_a_device(found[2]):
             return found[1], found[2]
         return "", text
 
     def _means_a_device(self, text: str) -> bool:
         """Whether it names one, or states its memory with a unit."""
-        _, unit = _amount("memory", text)
+        _, unit = amount_of("memory", text)
         return bool(unit or self._named(text) or _unlisted(text))
 
-    def _devices_or_memory(self, device: str) -> tuple[list[str], Device]:
-        """Keys of the device, or what is known of one that the table lacks.
+    def _devices(self, text: str) -> tuple[list[str], Device]:
+        """Keys of the device with the smallest of them, or what is known of one without a key.
 
         That is GB of any device: `80 GB`, or `80` where none is called so; or the vendor and the
         memory of `A4500 20GB`.
         """
-        if _SHARED.search(device):
-            message = say("shared", text=shown(device))
-            raise UnusableInput(message, "Ask for whole GPUs.")
-        keys = self._named(device)
-        amount, unit = _amount("memory", device)
+        if _SHARED.search(text):
+            raise UnusableInput(say("shared", text=shown(text)), "Ask for whole GPUs.")
+        keys = self._named(text)
+        amount, unit = amount_of("memory", text)
+        if 0 < amount <= MOST_GIGABYTES and (unit or not keys):
+            return [], self._any_of(amount, unit)
         if unit:
-            return [], self._memory(device, amount, unit)
-        if not keys and 0 < amount <= MOST_GIGABYTES:
-            return [], self._memory(device, amount, unit)
-        if device and not keys:
-            return [], self._of_vendor(device)
-        known = self._known.devices
-        if len(keys) > 1:
-            labels = map(known.label, keys)
-            self._note("read-as", device, meaning=EITHER.join(labels))
-            if all(known.known[key].lacks_bf16 for key in keys):
-                self._note("no-bf16", device)
-        elif keys:
-            note = known.known[keys[0]].note
-            if note:
-                self.notes.append(note)
-        return keys, Device()
+            raise self._unknown("device", text)
+        devices = [self._known.devices.known[key] for key in keys]
+        if not text:
+            return [], Device()
+        if not devices:
+            return [], self._of_vendor(text)
+        if len(devices) > 1:
+            self._note("read-as", text, meaning=EITHER.join(device.label for device in devices))
+            if all(device.lacks_bf16 for device in devices):
+                self._note("no-bf16", text)
+        elif devices[0].note:
+            self.notes.append(devices[0].note)
+        return keys, min(devices, key=attrgetter("memory_gb"))
 
     def _of_vendor(self, text: str) -> Device:
         """A device that the table lacks, where its words say its vendor and its memory."""
@@ -322,10 +305,8 @@ class _Reader:
         self._note("unlisted", text, vendor=unlisted.vendor, memory=memory)
         return unlisted
 
-    def _memory(self, text: str, amount: float, unit: str) -> Device:
-        """GB of any device. Makers call 24 GiB 24 GB, and so do the tables: GiB count as GB."""
-        if not 0 < amount <= MOST_GIGABYTES:
-            raise self._unknown("device", text)
+    def _any_of(self, amount: float, unit: str) -> Device:
+        """Any device of so many GB."""
         gigabytes = amount
         if unit in {"mib", "mb"}:
             gigabytes = math.ceil(amount)
@@ -341,24 +322,11 @@ class _Reader:
         """A number of GPUs: `16`, `2x8`, `8 GPUs`; 0 where none is asked."""
         if not text:
             return 0
-        found = _whole("count", text)
+        found = whole_match("count", text)
         if not found:
             raise self._unknown(field, text)
         factors = re.findall("[0-9]+", found[1])
         return math.prod(map(int, factors))
-
-    def _length(self) -> int:
-        """Tokens of prompt and response together. K is a thousand, so that 16,000 are 16K too."""
-        text = self._tokens["length"]
-        if not text:
-            return 0
-        total = 0
-        for part in text.split("+"):
-            amount, _ = _amount("length", part)
-            if not amount:
-                raise self._unknown("length", text)
-            total += math.floor(amount + 0.5)
-        return total
 
     def _word(self, field: str) -> str:
         """The known word of a field, whatever its case and punctuation."""
@@ -379,12 +347,26 @@ class _Reader:
 
     def _unknown(self, field: str, text: str) -> UnusableInput:
         """What to raise for a word: with the nearest known words and an example."""
-        message = say("unknown", field=field.replace("_", " "), text=shown(text))
+        name = f"unknown-{field}"
+        if name not in MESSAGES:
+            name = "unknown"
+        message = say(name, field=field.replace("_", " "), text=shown(text))
         if field not in self._known.spellings:
             return UnusableInput(message, hint(field))
         near = nearest(_without_owner(text), self._known.written(field)).sentence()
         fix = f"{near} {hint(field)}"
         return UnusableInput(message, fix.strip())
+
+
+def lengths_in(text: str) -> list[int]:
+    """Tokens of each part of a context: of `2048+16K`. Raises `UnusableInput`."""
+    if not text:
+        return []
+    amounts = [amount_of("length", part)[0] for part in text.split("+")]
+    if not all(amounts):
+        message = say("unknown", field="length", text=shown(text))
+        raise UnusableInput(message, hint("length"))
+    return [math.floor(amount + 0.5) for amount in amounts]
 
 
 def _unlisted(text: str) -> Device | None:
@@ -396,44 +378,6 @@ def _unlisted(text: str) -> Device | None:
     return None
 
 
-def billions_in(text: str) -> float:
-    """The parameters in 10⁹ that a size or the name of a model states; 0 where it states none."""
-    name = _HUB.sub("", text)
-    billions, _ = _amount("billions", name)
-    if billions:
-        return billions
-    joined = re.sub(r"[\s_-]+", "-", name)
-    found = _SIZE_IN_NAME.search(joined)
-    if found is None:
-        return 0
-    return float(found[1])
-
-
-def active_billions_in(name: str) -> float:
-    """The active parameters in 10⁹ of a mixture of experts: 3 of `30b-a3b`; 0 of another."""
-    found = _ACTIVE_IN_NAME.search(name)
-    if found is None:
-        return 0
-    return float(found[1])
-
-
 def _without_owner(key: str) -> str:
     """The name of a model without whose it is, any other key as it is."""
     return key.rpartition("/")[2]
-
-
-def _amount(name: str, text: str) -> tuple[float, str]:
-    """What a figure with its unit amounts to, and the unit; 0 where the text is none."""
-    found = _whole(name, text)
-    if not found:
-        return 0, ""
-    figure = float(found[1].replace(",", ""))
-    unit = found[2].lower()
-    factor = UNITS[name].get(unit, 1)
-    return figure * factor, unit
-
-
-def _whole(name: str, text: str) -> re.Match[str] | None:
-    """The parts of a text that is wholly of a pattern."""
-    words = text.split()
-    return pattern(name).fullmatch(" ".join(words))

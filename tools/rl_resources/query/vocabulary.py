@@ -4,63 +4,42 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rl_resources import devices
+from rl_resources.certainty import in_words
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, devices_of
-from rl_resources.package import items_of, text_of
-
-WEIGHTS: Mapping[str, str] = {
-    "full": "full fine-tuning",
-    "lora": "LoRA",
-    "qlora": "QLoRA",
-    "partial": "part of the weights",
-}
-"""What may train, each word with its name for people."""
-ADAPTERS: Mapping[str, str] = {
-    "lora": WEIGHTS["lora"],
-    "qlora": f"{WEIGHTS['qlora']}, a 4-bit base",
-}
-"""The two that never answer for each other unless the answer says which it is."""
-NO_TAG = "\u2013"
-"""In place of the tag of a record that earns none."""
+from rl_resources.package import Record, items_of, text_of
 
 EITHER = " or "
 """Between keys of which a spelling may mean any."""
+NO_TAG = "\u2013"
+"""In place of the tag of a record that earns none."""
 
 
 def _read(name: str) -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
+_TABLES = _read("vocabulary.toml")
+FIELDS: Mapping[str, str] = _TABLES["fields"]
+FILTERS: Mapping[str, Mapping[str, str]] = _TABLES["filters"]
+WEIGHTS: Mapping[str, str] = _TABLES["weights"]
+ADAPTERS: Mapping[str, str] = _TABLES["adapters"]
+FIGURES: Mapping[str, str] = _TABLES["figures"]
+STEP_TIMES: Mapping[str, str] = _TABLES["step_times"]
+UNITS: Mapping[str, Mapping[str, float]] = _TABLES["units"]
+PATTERNS: Mapping[str, str] = {**devices.PATTERNS, **_TABLES["patterns"]}
+MESSAGES: Mapping[str, str] = _read("messages.toml")
+
 _WORDS: Mapping[str, Mapping[str, str]] = _read("words.toml")
 PROJECTS = _WORDS["projects"]
 """Projects, each with the keys of its frameworks; the last is the one that it is built on."""
-
-_TIMES = "(?: ?(?:nodes? ?)?(?:[x*\u00d7\u5361\u5f20]|of) ?)"
-_COUNT = "[1-9][0-9]{0,6}"
-_COUNTS = f"({_COUNT}(?:{_TIMES}{_COUNT})*)"
-_NO_UNIT = "(?!(?:gi?b?|mi?b|tb)(?:[^a-z]|$))"
-
-PATTERNS: Mapping[str, str] = {
-    **devices.PATTERNS,
-    "billions": r"([0-9]+(?:\.[0-9]+)?) ?(m|t|b|)(?:-a[0-9.]+b)?(?: models?)?",
-    "memory": r"([0-9]+(?:\.[0-9]+)?) ?(gb|gib|g|mib|mb|tb|)(?: v?ram)?",
-    "count": f"{_COUNTS} ?(?:[gn]pus?|cards?|\u5361)?",
-    "count_device": f"{_COUNTS}(?:{_TIMES}| (?=[a-z]){_NO_UNIT})(.+)",
-    "device_count": f"(.+?){_TIMES}({_COUNT})",
-    "shared": r"\b(?:mig|v-?gpu|shared|slices?|[1-7]g\.[0-9]+gb)\b",
-    "active": r"-a([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
-    "length": r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:\.[0-9]+)?) ?(k|m|)(?: ?tok(?:en)?s?)?",
-    "hub": "^(?:https?://)?(?:www[.])?(?:huggingface|hf)[.]co/|/+$",
-    "size_in_name": r"(?<![0-9.x*\u00d7])(?<!-a)([0-9]+(?:\.[0-9]+)?)b(?![a-z0-9])",
-}
-"""Expressions that Python and JavaScript read alike, in any case. `\u00d7` is the multiplication
-sign, `\u5361` and `\u5f20` are what Chinese counts GPUs by."""
 
 
 def pattern(name: str) -> re.Pattern[str]:
@@ -69,6 +48,7 @@ def pattern(name: str) -> re.Pattern[str]:
 
 
 _SIZE_IN_NAME = pattern("size_in_name")
+_ACTIVE = pattern("active")
 
 
 def plain(text: str) -> str:
@@ -80,16 +60,42 @@ def plain(text: str) -> str:
     return re.sub(r"(?<![0-9])[-.]+|[-.]+(?![0-9])", "", words)
 
 
-class Filter(NamedTuple):
-    """What a configuration must have, besides model and size, where a question asks for it.
+def amount_of(name: str, text: str) -> tuple[float, str]:
+    """What a figure with its unit amounts to, and the unit; 0 where the text is none."""
+    found = whole_match(name, text)
+    if not found:
+        return 0, ""
+    figure = float(found[1].replace(",", ""))
+    unit = found[2].lower()
+    factor = UNITS[name].get(unit, 1)
+    return figure * factor, unit
 
-    `label` names its list on the page, `help` describes its option of the command.
-    `other` says in which way an answer without it differs; empty for what is given up together.
-    """
 
-    label: str
-    help: str
-    other: str
+def whole_match(name: str, text: str) -> re.Match[str] | None:
+    """The parts of a text that is wholly of a pattern."""
+    words = text.split()
+    return pattern(name).fullmatch(" ".join(words))
+
+
+def billions_in(text: str) -> float:
+    """The parameters in 10⁹ that a size or the name of a model states; 0 where it states none."""
+    name = pattern("hub").sub("", text)
+    billions, _ = amount_of("billions", name)
+    if billions:
+        return billions
+    joined = re.sub(r"[\s_-]+", "-", name)
+    found = _SIZE_IN_NAME.search(joined)
+    if found is None:
+        return 0
+    return float(found[1])
+
+
+def active_billions_in(name: str) -> float:
+    """The active parameters in 10⁹ of a mixture of experts: 3 of `30b-a3b`; 0 of another."""
+    found = _ACTIVE.search(name)
+    if found is None:
+        return 0
+    return float(found[1])
 
 
 def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "") -> dict[str, str]:
@@ -112,39 +118,8 @@ def words_of_filters(dataset: Dataset) -> dict[str, Mapping[str, str]]:
         "framework": words_of(dataset, "frameworks"),
         "train": words_of(dataset, "backends", role="train"),
         "infer": words_of(dataset, "backends", role="infer"),
-        "tag": dict.fromkeys(("MIN", "RECOMMENDED"), ""),
+        "tag": {"MIN": "", "RECOMMENDED": ""},
     }
-
-
-FILTERS: Mapping[str, Filter] = {
-    "task": Filter("Task", "a task, for example GRPO or GRPO-LoRA", "With another task"),
-    "weights": Filter("Weights", "full, lora, qlora or partial", "With {weights_label}"),
-    "scenario": Filter("Scenario", "a scenario, for example agentic", "In another scenario"),
-    "framework": Filter("Framework", "a framework, for example verl", ""),
-    "train": Filter("Training backend", "a training backend, for example fsdp", ""),
-    "infer": Filter("Rollout engine", "a rollout engine, for example vllm", ""),
-    "tag": Filter("Tag", "MIN or RECOMMENDED", "Without the tag"),
-}
-"""By the field of `Query` and of `Configuration`; the last are those that one gives up first."""
-
-
-MESSAGES: Mapping[str, str] = {
-    **_read("messages.toml"),
-    **{f"other-{name}": item.other for name, item in FILTERS.items() if item.other},
-}
-
-FIGURES: Mapping[str, str] = {
-    "rollout_n": "{} rollouts per prompt",
-    "peak_memory_gb": "peak {} GB",
-}
-"""The figures of a run besides its batch and its step time."""
-STEP_TIMES: Mapping[str, str] = {
-    "median": "median step {} s",
-    "mean": "mean step {} s",
-    "single": "single step {} s",
-    "unknown": "step {} s (statistic not stated)",
-}
-"""The step time, by its statistic."""
 
 
 def say(name: str, /, **words: object) -> str:
@@ -158,6 +133,12 @@ class SizeClass(NamedTuple):
     name: str
     position: int
     below: float | None
+
+
+def size_class(sizes: Iterable[SizeClass], billions: float) -> str:
+    """The size that so many parameters, in 10⁹, belong to."""
+    names = (size.name for size in sizes if size.below is None or billions < size.below)
+    return next(names)
 
 
 class Vocabulary(NamedTuple):
@@ -178,18 +159,10 @@ class Vocabulary(NamedTuple):
     devices: Devices
     tasks: Mapping[str, str]
 
-    def known(self, field: str) -> list[str]:
-        """The keys that a field may have, in the order of their tables."""
-        if field == "model":
-            return list(self.models)
-        if field == "device":
-            return list(self.devices.known)
-        meanings = EITHER.join(self.spellings[field].values())
-        return list(dict.fromkeys(meanings.split(EITHER)))
-
     def written(self, field: str) -> list[str]:
         """What people may write for a field: its keys, of frameworks also the projects."""
-        names = [key.rpartition("/")[2] for key in self.known(field)]
+        meanings = EITHER.join(self.spellings[field].values())
+        names = [key.rpartition("/")[2] for key in dict.fromkeys(meanings.split(EITHER))]
         if field == "framework":
             names += self.projects.values()
         return names
@@ -198,67 +171,60 @@ class Vocabulary(NamedTuple):
 @lru_cache(maxsize=1)
 def vocabulary(dataset: Dataset) -> Vocabulary:
     """The words of a dataset."""
-    known = devices_of(dataset)
     models = _models(dataset)
-    sizes: Sequence[Mapping[str, Any]] = dataset.records["sizes"]
-    tasks: Sequence[Mapping[str, Any]] = dataset.records["tasks"]
-    adapters = {}
-    whole = {}
-    for row in tasks:
-        task = row["task"]
-        algorithm = row["algorithm"]
-        if row["adapters_only"]:
-            adapters[algorithm] = task
-        else:
-            whole[task] = algorithm
+    of_filters = words_of_filters(dataset)
+    spellings = {name: _spellings(name, words) for name, words in of_filters.items()}
+    spellings["model"] = _spellings_of_models(dataset, models)
+    known = devices_of(dataset)
+    spellings["device"] = {name: EITHER.join(keys) for name, keys in known.spellings.items()}
     return Vocabulary(
-        spellings={
-            "model": _spellings_of_models(dataset, models),
-            "device": {name: EITHER.join(keys) for name, keys in known.spellings.items()},
-            **{name: _spellings(name, own) for name, own in words_of_filters(dataset).items()},
-        },
+        spellings=spellings,
         models=models,
         architectures=architectures(dataset),
         experts={model: experts_of(dataset, model) for model in models},
         projects={plain(project): project for project in PROJECTS},
-        sizes=tuple(
-            SizeClass(row["size"], row["position"], row["below_parameters_b"]) for row in sizes
-        ),
+        sizes=tuple(map(_size_class, dataset.records["sizes"])),
         devices=known,
-        tasks={row["task"]: adapters.get(whole.get(row["task"]), "") for row in tasks},
+        tasks=_with_adapters(dataset),
     )
 
 
-_ACTIVE = pattern("active")
-_OTHER_FORM = re.compile(r"-(?:VL|Omni|FP8|bnb|GPTQ|AWQ)\b", re.ASCII)
-_WIDTHS = (
-    "layers",
-    "hidden_size",
-    "intermediate_size",
-    "attention_heads",
-    "kv_heads",
-    "vocab_size",
-    "tie_word_embeddings",
-    "experts",
-    "experts_per_token",
-    "moe_intermediate_size",
-)
-"""What base, instruct and thinking models of one architecture share."""
+def _size_class(row: Mapping[str, Any]) -> SizeClass:
+    return SizeClass(row["size"], row["position"], row["below_parameters_b"])
+
+
+def _with_adapters(dataset: Dataset) -> dict[str, str]:
+    """The same algorithm with LoRA for each task; empty where there is none."""
+    rows = dataset.records["tasks"]
+    adapters = {row["algorithm"]: text_of(row, "task") for row in rows if row["adapters_only"]}
+    found = {}
+    for row in rows:
+        task = text_of(row, "task")
+        found[task] = adapters.get(row["algorithm"], "")
+        if row["adapters_only"]:
+            found[task] = ""
+    return found
+
+
+_WIDTHS: Sequence[str] = _TABLES["architecture"]["widths"]
+_OTHER_FORM = re.compile(_TABLES["architecture"]["other_form"], re.ASCII)
 
 
 @lru_cache(maxsize=1)
 def architectures(dataset: Dataset) -> dict[str, str]:
     """The first model of the same layers and widths, of each model of which they are known.
 
-    A model that also reads images, or whose weights have another precision, has no twins.
+    A model that also reads images, or whose weights have another precision, has twins of its own
+    form alone.
     """
     firsts: dict[tuple[object, ...], str] = {}
     found = {}
     for row in dataset.records["models"]:
         key = text_of(row, "model")
-        if row["layers"] and row["hidden_size"] and not _OTHER_FORM.search(key):
+        if row["layers"] and row["hidden_size"]:
+            form = tuple(_OTHER_FORM.findall(key))
             widths = tuple(row[name] for name in _WIDTHS)
-            found[key] = firsts.setdefault(widths, key)
+            found[key] = firsts.setdefault((form, widths), key)
     return found
 
 
@@ -281,14 +247,12 @@ def _spellings(name: str, words: Iterable[str]) -> dict[str, str]:
 
 def _models(dataset: Dataset) -> dict[str, str]:
     """The size of each model, also of those that only reports name."""
-    models: Sequence[Mapping[str, Any]] = dataset.records["models"]
-    reports: Sequence[Mapping[str, Any]] = dataset.records["reports"]
     sizes: dict[str, str] = {}
-    for row in reports:
+    for row in dataset.records["reports"]:
         if row["size"] and not row["model"]:
-            sizes[row["model_as_published"]] = row["size"]
-    for row in models:
-        sizes[row["model"]] = row["size"]
+            sizes[text_of(row, "model_as_published")] = text_of(row, "size")
+    for row in dataset.records["models"]:
+        sizes[text_of(row, "model")] = text_of(row, "size")
     return sizes
 
 
@@ -299,14 +263,14 @@ def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, s
     for row in dataset.records["models"]:
         key = text_of(row, "model")
         owner, _, name = key.rpartition("/")
-        aliases = items_of(row, "aliases")
-        for text in (key, text_of(row, "slug"), name, f"{name} {row['size']}", *aliases):
+        with_size = f"{name} {row['size']}"
+        for text in (key, text_of(row, "slug"), name, with_size, *items_of(row, "aliases")):
             exact.setdefault(plain(text), key)
         organization, _, _ = owner.lower().partition("-")
         whole = name.lower()
-        for start in (whole, whole.removeprefix(f"{organization}-")):
-            for beginning in beginnings(start):
-                begun.setdefault(plain(beginning), {})[key] = None
+        without_organization = whole.removeprefix(f"{organization}-")
+        for beginning in (*beginnings(whole), *beginnings(without_organization)):
+            begun.setdefault(plain(beginning), {})[key] = None
     published = {plain(name): name for name in models if name not in dataset.by_key["models"]}
     return published | {name: EITHER.join(keys) for name, keys in begun.items()} | exact
 
@@ -318,3 +282,80 @@ def beginnings(name: str) -> Iterator[str]:
         beginning = "-".join(parts[:end])
         if _SIZE_IN_NAME.search(beginning):
             yield beginning
+
+
+def conditions(dataset: Dataset, row: Record) -> Iterator[str]:
+    """Weights, precision, offload, context, micro batch and certainty of a record or report.
+
+    Each is always there, with "not stated" where the source does not say it. Parameters of a
+    mixture of experts, the scenario and host memory are there where they apply or are known.
+    """
+    yield _weights(row)
+    model = dataset.by_key["models"].get(row["model"])
+    if model and model["active_parameters_b"]:
+        yield f"{model['parameters_b']:g}B parameters, {model['active_parameters_b']:g}B active"
+    for word in items_of(row, "scenario"):
+        if word == "synthetic":
+            yield "one update on random tokens"
+        else:
+            yield word
+    optimizations = _optimizations(dataset, row)
+    precision = row["precision"]
+    if precision:
+        yield str(precision)
+    elif not optimizations["precision"]:
+        yield "precision not stated"
+    yield from optimizations["precision"]
+    no_offload = "no offload stated"
+    if "script" in row:
+        no_offload = "no offload"
+    yield ", ".join(optimizations["offload"]) or no_offload
+    host_memory = row["host_memory_gb"]
+    if host_memory:
+        yield f"host memory {host_memory:g} GB"
+    yield from optimizations["recompute"]
+    yield _context(row)
+    yield _micro_batch(row)
+    yield in_words(row)
+
+
+def _weights(row: Record) -> str:
+    """What trains, and the rank of its adapters."""
+    weights = text_of(row, "weights")
+    label = WEIGHTS.get(weights, "what trains is not stated")
+    rank = row["lora_rank"]
+    if weights in ADAPTERS and rank:
+        return f"{label}, rank {rank}"
+    return label
+
+
+def _optimizations(dataset: Dataset, row: Record) -> Mapping[str, Sequence[str]]:
+    """The titles of what saves memory, by kind."""
+    titles: dict[str, list[str]] = defaultdict(list)
+    for word in items_of(row, "memory_optimizations"):
+        known = dataset.by_key["memory_optimizations"][word]
+        titles[str(known["kind"])].append(text_of(known, "title"))
+    return titles
+
+
+def _context(row: Record) -> str:
+    """The longest prompt and response."""
+    prompt = row["max_prompt_length"]
+    response = row["max_response_length"]
+    if prompt or response:
+        return f"{prompt or '?'} + {response or '?'} tokens"
+    total = row.get("max_total_length")
+    if total:
+        return f"{total} tokens in all"
+    return "lengths not stated"
+
+
+def _micro_batch(row: Record) -> str:
+    """How much one GPU computes at once."""
+    batch = row["micro_batch_per_gpu"]
+    if batch:
+        return f"micro batch {batch}"
+    tokens = row["max_tokens_per_gpu"]
+    if tokens:
+        return f"{tokens} tokens per GPU"
+    return "micro batch not stated"

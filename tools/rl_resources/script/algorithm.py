@@ -1,4 +1,7 @@
-"""Which settings make a run the algorithm that a task names."""
+"""Which settings make a run the algorithm that a task names, and what a tag asks of them.
+
+The tags are defined in `schema/tuning.json`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rl_resources.files import table_beside
-from rl_resources.script.run import Run
+from rl_resources.script.backends import BACKENDS
+from rl_resources.script.run import LACKING, Run, is_on
 from rl_resources.script.settings import Setting
 
 ADAPTERS = re.compile(r"[-+_ ]*q?lora$", re.IGNORECASE)
@@ -44,31 +48,23 @@ def contradicting_algorithm(run: Run, algorithm: str) -> Setting | None:
 def _other_loss(run: Run, algorithm: str) -> Setting | None:
     """The loss that makes another algorithm of the same estimator."""
     loss = run.loss_mode
-    if algorithm in LOSSES:
-        is_other = loss.text not in (None, LOSSES[algorithm])
-    else:
-        is_other = algorithm in _OF_USUAL_LOSS and loss.text in LOSSES.values()
-    if not is_other:
-        return None
-    return loss
+    if algorithm in LOSSES and loss.text not in (None, LOSSES[algorithm]):
+        return loss
+    if algorithm in _OF_USUAL_LOSS and loss.text in LOSSES.values():
+        return loss
+    return None
 
 
 def _other_style(run: Run, algorithm: str) -> Setting | None:
     """What DAPO, Dr. GRPO or GRPO would set otherwise."""
-    match algorithm:
-        case "DR-GRPO":
-            found = run.normalizes_by_spread
-            is_other = found.flag is True
-        case "DAPO":
-            found = run.filters_groups
-            is_other = found.flag is False and _clips_differ(run) is False
-        case "GRPO":
-            return _dapo_in_grpo(run)
-        case _:
-            return None
-    if not is_other:
-        return None
-    return found
+    if algorithm == "DR-GRPO" and run.normalizes_by_spread.flag:
+        return run.normalizes_by_spread
+    filters = run.filters_groups
+    if algorithm == "DAPO" and filters.flag is False and _clips_differ(run) is False:
+        return filters
+    if algorithm == "GRPO":
+        return _dapo_in_grpo(run)
+    return None
 
 
 def _dapo_in_grpo(run: Run) -> Setting | None:
@@ -115,3 +111,80 @@ ALGORITHMS: Mapping[str, OwnSettings] = {
     name: OwnSettings(**asked) for name, asked in _TABLE["asked"].items()
 }
 """By the word of `tasks.algorithm`."""
+
+
+# Tags
+
+ASKED_OF_MIN: Sequence[str] = _TABLE["tags"]["asked"]
+"""The words of the table `memory_optimizations` that a MIN record has on where they apply."""
+NOT_ASKED_OF_MIN: Mapping[str, str] = _TABLE["tags"]["not_asked"]
+"""All other words of that table, with the reason."""
+
+NEEDED = "It does not fit without {name}, by the estimate."
+"""What notes say of a setting that costs time and that RECOMMENDED has on."""
+_FSDP = BACKENDS["fsdp"].section
+_NEVER_PACKED = frozenset({("megatron", "Qwen3.5"), ("megatron", "Qwen3.5-MoE")})
+"""Section of a backend and family of models whose attention takes no packed sequences there: verl,
+docs/ascend_tutorial/model_support/examples/qwen3_5_megatron_npu.md.
+"""
+
+
+def asked_of_min(run: Run, family: str) -> dict[str, Setting]:
+    """The settings that a MIN record has on, by their words; `family` is the model's.
+
+    None of a backend that is not known.
+    """
+    if not run.known_backend:
+        return {}
+    return {
+        word: run.optimizations[word]
+        for word in ASKED_OF_MIN
+        if run.optimizations[word] is not LACKING and _applies(word, run, family)
+    }
+
+
+def _applies(word: str, run: Run, family: str) -> bool:
+    """Whether a memory optimization is a switch in this run.
+
+    FSDP always offloads the reference model: verl/workers/engine/fsdp/transformer_impl.py,
+    `_build_fsdp_module`.
+    """
+    section = run.backend.section
+    match word:
+        case "reference-offload":
+            return section != _FSDP
+        case "layered-summon":
+            return section == _FSDP and run.weights == "lora"
+        case "sequence-packing":
+            return (section, family) not in _NEVER_PACKED
+        case "rollout-sleep":
+            return run.shares_gpus.value is not False
+    return True
+
+
+def trained_offloads(run: Run) -> dict[str, Setting]:
+    """The settings that offload what trains, by what notes call it."""
+    if not run.known_backend:
+        return {}
+    found = {
+        "parameter offload": run.param_offload,
+        "optimizer offload": run.optimizer_offload,
+        "optimizer on the host": run.optimizer_on_host,
+        "offload of all state": run.offload_policy,
+    }
+    return {name: setting for name, setting in found.items() if setting.flag}
+
+
+def costs_time(run: Run) -> dict[str, Setting]:
+    """The settings that are on and that RECOMMENDED has off, by what notes call them."""
+    found = trained_offloads(run)
+    gradients = run.optimizations["gradient-offload"]
+    if is_on(gradients) and gradients not in found.values():
+        found["gradient offload"] = gradients
+    if is_on(run.optimizations["reference-offload"]):
+        found["reference model offload"] = run.reference_offload
+    if run.gradient_checkpointing.value in (True, "full"):
+        found["activation checkpointing"] = run.gradient_checkpointing
+    if run.enforces_eager.flag:
+        found["eager rollout"] = run.enforces_eager
+    return found

@@ -8,28 +8,22 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rl_resources.files import table_beside
 from rl_resources.script.bash.script import Command, Place, Script, Value, Word
 
+_TABLE = table_beside(__file__)
 _PART = r"(?:[A-Za-z_$][A-Za-z0-9_$-]*|[0-9]+)"
 _KEY = re.compile(
-    rf"(?P<prefix>\+\+|\+|~|)(?P<key>{_PART}(?:[./]{_PART})*(?:@[A-Za-z0-9_.$-]*)?)(?:=|$)"
+    rf"(?P<prefix>\+\+|\+|~|)(?P<key>{_PART}(?:[./]{_PART})*(?:@[A-Za-z0-9_.$-]*)?)(?P<equals>=|\Z)"
 )
-_SHORT = {
-    "-cp": "config-path",
-    "-cn": "config-name",
-    "-cd": "config-dir",
-    "-m": "multirun",
-}
-_WITH_VALUE = frozenset(
-    {"config-path", "config-name", "config-dir", "package", "cfg", "experimental-rerun"}
-)
+_SHORT: Mapping[str, str] = _TABLE["short"]
+_WITH_VALUE: Sequence[str] = _TABLE["with_value"]
+_SWITCHES: Sequence[str] = _TABLE["switches"]
 _NO_WORD = Word(Value(), "", Place(0, 1, 1))
-_SWITCHES = frozenset({"multirun", "run", "help", "version", "resolve", "info"})
 
 
 class Override(NamedTuple):
@@ -74,35 +68,15 @@ def _option(word: str) -> str:
 
 def parse_override(script: Script, word: Word) -> Override | None:
     """The word as an override, or `None` if it is none or its key is not known."""
-    head = ""
-    for index, part in enumerate(word.value.parts):
-        if part.text is None:
-            return None
-        before = len(head)
-        head += part.text
-        if "=" not in part.text:
-            continue
-        match = _KEY.match(head)
-        equals = head.index("=")
-        if match is None or match.end("key") != equals:
-            return None
-        behind = equals + 1 - before
-        content = _rest(script, word.value, index, behind)
-        place = _written(word)
-        return Override(match["prefix"], match["key"], content, place)
-    return _deletion(word, head)
-
-
-def _deletion(word: Word, text: str) -> Override | None:
-    """The word as `~key`, which needs no value."""
-    if not text.startswith("~"):
-        return None
-    match = _KEY.fullmatch(text)
+    match = _KEY.match(word.value.marked)
     if match is None:
         return None
-    key = match["key"]
-    place = _written(word)
-    return Override("~", key, None, place)
+    content = None
+    if match["equals"]:
+        content = _rest(script, word.value, match.end())
+    elif match["prefix"] != "~":
+        return None
+    return Override(match["prefix"], match["key"], content, _written(word))
 
 
 def _written(word: Word) -> Place:
@@ -114,22 +88,24 @@ def _written(word: Word) -> Place:
     return word.place
 
 
-def _rest(script: Script, value: Value, index: int, at: int) -> Value:
-    """What follows character `at` of part `index`."""
-    part = value.parts[index]
-    tail = value.parts[index + 1 :]
+def _rest(script: Script, value: Value, at: int) -> Value:
+    """What follows the first `at` characters, of which the last one is a `=`."""
+    parts = deque(value.parts)
+    part = parts.popleft()
+    while at > len(part.text or ""):
+        at -= len(part.text or "")
+        part = parts.popleft()
     text = (part.text or "")[at:]
-    if not text and tail:
-        return Value(tail)
+    if not text and parts:
+        return Value(tuple(parts))
     rest = part._replace(text=text)
     origin = part.origin
     offset = origin.offset + at
     # Only of a text that is written as it is the place of a later character is known.
-    written = f"={text}"
-    if script.text.startswith(written, offset - 1):
+    if script.text.startswith(f"={text}", offset - 1):
         place = Place(offset, origin.line, origin.column + at)
         rest = rest._replace(place=place, origin=place)
-    return Value((rest, *tail))
+    return Value((rest, *parts))
 
 
 # Programs
@@ -137,9 +113,9 @@ def _rest(script: Script, value: Value, index: int, at: int) -> Value:
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _MODULE_FOLLOWS = re.compile(r"-[A-Za-z]*m|--module")
 STARTS = re.compile(r"(?:.*/)?(?:python[0-9.]*|torchrun|accelerate|deepspeed|uv)")
-_STARTED_BY_MODULE = frozenset({"torch.distributed.run", "torch.distributed.launch", "debugpy"})
-_SAYS = frozenset({"echo", "printf"})
-_PACKAGES = ("verl", "recipe")
+_STARTED_BY_MODULE: Sequence[str] = _TABLE["started_by_module"]
+_SAYS = ("echo", "printf")
+_FILE = re.compile(r"(?s)(?:.*/)?((?:verl|recipe)/.+)\.py|(?:.*/)?([^/]*)\.py")
 _NOTHING = re.compile(r"(?:[\s\\]|#.*+)*+")
 """Between the parts of a command that a line broke: spaces, backslashes and comments."""
 TRAINER = re.compile(r"(?:verl|recipe)\.(?:.*\.)?(?:main|main_\w+|\w+_main|\w+_trainer|trainer)")
@@ -228,13 +204,9 @@ def _launch(
     script: Script, command: Command, words: Sequence[Word], found: Program
 ) -> Launch | None:
     launch = Launch(found.module, command)
-    behind = found.at + 1
-    arguments = words[behind:]
-    launch.add(script, arguments)
-    if TRAINER.fullmatch(found.module):
-        return launch
+    launch.add(script, words[found.at + 1 :])
     dotted = [override for override in launch.overrides if "." in override.key]
-    if len(dotted) < 2:
+    if len(dotted) < 2 and not TRAINER.fullmatch(found.module):
         return None
     return launch
 
@@ -260,7 +232,7 @@ def program(words: Sequence[Word]) -> Program | None:
             if text not in _STARTED_BY_MODULE:
                 return Program(text, at)
         elif text.endswith(".py") and "=" not in text:
-            module = _module_of(text)
+            module = _FILE.sub(r"\1\2", text).replace("/", ".")
             return Program(module, at)
         before = text
     return None
@@ -277,7 +249,7 @@ def _may_start_python(words: Sequence[Word]) -> bool:
     return any(STARTS.fullmatch(word.text or "") for word in words)
 
 
-_PLAIN_START = re.compile(table_beside(__file__)["plain_start"])
+_PLAIN_START = re.compile(_TABLE["plain_start"])
 """A module of the framework with nothing before it that may be a program of its own."""
 _ARRAY = re.compile(r'"\$\{(\w+)\[@\]\}"')
 
@@ -309,20 +281,6 @@ def _line(words: Sequence[Word]) -> str:
     return " ".join(texts)
 
 
-def _module_of(path: str) -> str:
-    """The dotted name of a module whose file is named."""
-    without_ending = path.removesuffix(".py")
-    parts: list[str] = re.findall(r"[^/.][^/]*", without_ending)
-    module: deque[str] = deque()
-    for part in reversed(parts):
-        module.appendleft(part)
-        if part in _PACKAGES:
-            return ".".join(module)
-    if not parts:
-        return ""
-    return parts[-1]
-
-
 class Lost(NamedTuple):
     """The rest of an earlier command: it begins with an override or an option of Hydra.
 
@@ -335,13 +293,8 @@ class Lost(NamedTuple):
 
 def lost(script: Script) -> tuple[Lost, ...]:
     """The commands that were meant to be arguments of the command before."""
-    found = []
-    for command in script.commands:
-        if _is_lost(script, command):
-            line = command.place.line
-            above = max(line - 1, 1)
-            found.append(Lost(command, above))
-    return tuple(found)
+    commands = [command for command in script.commands if _is_lost(script, command)]
+    return tuple(Lost(command, max(command.place.line - 1, 1)) for command in commands)
 
 
 def _is_lost(script: Script, command: Command) -> bool:
@@ -358,9 +311,7 @@ def _is_lost(script: Script, command: Command) -> bool:
     override = parse_override(script, word)
     if override is None:
         return False
-    if override.prefix:
-        return True
-    return "." in override.key
+    return override.prefix != "" or "." in override.key
 
 
 def _follows_a_launch(script: Script, offset: int) -> bool:
@@ -370,6 +321,4 @@ def _follows_a_launch(script: Script, offset: int) -> bool:
         return False
     last = above[-1]
     between = script.text[last.end.offset : offset]
-    if not _NOTHING.fullmatch(between):
-        return False
-    return _launch_of(script, last) is not None
+    return bool(_NOTHING.fullmatch(between) and _launch_of(script, last))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from rl_resources.script.backends import ACTOR, CHECKPOINTING, MODEL, ROLLOUT
-from rl_resources.script.bash.script import Value
+from rl_resources.script.bash.script import UNKNOWN_MARK
 from rl_resources.script.framework.composition import UNKNOWN, compose_launch
 from rl_resources.script.framework.shipped import FRAMEWORK, MODULE, NAMES, shipped
 from rl_resources.script.parallelism import Parallelism
@@ -54,7 +54,7 @@ class Run(Parallelism):
         content = self.content(f"{MODEL}.path")
         if content is None or content.text is not None:
             return self.model_path.text
-        end = _known_end(content)
+        _, _, end = content.marked.rpartition(UNKNOWN_MARK)
         if not end.startswith("/"):
             return None
         return end
@@ -226,18 +226,6 @@ class Run(Parallelism):
     """The fraction of the optimizer that `optimizer_on_host` speaks of, 0 to 1."""
 
     @property
-    def offloads(self) -> list[Setting]:
-        """The settings that move what trains to host memory, if the backend has them."""
-        if self.known_backend is None:
-            return []
-        return [
-            self.param_offload,
-            self.optimizer_offload,
-            self.offload_policy,
-            self.optimizer_on_host,
-        ]
-
-    @property
     def gradient_checkpointing(self) -> Setting:
         """Whether, or which, activations are computed again."""
         return self.setting(self.backend.checkpointing)
@@ -380,14 +368,3 @@ def is_on(setting: Setting) -> bool:
 def is_off(setting: Setting) -> bool:
     """Whether a setting turns nothing on, also by being empty."""
     return setting.known and not is_on(setting)
-
-
-def _known_end(content: Value) -> str:
-    """What follows the last part that is not known."""
-    end = ""
-    for part in content.parts:
-        if part.text is None:
-            end = ""
-        else:
-            end += part.text
-    return end

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from rl_resources.rule import Mistake
 from rl_resources.script.bash import read
@@ -26,6 +26,40 @@ _OF_ASCEND = re.compile(
 )
 _OF_NVIDIA = re.compile(r"^(?:export[ \t]+)?CUDA_VISIBLE_DEVICES=", re.M)
 _NO_TRAINER = ("main_generation", "print_cfg", "merge", "main_eval", "sft_trainer")
+
+
+# The header: labeled lines in the comment at the top
+
+_TOP = re.compile(r"^(?!#)", re.M)
+_LABELED = re.compile(r"^# (?P<label>\w+): +(?P<text>\S.*(?:\n# {5,}\S.*)*)", re.M)
+_MORE = re.compile(r"\n# {5,}")
+_DATA_SOURCE = re.compile(r"\(data_source ([^()]+)\)")
+_URL = re.compile(r"https://[^\s,;]+")
+
+
+class HeaderLine(NamedTuple):
+    """A labeled line of a header, joined with those that go on with it; `line` is the first.
+
+    `# Data:` names what prepares the data, with their `data_source` in parentheses. `# Reward:`
+    says what the reader has to provide, and where it is published. A line that is indented further
+    goes on with the one before.
+    """
+
+    label: str
+    text: str
+    line: int
+
+    @property
+    def data_sources(self) -> tuple[str, ...]:
+        """Each `data_source` that it names, without those from a variable."""
+        lists = _DATA_SOURCE.findall(self.text)
+        names = [name.strip() for name in ",".join(lists).split(",")]
+        return tuple(name for name in names if name and "$" not in name)
+
+    @property
+    def names_a_place(self) -> bool:
+        """Whether it says where something is published."""
+        return _URL.search(self.text) is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +90,13 @@ class ScriptText:
     @cached_property
     def header(self) -> tuple[HeaderLine, ...]:
         """The labeled lines of the comment at its top."""
-        return header_lines(self.text)
+        top, *_ = _TOP.split(self.text, maxsplit=1)
+        found: list[HeaderLine] = []
+        for match in _LABELED.finditer(top):
+            line = top.count("\n", 0, match.start()) + 1
+            said = _MORE.sub(" ", match["text"])
+            found.append(HeaderLine(match["label"], said, line))
+        return tuple(found)
 
     def labeled(self, label: str) -> list[HeaderLine]:
         """The lines of the header with a label."""
@@ -87,8 +127,7 @@ class ScriptText:
     @cached_property
     def composed(self) -> tuple[tuple[Launch, Composition], ...]:
         """Every launch with the configuration that follows from it."""
-        found = [(launch, self._composition(launch)) for launch in self.launches]
-        return tuple(found)
+        return tuple((launch, self._composition(launch)) for launch in self.launches)
 
     def _composition(self, launch: Launch) -> Composition:
         if self.framework == FRAMEWORK:
@@ -106,11 +145,9 @@ class ScriptText:
     @cached_property
     def run(self) -> Run | None:
         """Its first training, otherwise its first launch; `None` if it starts nothing known."""
-        candidates = self.trainings or self.launches
-        if not candidates:
-            return None
+        first, *_ = self.trainings or self.launches or (None,)
         for launch, composition in self.composed:
-            if launch is candidates[0]:
+            if launch is first:
                 return Run(launch, composition)
         return None
 
@@ -135,9 +172,7 @@ class ScriptText:
         if said and not _OF_NVIDIA.search(self.text):
             return said[1]
         _, _, name = self.path.rpartition("/")
-        named = _ASCEND_NAME.search(name)
-        if named is None:
-            return ""
+        named = _ASCEND_NAME.search(name) or [""]
         return named[0]
 
     def or_exempt(self, rule: str) -> str:
@@ -192,59 +227,3 @@ def settings_of(launch: Launch) -> tuple[object, ...]:
 def script_text(path: str, text: str, framework: str = FRAMEWORK) -> ScriptText:
     """A script of the dataset, parsed and composed once for rules, pages and the next preview."""
     return ScriptText(path, text, framework=framework)
-
-
-# The header: labeled lines in the comment at the top
-
-_LABELED = re.compile(r"# (?P<label>\w+): +(?P<text>\S.*)")
-_MORE = re.compile(r"# {5,}(?P<text>\S.*)")
-_DATA_SOURCE = re.compile(r"\(data_source ([^()]+)\)")
-_URL = re.compile(r"https://[^\s,;]+")
-
-
-@dataclass(frozen=True)
-class HeaderLine:
-    """A labeled line of a header, joined with those that go on with it; `line` is the first.
-
-    `# Data:` names what prepares the data, with their `data_source` in parentheses. `# Reward:`
-    says what the reader has to provide, and where it is published. A line that is indented further
-    goes on with the one before.
-    """
-
-    label: str
-    text: str
-    line: int
-
-    @property
-    def data_sources(self) -> tuple[str, ...]:
-        """Each `data_source` that it names, without those from a variable."""
-        lists = _DATA_SOURCE.findall(self.text)
-        names = [name.strip() for name in ",".join(lists).split(",")]
-        return tuple(name for name in names if name and "$" not in name)
-
-    @property
-    def names_a_place(self) -> bool:
-        """Whether it says where something is published."""
-        return _URL.search(self.text) is not None
-
-
-def header_lines(text: str) -> tuple[HeaderLine, ...]:
-    """The labeled lines of the comment at the top of a script."""
-    return tuple(_joined(text))
-
-
-def _joined(text: str) -> Iterator[HeaderLine]:
-    found: HeaderLine | None = None
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.startswith("#"):
-            break
-        more = _MORE.fullmatch(line)
-        if found and more:
-            found = HeaderLine(found.label, f"{found.text} {more['text']}", found.line)
-            continue
-        if found:
-            yield found
-        labeled = _LABELED.fullmatch(line)
-        found = HeaderLine(labeled["label"], labeled["text"], number) if labeled else None
-    if found:
-        yield found

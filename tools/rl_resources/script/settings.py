@@ -128,12 +128,9 @@ class Settings:
 
     def index(self, key: str) -> int | None:
         """The index of the last override of a dotted key, or of one above it."""
-        found = None
-        for name in accumulate(key.split("."), "{}.{}".format):  # `a`, `a.b`, `a.b.c`
-            index = self._last.get(name)
-            if index is not None and (found is None or index > found):
-                found = index
-        return found
+        names = accumulate(key.split("."), "{}.{}".format)  # `a`, `a.b`, `a.b.c`
+        indexes = [self._last[name] for name in names if name in self._last]
+        return max(indexes, default=None)
 
     def content(self, key: str) -> Value | None:
         """What the launch gives to a dotted key; `None` if it sets nothing."""
@@ -165,11 +162,10 @@ class Settings:
 
     def _may_be_misspelt(self, key: str) -> bool:
         """Whether a key that the framework does not know may have been meant for this one."""
-        unknown = [item.key for item in self.composition.rejected if item.kind == "unknown-key"]
-        if not unknown:
-            return False
-        name = key.rpartition(".")[2]
+        rejected = self.composition.rejected
+        unknown = [item.key for item in rejected if item.kind == "unknown-key"]
         names = [other.rpartition(".")[2] for other in unknown]
+        _, _, name = key.rpartition(".")
         if any(other.startswith(f"{name}_") for other in names):
             return True
         return bool(get_close_matches(name, names, n=1, cutoff=0.85))
@@ -203,10 +199,9 @@ class Key:
 
 def _read(text: str) -> Any:
     """The value of an override, as Hydra reads it, without what the framework makes of it."""
-    try:
-        value = parse(text)
-    except ValueError:
-        return UNKNOWN
     if "${" in text:
         return UNKNOWN
-    return value
+    try:
+        return parse(text)
+    except ValueError:
+        return UNKNOWN

@@ -22,6 +22,8 @@ _TABLE = table_beside(__file__)
 _SHAPE = frozenset(_TABLE["shape"])
 COMMANDS = frozenset(_TABLE["commands"])
 _RAY = re.compile(r"ray (?:start|status|stop)\b")
+_OF_ARGUMENTS = re.compile(_TABLE["of_arguments"])
+"""How a loop that reads the script's own arguments begins."""
 _OBEYED = re.compile(
     r"(?:BASH|DYLD|GIT|LD|PIP|UV)_\w+|PATH|ENV|IFS|PS[0-4]|PROMPT_COMMAND|\w*PAGER|EDITOR|VISUAL"
     r"|PYTHON(?:PATH|STARTUP|HOME|USERBASE|INSPECT|BREAKPOINT)|PERL\w+|RUBY\w+|LESS(?:OPEN|CLOSE)"
@@ -81,8 +83,8 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     """A script consists of settings and the training command.
 
     Readers run it on machines with their data, keys and colleagues. A tuning script needs little:
-    variables, conditions, messages, log directories, `ray` and the trainer. Anything else needs an
-    exemption with a reason.
+    variables, conditions, a loop over arguments, messages, log directories, `ray` and the trainer.
+    Anything else needs an exemption with a reason.
 
     Bad: `curl -s "$URL" | bash`
     Good: `python3 -m verl.trainer.main_ppo`
@@ -151,7 +153,7 @@ def _wrong(node: Node, text: str) -> str:
         return _wrong_call(node["Args"], text)
     if "Redirs" in node:
         return _not_all_logs(_raw(item["Word"], text) for item in node["Redirs"])
-    return _wrong_name(node, text) or _wrong_text(node, text) or _wrong_kind(node)
+    return _wrong_name(node, text) or _wrong_text(node, text) or _wrong_kind(node, text)
 
 
 def _raw(node: Node, text: str) -> str:
@@ -177,9 +179,9 @@ def _wrong_text(node: Node, text: str) -> str:
     return ""
 
 
-def _wrong_kind(node: Node) -> str:
+def _wrong_kind(node: Node, text: str) -> str:
     kind = node.get("Type")
-    if kind is None or kind in _SHAPE:
+    if kind is None or kind in _SHAPE or _OF_ARGUMENTS.match(_raw(node, text)):
         return ""
     return "is nothing that a tuning script needs"
 

@@ -15,11 +15,11 @@ from math import inf
 
 from rl_resources.facts.pairs import Pair, Trial
 from rl_resources.rule import Mistake
+from rl_resources.script.algorithm import NEEDED, asked_of_min, costs_time, trained_offloads
 from rl_resources.script.backends import switched_off, switched_on
 from rl_resources.script.bash.script import Script
 from rl_resources.script.run import Run, is_off
 from rl_resources.script.settings import Setting
-from rl_resources.script.tags import NEEDED, asked_of_min, costs_time, trained_offloads
 from rl_resources.script_rules import run_rule
 from rl_resources.text import quoted
 
@@ -36,7 +36,7 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     Bad: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=False`
     Good: a MIN row with `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
 
-    Which ones count is said in `script/tags.py`.
+    Which ones count is said in `script/algorithm.py`.
     """
     if pair.text("tag").upper() != "MIN":
         return

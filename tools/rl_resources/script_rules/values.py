@@ -11,7 +11,7 @@ from rl_resources.rule import Mistake, rule
 from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
 from rl_resources.script.backends import ENGINES
 from rl_resources.script.framework.shipped import shipped
-from rl_resources.script.framework.value_types import is_count
+from rl_resources.script.framework.syntax import is_count
 from rl_resources.script.launch import Launch, Override
 from rl_resources.script.script_text import FRAMEWORK, ScriptText, value_of
 from rl_resources.script_rules.releases import refused_values, rejections

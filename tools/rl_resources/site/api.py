@@ -23,7 +23,8 @@ from rl_resources.estimate.model import model_figures
 from rl_resources.estimate.published import published
 from rl_resources.git import Repository, utc
 from rl_resources.package import TYPES, Field, Record, TableSchema, text_of
-from rl_resources.query.estimate import estimated_models, published_runs
+from rl_resources.query.estimate import estimated_models
+from rl_resources.query.plan_question import published_runs
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.site.tuning_table import records_of_size, sizes
 from rl_resources.text import json_text

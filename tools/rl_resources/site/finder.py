@@ -20,10 +20,12 @@ from rl_resources.query.estimate import estimated_models
 from rl_resources.query.find import ALTERNATIVES, OTHER_BASE
 from rl_resources.query.fit import size_of
 from rl_resources.query.vocabulary import (
+    FIELDS,
     FILTERS,
     MESSAGES,
     NO_TAG,
     PATTERNS,
+    UNITS,
     WEIGHTS,
     vocabulary,
 )
@@ -51,9 +53,9 @@ def files(dataset: Dataset) -> dict[str, str]:
             "vendors": VENDORS,
         },
         "patterns": PATTERNS,
-        "units": understand.UNITS,
+        "units": UNITS,
         "most_gigabytes": understand.MOST_GIGABYTES,
-        "hints": {name: understand.hint(name) for name in understand.FIELDS},
+        "hints": {name: understand.hint(name) for name in FIELDS},
         "messages": MESSAGES,
         "weights": WEIGHTS,
         "no_tag": NO_TAG,

@@ -196,9 +196,10 @@ class Reader {
   note(name, text, words) { this.notes.push(say(this.index, name, { text, ...words })); }
 
   /** @returns {never} */
-  refuse(field, text, why = "unknown") {
+  refuse(field, text, why = `unknown-${field}`) {
     const cause = { field, help: this.index.hints[field] };
-    throw new Mistake(say(this.index, why, { field: field.replace("_", " "), text }), { cause });
+    const message = why in this.index.messages ? why : "unknown";
+    throw new Mistake(say(this.index, message, { field: field.replace("_", " "), text }), { cause });
   }
 
   pattern(name) { return new RegExp(this.index.patterns[name], "gi"); }

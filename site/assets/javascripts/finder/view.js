@@ -8,7 +8,7 @@
  */
 
 import { element, filled, list, queryOf } from "../elements.js";
-import { find, folded, isAsked } from "./find.js";
+import { find, folded, isAsked, isOfProject } from "./find.js";
 import { say } from "./published.js";
 
 // How many of a list are in sight: of the only one, of the first and of each other one.
@@ -47,7 +47,7 @@ function verdict(index, { query, best, failures }) {
   const on = askedHardware(query);
   const failed = failures.find((failure) => isAsked(query, failure));
   if (best && !(best.row.doubtful && best.differs.includes("adapters"))) {
-    const said = saidOf(index, opening(query, best, on), best);
+    const said = saidOf(index, opening(query, best, on), best, { project: query.project });
     return best.row.state === "claim" && on && failed ? `${said} ${saidOf(index, "but-failed", failed)}` : said;
   }
   const what = askedWords(index, query);
@@ -60,6 +60,7 @@ function opening(query, { row, fit: name, differs }, on) {
   const isClaim = row.state === "claim";
   const isLess = name === "ran-on-no-more";
   const openings = {
+    "project-base": !isOfProject(query, row),
     "disputed": row.doubtful,
     "largest": !query.size && !isClaim,
     "least-claimed": isClaim && !on,

@@ -8,8 +8,8 @@ unknown afterwards. What only an argument changes is a default: a script is read
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rl_resources.script.bash.expand import NAME, Expander
@@ -95,54 +95,41 @@ class Evaluator(Expander):
         with self._subshell():
             self._command(node)
 
-    def _command(self, node: Node) -> None:
-        """The command of a statement."""
-        for redirect in node.get("Redirs", ()):
+    def _command(self, statement: Node) -> None:
+        """The command of a statement, which may consist of redirects alone."""
+        start = statement["Pos"]
+        redirects = statement.get("Redirs", ())
+        nothing = {"Type": "CallExpr", "Pos": start, "End": start}
+        command = {**nothing, **statement.get("Cmd", {}), "Redirs": redirects}
+        for redirect in redirects:
             self.value(redirect["Word"])
-        command = node.get("Cmd") or _without_words(node)
-        match command["Type"]:
-            case "CallExpr":
-                self._simple(command, node)
-            case "DeclClause":
-                self._declaration(command, node)
-            case _:
-                self._compound(command)
+        follow = _FOLLOWED.get(command["Type"], Evaluator._unfollowed)
+        follow(self, command)
 
-    def _compound(self, command: Node) -> None:
-        """A command that consists of others."""
-        match command["Type"]:
-            case "BinaryCmd":
-                self._chain(command)
-            case "IfClause":
-                self._if(command)
-            case "CaseClause":
-                self._case(command)
-            case "Block":
-                self.run(command.get("Stmts", ()))
-            case "Subshell":
-                with self._subshell():
-                    self.run(command.get("Stmts", ()))
-            case "FuncDecl":
-                self.functions.append(command)
-                self._lose(command)
-            case _:
-                self._unfollowed(command)
+    def _block(self, node: Node) -> None:
+        self.run(node.get("Stmts", ()))
+
+    def _in_subshell(self, node: Node) -> None:
+        with self._subshell():
+            self._block(node)
+
+    def _function(self, node: Node) -> None:
+        self.functions.append(node)
+        self._lose(node)
 
     def _chain(self, node: Node) -> None:
         """A pipeline, or `&&` and `||`."""
-        left = node["X"]
-        right = node["Y"]
         if node["Op"] not in ("|", "|&"):
-            self._statement(left)
-            self._branches([[right], []])
+            self._statement(node["X"])
+            self._branches([[node["Y"]], []])
             return
         outer = self.piped
         self.piped = True
         with self._subshell():
-            self._statement(left)
+            self._statement(node["X"])
         self.piped = outer
         with self._subshell():
-            self._statement(right)
+            self._statement(node["Y"])
 
     def _if(self, node: Node) -> None:
         """`if`, each `elif`, and `else`, which has no condition."""
@@ -222,7 +209,7 @@ class Evaluator(Expander):
 
     # Simple commands
 
-    def _simple(self, node: Node, statement: Node) -> None:
+    def _simple(self, node: Node) -> None:
         words: list[Word] = []
         for argument in node.get("Args", ()):
             words += self.words(argument)
@@ -230,13 +217,13 @@ class Evaluator(Expander):
         if not words:
             for item in assignments:
                 self._assign(item)
-            self._note_command(node, statement, words)
+            self._note_command(node, words)
             return
         # What stands before a command is set for this command alone.
         with self._subshell():
             for item in assignments:
                 self._assign(item, prefix=True)
-        self._note_command(node, statement, words)
+        self._note_command(node, words)
         self._effect(node, words)
 
     def _effect(self, node: Node, words: Sequence[Word]) -> None:
@@ -252,13 +239,13 @@ class Evaluator(Expander):
             texts = [word.text or "" for word in words]
             self._lose(node, " ".join(texts))
 
-    def _declaration(self, node: Node, statement: Node) -> None:
+    def _declaration(self, node: Node) -> None:
         """`export`, `declare`, `local` or `readonly` with its names."""
         items = node.get("Args", ())
         variant = node["Variant"]
         command = variant["Value"]
         words = list(map(self._as_written, [variant, *items]))
-        self._note_command(node, statement, words)
+        self._note_command(node, words)
         exported = command == "export" or _has_option(words, r"-x\Z")
         changes_values = _has_option(words, r"-\w*[ilnu]")
         for item in items:
@@ -287,11 +274,11 @@ class Evaluator(Expander):
         value = joined([literal(raw, place)])
         return Word(value, raw, place)
 
-    def _note_command(self, node: Node, statement: Node, words: Sequence[Word]) -> None:
+    def _note_command(self, node: Node, words: Sequence[Word]) -> None:
         """Note a command with its redirects, which may stand before it."""
         start = node["Pos"]
         end = node["End"]
-        for redirect in statement.get("Redirs", ()):
+        for redirect in node["Redirs"]:
             start = min(start, redirect["Pos"])
             end = max(end, redirect["Word"]["End"])
         command = Command(
@@ -305,19 +292,14 @@ class Evaluator(Expander):
 
     def _set(self, arguments: Sequence[Word]) -> None:
         """Note the options of `set -eo pipefail`."""
-        rest = deque(arguments)
-        while rest:
-            word = rest.popleft()
-            flags = word.text or ""
-            is_on = flags.startswith("-")
-            if not is_on and not flags.startswith("+"):
-                return
-            for letter in flags[1:]:
-                name = _OPTIONS.get(letter, letter)
-                if letter == "o" and rest:
-                    name = rest.popleft().text or ""
-                option = Option(name, is_on, word.place)
-                self.options.append(option)
+        is_on = True
+        for word in arguments:
+            names: Sequence[str] = [word.text or ""]  # what follows `-o`
+            if names[0].startswith(("-", "+")):
+                is_on = names[0].startswith("-")
+                names = [_OPTIONS.get(letter, letter) for letter in names[0][1:]]
+            for name in names:
+                self.options.append(Option(name, is_on, word.place))
 
     # Assignments
 
@@ -362,12 +344,6 @@ class Evaluator(Expander):
         return tuple(words)
 
 
-def _without_words(statement: Node) -> Node:
-    """The command of a statement that has only redirects."""
-    start = statement["Pos"]
-    return {"Type": "CallExpr", "Pos": start, "End": start}
-
-
 def _nodes(value: object) -> list[Node]:
     """The nodes that are one property of another: one, several or none."""
     if isinstance(value, dict):
@@ -397,3 +373,16 @@ def _appended(old: Content, new: Content, outside: Value) -> Content:
         return outside
     before = old or Value()
     return joined([*before.parts, *new.parts])
+
+
+_FOLLOWED: Mapping[str, Callable[[Evaluator, Node], None]] = {
+    "CallExpr": Evaluator._simple,
+    "DeclClause": Evaluator._declaration,
+    "BinaryCmd": Evaluator._chain,
+    "IfClause": Evaluator._if,
+    "CaseClause": Evaluator._case,
+    "Block": Evaluator._block,
+    "Subshell": Evaluator._in_subshell,
+    "FuncDecl": Evaluator._function,
+}
+"""How each kind of command is followed; all others are not."""

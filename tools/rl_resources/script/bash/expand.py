@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import fmod
 from typing import Literal
 
@@ -31,6 +32,8 @@ Mode = Literal["split", "joined", "quoted"]
 """Where a part is: in a word of a command, in one that is not split, or in double quotes."""
 
 MOST_STEPS = 20_000
+_BRACES = re.compile(r"\{[\s\S]*(?:,|\.\.)")
+"""Braces that become several words, outside of quotes."""
 _HOME = re.compile(r"(?:[A-Za-z_]\w*\+?=)?~(?=/|\Z)")
 """A word such as `~key` would have to be the name of a user, and is Hydra's deletion."""
 _OTHERWISE = re.compile(r"\bIFS=|\beval\s")
@@ -79,16 +82,11 @@ class Expander:
         """The words that one word becomes in a command or a list, each with its place."""
         raw = self.raw(node)
         place = self.place(node)
-        if self._has_braces(node) and re.search(r",|\.\.", raw):
-            any_words = lost(place, raw)
-            return [Word(any_words, raw, place)]
+        literals = [self.raw(part) for part in node["Parts"] if part["Type"] == "Lit"]
+        if _BRACES.search("".join(literals)):
+            return [Word(lost(place, raw), raw, place)]
         pieces = self._expand(node["Parts"], "split", starts_word=True)
         return [Word(value, raw, place) for value in _fields(pieces)]
-
-    def _has_braces(self, word: Node) -> bool:
-        """Whether a word has a brace outside of quotes."""
-        literals = [part for part in word["Parts"] if part["Type"] == "Lit"]
-        return any("{" in self.raw(part) for part in literals)
 
     def value(self, word: Node) -> Value:
         """A word that is not split, as the right side of an assignment is not."""
@@ -103,30 +101,21 @@ class Expander:
     def _expand(self, parts: Sequence[Node], mode: Mode, *, starts_word: bool) -> Pieces:
         """The pieces of parts; at the start of a word a tilde stands for HOME."""
         found: Pieces = []
-        may_be_home = starts_word
         for node in parts:
-            if node["Type"] != "Lit":
-                found += self._part(node, mode)
-            elif may_be_home:
-                found += self._home(node, mode)
-            else:
-                found += self._literal(node, mode)
-            may_be_home = False
-        self._take_steps(found)
+            home = _HOME.match(self.raw(node))
+            if starts_word and home and node["Type"] == "Lit":
+                found.append(unknown(self.place(node), home[0], "HOME"))
+                node = {**node, "Pos": node["Pos"] + home.end()}
+            found += self._part(node, mode)
+            starts_word = False
+        length = sum(len(piece.text or "") for piece in found if piece)
+        self.steps -= 1 + len(found) // 4 + length // 1024
         return found
-
-    def _take_steps(self, pieces: Pieces) -> None:
-        """Use up steps for many pieces, or for long ones."""
-        length = 0
-        for piece in pieces:
-            if piece is not None:
-                length += len(piece.text or "")
-        self.steps -= 1
-        self.steps -= len(pieces) // 4
-        self.steps -= length // 1024
 
     def _part(self, node: Node, mode: Mode) -> Pieces:
         match node["Type"]:
+            case "Lit":
+                return self._literal(node, mode)
             case "SglQuoted":
                 return [self._single_quoted(node, mode)]
             case "DblQuoted":
@@ -143,54 +132,36 @@ class Expander:
         if parts and all(all_of(part) == "@" for part in parts):
             return found  # `"$@"` without arguments is no word, while `""` is one
         if all(piece and piece.text == "" for piece in found):
-            empty = literal("", self.place(node))
-            found.append(empty)
+            found.append(literal("", self.place(node)))
         return found
 
     def _arithmetic(self, node: Node) -> Part:
         number = self.number(node.get("X"))
         if number is None:
             return self._missing(node)
-        text = str(number)
-        return literal(text, self.place(node))
+        return literal(str(number), self.place(node))
 
     def _missing(self, node: Node) -> Part:
         """An expansion that is unknown."""
         return unknown(self.place(node), self.raw(node), name_of(node))
 
     def _single_quoted(self, node: Node, mode: Mode) -> Part:
-        raw = self.raw(node)
-        opening, _, _ = raw.partition("'")
-        start = node["Pos"] + len(opening) + 1
-        end = node["End"] - 1
-        body = self.source.text[start:end]
-        has_escapes = opening == "$" and "\\" in body
+        start = node["Pos"] + self.raw(node).index("'") + 1
+        body = self.source.text[start : node["End"] - 1]
+        has_escapes = "Dollar" in node and "\\" in body
         if mode == "quoted" or has_escapes:
             return self._missing(node)
-        place = self.source.place(start)
-        return literal(body, place)
-
-    def _home(self, node: Node, mode: Mode) -> Pieces:
-        """A literal at the start of a word, where a tilde is HOME."""
-        home = _HOME.match(self.raw(node))
-        if home is None:
-            return self._literal(node, mode)
-        tilde = unknown(self.place(node), home[0], "HOME")
-        end = node["Pos"] + home.end()
-        rest = {**node, "Pos": end}
-        return [tilde, *self._literal(rest, mode)]
+        return literal(body, self.source.place(start))
 
     def _literal(self, node: Node, mode: Mode) -> Pieces:
         """A literal without its backslashes, cut at them."""
         found: Pieces = []
         for match in _ESCAPED_OR_PLAIN.finditer(self.raw(node)):
-            offset = node["Pos"] + match.start()
-            place = self.source.place(offset)
+            place = self.source.place(node["Pos"] + match.start())
             escaped = match[1]
             keeps_backslash = mode == "quoted" and (escaped or "") not in _ESCAPED_IN_QUOTES
             if escaped is None or keeps_backslash:
-                part = literal(match[0], place)
-                found += self._cut(part, mode)
+                found += self._cut(literal(match[0], place), mode)
             elif escaped.strip("\n"):  # shfmt ends a literal at a backslash before a line's end
                 found.append(literal(escaped, place))
         return found
@@ -212,8 +183,7 @@ class Expander:
                 found.append(None)
                 continue
             place = self._place_in(part, match)
-            word = part._replace(text=match[0], origin=place)
-            found.append(word)
+            found.append(part._replace(text=match[0], origin=place))
         return found
 
     def _place_in(self, part: Part, match: re.Match[str]) -> Place:
@@ -238,8 +208,7 @@ class Expander:
             return [self._missing(node)]
         found = self._conditional(node, value, mode)
         if operation.endswith("="):
-            name = name_of(node)
-            self.state.variables[name] = self._in_one(found, node)
+            self.state.variables[name_of(node)] = self._in_one(found, node)
         return found
 
     def _shown(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
@@ -282,11 +251,10 @@ class Expander:
         if word and present == wants_present:
             taken = word.get("Parts", ())
         pieces = self._expand(taken, mode, starts_word=mode != "quoted")
-        if not pieces:
-            empty = literal("", self.place(node))
-            pieces = self._cut(empty._replace(default=has_default), mode)
+        if not pieces and (has_default or mode != "split"):
+            pieces = [literal("", self.place(node))]
         if has_default:
-            return _as_defaults(pieces)
+            return [piece and piece._replace(default=True) for piece in pieces]
         return pieces
 
     def _all(self, node: Node, mode: Mode) -> Pieces:
@@ -352,19 +320,9 @@ def _result(sign: str, left: int | None, right: int | None) -> int | None:
     """What an operator makes of two numbers; `None` if one is not known, or of a division by 0."""
     if left is None or right is None:
         return None
-    if right == 0 and sign in ("/", "%"):
-        return None
-    return _ARITHMETIC[sign](left, right)
-
-
-def _as_defaults(pieces: Pieces) -> Pieces:
-    """Pieces of the default of a setting."""
-    found: Pieces = []
-    for piece in pieces:
-        if piece is not None:
-            piece = piece._replace(default=True)
-        found.append(piece)
-    return found
+    with suppress(ValueError, ZeroDivisionError):
+        return _ARITHMETIC[sign](left, right)
+    return None
 
 
 def _present(value: Value | None, *, empty_counts: bool) -> bool | None:
@@ -387,11 +345,6 @@ def _fields(pieces: Pieces) -> Iterator[Value]:
         if piece is not None:
             current.append(piece)
             continue
-        if not all(_is_empty_default(part) for part in current):
+        if not all(part.default and part.text == "" for part in current):
             yield joined(current)
         current = []
-
-
-def _is_empty_default(part: Part) -> bool:
-    """Whether a part is the default of a setting that is empty, and then no word."""
-    return part.default and part.text == ""

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+UNKNOWN_MARK = "\0"
+"""No text of bash has this character."""
 MOST_CHOICES = 8
 """Of a value that may be more texts than these nothing is known."""
 
@@ -66,14 +68,19 @@ class Value:
     parts: tuple[Part, ...] = ()
 
     @cached_property
-    def text(self) -> str | None:
-        """The whole text, or `None` if any part of it is unknown."""
+    def marked(self) -> str:
+        """The text with `UNKNOWN_MARK` for each unknown part."""
         text = ""
         for part in self.parts:
-            if part.text is None:
-                return None
-            text += part.text
+            text += UNKNOWN_MARK if part.text is None else part.text
         return text
+
+    @property
+    def text(self) -> str | None:
+        """The whole text, or `None` if any part of it is unknown."""
+        if UNKNOWN_MARK in self.marked:
+            return None
+        return self.marked
 
     @cached_property
     def choices(self) -> tuple[str, ...]:

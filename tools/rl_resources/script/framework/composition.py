@@ -10,8 +10,10 @@ import posixpath
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from packaging.version import Version
@@ -22,10 +24,10 @@ from rl_resources.script.framework.syntax import (
     STAND_IN,
     ParsedOverride,
     UnclearError,
+    disagreement,
     parse,
     resolved,
 )
-from rl_resources.script.framework.value_types import disagreement
 
 if TYPE_CHECKING:
     from rl_resources.script.launch import Launch
@@ -40,7 +42,7 @@ Kind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rejection:
     """One override that is not accepted.
 
@@ -129,9 +131,7 @@ class CannotComposeError(UnusableInput):
 
     def __init__(self, reason: str, kind: Kind | None = None, name: str = "") -> None:
         super().__init__(reason)
-        self.rejection: Rejection | None = None
-        if kind:
-            self.rejection = Rejection(-1, name, kind, reason)
+        self.rejection = kind and Rejection(-1, name, kind, reason)
 
 
 class Entry(NamedTuple):
@@ -221,22 +221,17 @@ def compose_launch(source: Source, launch: Launch) -> Composition:
 
     The result has a `problem` if an argument that matters is not known statically.
     """
-    problem = _hidden(launch)
+    problem = ""
+    if "multirun" in launch.flags:
+        problem = "it runs once for each of several values"
+    elif _may_start_outside(launch):
+        problem = "its configuration is not known, or lies outside the framework's package"
     if problem:
         return Composition(source.framework, source.version, problem=problem)
     overrides = [ParsedOverride(item.prefix, item.key, item.value) for item in launch.overrides]
     name = launch.text_of("config-name")
     path = launch.text_of("config-path")
     return compose_module(source, launch.module, name, path, overrides)
-
-
-def _hidden(launch: Launch) -> str:
-    """Why it is not known from what configuration the launch starts; empty if it is."""
-    if "multirun" in launch.flags:
-        return "it runs once for each of several values"
-    if _may_start_outside(launch):
-        return "its configuration is not known, or lies outside the framework's package"
-    return ""
 
 
 def _may_start_outside(launch: Launch) -> bool:
@@ -283,19 +278,18 @@ def _composed(source: Source, entry: Entry, overrides: Sequence[ParsedOverride])
         else:
             given.append(read)
     base, given = _chosen(source, entry, given, rejected)
-    config = base.config or {}
+    config = deepcopy(base.config or {})
     for item in given:
-        changed = _changed(item, config)
-        rejection: Rejection | None
-        if isinstance(changed, dict):
-            config = changed
-            rejection = _wrong_value(item, base)
+        kind = _change(config, item)
+        reason: str | None
+        if kind:
+            reason = f"{base.framework} {base.version} has {_REASONS[kind]}"
         else:
-            reason = f"{base.framework} {base.version} has {_REASONS[changed]}"
-            rejection = item.rejected(changed, reason)
-        if rejection:
-            rejected.append(rejection)
-    rejected.sort(key=lambda rejection: rejection.index)
+            kind = "type"
+            reason = _wrong_value(item, base)
+        if reason:
+            rejected.append(item.rejected(kind, reason))
+    rejected.sort(key=attrgetter("index"))
     return replace(base, config=config, rejected=tuple(rejected))
 
 
@@ -326,73 +320,56 @@ def _chosen(
     return base, others
 
 
-def _wrong_value(given: _Given, base: Composition) -> Rejection | None:
-    """A value of another type than the default's."""
+def _wrong_value(given: _Given, base: Composition) -> str | None:
+    """Why a value is of another type than the default's."""
     prefix, key, value = given.override
     if given.unknown or prefix == "~" or "${" in str(value):
         return None
     default = base.value(key)
     if default is UNKNOWN:
         return None
-    wrong = disagreement(key, default, value)
-    if wrong is None:
-        return None
-    return given.rejected("type", wrong)
+    return disagreement(key, default, value)
 
 
-def _changed(given: _Given, config: dict[str, Any]) -> dict[str, Any] | Kind:
-    """The configuration after one override, otherwise the kind of its rejection.
+def _change(config: dict[str, Any], given: _Given) -> Kind | None:
+    """Make one override in a configuration; the kind of its rejection if it is not accepted.
 
     As `ConfigLoaderImpl._apply_overrides_to_config` of Hydra, but items of lists are not looked at.
-    Only what is above the key is copied: many launches start from one configuration.
     """
     prefix, key, value = given.override
     if "@" in key:
         return "unknown-key"
-    now: Any = None
-    if prefix or given.unknown:
-        now = _value(config, key)
+    now = _value(config, key)
     kind = _wrong_prefix(given.override, now)
     if kind:
         return kind
     *above, name = key.split(".")
+    section = _section(config, above, adds=prefix != "")
     # What an unknown value makes of a section is not known.
-    if _is_in_list(config, above) or (given.unknown and isinstance(now, dict)):
-        return config
-    root = dict(config)
-    section = _copied_section(root, above, adds=prefix != "")
+    if isinstance(section, list) or (given.unknown and isinstance(now, dict)):
+        return None
     if section is None or not (prefix or name in section):
         return "unknown-key"
     if prefix == "~":
         section.pop(name, None)
     else:
         section[name] = _merged(section.get(name), value)
-    return root
+    return None
 
 
-def _is_in_list(config: dict[str, Any], path: Sequence[str]) -> bool:
-    node: Any = config
+def _section(config: dict[str, Any], path: Sequence[str], *, adds: bool) -> Any:
+    """The section at a path, or a list on the way; `None` if it is missing, unless `adds`."""
+    section = config
     for name in path:
-        node = node.get(name)
-        if not isinstance(node, dict):
-            break
-    return isinstance(node, list)
-
-
-def _copied_section(
-    root: dict[str, Any], path: Sequence[str], *, adds: bool
-) -> dict[str, Any] | None:
-    """The section at a path, copied with all above it; `None` if it is missing, unless `adds`."""
-    section = root
-    for name in path:
-        child = section.get(name)
-        if isinstance(child, dict):
-            section[name] = dict(child)
-        elif adds:
-            section[name] = {}
-        else:
-            return None
-        section = section[name]
+        inner = section.get(name)
+        if isinstance(inner, list):
+            return inner
+        if not isinstance(inner, dict):
+            if not adds:
+                return None
+            inner = {}
+            section[name] = inner
+        section = inner
     return section
 
 
@@ -410,5 +387,5 @@ def _wrong_prefix(override: ParsedOverride, now: Any) -> Kind | None:
 def _merged(old: Any, new: Any) -> Any:
     """A value in place of another; other keys of a section stay."""
     if not (isinstance(old, dict) and isinstance(new, dict)):
-        return new
+        return deepcopy(new)  # what is parsed is cached
     return old | {name: _merged(old.get(name), item) for name, item in new.items()}

@@ -1,9 +1,8 @@
 """The defaults of one release of a framework and the history of all, shipped with this package.
 
 `rl-resources compat` writes both. The defaults are keys and values of the configurations that
-training scripts start from, in the newest release: the first one whole, the others as differences
-from it. `FRAMEWORK.toml` next to this file is kept by hand, with the places in the framework's
-repository.
+training scripts start from, in the newest release. `FRAMEWORK.toml` next to this file is kept by
+hand, with the places in the framework's repository.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rl_resources.script.framework.composition import (
     CannotComposeError,
@@ -48,7 +47,7 @@ _FOLDER = Path(__file__).parent
 class Shipped(Source):
     """The configurations of one release that training scripts start from.
 
-    `choices` maps each choice of the config group `group` to the configuration without any
+    `choices` maps each choice of the config group `GROUP` to the configuration without any
     override, the usual choice first, `names` the name of each configuration to the choice that it
     makes. `all_groups` are all config groups.
     """
@@ -71,31 +70,18 @@ class Shipped(Source):
     def start(self, entry: Entry, choices: Sequence[ParsedOverride]) -> Composition:
         """One of the shipped configurations; raises as `Source.start` says."""
         name = entry.config_name
-        usual = self.modules[MODULE]
-        is_shipped = entry.folder == usual.folder and name in self.names
-        if not is_shipped:
+        if entry.folder != self.modules[MODULE].folder or name not in self.names:
             raise CannotComposeError(f"the defaults of `{name}` are not shipped")
         choice = self.names[name]
         for override in choices:
             key = f"{override.prefix}{override.key}"
-            if key != self.group:
+            if key != GROUP:
                 raise CannotComposeError(f"the choices of `{key}` are not shipped")
             choice = str(override.value)
         if choice not in self.choices:
             reason = f"`{choice}` is not the name of a file in the group"
-            raise CannotComposeError(reason, "group", self.group)
+            raise CannotComposeError(reason, "group", GROUP)
         return self.choices[choice]
-
-
-def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for key, value in values.items():
-        *above, last = key.split(".")
-        node = tree
-        for name in above:
-            node = node.setdefault(name, {})
-        node[last] = value
-    return tree
 
 
 @lru_cache(maxsize=4)
@@ -110,26 +96,12 @@ def read_shipped(text: str) -> Shipped:
     document = json.loads(text)
     framework = document["framework"]
     version = document["version"]
+    modules = {name: Entry(**entry) for name, entry in document["modules"].items()}
     choices: dict[str, Composition] = {}
-    first: Mapping[str, Any] = {}
-    for choice, change in document["choices"].items():
-        values = _changed(first, change)
-        first = first or values
-        config = _nested(values)
+    for choice, config in document["choices"].items():
         choices[choice] = Composition(framework, version, config)
-    document["choices"] = choices
-    modules = {}
-    for name, entry in document["modules"].items():
-        modules[name] = Entry(**entry)
-    document["modules"] = modules
-    return Shipped(**document)
-
-
-def _changed(first: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the first choice with what another one changes, as `_difference` says it."""
-    unset = set(change["unset"])
-    kept = {key: value for key, value in first.items() if key not in unset}
-    return {**kept, **change["set"]}
+    names = document["names"]
+    return Shipped(framework, version, modules, names, document["all_groups"], choices)
 
 
 def describe(release: Release) -> str:
@@ -143,14 +115,19 @@ def describe(release: Release) -> str:
         named = entry._replace(config_name=name)
         start = release.start(named, ())
         names[name] = str(start.values[GROUP])
-    usual = names[entry.config_name]
+    engines = release.engines
+    choices = {names[entry.config_name]: engines[""].config}
+    for chosen, composition in engines.items():
+        group, _, choice = chosen.partition("=")
+        if group == GROUP:
+            choices[choice] = composition.config
     document = {
         "framework": release.framework,
         "version": release.version,
         "names": names,
         "all_groups": sorted(release.groups(entry)),
         "modules": {name: entry._asdict() for name, entry in release.modules.items()},
-        "choices": _differences(release, usual),
+        "choices": choices,
     }
     return _as_json(document)
 
@@ -158,31 +135,6 @@ def describe(release: Release) -> str:
 def _as_json(document: Mapping[str, object]) -> str:
     text = json.dumps(document, indent=1, ensure_ascii=False)
     return f"{text}\n"
-
-
-def _differences(release: Release, usual: str) -> dict[str, object]:
-    """The usual choice of the backend whole, then what each of the others changes in it."""
-    engines = release.engines
-    first = engines[f"{GROUP}={usual}"].values
-    found: dict[str, object] = {usual: _difference({}, first)}
-    for chosen, composition in engines.items():
-        group, _, choice = chosen.partition("=")
-        if group == GROUP and choice != usual:
-            found[choice] = _difference(first, composition.values)
-    return found
-
-
-def _difference(first: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, object]:
-    """What a choice changes in the first one."""
-    # As JSON `1`, `1.0` and `true` differ.
-    before = {key: json.dumps(value) for key, value in first.items()}
-    changed = {}
-    for key, value in values.items():
-        text = json.dumps(value)
-        if before.get(key) != text:
-            changed[key] = value
-    unset = set(first) - set(values)
-    return {"unset": sorted(unset), "set": changed}
 
 
 # Which releases of a framework knew a key of its configuration
@@ -286,8 +238,7 @@ def read_rejected(cell: str) -> list[RejectedSetting]:
 # What a framework knows of data and of models beyond its configuration: FRAMEWORK.toml
 
 
-@dataclass(frozen=True)
-class Reward:
+class Reward(NamedTuple):
     """Data that the framework scores by itself, by their `data_source`."""
 
     data_sources: Sequence[str]
@@ -295,8 +246,7 @@ class Reward:
     source: str
 
 
-@dataclass(frozen=True)
-class Preparation:
+class Preparation(NamedTuple):
     """A script of the framework that prepares data.
 
     `names` are what it calls its directory or its files, without their suffix; `last` is the last
@@ -316,8 +266,7 @@ class Preparation:
         return is_still_there and is_since(release, self.since)
 
 
-@dataclass(frozen=True)
-class Architecture:
+class Architecture(NamedTuple):
     """Models, by their slugs, that a training backend trains only with code of the framework."""
 
     models: Sequence[str]
@@ -326,8 +275,7 @@ class Architecture:
     source: str
 
 
-@dataclass(frozen=True)
-class Fork:
+class Fork(NamedTuple):
     """A fork of the framework, by the keys, sections and modules that it alone added."""
 
     name: str
@@ -335,8 +283,7 @@ class Fork:
     source: str
 
 
-@dataclass(frozen=True)
-class Support:
+class Support(NamedTuple):
     """All that is known of one framework."""
 
     rewards: Sequence[Reward]

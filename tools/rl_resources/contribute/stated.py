@@ -38,19 +38,18 @@ def first_known(sources: Iterable[Facts]) -> Facts:
     for facts in sources:
         for column, fact in facts.items():
             before = found[column]
-            is_better = fact.text or not before.doubt
-            if is_better and not before.text:
+            if not before.text and (fact.text or not before.doubt):
                 found[column] = fact
     return found
 
 
 def script_name(cells: Mapping[str, str]) -> str:
     """The file name that the cells of a row make; empty if one of its parts is."""
-    parts = {part: cells[part].lower() for part in PARTS}
-    parts["model"] = slug_of(parts["model"])
-    if not all(parts.values()):
+    words = [cells[part].lower() for part in PARTS]
+    if not all(words):
         return ""
-    return "_".join(parts.values()) + ".sh"
+    model, *others = words
+    return "_".join([slug_of(model), *others]) + ".sh"
 
 
 def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
@@ -78,9 +77,7 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
 def may_be_exempt(rule: str) -> bool:
     """Whether who adds a record may state its exemption: that of a run that is as it is."""
     known = all_rules().get(rule)
-    if known is None:
-        return False
-    if known.severity != "warning":
+    if known is None or known.severity != "warning":
         return False
     return known.family in {"agreement", "releases", "running", "data"}
 
@@ -115,33 +112,25 @@ def read_form(body: str, dataset: Dataset) -> Form:
     remarks = []
     for column in dataset.package.resources["tuning"].schema.fields:
         title = column.title.lower()
-        if title not in answers:
-            continue
-        if column.name == "script":
+        if title not in answers or column.name == "script":
             continue
         fact = read_word(dataset, column.name, answers[title])
         facts[column.name] = fact
         if fact.doubt:
             remarks.append(f"`{column.title}`: {fact.why_empty}")
 
-    reasons = {}
-    for line in answers.get("exemption", "").splitlines():
-        rule, _, reason = line.partition(":")
-        reasons[rule.strip()] = one_line(reason)
     exempt = {}
-    for rule, reason in reasons.items():
+    for line in answers.get("exemption", "").splitlines():
+        name, _, reason = line.partition(":")
+        rule = name.strip()
         if may_be_exempt(rule):
-            exempt[rule] = reason
+            exempt[rule] = one_line(reason)
         else:
             remarks.append(f"no record can be exempt from `{shown(rule)}`")
 
-    script = _without_fence(answers.get("script", ""))
-    log = _without_fence(answers.get("log", ""))
+    script = _CODE.sub(r"\2", answers.get("script", ""))
+    log = _CODE.sub(r"\2", answers.get("log", ""))
     return Form(facts, script, log, exempt, tuple(remarks))
-
-
-def _without_fence(answer: str) -> str:
-    return _CODE.sub(r"\2", answer)
 
 
 def _sections(body: str) -> Iterator[tuple[str, str]]:
@@ -187,59 +176,56 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
     run = script.training
     if run is None:
         return {}
-    device = named["device"].text
-    on_npu = bool(script.of_ascend) or vendor_in(device) == "Huawei"
-    found = {
+    on_npu = bool(script.of_ascend) or vendor_in(named["device"].text) == "Huawei"
+    counts = {column: _count(setting) for column, setting in _settings(run).items()}
+    cells = {column: Fact(text) for column, text in _memory_cells(run).items()}
+    return {
+        **counts,
+        **cells,
         "framework": Fact(FRAMEWORK),
         "model": _model(run, dataset),
-        "task": _task(run, named["task"].text, dataset),
+        "task": _task(run.usual, named["task"].text, dataset),
         "gpus": _of_pools(run, run.gpus, run.training_gpus, "GPUs"),
         "nodes": _of_pools(run, run.nodes, run.training_pool.nodes, "nodes"),
         "train": _backend(run.train_backend, named["train"].text, dataset),
         "infer": _backend(run.infer_backend, named["infer"].text, dataset, on_npu=on_npu),
-        "max_prompt_length": _count(run.max_prompt_length),
-        "max_response_length": _count(run.max_response_length),
-        "rollout_n": _count(run.rollout_n),
     }
-    for name, text in memory_cells(run).items():
-        found[name] = Fact(text)
-    return found
 
 
-def defaults_of(run: Run) -> str:
-    """The settings of a record that a run may replace: defaults of the script; empty for none."""
-    settings = {
+def _settings(run: Run) -> Mapping[str, Setting]:
+    """The settings that cells of a record are read from, by column."""
+    return {
         "model": run.model_path,
         "gpus": run.gpus,
         "max_prompt_length": run.max_prompt_length,
         "max_response_length": run.max_response_length,
         "rollout_n": run.rollout_n,
     }
+
+
+def defaults_of(run: Run) -> str:
+    """The settings of a record that a run may replace: defaults of the script; empty for none."""
     found = []
-    for column, setting in settings.items():
+    for column, setting in _settings(run).items():
         if setting.origin and run.may_change(setting.key):
             found.append(f"{column} (line {setting.origin.line})")
     return ", ".join(found)
 
 
-def memory_cells(run: Run) -> dict[str, str]:
+def _memory_cells(run: Run) -> dict[str, str]:
     """The cells that decide memory, as the run sets them; empty if that is not known."""
     found = {
         "weights": run.weights,
         "lora_rank": str(run.lora_rank.number or ""),
         "precision": run.precision,
         "memory_optimizations": "; ".join(run.optimizations_on),
-        "micro_batch_per_gpu": "",
-        "max_tokens_per_gpu": "",
-        "gpu_memory_utilization": "",
     }
     by_tokens = run.usual.dynamic_batch.flag
     if by_tokens:
         tokens = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
         found["max_tokens_per_gpu"] = str(tokens.number or "")
-    if by_tokens is False:
-        micro_batch = run.micro_batch.number
-        found["micro_batch_per_gpu"] = str(micro_batch or "")
+    elif by_tokens is False:
+        found["micro_batch_per_gpu"] = str(run.micro_batch.number or "")
     share = run.gpu_memory_utilization
     if share.known:
         found["gpu_memory_utilization"] = str(share.value or "")
@@ -285,7 +271,6 @@ def _model(run: Run, dataset: Dataset) -> Fact:
 
 def _task(run: Run, named: str, dataset: Dataset) -> Fact:
     """The task that the settings allow: the one in the name, else DAPO if groups are filtered."""
-    run = run.usual
     estimator = run.estimator
     rank = run.lora_rank.number
     if estimator.text is None:
@@ -293,13 +278,10 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
     if rank is None:
         return _unknown(run.lora_rank)
     fits = []
-    trains_adapters = rank > 0
     for row in dataset.records["tasks"]:
         task = str(row["task"])
-        if row["adapters_only"] != trains_adapters:
-            continue
-        algorithm = algorithm_of(task)
-        if _may_be(run, algorithm):
+        trains_adapters = rank > 0
+        if row["adapters_only"] == trains_adapters and _may_be(run, algorithm_of(task)):
             fits.append(task)
     if not fits:
         setting = f"{estimator.key}={shown(estimator.text)}"
@@ -307,7 +289,7 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
     if named in fits:
         return Fact(named)
     filtering = [task for task in fits if algorithm_of(task) == "DAPO"]
-    if run.filters_groups.flag and len(filtering) == 1:
+    if run.filters_groups.flag and filtering:
         fits = filtering
     if len(fits) == 1:
         return Fact(fits[0])
@@ -316,11 +298,9 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
 
 
 def _may_be(run: Run, algorithm: str) -> bool:
-    estimator = run.estimator.text or ""
     usual = algorithm.lower().replace("-", "_")
-    if estimator not in ESTIMATORS.get(algorithm, {usual}):
-        return False
-    return contradicting_algorithm(run, algorithm) is None
+    estimators = ESTIMATORS.get(algorithm, {usual})
+    return run.estimator.text in estimators and not contradicting_algorithm(run, algorithm)
 
 
 def _backend(setting: Setting, named: str, dataset: Dataset, *, on_npu: bool = False) -> Fact:
@@ -335,11 +315,11 @@ def _backend(setting: Setting, named: str, dataset: Dataset, *, on_npu: bool = F
     if not fits:
         stated = f"{setting.key}={shown(setting.text)}"
         return Fact(doubt=f"no backend of the dataset has `{stated}`")
-    preferred = [named, setting.text]
-    if on_npu:
-        editions = [word for word in fits if word != setting.text]
-        preferred = [named, *editions, setting.text]
-    for word in preferred:
-        if word in fits:
+    if named in fits:
+        return Fact(named)
+    for word in fits:
+        if on_npu and word != setting.text:
             return Fact(word)
+    if setting.text in fits:
+        return Fact(setting.text)
     return Fact(fits[0])
