@@ -211,8 +211,9 @@ def _script_texts(folder: Path, reading: Reading, tree: Source | None) -> dict[s
     found: dict[str, ScriptText] = {}
     for name in reading.subjects():
         path = folder / name
-        data = None if path.is_symlink() else script_data(path)
-        text = ScriptFile(name, data).text
+        if path.is_symlink():
+            continue
+        text = ScriptFile(name, script_data(path)).text
         if text is not None:
             found[name] = ScriptText(path.as_posix(), text, ours=False, tree=tree)
     return found

@@ -290,7 +290,9 @@ def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
 def _wanted_permalink(report: Record) -> str:
     """The permalink of what a report says of its source; empty where that is not enough."""
     repo, commit, path, lines = map(report.text, _PLACE)
-    if not repo or not commit or (path and not lines):
+    if not repo or not commit:
+        return ""
+    if path and not lines:
         return ""
     return git.permalink(repo, commit, path, lines)
 

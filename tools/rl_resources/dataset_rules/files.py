@@ -128,11 +128,14 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for file in _texts(snapshot):
         end = file.end or wrong_end(file.data or b"")
-        if end is None or not (end.found or isinstance(file, Table)):
+        if end is None:
             continue
-        message = "the line has no line end"
         if end.found:
             message = f"the line ends with {end.found}, not LF"
+        elif isinstance(file, Table):
+            message = "the line has no line end"
+        else:
+            continue
         yield Mistake(
             file.path,
             end.line,

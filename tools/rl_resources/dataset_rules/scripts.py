@@ -106,7 +106,9 @@ def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
         row = pairing(snapshot).row(script)
         expected = expected_name(snapshot, row)
         directory = directory_of(snapshot, expected)
-        if row is None or expected is None or directory is None:
+        if row is None or expected is None:
+            continue
+        if directory is None:
             continue
         new = f"{directory}/{expected}"
         is_alike = _letters_and_digits(script.name) == _letters_and_digits(str(expected))

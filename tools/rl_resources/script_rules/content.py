@@ -263,7 +263,9 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     if _STRICT.match(target.script.lines[0]):
         return
     options = _options(target.script, "errexit")
-    if options and (options[-1].on or _ASKS_STATUS.search(target.text)):
+    if options and options[-1].on:
+        return
+    if options and _ASKS_STATUS.search(target.text):
         return
     line = _line_without_errexit(target.script)
     yield Mistake(

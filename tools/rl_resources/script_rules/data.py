@@ -138,7 +138,9 @@ def data_sources(pair: Pair, run: Run) -> Sequence[str]:
     """Each `data_source` as far as it is known: that of the header, or else of the files."""
     lines = pair.script.labeled("Data")
     found = [name for line in lines for name in line.data_sources]
-    if lines or run.content("data.custom_cls.path") or run.content("data.reward_fn_key"):
+    if lines or run.content("data.custom_cls.path"):
+        return found
+    if run.content("data.reward_fn_key"):
         return found
     for _, path in _files(run):
         found += _usual_data_sources(path)

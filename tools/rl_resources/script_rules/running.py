@@ -46,7 +46,9 @@ def group_size(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     estimator = run.estimator
     size = run.rollout_n
-    if estimator.text not in GROUP_ESTIMATORS or size.number != 1 or _needs_no_group(run):
+    if estimator.text not in GROUP_ESTIMATORS:
+        return
+    if size.number != 1 or _needs_no_group(run):
         return
     cause = size if size.place else estimator
     yield Mistake(
@@ -170,7 +172,9 @@ def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
     asserts that micro batches divide each rank's share of a step.
     """
     share = _share(run)
-    if not share or not is_demanded(run) or not _has_fixed_batches(pair, run):
+    if not share or not is_demanded(run):
+        return
+    if not _has_fixed_batches(pair, run):
         return
     exempt = pair.script.or_exempt("log-prob-batches")
     for micro in _log_prob_batches(run):
@@ -188,7 +192,9 @@ def _log_prob_batches(run: Run) -> Iterator[Setting]:
     for _, micro, dynamic in _micro_batches(run):
         # The reference of an actor with adapters is the actor without them.
         is_actor = micro.key.startswith(REFERENCE) and run.lora_rank.number != 0
-        if "log_prob" in micro.key and dynamic.flag is False and not is_actor:
+        if is_actor or "log_prob" not in micro.key:
+            continue
+        if dynamic.flag is False:
             yield micro
 
 
@@ -201,7 +207,11 @@ def _share(run: Run) -> int | None:
     mini = run.mini_batch_size.number
     responses = run.rollout_n.number
     ranks = run.data_parallel_size
-    if not batch or not mini or not responses or not ranks or batch % mini:
+    if not batch or not mini:
+        return None
+    if not responses or not ranks:
+        return None
+    if batch % mini:
         return None
     return batch * responses // ranks
 
@@ -231,7 +241,10 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     longest = prompt + response
     for setting, share in _token_limits(run):
-        if not setting.number or not share or not 0 < setting.number * share < longest:
+        if not setting.number or not share:
+            continue
+        room = setting.number * share
+        if not 0 < room < longest:
             continue
         limit = f"`{setting.key}` is `{setting.number}`"
         if share != 1:
@@ -278,7 +291,9 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
     for total, per_gpu, dynamic in _micro_batches(run):
         is_read = has_critic or not total.key.startswith("critic.")
         is_set = total.value is not None or per_gpu.value is not None
-        if is_set or dynamic.flag is not False or not is_read:
+        if is_set or not is_read:
+            continue
+        if dynamic.flag is not False:
             continue
         yield Mistake(
             *pair.place_of(per_gpu),

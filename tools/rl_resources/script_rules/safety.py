@@ -196,7 +196,8 @@ def _wrong_call(words: list[Node], text: str) -> str:
     name, *arguments = [_raw(word, text) for word in words]
     command = " ".join([name, *arguments])
     is_known = name in COMMANDS or _RAY.match(command)
-    if not is_known or (name == "printf" and "-v" in arguments):
+    sets_name = name == "printf" and "-v" in arguments
+    if sets_name or not is_known:
         return "is not a command that a tuning script needs"
     if name != "tee":
         return ""
@@ -249,6 +250,8 @@ def _deletes_others(target: ScriptText, command: Command) -> bool:
         path = word.value.shown
         folder = _UNSET.match(path)
         is_unset = folder and folder[1] not in set_names
-        if not word.raw.endswith('/*"') and (is_unset or _KEPT.match(path)):
+        if word.raw.endswith('/*"'):
+            continue
+        if is_unset or _KEPT.match(path):
             return True
     return False
