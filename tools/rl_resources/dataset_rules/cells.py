@@ -238,7 +238,7 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
         if broken.field.name == "script" and broken.cell in files:
             about.append((files[broken.cell], 1, 1))
         yield broken.mistake(
-            "which does not have the form of its column",
+            "which does not have the format of its column",
             _help(snapshot, broken, _form(broken.field)),
             about,
         )
@@ -271,7 +271,7 @@ def _code_point(character: str) -> str:
 def _help_with_characters(cell: str) -> str:
     meant = text_rules.as_seen(cell).strip()
     if not meant or text_rules.strange_characters(meant):
-        return "Type it again in Latin letters and plain digits."
+        return "Retype it in Latin letters and plain digits."
     return f"Write `{shown(meant, 600)}`."
 
 
@@ -287,8 +287,8 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "formula"):
         found = text_rules.formula(broken.cell)
         yield broken.mistake(
-            f"which begins a spreadsheet formula with `{found}`",
-            "Begin it, and what follows a semicolon, with a letter or a digit.",
+            f"which starts a spreadsheet formula with `{found}`",
+            "Start it, and each part after a semicolon, with a letter or a digit.",
         )
 
 
@@ -306,7 +306,7 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
         found = shown(text_rules.markup(broken.cell), 20)
         yield broken.mistake(
             f"which contains the markup or code `{found}`",
-            "Say it in plain words; where `<` means less, put a space after it.",
+            "Use plain words; if `<` means less than, put a space after it.",
         )
 
 
@@ -322,7 +322,7 @@ def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "email"):
         yield broken.mistake(
             "which contains an e-mail address",
-            "Write the public handle alone. If it was committed, make the commit again.",
+            "Write the public handle alone. If it is already committed, redo the commit.",
         )
 
 

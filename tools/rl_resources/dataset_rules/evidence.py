@@ -121,7 +121,7 @@ def _contradiction(record: Record, report: Record, name: str) -> Mistake:
     return record.mistake(
         name,
         f", but `{label}` of the same run has {value}",
-        f"Correct the one that is not as in {url}.",
+        f"Correct the one that differs from {url}.",
     )
 
 
@@ -220,7 +220,7 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
         if not is_known or contributor.lower() in _PLACEHOLDERS:
             yield record.mistake(
                 "contributor",
-                ", which names nobody to ask",
+                ", which names nobody",
                 "Write your public handle, or leave it empty where the record has a source.",
             )
 
@@ -250,7 +250,7 @@ def permalink(snapshot: Snapshot) -> Iterator[Mistake]:
                 yield record.mistake(
                     name,
                     f", which follows the branch `{branch}`",
-                    f"Write the commit instead of `{branch}`: on GitHub the key `y` does that.",
+                    f"Write the commit instead of `{branch}`: on GitHub, press `y`.",
                 )
 
 

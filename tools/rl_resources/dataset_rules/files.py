@@ -50,7 +50,7 @@ def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
     for file in files:
         if file.data is None:
             path = shown(shlex.quote(file.path), 300)
-            fix = f"Put the file itself there; `git show HEAD:{path}` prints what was committed."
+            fix = f"Put a regular file there; `git show HEAD:{path}` prints the committed version."
             if file.problem == STRANGE_NAME:
                 fix = "Rename it: `ls -b` shows its bytes."
             yield Mistake(file.path, 1, 1, f"the file {file.problem}", fix)
@@ -133,7 +133,7 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
         if end.found:
             message = f"the line ends with {end.found}, not LF"
         elif isinstance(file, Table):
-            message = "the line has no line end"
+            message = "the line has no line ending"
         else:
             continue
         yield Mistake(
@@ -177,8 +177,8 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
                 file.path,
                 2,
                 1,
-                "the file has no rows, but others refer to them",
-                f"Bring its rows back: `git show HEAD:{file.path}` prints them.",
+                "the file has no rows, but other files refer to them",
+                f"Restore its rows: `git show HEAD:{file.path}` prints them.",
             )
         for line in _lines_of_repeated_header(file):
             yield Mistake(file.path, line, 1, "the header is repeated here", "Delete this line.")
@@ -215,7 +215,7 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
     index, name, right = _first_difference(header.cells, wanted)
     line, column = header.place(index)
     if _SEPARATOR.fullmatch(header.text):
-        message = f"the line `{shown(header.text)}` is for spreadsheets alone"
+        message = f"the line `{shown(header.text)}` is only for spreadsheets"
         return Mistake(table.path, line, 1, message, "Delete this line.")
     if meant.separator(table, header.text):
         message = "the columns are not separated by commas"
@@ -223,7 +223,7 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
     fix = f"The header must be: {','.join(wanted)}"
     if len(header.cells) > len(wanted) and not meant.column_named(table.schema, name):
         fix = f"{_cells_to_move(table, index)}{fix}"
-    message = f"the column is `{shown(name)}` where `{right}` is wanted"
+    message = f"the column is `{shown(name)}` where `{right}` is expected"
     return Mistake(table.path, line, column, message, fix)
 
 
@@ -282,7 +282,7 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
                 table.path,
                 defect.line,
                 defect.column,
-                f"the quotes of this line do not enclose whole cells: {cell}",
+                f"the quotes on this line do not enclose whole cells: {cell}",
                 meant.as_help(rows) or _QUOTES,
             )
 
@@ -317,8 +317,8 @@ def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
                 file.path,
                 first,
                 1,
-                f"lines {first} to {last} are a merge conflict, or what is left of one",
-                "Keep the lines that are right and delete those that git put around them.",
+                f"lines {first} to {last} are a merge conflict or the rest of one",
+                "Keep the correct lines and delete the conflict markers.",
             )
 
 
@@ -341,7 +341,7 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
                     defect.line,
                     defect.column,
                     f"the line has more than {LONGEST_LINE} characters",
-                    "Write one record on each line; a long text belongs to its source.",
+                    "Write one record per line; leave long texts in the source.",
                 )
 
 
@@ -374,7 +374,9 @@ def _empty_rows(table: Table) -> Iterator[Mistake]:
         yield Mistake(table.path, first, 1, message, fix)
 
 
-_COMMAS = "Write each cell, also an empty one, with its comma, and one that has a comma in quotes."
+_COMMAS = (
+    "Separate all cells by commas, including empty ones, and quote cells that contain a comma."
+)
 
 
 def fix_row_length(snapshot: Snapshot) -> Iterator[Edit]:

@@ -52,7 +52,7 @@ def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mis
     fix = "Delete this line: the two are the same."
     if differ:
         where = ", ".join(differ)
-        fix = f"Fix the key of one, or make one of the two lines: they differ in {where}."
+        fix = f"Fix the key of one line, or merge the two: they differ in {where}."
     line = table.rows[first].line
     return table.mistake(
         copy,
@@ -279,5 +279,5 @@ def lost_id(snapshot: Snapshot) -> Iterator[Mistake]:
                 1,
                 1,
                 f"id `{id_}` is published, and {resource} has no such row",
-                f"Bring it back, or add `{row}`, NEW-ID empty where nothing replaces it.",
+                f"Restore it, or add `{row}`, with NEW-ID empty if nothing replaces it.",
             )

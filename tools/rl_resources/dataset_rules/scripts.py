@@ -204,7 +204,7 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
                 1,
                 1,
                 f"no row of {tuning.path} names this script",
-                f"Have its row written: `{shown(draft, 400)}`, or put the row back that it had.",
+                f"Create its row with `{shown(draft, 400)}`, or restore the row that it had.",
             )
 
 
@@ -322,7 +322,7 @@ def executable_script(snapshot: Snapshot) -> Iterator[Mistake]:
             path,
             1,
             1,
-            "the file is not executable: starting it ends with `Permission denied`",
+            "the file is not executable: it fails to start with `Permission denied`",
             f"Run `{command}`.",
         )
 

@@ -73,8 +73,8 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     if critic.text and critic.text != trained.text:
         yield Mistake(
             *pair.place_of(critic),
-            f"{in_words(critic)}, another model than the one that trains",
-            f"Set `critic.model.path`; most begin as the actor, at `{trained.key}`.",
+            f"{in_words(critic)}, not the model that trains",
+            f"Set `critic.model.path`; most critics start from the actor's model, `{trained.key}`.",
         )
 
 
@@ -324,12 +324,12 @@ def run_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     least = minimum_memory_gb(parameters, run.weights, run.optimizations_on)
     own = (pair.number("gpus") or 0) * pair.device_memory_gb
     if run.weights and 0 < own < least:
-        need = f"{parameters:g} billion parameters need {least:.0f} GB at the least"
+        need = f"{parameters:g} billion parameters need at least {least:.0f} GB"
         room = f"{own:g} GB together"
         yield pair.mistake(
             "gpus",
             f": {room}, but {need}, as {pair.script.path} trains them",
-            "Take more devices, or offload.",
+            "Use more devices, or offload.",
         )
 
 
@@ -353,12 +353,12 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     if low <= found.device_gb and found.verdict != "cannot fit":
         return
     interval = f"({low:.0f} to {high:.0f})"
-    need = f"about {found.peak_gb:.0f} GB {interval} for each GPU"
+    need = f"about {found.peak_gb:.0f} GB {interval} per GPU"
     memory = f"{pair.device_memory_gb:g} GiB"
     own = f"{found.device_gb:.0f} GB ({memory})"
     yield Mistake(
         *pair.place("gpus"),
-        f"{need} are estimated, and the device has {own}",
+        f"{need} are estimated, but the device has {own}",
         _HELP,
     )
 

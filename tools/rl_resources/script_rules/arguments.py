@@ -177,7 +177,7 @@ def _fork(target: ScriptText, own: Sequence[RejectedArgument]) -> Mistake:
     return target.mistake(
         own[0].place,
         f"no release of {FRAMEWORK} has {what}: the run is of {fork_name(own)}",
-        f"Say which in the column `framework`, or write what {FRAMEWORK} has.",
+        f"Name it in the column `framework`, or use settings of {FRAMEWORK}.",
     )
 
 

@@ -74,7 +74,7 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
             yield record.table.mistake(
                 record.row,
                 "rejected",
-                f"{shown(name, 120)} was edited since: these are not its lines",
+                f"{shown(name, 120)} has changed: these are not its line numbers",
                 "Run `rl-resources check --fix`; where settings changed, `rl-resources compat`.",
             )
 

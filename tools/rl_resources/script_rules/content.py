@@ -110,8 +110,8 @@ def one_launch(target: ScriptText) -> Iterator[Mistake]:
             line = first.command.place.line
             yield target.mistake(
                 launch.command.place,
-                f"this starts another training than line {line}",
-                "Keep the one that the row is about, with a variable for what may differ.",
+                f"this starts a different training run than line {line}",
+                "Keep the one that the row describes, with variables for what may differ.",
             )
 
 
@@ -130,7 +130,7 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
         yield _unclosed_quote(target) or target.mistake(
             place,
             f"bash cannot read the script: {problem}",
-            "Fix it here, then see that `bash -n` is silent about the script.",
+            "Fix it, then check the script with `bash -n`.",
         )
 
 
@@ -235,7 +235,7 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
             target.path,
             1,
             1,
-            f"`{shown(first.strip())}` starts another program than bash",
+            f"`{shown(first.strip())}` does not start bash",
             f"Write `{SHEBANG}`.",
         )
 
@@ -272,7 +272,7 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
         target.path,
         line,
         1,
-        "the script goes on after an error from here on: it does not set `-e`",
+        "from here on, the script continues after errors: `-e` is not set",
         "Write `set -euo pipefail` before the first command, and no `set +e`.",
     )
 
@@ -352,7 +352,7 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
             )
         elif hidden:
             message = f"the run's failure is hidden by `{hidden[1]}`"
-            fix = "End the command without it."
+            fix = "Remove it."
             if hidden[1] == "&":
                 fix += " To run in the background, start the script itself with `bash SCRIPT &`."
             yield target.mistake(

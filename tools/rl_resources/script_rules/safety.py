@@ -175,7 +175,7 @@ def _wrong_text(node: Node, text: str) -> str:
     raw = _raw(node, text)
     is_text = node.get("Type") in ("Lit", "SglQuoted")
     if "@P}" in raw or (is_text and _COMMAND.search(raw)):
-        return "has a command in a text"
+        return "hides a command in a text"
     return ""
 
 
@@ -183,7 +183,7 @@ def _wrong_kind(node: Node, text: str) -> str:
     kind = node.get("Type")
     if kind is None or kind in _SHAPE or _OF_ARGUMENTS.match(_raw(node, text)):
         return ""
-    return "is nothing that a tuning script needs"
+    return "does not belong in a tuning script"
 
 
 def _not_all_logs(files: Iterable[str]) -> str:
@@ -219,10 +219,10 @@ def _destructive(target: ScriptText) -> Iterator[Part]:
             pipeline = start
         piped = command.piped
         if _ends_others(target.script.text, command, pipeline):
-            wrong = "ends every such program on the machine, also those of other runs"
+            wrong = "kills every such process on the machine, including those of other runs"
             yield start, command.end.offset, wrong
         elif _deletes_others(target, command):
-            wrong = "deletes what lies outside of the working directory"
+            wrong = "deletes files outside the working directory"
             yield start, command.end.offset, wrong
 
 

@@ -142,7 +142,7 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     yield pair.mistake(
         "max_batch",
         f", but {pair.said_by_script(batch)}",
-        f"Let it run `{most}`, or show that a trial of it ran; else write `{batch.number}`.",
+        f"Run `{most}`, or add a trial of it that ran; otherwise write `{batch.number}`.",
     )
 
 
@@ -171,7 +171,7 @@ def _contradiction(pair: Pair, run: Run, most: int) -> str:
     reasons = [_forbids(reading, most) for reading in _readings(pair, run)]
     if not all(reasons):
         return ""
-    return "; counted for each GPU, ".join(reasons)
+    return "; counted per GPU, ".join(reasons)
 
 
 def _forbids(trials: Collection[Trial], batch: int) -> str:

@@ -39,7 +39,7 @@ def switch_for_number(target: ScriptText) -> Iterator[Mistake]:
             said = f"`{override.key}` is `{override.value}` where the default is `{default}`"
             yield target.mistake(
                 override.origin,
-                f"{said}: Python takes it for {number}",
+                f"{said}: Python reads it as {number}",
                 f"Write `{number}`, or the number that is meant.",
             )
 

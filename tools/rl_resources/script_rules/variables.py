@@ -111,7 +111,7 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
             comment.line,
             comment.column,
             f"`{shown(name)}` is set, but nothing reads it",
-            "Use it where its value is written out, export it for a program that reads it, or "
+            "Use it instead of the literal value, export it for a program that reads it, or "
             "delete it.",
         )
 
@@ -241,7 +241,7 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
         if _chooses_devices(target, item.value.text or ""):
             yield target.mistake(
                 item.place,
-                f"`{shown(item.raw)}` chooses devices of its author's machine",
+                f"`{shown(item.raw)}` selects devices of the author's machine",
                 "Leave it to the reader, or to a scheduler.",
             )
 
