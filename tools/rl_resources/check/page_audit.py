@@ -213,7 +213,8 @@ def _script_texts(folder: Path, reading: Reading, tree: Source | None) -> dict[s
         path = folder / name
         if path.is_symlink():
             continue
-        text = ScriptFile(name, script_data(path)).text
+        data = script_data(path)
+        text = ScriptFile(name, data).text
         if text is not None:
             found[name] = ScriptText(path.as_posix(), text, ours=False, tree=tree)
     return found

@@ -213,7 +213,8 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
             _BOUNDS[name].format(constraints[name]) for name in _BOUNDS if name in constraints
         ]
         unit = f" {field.unit}" if field.unit else ""
-        what = f"Write {' and '.join(bounds)}{unit}{_or_empty(field)}."
+        listed = " and ".join(bounds)
+        what = f"Write {listed}{unit}{_or_empty(field)}."
         yield broken.mistake("which is out of bounds", f"{what} {field.title}: {field.description}")
 
 

@@ -46,7 +46,8 @@ def _copies(table: Table, names: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mistake:
-    values = shown(" ".join(table.cell(copy, name) for name in names), 120)
+    cells = [table.cell(copy, name) for name in names]
+    values = shown(" ".join(cells), 120)
     columns = " and ".join(names)
     differ = [name for name in table.columns if table.cell(copy, name) != table.cell(first, name)]
     fix = "Delete this line: the two are the same."

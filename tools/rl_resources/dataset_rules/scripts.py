@@ -80,9 +80,11 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Iterator[Mistake]:
 
 def _help_with_part(snapshot: Snapshot, name: ScriptName, part: str) -> str:
     """What to do about a part of a name that no table knows."""
-    close = nearest(getattr(name, part), sorted(words_of_part(snapshot, part))).sentence()
+    known = sorted(words_of_part(snapshot, part))
+    close = nearest(getattr(name, part), known).sentence()
     table = snapshot.tables[TABLES[part]]
-    return f"{close} A new {part} needs its row in {table.path} first.".strip()
+    add = f"A new {part} needs its row in {table.path} first."
+    return f"{close} {add}".strip()
 
 
 def _renaming(snapshot: Snapshot, script: ScriptFile, name: ScriptName) -> str:
@@ -114,7 +116,8 @@ def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
         is_alike = _letters_and_digits(script.name) == _letters_and_digits(str(expected))
         if is_alike and new not in taken:
             yield _moved(script, new)
-            yield from _renamed(snapshot, snapshot.tables["tuning"].cell(row, "script"), expected)
+            old = snapshot.tables["tuning"].cell(row, "script")
+            yield from _renamed(snapshot, old, expected)
 
 
 def _moved(script: ScriptFile, new: str) -> Edit:
@@ -132,7 +135,8 @@ def _renamed(snapshot: Snapshot, old: str, new: ScriptName) -> Iterator[Edit]:
 
 
 def _letters_and_digits(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))
+    characters = filter(str.isalnum, name.lower())
+    return "".join(characters)
 
 
 @rule()
@@ -273,7 +277,8 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
 def _help_with_parts(snapshot: Snapshot, name: str, row: int, parts: Iterable[str]) -> str:
     """What to write in a row where these parts of its script's name say something else."""
     cells = [f"`{word_of_name(snapshot, name, part)}` as {part}" for part in parts]
-    fix = f"Write {', '.join(cells)}."
+    listed = ", ".join(cells)
+    fix = f"Write {listed}."
     script = pairing(snapshot).files.get(name)
     expected = expected_name(snapshot, row)
     if script and expected:

@@ -159,7 +159,8 @@ def tag_in_header(snapshot: Snapshot) -> Iterator[Mistake]:
 def fix_tag_in_header(snapshot: Snapshot) -> Iterator[Edit]:
     """With the tag of the row."""
     for script, line, _, tag in _wrong_headers(snapshot):
-        yield rewritten(script.path, with_lines(script.source, {line: tag_line(tag)}))
+        text = with_lines(script.source, {line: tag_line(tag)})
+        yield rewritten(script.path, text)
 
 
 def _wrong_headers(snapshot: Snapshot) -> Iterator[tuple[ScriptFile, int, str, str]]:

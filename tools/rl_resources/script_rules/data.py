@@ -165,8 +165,9 @@ def _has_own_reward(run: Run) -> bool:
 def _is_own_reward(item: Override) -> bool:
     if _MANAGER.fullmatch(item.key):
         return item.value not in MANAGERS
-    is_off = item.value is not None and item.value.lower() in _OFF
-    return _OWN_REWARD.fullmatch(item.key) is not None and not is_off
+    if item.value is not None and item.value.lower() in _OFF:
+        return False
+    return _OWN_REWARD.fullmatch(item.key) is not None
 
 
 def _files(run: Run) -> Iterator[tuple[str, str]]:
@@ -182,7 +183,8 @@ def _files(run: Run) -> Iterator[tuple[str, str]]:
 
 def _end(path: str) -> str:
     """A file with its directory."""
-    return "/".join(path.split("/")[-2:])
+    parts = path.split("/")
+    return "/".join(parts[-2:])
 
 
 def _is_known_file(path: str) -> bool:

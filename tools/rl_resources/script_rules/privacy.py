@@ -203,8 +203,10 @@ def _is_other_split(override: Override, train: Override | None) -> bool:
     splits = {split_of(file) for file in files}
     if override is train:
         return splits == {"test"}
-    of_same_set = train is None or not _folders(files).isdisjoint(_folders(_data_files(train)))
-    return splits == {"train"} and of_same_set
+    if train is None:
+        return splits == {"train"}
+    of_training = _folders(_data_files(train))
+    return splits == {"train"} and not of_training.isdisjoint(_folders(files))
 
 
 _NO_USES = frozenset(

@@ -89,7 +89,9 @@ def fork(target: ScriptText) -> Sequence[RejectedArgument]:
             return [item]
         if kind == "unknown-key" and item.is_of_a_fork and not meant(item):
             own.append(item)
-    return own if len(own) >= _FEWEST else ()
+    if len(own) < _FEWEST:
+        return ()
+    return own
 
 
 def fork_name(own: Sequence[RejectedArgument]) -> str:

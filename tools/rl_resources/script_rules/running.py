@@ -270,7 +270,8 @@ def _token_limits(run: Run) -> Iterator[tuple[Setting, int | None]]:
         share = run.sequence_parallel_size
         if run.trains_with_megatron:
             share = run.context_parallel_size
-        yield run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu"), share.number
+        limit = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
+        yield limit, share.number
 
 
 @run_rule(of_forks=False)
@@ -317,4 +318,6 @@ def _micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
     if run.estimator.text == "gae":
         switches["critic.ppo_micro_batch_size"] = "critic.use_dynamic_bsz"
     for key, switch in switches.items():
-        yield run.setting(key), run.setting(f"{key}_per_gpu"), run.setting(switch)
+        total = run.setting(key)
+        per_gpu = run.setting(f"{key}_per_gpu")
+        yield total, per_gpu, run.setting(switch)

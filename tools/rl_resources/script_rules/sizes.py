@@ -72,8 +72,9 @@ def _megatron_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizePro
 def _size_that_divides_no_gpus(run: Run) -> Setting:
     """The first size that alone cannot divide the GPUs; the tensor parallel size if all can."""
     tensor = run.tensor_parallel_size
+    gpus = run.gpus.number or 1
     for size in (tensor, run.pipeline_parallel_size, run.context_parallel_size):
-        if (run.gpus.number or 1) % (size.number or 1):
+        if gpus % (size.number or 1):
             return size
     return tensor
 
@@ -82,7 +83,10 @@ def _fsdp_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem
     size = run.sequence_parallel_size
     yield from _divides(run, size, size.number, figures.get(HEADS))
     groups = run.setting(f"{ACTOR}.fsdp_config.fsdp_size")
-    if 0 < (groups.number or 0) < (run.gpus.number or 0):
+    gpus = run.gpus.number or 0
+    if not groups.number:
+        return
+    if 0 < groups.number < gpus:
         yield from _divides(run, groups, groups.number)
 
 

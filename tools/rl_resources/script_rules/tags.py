@@ -44,9 +44,10 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     off = {setting.key: setting for setting in asked if is_off(setting)}
     if run.misses_recomputation:  # it was meant to be on
         off.pop(run.gradient_checkpointing.key, None)
-    right = list(chain.from_iterable(map(switched_on, off)))
     if off:
-        yield _against_tag(pair, off.values(), "does not turn on", f"Set {quoted(right)}")
+        right = chain.from_iterable(map(switched_on, off))
+        fix = f"Set {quoted(right)}"
+        yield _against_tag(pair, off.values(), "does not turn on", fix)
 
 
 @run_rule("warning")
