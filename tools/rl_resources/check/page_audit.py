@@ -54,7 +54,7 @@ def import_page(
 
 
 def _judged_by(tree: Source | None) -> str:
-    """By which framework the scripts are judged, as a sentence."""
+    """A sentence that names the framework by which the scripts are judged."""
     if tree is None:
         newest = shipped(FRAMEWORK).version
         return f"Judged by {FRAMEWORK} {newest}: no checkout of {FRAMEWORK} holds the scripts."
@@ -75,7 +75,7 @@ def _records_of(reading: Reading) -> str:
 
 
 def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator[str]:
-    """What was not checked, as sentences."""
+    """Sentences about what was not checked."""
     named = set(reading.subjects())
     unread = [path for path in paths if path not in named]
     if unread:
@@ -99,7 +99,7 @@ def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Some names in words, and how many more there are."""
+    """The first names as a list, and how many more there are."""
     listed = ", ".join(shown(name, 200) for name in names[:MOST_LISTED])
     rest = len(names) - MOST_LISTED
     if rest > 0:
@@ -113,7 +113,9 @@ def _script_of(row: ReadRow, texts: Texts) -> ScriptText | None:
 
 
 def audit(reading: Reading, texts: Texts, *, style: bool = False) -> list[Finding]:
-    """Run all rules but those of datasets on a page and the scripts in `texts`, by their path."""
+    """Run all rules except those on datasets on a page and on the scripts in `texts`, by their
+    path.
+    """
     rules = [rule for rule in all_rules().values() if style or not rule.style]
     pairs: list[Pair] = []
     alone = dict(texts)
@@ -154,7 +156,7 @@ def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
 
 
 def _pair_of_script(dataset: Dataset, script: ScriptText) -> Pair:
-    """A script that no row leads to, with the model that it names."""
+    """A script to which no row leads, with the model that it names."""
     known = list(map(str, dataset.by_key["models"]))
     path = script.run.model_path_end if script.run else None
     model = model_meant(path or "", known)
@@ -169,7 +171,7 @@ def _pair_of_script(dataset: Dataset, script: ScriptText) -> Pair:
 
 
 def _model_facts(dataset: Dataset, name: Value) -> Mapping[str, str]:
-    """The cells of a model in its table; none where it is not known."""
+    """The cells of a model in its table; none if it is unknown."""
     model = dataset.by_key["models"].get(name)
     if model is None:
         return {}
@@ -204,7 +206,7 @@ def _script_paths(folder: Path) -> list[str]:
 
 
 def _script_texts(folder: Path, reading: Reading, tree: Source | None) -> dict[str, ScriptText]:
-    """The scripts that the page is about, where they can be read.
+    """The scripts that the page refers to and that can be read. Links are not followed.
 
     A link may lead anywhere, so none is followed.
     """

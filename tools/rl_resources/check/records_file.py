@@ -134,7 +134,7 @@ class RecordsFile:
 
 
 def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """The items, as many at a time as rules look at."""
+    """The items in batches of the size that rules look at."""
     for start in range(0, len(items), ROWS_AT_ONCE):
         yield items[start : start + ROWS_AT_ONCE]
 

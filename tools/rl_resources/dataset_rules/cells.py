@@ -29,7 +29,7 @@ def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
 
 
 def _spelled(constraints: Sequence[str], snapshot: Snapshot) -> Iterator[Edit]:
-    """The tables with the cells that break one of these constraints and mean a certain text."""
+    """The tables with a certain correction in each cell that breaks one of these constraints."""
     changed: list[tuple[Table, int, str, str]] = []
     for cell in _cells(snapshot, *constraints):
         meant = certain(snapshot, cell)
@@ -46,7 +46,7 @@ fix_pattern = partial(_spelled, ["pattern"])
 
 
 def _help(snapshot: Snapshot, broken: BrokenCell, otherwise: str) -> str:
-    """What to write if that is certain."""
+    """What to write if that is certain, otherwise another help."""
     meant = certain(snapshot, broken)
     if meant:
         return f"Write `{shown(meant, 600)}`."
@@ -121,14 +121,14 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _slugs(table: Table, cell: str) -> list[Place]:
-    """The places of this name's slug in the table of models: its model may be misspelled there."""
+    """The places of this name's slug in the table of models, where the model may be misspelled."""
     wanted = slug_of(cell)
     slugs = enumerate(table.columns.get("slug", ()))
     return [table.place_in_file(row, "slug") for row, slug in slugs if slug == wanted]
 
 
 def _named(snapshot: Snapshot, broken: BrokenCell) -> str:
-    """What the name of its script says, which names no model's owner."""
+    """What the script's name says; it never says the owner of a model."""
     part = broken.field.name
     word = word_of_name(snapshot, broken.table.cell(broken.row, "script"), part)
     if part == "model" or not word:
@@ -137,13 +137,13 @@ def _named(snapshot: Snapshot, broken: BrokenCell) -> str:
 
 
 def _key(table: Table, cell: str) -> str:
-    """What to do where a cell is no key of a table."""
+    """What to do about a cell that is not a key of a table."""
     near = nearest(cell, sorted(table.keys)).sentence()
     return f"{near} {new_row(table.resource, cell)}".strip()
 
 
 def _item(field: Field, cell: str) -> str:
-    """What to write in the place of a word, or of the first item of a list, that is not known."""
+    """What to write instead of an unknown word, or of the first unknown item of a list."""
     words = field.item_words or field.words
     unknown = cell
     for item in cell.split(field.delimiter):

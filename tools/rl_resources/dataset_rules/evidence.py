@@ -39,7 +39,7 @@ def measured_figure(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _figures(table: Table) -> list[str]:
-    """The columns of a table that make a run a measured one."""
+    """The columns of a table that can make a run a measured one."""
     return [name for name in FIGURES if name in table.schema.names]
 
 
@@ -113,7 +113,7 @@ def same_evidence(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _contradiction(record: Record, report: Record, name: str) -> Mistake:
-    """The mistake at the cell of the record, as either may be the wrong one."""
+    """The mistake at the cell of the record, although either cell may be wrong."""
     theirs = report.text(name)
     value = f"`{shown(theirs)}`" if theirs else "nothing"
     label = shown(report.text("report"), 120)
@@ -168,7 +168,7 @@ def _pairs(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:
 
 
 def _records_by_place(snapshot: Snapshot) -> Mapping[Sequence[str], Sequence[Record]]:
-    """The records by each place that they rest on."""
+    """The records by each place that they cite."""
     places: dict[Sequence[str], list[Record]] = defaultdict(list)
     for record in records(snapshot, "tuning", "source", "evidence", *_COMPARED):
         for column in ("source", "evidence"):
@@ -182,7 +182,7 @@ def _place(record: Record, column: str) -> Sequence[str]:
 
 
 def _is_the_same(record: Record, report: Record) -> bool:
-    """Whether no length differs that both state, and no speed by more than a tenth."""
+    """Whether the lengths that both state are equal and the speeds within a tenth."""
     limits = {"max_prompt_length": 0.0, "max_response_length": 0.0, **dict.fromkeys(_SPEEDS, 0.1)}
     for name, part in limits.items():
         ours = record.number(name)
@@ -288,7 +288,7 @@ def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _wanted_permalink(report: Record) -> str:
-    """The permalink of what a report says of its source; empty where that is not enough."""
+    """The permalink built from a report's source; empty if something is missing for it."""
     repo, commit, path, lines = map(report.text, _PLACE)
     if not repo or not commit:
         return ""
@@ -298,7 +298,7 @@ def _wanted_permalink(report: Record) -> str:
 
 
 def _is_thread_alone(report: Record) -> bool:
-    """Whether a report's source is a thread, and no file."""
+    """Whether a report's source is a thread and not a file."""
     if any(map(report.text, _PLACE[:3])):
         return False
     return git.THREAD.fullmatch(report.text("source_url")) is not None

@@ -81,7 +81,7 @@ def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def fix_encoding(snapshot: Snapshot) -> Iterator[Edit]:
-    """UTF-8 in the place of an encoding that is certain."""
+    """Convert to UTF-8 if the present encoding is certain."""
     for file in _files(snapshot):
         if file.data is None or file.undecodable is None:
             continue
@@ -146,7 +146,7 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def fix_line_ending(snapshot: Snapshot) -> Iterator[Edit]:
-    """LF ends every line."""
+    """End every line with LF."""
     for file in _texts(snapshot):
         text = re.sub("\r\n?", "\n", file.source)
         if text and not text.endswith("\n"):
@@ -185,7 +185,7 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _tables_that_others_use(snapshot: Snapshot) -> set[str]:
-    """The tables that rows of others, or scripts, refer to."""
+    """The tables to which rows of other tables, or scripts, refer."""
     used = {"tuning"} if snapshot.scripts else set()
     for table in snapshot.tables.values():
         if table.rows:
@@ -198,7 +198,7 @@ def _lines_of_repeated_header(table: Table) -> list[int]:
 
 
 def _has_known_header(table: Table) -> bool:
-    """Whether the header is the schema's, or cannot be read, which `quoting` reports."""
+    """Whether the header is the one of the schema, or cannot be read, which `quoting` reports."""
     if table.text.header is None and table.text.defects:
         return True
     return table.header == table.schema.names
@@ -209,7 +209,7 @@ _SEPARATOR = re.compile(r'"?sep=.?"?,*', re.IGNORECASE)
 
 
 def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
-    """The first name that is not the one of its place."""
+    """The first name that differs from the schema."""
     header = table.text.header or Row(1, (), "")
     wanted = table.schema.names
     index, name, right = _first_difference(header.cells, wanted)
@@ -228,7 +228,7 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
 
 
 def _cells_to_move(table: Table, index: int) -> str:
-    """What to do with the cells of a column that the schema lacks; empty where it has none."""
+    """What to do with the cells of a column that the schema lacks; empty if it has none."""
     for row in table.text.rows:
         if len(row.cells) == len(table.header) and row.cells[index]:
             where = f"`{shown(row.cells[index])}` in line {row.line}"
@@ -237,14 +237,14 @@ def _cells_to_move(table: Table, index: int) -> str:
 
 
 def _first_difference(names: Sequence[str], wanted: Sequence[str]) -> tuple[int, str, str]:
-    """Where two headers differ first, the name there and the one that is wanted."""
+    """The index at which two headers differ first, the name there and the expected one."""
     pairs = enumerate(zip_longest(names, wanted, fillvalue="nothing"))
     different = [(index, name, right) for index, (name, right) in pairs if name != right]
     return different[0]
 
 
 def fix_header(snapshot: Snapshot) -> Iterator[Edit]:
-    """Another separator, columns in another order, more or fewer of them, a repeated header."""
+    """Fix the separator, the order and number of columns, and repeated headers."""
     for table in snapshot.tables.values():
         header = table.text.header
         if header:
@@ -288,7 +288,7 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def fix_quoting(snapshot: Snapshot) -> Iterator[Edit]:
-    """Put a cell that goes on in the lines below on one line, as spreadsheets do not."""
+    """Join a cell that continues on the lines below, as spreadsheets write it, on one line."""
     for table in _with_known_header(snapshot):
         lines: dict[int, str | None] = {}
         for defect in table.text.defects:
@@ -360,7 +360,7 @@ def _wrong_rows(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
 
 
 def _empty_rows(table: Table) -> Iterator[Mistake]:
-    """Rows of no text, those below each other as one mistake."""
+    """Empty rows; adjacent ones are one mistake."""
     lines = {row.line for row in table.text.rows if row.empty}
     for first in sorted(lines):
         if first - 1 in lines:

@@ -96,7 +96,7 @@ def _needless_quotes(table: Table) -> Iterator[Mistake]:
 
 
 def fix_row_order(snapshot: Snapshot) -> Iterator[Edit]:
-    """Rows in order and only as many quotes as CSV needs, where the whole file can be read."""
+    """Sort the rows and remove needless quotes if the whole file can be read."""
     for table in snapshot.tables.values():
         text = canonical(snapshot, table)
         if text is not None and any(_not_canonical(snapshot, table)):
@@ -135,7 +135,7 @@ def _sort_value(snapshot: Snapshot, table: Table, row: int, path: str) -> SortVa
 
 
 def canonical(snapshot: Snapshot, table: Table) -> str | None:
-    """The whole file with LF, minimal quotes and rows in order; `None` where it cannot be read."""
+    """The whole file with LF, minimal quotes and sorted rows; `None` if it cannot be read."""
     if table.lost or len(table.rows) != len(table.text.rows):
         return None
     keys = order_keys(snapshot, table)

@@ -63,7 +63,7 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _parameters(snapshot: Snapshot, record: Record) -> float:
-    """The billions of parameters of a report's model, by its row or its published name."""
+    """The parameters in billions of a report's model, from its row or its published name."""
     model = snapshot.row("models", record.text("model"))
     known = number(model.get("parameters_b", ""))
     return known or parameters_in_name(record.text("model_as_published"))

@@ -35,7 +35,7 @@ def duplicate_key(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _copies(table: Table, names: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Rows with the same cells in `names` as one before, and that one; none with an empty cell."""
+    """Rows whose cells in `names` are filled and equal those of an earlier row, with that row."""
     first_rows: dict[tuple[str, ...], int] = {}
     for row, key in enumerate(table.cells(names)):
         if not all(key):
@@ -228,7 +228,7 @@ def _id_that_is_still_there(snapshot: Snapshot, moved: Record) -> Iterator[Mista
 
 
 def _lost_targets(snapshot: Snapshot, moved: Record) -> Iterator[Mistake]:
-    """What an id has moved to and is neither in the table nor has moved on."""
+    """Targets of a moved ID that are neither in the table nor moved themselves."""
     resource = moved.text("resource")
     known = _ids(snapshot.tables[resource])
     for target in moved.text("moved_to").split():

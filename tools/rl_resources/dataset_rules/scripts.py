@@ -52,7 +52,7 @@ _HELP_WITH_FORM = (
 
 
 def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Iterator[Mistake]:
-    """The mistake in a script's name, if it is not one in its row, too."""
+    """The mistake in a script's name, unless its row has the same one."""
     row = pairing(snapshot).row(script)
     try:
         name = parse(script.name)
@@ -79,7 +79,7 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Iterator[Mistake]:
 
 
 def _help_with_part(snapshot: Snapshot, name: ScriptName, part: str) -> str:
-    """What to do about a part of a name that no table knows."""
+    """What to do about a part of a name that is in no table."""
     known = sorted(words_of_part(snapshot, part))
     close = nearest(getattr(name, part), known).sentence()
     table = snapshot.tables[TABLES[part]]
@@ -88,21 +88,21 @@ def _help_with_part(snapshot: Snapshot, name: ScriptName, part: str) -> str:
 
 
 def _renaming(snapshot: Snapshot, script: ScriptFile, name: ScriptName) -> str:
-    """What to do so that a script has another name."""
+    """How to rename a script."""
     directory = directory_of(snapshot, name) or _directory_of_size(script)
     move = _move(script, f"{directory}/{name}")
     return f"Rename it: {move}, and write that name wherever records/ has another."
 
 
 def _move(script: ScriptFile, new: str) -> str:
-    """The command that moves a script, safe to paste."""
+    """The command that moves a script; it is safe to paste."""
     here = shown(shlex.quote(script.path), 300)
     there = shown(shlex.quote(new), 300)
     return f"`mv {here} {there}`"
 
 
 def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
-    """Rename a script whose name differs by case and separators alone from the one in its row."""
+    """Rename a script whose name differs from its row only by case and separators."""
     taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
         row = pairing(snapshot).row(script)
@@ -125,7 +125,7 @@ def _moved(script: ScriptFile, new: str) -> Edit:
 
 
 def _renamed(snapshot: Snapshot, old: str, new: ScriptName) -> Iterator[Edit]:
-    """The tables with another name of a script."""
+    """The tables with the new name of a script."""
     cells: list[tuple[Table, int, str, str]] = []
     for table in snapshot.tables.values():
         for row, cell in enumerate(table.columns.get("script", ())):
@@ -167,18 +167,18 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
-    """Where a script belongs; its own path if that is not known."""
+    """Where a script belongs; its own path if that is unknown."""
     directory = directory_of(snapshot, parsed(script.name)) or _directory_of_size(script)
     return f"{directory}/{script.name}"
 
 
 def _directory_of_size(script: ScriptFile) -> str:
-    """The directory that a script lies in, without the folder that is a part of its name."""
+    """The directory of a script, without the folder that is part of its name."""
     return script.path.removesuffix(f"/{script.name}")
 
 
 def fix_script_place(snapshot: Snapshot) -> Iterator[Edit]:
-    """Into the directory of its model's size, where no other script is in the way."""
+    """Move scripts into the directory of their model's size unless another script is there."""
     taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
         new = moved_path(snapshot, script)
@@ -240,7 +240,7 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _help_without_script(snapshot: Snapshot, name: str, alike: ScriptFile | None) -> str:
-    """What to do about a row whose script is not there: `alike` is the file that it may mean."""
+    """What to do about a row without a script; `alike` is the file that it may mean."""
     directory = directory_of(snapshot, parsed(name))
     if alike:
         move = _move(alike, f"{directory or alike.directory}/{name}")
@@ -275,7 +275,7 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _help_with_parts(snapshot: Snapshot, name: str, row: int, parts: Iterable[str]) -> str:
-    """What to write in a row where these parts of its script's name say something else."""
+    """What to write in a row that contradicts these parts of its script's name."""
     cells = [f"`{word_of_name(snapshot, name, part)}` as {part}" for part in parts]
     listed = ", ".join(cells)
     fix = f"Write {listed}."
@@ -333,12 +333,12 @@ def executable_script(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _not_executable(snapshot: Snapshot) -> list[str]:
-    """The scripts that lack the mode, where the system has modes."""
+    """The scripts that are not executable, on systems that know."""
     lacking = [script for script in scripts(snapshot) if script.executable is False]
     return [script.path for script in lacking if script.name.lower().endswith(".sh")]
 
 
 def fix_executable_script(snapshot: Snapshot) -> Iterator[Edit]:
-    """Execute permission."""
+    """Make scripts executable."""
     for path in _not_executable(snapshot):
         yield Edit(path, {"executable": True}, "made executable")

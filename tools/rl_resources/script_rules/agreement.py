@@ -189,7 +189,7 @@ def device_agrees(pair: Pair, _: Run) -> Iterator[Mistake]:
 
 
 def _wrong_count(run: Run, gpus: int) -> tuple[Setting, str]:
-    """The setting that keeps a script from `gpus` in all, and what it should be."""
+    """The setting that makes a script use other than `gpus` GPUs, and the right value."""
     nodes = run.nodes
     each = run.gpus_per_node
     if not nodes.number:  # several pools of GPUs
@@ -268,7 +268,7 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _is_possible(setting: Setting) -> bool:
-    """Whether the framework accepts a number: one that it refuses says nothing of the run."""
+    """Whether the framework accepts a number; a rejected one says nothing about the run."""
     least, most = bounds(setting.key, (1, inf))
     if not isinstance(setting.value, int | float):
         return False
@@ -364,7 +364,7 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _estimate(pair: Pair, run: Run) -> Estimate | None:
-    """The estimate of a record; `None` where the script leaves open what decides it."""
+    """The estimate of a record; `None` if the script leaves open what decides it."""
     gpus = pair.number("gpus")
     memory_gb = pair.device_memory_gb
     if not gpus or not memory_gb:

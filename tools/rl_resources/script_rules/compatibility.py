@@ -80,7 +80,7 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def fix_stale_lines(snapshot: Snapshot) -> Iterator[Edit]:
-    """The lines of keys that are in one other line today."""
+    """Update the line of each key that is now on exactly one other line."""
     cells: list[tuple[Table, int, str, str]] = []
     for record, today in _stale_rows(snapshot):
         if None not in today:

@@ -79,7 +79,7 @@ def _module_without_m(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _may_start_more(target: ScriptText) -> bool:
-    """Whether a script may start programs that are not seen."""
+    """Whether a script may start programs that we cannot see."""
     if target.script.problems or not target.script.complete:
         return True
     # A program within another command is not followed.
@@ -161,7 +161,7 @@ def _unclosed_quote(target: ScriptText) -> Mistake | None:
 
 
 def _open_quotes(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """The first quote in each line that its line does not close: line and column from 0."""
+    """The first quote on each line that is not closed there: line and column from 0."""
     for index, line in enumerate(lines):
         for found in _QUOTED.finditer(line):
             if found["open"]:
@@ -207,7 +207,7 @@ def fix_broken_continuation(target: ScriptText) -> Iterator[Edit]:
 
 
 def _continued(line: str) -> str:
-    """A line that goes on in the next one."""
+    """A line that continues on the next one."""
     command = _BACKSLASHES.sub("", line).rstrip()
     return f"{command} \\"
 
@@ -241,7 +241,7 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
 
 
 def fix_shebang(target: ScriptText) -> Iterator[Edit]:
-    """bash as the first line says it; a shebang below blank lines moves up."""
+    """Make the first line a shebang for bash; one below empty lines moves up."""
     first, _, below = target.text.lstrip("\n").partition("\n")
     if _BASH.match(first):
         yield rewritten(target.path, f"{first}\n{below}")
@@ -315,7 +315,7 @@ def _unquoted(target: ScriptText) -> list[Comment]:
 
 
 def fix_unquoted_arguments(target: ScriptText) -> Iterator[Edit]:
-    """Where the list is a whole word."""
+    """Quote lists of arguments that are whole words."""
     lines = target.text.split("\n")
     # From the last on, so that the columns of those before stay.
     for comment in reversed(_unquoted(target)):

@@ -170,7 +170,7 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _same(train: Override, held_out: Override) -> bool:
-    """Whether two values are one file; what arguments, commands or branches decide is not known."""
+    """Whether two values are certainly the same file."""
     file = value_of(train)
     if not file or file != value_of(held_out):
         return False
@@ -186,7 +186,7 @@ def _is_known(override: Override) -> bool:
 
 
 def _data_files(override: Override) -> list[str]:
-    """The files of data that a value names."""
+    """The data files in a value."""
     return re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", value_of(override))
 
 
@@ -228,7 +228,7 @@ is in a container.
 
 
 def values(target: ScriptText) -> Iterator[Value]:
-    """Every value that the script sets or gives to a program."""
+    """Every value that the script sets or passes to a program."""
     for item in target.script.assignments:
         if item.elements is None:
             yield item.value

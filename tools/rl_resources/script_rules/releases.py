@@ -64,7 +64,7 @@ class RejectedArgument(NamedTuple):
 
 
 def rejections(target: ScriptText) -> Iterator[RejectedArgument]:
-    """What is rejected; not what a lost `$` explains, nor programs of somebody else."""
+    """Rejected arguments, except those that a missing `$` explains and those of other programs."""
     for launch, composition in target.composed:
         if composition.problem or launch not in target.of_framework:
             continue
@@ -95,7 +95,7 @@ def fork(target: ScriptText) -> Sequence[RejectedArgument]:
 
 
 def fork_name(own: Sequence[RejectedArgument]) -> str:
-    """What the fork with these keys is called, in words."""
+    """The name of the fork with these keys."""
     names = filter(None, (support(FRAMEWORK).fork(item.rejection.key) for item in own))
     return next(names, "a fork")
 
@@ -208,7 +208,7 @@ def refused_values(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _changed(target: ScriptText, changed: Mapping[str, Deprecated]) -> Iterator[Mistake]:
-    """What a script has of settings that the framework has changed by now."""
+    """The settings of a script that the framework has changed since."""
     version = target.source.version
     for launch in target.of_framework:
         for place, word in _uses(launch):

@@ -110,7 +110,7 @@ def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _has_other_gpus(pair: Pair, run: Run) -> bool:
-    """Whether row and script differ in their GPUs: sizes follow from that."""
+    """Whether the GPUs of row and script differ, so that sizes do too."""
     said = pair.number("gpus")
     return said is not None and run.gpus.number not in (None, said)
 
@@ -155,7 +155,7 @@ def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _has_fixed_batches(pair: Pair, run: Run) -> bool:
-    """Whether no batch is dynamic, and the GPUs that share them are those of the row."""
+    """Whether no batch is dynamic, and row and script agree on the GPUs."""
     return run.dynamic_batch.flag is False and not _has_other_gpus(pair, run)
 
 
@@ -188,7 +188,7 @@ def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _log_prob_batches(run: Run) -> Iterator[Setting]:
-    """The sizes of the micro batches of log probabilities that are computed and not dynamic."""
+    """The micro-batch sizes of log probabilities that are computed and not dynamic."""
     for _, micro, dynamic in _micro_batches(run):
         # The reference of an actor with adapters is the actor without them.
         is_actor = micro.key.startswith(REFERENCE) and run.lora_rank.number != 0
@@ -258,7 +258,7 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _token_limits(run: Run) -> Iterator[tuple[Setting, int | None]]:
-    """The settings that limit a sequence, and the GPUs that share one."""
+    """The settings that limit the length of a sequence, and the GPUs that share one."""
     max_length = run.setting(f"{ROLLOUT}.max_model_len")
     if max_length.place:
         yield max_length, 1

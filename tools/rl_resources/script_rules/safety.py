@@ -111,7 +111,7 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _instead(raw: str) -> str:
-    """What to do about a part of a script, without the end of the sentence."""
+    """What to do about a part of a script, as a sentence without its end."""
     for item in _TABLE["help"]:
         if re.match(item["begins"], raw):
             return str(item["help"])
@@ -123,7 +123,7 @@ Part = tuple[int, int, str]
 
 
 def _unexpected(target: ScriptText) -> Iterator[Part]:
-    """The outermost parts of a script that are not of the known shape."""
+    """The outermost parts of a script that a tuning script does not have."""
     script = target.script
     text = script.text
     # Of a function its definition is reported, which no tuning script needs.
@@ -210,7 +210,7 @@ def _is_log(word: str) -> bool:
 
 
 def _destructive(target: ScriptText) -> Iterator[Part]:
-    """The commands that delete or end what may be somebody else's."""
+    """The commands that may delete files or kill processes of somebody else."""
     pipeline = 0
     piped = False
     for command in target.script.commands:
@@ -231,7 +231,7 @@ def _without_sudo(command: Command) -> str:
 
 
 def _ends_others(text: str, command: Command, pipeline: int) -> bool:
-    """Whether a command ends all programs of a kind; `pipeline` is where its pipeline begins."""
+    """Whether a command kills all processes of a kind; its pipeline starts at `pipeline`."""
     raw = _without_sudo(command)
     if _ENDS.match(raw):
         return True
@@ -242,7 +242,7 @@ def _ends_others(text: str, command: Command, pipeline: int) -> bool:
 
 
 def _deletes_others(target: ScriptText, command: Command) -> bool:
-    """Whether a command deletes what is not the script's own."""
+    """Whether a command deletes files that are not the script's own."""
     if not _DELETES.match(_without_sudo(command)):
         return False
     set_names = target.script.names | {"HOME", "TMPDIR"}

@@ -37,7 +37,7 @@ _UNEVEN = re.compile(
 
 
 def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
-    """Each size that cannot be, and why; `figures` are heads, layers and experts of the model."""
+    """Each impossible size and the reason; `figures` are the model's heads, layers and experts."""
     yield from _rollout_problems(run, figures)
     if run.trains_with_megatron:
         yield from _megatron_problems(run, figures)
@@ -70,7 +70,7 @@ def _megatron_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizePro
 
 
 def _size_that_divides_no_gpus(run: Run) -> Setting:
-    """The first size that alone cannot divide the GPUs; the tensor parallel size if all can."""
+    """The first size that alone does not divide the GPUs; otherwise the tensor parallel size."""
     tensor = run.tensor_parallel_size
     gpus = run.gpus.number or 1
     for size in (tensor, run.pipeline_parallel_size, run.context_parallel_size):
@@ -98,7 +98,7 @@ def _unshared(setting: Setting, name: str, figures: Mapping[str, int]) -> Iterat
 
 
 def _may_share_unevenly(run: Run) -> bool:
-    """Whether a setting says how many layers each stage has, or may say so."""
+    """Whether a setting says, or may say, how many layers each stage has."""
     written = [f"{override.key}={override.value}" for override in run.launch.overrides]
     return bool(run.launch.unresolved) or any(map(_UNEVEN.match, written))
 
@@ -106,7 +106,7 @@ def _may_share_unevenly(run: Run) -> bool:
 def _divides(
     run: Run, setting: Setting, whole: int | None, heads: int | None = None
 ) -> Iterator[SizeProblem]:
-    """Whether GPUs and heads can be divided; `whole` counts the GPUs that work together."""
+    """Whether a size divides GPUs and heads; `whole` is the number of GPUs that work together."""
     gpus = run.gpus.number
     if whole and gpus and gpus % whole:
         whose = "1 GPU" if gpus == 1 else f"{gpus} GPUs"
@@ -125,7 +125,7 @@ def is_demanded(run: Run) -> bool:
 
 
 def batch_problems(run: Run) -> Iterator[Problem]:
-    """What of step, update and micro batches the framework refuses, each mistake once."""
+    """What the framework rejects about step, update and micro-batches, each mistake once."""
     batch = run.train_batch_size
     mini = run.mini_batch_size
     step = _step_problem(run)
@@ -144,7 +144,7 @@ def batch_problems(run: Run) -> Iterator[Problem]:
 
 
 def _update_problems(run: Run) -> Iterator[Problem]:
-    """What of an update cannot be shared out, and micro batches that do not divide a share."""
+    """Updates that cannot be divided among ranks, and micro-batches that do not divide a share."""
     mini = run.mini_batch_size
     micro = run.micro_batch
     n = run.rollout_n.number
@@ -176,7 +176,7 @@ def _update_problems(run: Run) -> Iterator[Problem]:
 
 
 def _step_problem(run: Run) -> Problem | None:
-    """Whether the responses of a step cannot be shared out."""
+    """Whether the responses of a step cannot be divided among the GPUs."""
     batch = run.train_batch_size
     n = run.rollout_n.number
     parts, of_what = _parts_of_step(run)
@@ -192,7 +192,7 @@ def _step_problem(run: Run) -> Problem | None:
 
 
 def _parts_of_step(run: Run) -> tuple[int, str]:
-    """In how many parts a step is divided, 0 if that is not known, and what they are."""
+    """Into how many parts a step is divided, 0 if unknown, and what they are."""
     if run.trains_with_megatron is None:
         return 0, ""
     if not run.trains_with_megatron:

@@ -75,7 +75,7 @@ def recommended_costs_time(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _against_tag(pair: Pair, wrong: Collection[Setting], verb: str, fix: str) -> Mistake:
-    """The settings that the tag forbids, at the first that the script sets."""
+    """The mistake about settings that the tag forbids, at the first one that the script sets."""
     place = pair.place("tag")
     for setting in wrong:
         if setting.place:
@@ -148,7 +148,7 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _searched(pair: Pair) -> int | None:
-    """The row's max_batch, unless the row itself says that published facts contradict it."""
+    """The row's max_batch, unless the row is disputed."""
     if pair.text("status") == "disputed":
         return None
     return pair.number("max_batch")
@@ -168,7 +168,7 @@ def _readings(pair: Pair, run: Run) -> Collection[tuple[Trial, ...]]:
 
 
 def _contradiction(pair: Pair, run: Run, most: int) -> str:
-    """Why the trials forbid the row's max_batch, however they are read; empty where they do not."""
+    """Why the trials contradict the row's max_batch however they are read; otherwise empty."""
     reasons = [_forbids(reading, most) for reading in _readings(pair, run)]
     if not all(reasons):
         return ""
@@ -176,7 +176,7 @@ def _contradiction(pair: Pair, run: Run, most: int) -> str:
 
 
 def _forbids(trials: Collection[Trial], batch: int) -> str:
-    """Why one reading of the trials forbids a max_batch; empty if it does not."""
+    """Why one reading of the trials contradicts a max_batch; otherwise empty."""
     smallest_failed = min(_batches(trials, ran=False), default=inf)
     largest_ran = max(_batches(trials, ran=True), default=-inf)
     if largest_ran < smallest_failed <= batch:
