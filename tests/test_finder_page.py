@@ -147,21 +147,21 @@ def test_typing_answers_and_the_address_keeps_the_question(browser, address):
 
 def test_an_address_as_the_command_would_ask_fills_the_form(browser, address):
     tokens = {
-        "memory": "24",
+        "memory": "12",
         "size": "7B",
         "task": "grpo",
         "infer": "vllm",
         "weights": "LORA",
     }
     filled = {
-        "device": "24",
+        "device": "12",
         "model": "7B",
         "task": "GRPO",
         "infer": "vllm",
         "weights": "lora",
     }
     with visited(browser, asked(address, **tokens)) as page:
-        assert answered(page) == "Nobody has published a run of 7B, GRPO-LoRA, LoRA, vllm on 24 GB."
+        assert answered(page) == "Nobody has published a run of 7B, GRPO-LoRA, LoRA, vllm on 12 GB."
         for name, text in filled.items():
             assert page.locator(f"#finder-{name}").input_value() == text
         assert page.locator("#finder-infer").is_visible()
@@ -255,7 +255,8 @@ def test_without_hardware_the_minimum_comes_before_the_list(browser, address, gp
 
 
 def test_a_series_opens_to_each_of_its_reports(browser, address):
-    with visited(browser, asked(address, gpus="1", device="24 GB")) as page:
+    tokens = {"gpus": "1", "device": "24 GB", "model": "Qwen2.5-1.5B-Instruct"}
+    with visited(browser, asked(address, **tokens)) as page:
         series = page.locator(".finder-series").first
         summary = series.locator("summary")
         said = re.match(
