@@ -35,6 +35,8 @@ bench: $(TESTS_READY)  ## print the ratios of check, build and finder to their p
 backtest: $(TESTS_READY)  ## compare the estimate with measured runs, write benchmarks/backtest.csv
 	$(BIN)/python benchmarks/backtest.py
 	$(BIN)/python benchmarks/time_backtest.py
+	$(BIN)/python benchmarks/fewest.py
+	$(BIN)/python benchmarks/plan_backtest.py
 
 oracle: .venv-oracle/.ready  ## let PyTorch account for the training steps that memory_oracle.csv lacks
 	.venv-oracle/bin/python benchmarks/memory_oracle.py

@@ -29,7 +29,7 @@ from watchdog.observers.polling import PollingObserverVFS
 from rl_resources import publish
 from rl_resources.check import all_rules, check_root
 from rl_resources.errors import refuse_errors
-from rl_resources.git import read_repository
+from rl_resources.git import read_repository, utc
 from rl_resources.script_rules import shellcheck
 from rl_resources.site.findings import error_as_text
 
@@ -94,6 +94,9 @@ def on_pre_build(config: MkDocsConfig) -> None:
     root = Path(config.config_file_path).parent
     repository = read_repository(root)
     config.extra["repository"] = repository.url
+    config.extra["updated"] = (
+        utc(repository.commit_time or 0)[:10] if repository.commit_time else ""
+    )
     try:
         refuse_errors(check_root(root, ignore=_NO_ERRORS))
         _session.files = publish.render(root, repository)

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
-import pytest
-
 from cases import cases, read_cases
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices
@@ -76,12 +74,11 @@ def _rows_of_lists(made: Mapping[str, str]) -> dict[str, list[dict[str, str]]]:
     return rows
 
 
-@pytest.mark.parametrize("path", ["coverage.md", "models.md", "devices.md"])
-def test_every_count_leads_to_what_it_counts(dataset, path):
+def test_every_count_leads_to_what_it_counts(dataset):
     made = pages(Site(dataset))
     rows = _rows_of_lists(made)
     linked = r'href="../((?:sizes|reports)/[^"?]+)/\?([^"]+)">(.*?)</a>'
-    links = re.findall(linked, made[path], re.S)
+    links = re.findall(linked, made["coverage.md"], re.S)
     assert len(links) > 20
     for page, query, text in links:
         chosen = dict(parse_qsl(html.unescape(query)))
@@ -116,7 +113,7 @@ def test_the_command_says_the_same_in_every_format(dataset, command):
 @cases("coverage", "empty")
 def test_an_empty_cell_leads_to_a_form_filled_in(dataset, repository, path, fields):
     page = charts(Site(dataset, repository or None))["coverage.md"]
-    link = re.search(r'class="open"[^>]*><a href="([^"]+)"', page)
+    link = re.search(r'class="open"[^>]*><a class="ran-this" href="([^"]+)"', page)
     assert link
     address = urlsplit(html.unescape(link[1]))
     assert address.path == path
@@ -141,7 +138,7 @@ def test_a_report_is_shown_with_conditions_group_and_the_unit_of_its_batch(datas
     }
     changed = _with_reports(dataset, changes)
     page = pages(Site(changed))["reports/7b.md"]
-    cells = dict(re.findall(r'<td data-label="(.*?)">(.*?)</td>', page, re.S))
-    assert cells["Resource"].startswith("8 to 32 × H100")
-    assert cells.items() >= shown["cells"].items()
-    assert "a/<wbr>b#12" in cells["Source"]
+    cells = dict(re.findall(r'<td data-label="(.*?)"[^>]*>(.*?)</td>', page, re.S))
+    texts = {name: re.sub("<.*?>", "", cell) for name, cell in cells.items()}
+    assert texts.items() >= shown["cells"].items()
+    assert "a/<wbr>b#12" in cells["Link"]

@@ -16,8 +16,8 @@ from cases import each, read_cases
 from rl_resources.cli import main
 from rl_resources.contribute import draft as draft_module
 from rl_resources.contribute.changes import Fixed
-from rl_resources.contribute.facts import read_form
 from rl_resources.contribute.merge import Proposal, Sources, merge
+from rl_resources.contribute.stated import read_form
 from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.facts.tags import NO_TAG

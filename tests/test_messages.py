@@ -10,7 +10,7 @@ from pathlib import Path
 from botched_tree import commit, git, plant_frozen
 from cases import each, read_cases
 from rl_resources.cli import main
-from rl_resources.contribute.new_script import ALGORITHMS, engines, strategies
+from rl_resources.contribute.new import ALGORITHMS, engines, strategies
 from rl_resources.package import read_package
 from rl_resources.script.backends import BACKENDS, ENGINES
 from rl_resources.script.framework.shipped import shipped

@@ -18,10 +18,11 @@ from rl_resources.cli import main
 from rl_resources.contribute import draft as draft_module
 from rl_resources.contribute.changes import Fixed, with_rows, with_script
 from rl_resources.contribute.merge import Proposal
-from rl_resources.contribute.new import OPTIONS, new_record
-from rl_resources.contribute.new_script import (
+from rl_resources.contribute.new import (
+    OPTIONS,
     batch_of,
     engines,
+    new_record,
     strategies,
 )
 from rl_resources.dataset import Dataset, read_dataset
@@ -124,7 +125,7 @@ def _lacks_room(record: Proposal, dataset: Dataset) -> bool:
     if memory is None:
         return False
     bytes_each = 16
-    if row["tag"] == "MIN" or row["weights"] == "lora":
+    if "optimizer-offload" in row["memory_optimizations"] or row["weights"] == "lora":
         bytes_each = 2
     room = int(row["gpus"]) * float(str(memory))
     return parameters * bytes_each > room

@@ -1,5 +1,7 @@
 """`plan`: the word of each answer, and that what it proposes fits, divides and is said."""
 
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from cases import each, findings_in, read_cases
 from rl_resources import load
 from rl_resources.check.registry import all_rules
 from rl_resources.cli import main
+from rl_resources.contribute.draft import draft
 from rl_resources.contribute.new import plan_script
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.devices import Device, devices_of
@@ -24,6 +27,7 @@ from rl_resources.script.script_text import ScriptText
 ROOT = Path(__file__).parents[1]
 CASES = read_cases("plan")
 ASKED = {name: {"asked": case["asked"]} for name, case in CASES["answers"].items()}
+MANY = CASES["many"]["asked"]
 MOST_LINES = 20
 SCRIPT_RULES = [rule for rule in all_rules().values() if rule.scope == "script"]
 
@@ -76,7 +80,8 @@ def test_answer_is_short_and_begins_with_its_word(
 ) -> None:
     assert main(["plan", "--root", str(ROOT), *_options(asked)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(("Yes: ", "Probably: ", "No: ", "Nobody has published it; "))
+    words = ("Yes: ", "Probably: ", "Perhaps: ", "No: ", "Nobody has published it; ")
+    assert lines[0].startswith(words)
     assert len(lines) <= MOST_LINES
 
 
@@ -109,6 +114,20 @@ def test_the_estimate_of_a_script_is_that_of_its_plan(
         assert found.verdict == option.verdict
         assert found.deciding.moment.peak_gb == pytest.approx(option.deciding.moment.peak_gb)
         assert found.host_memory_gb == pytest.approx(option.host_memory_gb)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("asked", MANY, ids=lambda asked: " ".join(asked.values()))
+def test_nothing_is_found_in_the_script_of_a_plan(
+    dataset: Dataset, asked: Mapping[str, str], tmp_path: Path
+) -> None:
+    answer = _plan(dataset, asked)
+    assert answer.options
+    stated = [f"device={asked['device']}", "contributor=octocat"]
+    for tag in answer.options:
+        path = tmp_path / f"{tag}.sh"
+        path.write_text(plan_script(answer, tag), encoding="utf-8")
+        assert draft(ROOT, str(path), log="", issue="", stated=stated, write=False).findings == []
 
 
 def _findings(rule: Rule, text: str) -> list[Finding]:
@@ -163,6 +182,33 @@ def test_python_gives_the_answer_of_the_command(capsys: pytest.CaptureFixture[st
 def test_a_device_without_bf16_is_said(dataset: Dataset) -> None:
     question = ask_plan(dataset, {"model": "7B", "gpus": "8", "device": "v100-32g"})
     assert any("BF16" in note for note in question.notes)
+
+
+@each(CASES["first"], "asked first")
+def test_first_line(
+    asked: Mapping[str, str], first: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "--root", str(ROOT), *_options(asked)]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == first
+
+
+def test_runs_of_a_config_are_those_of_its_size(dataset: Dataset, tmp_path: Path) -> None:
+    config = {"model_type": "qwen3", "num_hidden_layers": 28, "hidden_size": 2048}
+    config |= {"intermediate_size": 6144, "num_attention_heads": 16, "num_key_value_heads": 8}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**config, "vocab_size": 151936}), encoding="utf-8")
+    question = ask_plan(dataset, {"model": str(path), "gpus": "8", "device": "h100"})
+    assert {known.row.size for known in question.scope} == {"1.5B"}
+
+
+def test_the_time_of_a_step_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = {"model": "Qwen3-32B", "gpus": "16", "device": "h20"}
+    assert main(["plan", "--root", str(ROOT), *_options(asked)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    form = r"   A step of 256 prompts, 5 each: \d+ s, \d+ to \d[\d,]* \(estimated\)"
+    shortest = "; of the settings that fit these take the shortest."
+    steps = [line for line in lines if line.startswith("   A step of")]
+    assert [re.sub(form, "", line) for line in steps] == [shortest, "."]
 
 
 def test_hardly_any_script_has_what_is_called_rare() -> None:

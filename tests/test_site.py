@@ -11,7 +11,6 @@ from playwright.sync_api import Route
 
 from cases import cases
 from rl_resources.build import build
-from rl_resources.page.rows import HEADERS
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
 from sample_tree import with_tables
@@ -140,6 +139,12 @@ def test_without_javascript_tables_and_a_command_stand_for_finder_and_estimate(b
     assert page.get_by_text("rl-resources estimate --model").first.is_visible()
     page.goto(f"{address}/")
     assert not page.locator("#finder").is_visible()
+    assert page.locator("#finder-headline").inner_text().startswith("Yes: ")
+    for name in ("full", "lora", "qlora"):
+        page.locator(f".fewest-switch label:has([value={name}])").click()
+        shown = page.locator(".fewest-table:visible")
+        assert shown.get_attribute("class") == f"fewest-table fewest-table--{name}"
+        assert shown.locator("td").count() == 54
     page.get_by_role("link", name="All records by size").click()
     page.wait_for_url("**/sizes/")
     sizes = page.get_by_role("link", name="7B")
@@ -157,10 +162,9 @@ def test_a_link_into_a_closed_drawer_opens_it(browser, address, target):
 
 def test_a_size_leads_to_its_records_and_its_words_to_the_finder(browser, address):
     with visited(browser, f"{address}/sizes/7b/") as page:
-        headers = page.locator("table.tuning thead th").all_inner_texts()
-        assert headers == list(HEADERS)
         engines = page.locator("[data-label=Infer]")
-        assert "vllm 0.8.3" in engines.all_inner_texts()
+        assert "vllm 0.8.3" in engines.all_text_contents()
+        page.get_by_role("button", name="Show all").click()
         page.get_by_role("link", name=f"{RECORD}.sh").click()
         page.wait_for_url(f"**/records/{RECORD}/")
         page.go_back()

@@ -1,5 +1,6 @@
 """Tables on the site: sorted and filtered by mouse and keyboard, cards on a phone."""
 
+import csv
 import re
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -9,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize
 
 from cases import cases
+from rl_resources.page.rows import HEADERS
 from website import PAGES, visited
 
 NUMBERS = count()
@@ -52,7 +54,7 @@ def order(found: Locator, column: int = 1) -> list[str]:
 
 
 def shown(page: Page) -> Locator:
-    return page.locator("table.reports tbody tr:visible")
+    return page.locator("table.runs tbody tr:visible")
 
 
 def status(page: Page) -> str:
@@ -141,7 +143,7 @@ def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_reporte
         tools = page.get_by_role("group", name="Filter and order: Reports of 7B models")
         output = tools.get_by_role("status")
         page.get_by_role("button", name="Show all").click()
-        every = page.locator("table.reports tbody tr").count()
+        every = page.locator("table.runs tbody tr").count()
         assert output.inner_text() == f"{every} rows"
         tools.get_by_role("searchbox", name="Filter").fill("H100 grpo")
         rows = shown(page).all_text_contents()
@@ -156,7 +158,7 @@ def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_reporte
 
 def test_a_link_to_a_row_that_the_filter_hides_shows_it(browser, address):
     with visited(browser, address + REPORTS) as page:
-        row = page.locator("table.reports tbody tr").last
+        row = page.locator("table.runs tbody tr").last
         words = page.get_by_role("searchbox", name="Filter")
         words.fill("no row has these words")
         assert not row.is_visible()
@@ -170,7 +172,7 @@ def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(browser, addr
     query = "?task=GRPO&outcome=out+of+memory"
     with visited(browser, address + REPORTS + query) as page:
         weights = choice(page, "Weights")
-        batch = page.get_by_role("columnheader", name="Batch")
+        offload = page.get_by_role("columnheader", name="Offload")
         assert facts(page, "task") == {"GRPO"}
         assert facts(page, "outcome") == {"out of memory"}
         weights.select_option("full fine-tuning")
@@ -180,20 +182,23 @@ def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(browser, addr
             "task": "GRPO",
             "outcome": "out of memory",
             "weights": "full fine-tuning",
-            "order": "2 ascending",
+            "order": "4 ascending",
         }
         assert facts(page, "weights") == {"full fine-tuning"}
         page.get_by_text("Columns", exact=True).click()
-        page.get_by_role("checkbox", name="Batch").uncheck()
-        cells = page.locator("[data-label=Batch]")
+        page.get_by_role("checkbox", name="Offload").uncheck()
+        cells = page.locator("[data-label=Offload]")
         assert cells.filter(visible=True).count() == 0
-        assert not batch.is_visible()
+        assert not offload.is_visible()
+        assert "columns=1.2.3.4.5.7.8.11.13.17" in page.url
         count = status(page)
         page.goto(f"{address}/sizes/")
         page.go_back()
         assert weights.input_value() == "full fine-tuning"
         assert status(page) == count
-        assert batch.is_visible()
+        assert not offload.is_visible()
+        page.go_back()
+        assert offload.is_visible()
         page.go_back()
         assert "by Resource" not in status(page)
         page.go_back()
@@ -204,12 +209,62 @@ def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(browser, addr
 
 def test_a_table_begins_with_a_few_rows_and_a_link_to_another_row_shows_all(browser, address):
     with visited(browser, address + REPORTS) as page:
-        assert shown(page).count() == 7
-        rows = page.locator("table.reports tbody tr")
+        assert shown(page).count() == 8
+        rows = page.locator("table.runs tbody tr")
         last = rows.last.get_attribute("id")
     with visited(browser, f"{address}{REPORTS}?task=PPO#{last}") as page:
         row = page.locator(f"[id='{last}']")
         assert row.is_visible()
+
+
+def test_a_set_of_columns_is_that_of_verls_page(browser, address):
+    with visited(browser, f"{address}/sizes/7b/") as page:
+        page.get_by_text("Columns", exact=True).click()
+        choice(page, "Show").select_option("verl's nine columns")
+        headers = page.locator("table.runs thead th").filter(visible=True)
+        assert [header.strip() for header in headers.all_inner_texts()] == list(HEADERS)
+        page.reload()
+        assert headers.count() == len(HEADERS)
+
+
+def test_rows_are_compared_side_by_side_and_the_url_keeps_which(browser, address):
+    with visited(browser, f"{address}/sizes/7b/") as page:
+        region = page.get_by_role("region", name="Comparison")
+        boxes = page.locator("table.runs input")
+        boxes.nth(0).check()
+        assert not region.is_visible()
+        boxes.nth(2).check()
+        assert region.locator("td").count() == 2 * region.locator("tr").count()
+        ids = page.locator("table.runs tbody tr").evaluate_all(
+            "(rows) => rows.map((row) => row.id)"
+        )
+        assert parse_qsl(urlsplit(page.url).query) == [("compare", f"{ids[0]} {ids[2]}")]
+        differing = region.locator("tr.differs th").all_inner_texts()
+        assert {"Model", "Resource"} <= set(differing)
+        assert "Task" not in differing
+        page.reload()
+        assert region.is_visible()
+        boxes.nth(0).uncheck()
+        assert not region.is_visible()
+
+
+def test_what_is_shown_is_copied_and_saved_as_csv(browser, address):
+    query = "?task=GRPO-LoRA&order=4+ascending"
+    with visited(browser, f"{address}/sizes/7b/{query}") as page:
+        with page.expect_download() as started:
+            page.get_by_text("Save as CSV").click()
+        rows = list(csv.reader(started.value.path().read_text(encoding="utf-8").splitlines()))
+        head, *body = rows
+        shown_headers = page.locator("table.runs thead th").filter(visible=True)
+        assert head == [header.strip() for header in shown_headers.all_text_contents()]
+        assert {row[1] for row in body} == {"GRPO-LoRA"}
+        gpus = [int(row[3].partition(" ")[0]) for row in body]
+        assert gpus == sorted(gpus)
+        assert all("/records/" in row[-1] for row in body)
+        page.get_by_role("button", name="Copy", exact=True).click()
+        page.get_by_text("Copied", exact=True).wait_for()
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert list(csv.reader(copied.splitlines())) == rows
 
 
 @pytest.mark.nightly
@@ -249,7 +304,7 @@ def test_a_table_without_its_script_shows_every_row_and_no_dead_controls(
     page = context.new_page()
     page.route("**/tables.js", lambda route: route.abort())
     page.goto(address + REPORTS)
-    rows = page.locator("table.reports tbody tr")
+    rows = page.locator("table.runs tbody tr")
     assert rows.count() > 200
     assert rows.filter(visible=True).count() == rows.count()
     controls = page.locator(".table-tools, thead button")

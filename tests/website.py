@@ -29,21 +29,25 @@ RECORD = next(name for name in SEARCHED if "-7b-" in name).removesuffix(".sh")
 MENU = re.findall(r"^  - [^:]+: (.+)\.md$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
 
 
-def _address(name: str) -> str:
-    if name == "index":
-        return "/"
-    return f"/{name}/"
+def address_of(name: str) -> str:
+    """Where a page of the menu is, by its name there."""
+    folder = name.removesuffix("index").rstrip("/")
+    return f"/{folder}/".replace("//", "/")
 
 
 PAGES = (
-    *map(_address, MENU),
+    *map(address_of, MENU),
     "/sizes/7b/",
     "/sizes/405b/",
     f"/records/{RECORD}/",
+    "/models/qwen2-7b-instruct/",
+    "/devices/h100/",
+    "/frameworks/verl/",
     "/sizes/",
-    "/records/",
     "/rules/",
     "/reports/7b/",
+    "/estimate/accuracy/",
+    "/estimate/formula/",
     "/404.html",
 )
 """Those of the menu, and one of each other kind."""

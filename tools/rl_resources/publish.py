@@ -76,7 +76,8 @@ def _llms_txt(site: Site, files: Files, by_hand: Path) -> str:
         texts[page.name] = page.read_text("utf-8")
     front_matter = {}
     for path, text in sorted(texts.items()):
-        if "/" in path:
+        is_list = path.endswith("/index.md")
+        if "/" in path and not is_list:
             continue
         if not path.endswith(".md"):
             continue

@@ -249,10 +249,11 @@ def take_snapshot(package: Package) -> Snapshot:
 def _published_ids(package: Package) -> Mapping[str, Sequence[str]]:
     """The ids of the newest release, by table; none where there is no release to compare."""
     versions = released_versions(package.root)
+    tables = package.resources["moved"].schema.field("resource").words
     if not versions:
-        return dict.fromkeys(RUNS, ())
+        return dict.fromkeys(tables, ())
     newest = f"v{versions[0]}"
-    return {name: _released_ids(package, newest, name) for name in RUNS}
+    return {name: _released_ids(package, newest, name) for name in tables}
 
 
 def _released_ids(package: Package, tag: str, name: str) -> tuple[str, ...]:

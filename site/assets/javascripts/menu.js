@@ -28,13 +28,28 @@ for (const [id, { name, first }] of Object.entries(OPENED)) {
 
 /* Examples of a site without a URL of its own name the one that this page came from. */
 const { base } = JSON.parse(document.getElementById("__config").textContent);
+const root = new URL(base.endsWith("/") ? base : `${base}/`, location);
 const texts = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
 while (texts.nextNode()) {
   const { data } = texts.currentNode;
-  if (data.includes(LOCAL)) texts.currentNode.data = data.replaceAll(LOCAL, new URL(`${base}/`, location));
+  if (data.includes(LOCAL)) texts.currentNode.data = data.replaceAll(LOCAL, root);
 }
 
 /* Each block of code gets a landmark for its buttons, which must differ by name. */
 new MutationObserver(() => {
   document.querySelectorAll(".md-code__nav").forEach((nav, index) => { nav.ariaLabel ??= `Code ${index + 1}`; });
 }).observe(document.body, { childList: true, subtree: true });
+
+/* On the page of an unknown address: the three pages with the nearest ones, by the pairs of characters that they share. */
+const addresses = document.getElementById("addresses");
+if (addresses) {
+  const pairs = (path) => new Set([...path.slice(1)].map((character, at) => path[at] + character));
+  const asked = pairs(decodeURIComponent(location.pathname).slice(root.pathname.length).toLowerCase());
+  const likeness = (path) => 2 * pairs(path).intersection(asked).size / (pairs(path).size + asked.size);
+  const known = addresses.content.textContent.split("\n").filter(Boolean);
+  const near = known.sort((a, b) => likeness(b) - likeness(a)).filter((path) => likeness(path) > 0.4).slice(0, 3);
+  const links = near.flatMap((path, at) => [at ? ", " : "", element("a", { href: new URL(path, root).href }, path)]);
+  const place = document.getElementById("nearest");
+  place.firstElementChild.append(...links);
+  place.hidden = !near.length;
+}

@@ -1,29 +1,51 @@
-"""The command `new`: a script that starts from its tag's definition, and its row."""
+"""The command `new`: a script that nobody has run yet and its row; also the script of a plan.
+
+The settings of a script are those of an estimate, see `estimate/plan.py`. The batch is an untested
+rule of thumb: a step has four updates of at least 64 prompts, each a multiple of the GPUs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 
 from rl_resources.certainty import UNTESTED
 from rl_resources.contribute.changes import write_changes
 from rl_resources.contribute.draft import Draft, check, place
-from rl_resources.contribute.facts import Facts, script_name
 from rl_resources.contribute.merge import Proposal, Sources, merge
-from rl_resources.contribute.new_script import ScriptRequest, refusals, script_text
+from rl_resources.contribute.stated import Facts, script_name
 from rl_resources.dataset import Dataset, read_dataset, script_path, typed_dataset
 from rl_resources.errors import InvalidDataset, UnusableInput
-from rl_resources.estimate.plan import RECOMMENDED
+from rl_resources.estimate.estimate import Estimate
+from rl_resources.estimate.plan import RECOMMENDED, gpus_per_node, rules, turned_on
 from rl_resources.facts.script_names import TABLES, name_beside
+from rl_resources.facts.tags import NO_TAG, tag_line
 from rl_resources.facts.words import Fact, known_words, read_word
-from rl_resources.package import read_package
+from rl_resources.package import Record, read_package, text_of
 from rl_resources.query.plan import Answer, Plan, settings_for
 from rl_resources.query.plan_question import ask_plan
-from rl_resources.script.algorithm import NEEDED, costs_time
-from rl_resources.script.framework.shipped import shipped
+from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS, NEEDED, costs_time
+from rl_resources.script.backends import (
+    ACTOR,
+    BACKENDS,
+    ENGINES,
+    ROLLOUT,
+    SAME_BACKEND,
+    VENDORS,
+    Engine,
+)
+from rl_resources.script.framework.shipped import Shipped, shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
+from rl_resources.site.templates import environment
 from rl_resources.snapshot import Snapshot, take_snapshot
+
+LEAST_UPDATE_PROMPTS = 64
+UPDATES = 4
+OWN = Path(__file__).parent
+
 
 OPTIONS = (*PARTS, "tag")
 """Columns of the tuning table that make a configuration, each an option of the command."""
@@ -33,7 +55,7 @@ Asked = Mapping[str, str]
 
 
 def new(root: Path, asked: Asked) -> Draft:
-    """Make the record that is asked for and write its files.
+    """Make a record and write its files.
 
     Raises `UnusableInput` and `InvalidDataset`.
     """
@@ -49,7 +71,7 @@ def new(root: Path, asked: Asked) -> Draft:
 
 
 def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Proposal:
-    """The record that is asked for, of a script that nobody has run.
+    """The record of a new script that nobody has run.
 
     Raises `UnusableInput` with everything that is missing, unknown or impossible.
     """
@@ -76,14 +98,14 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Proposal:
 
 
 def _script(wanted: ScriptRequest, name: str) -> str:
-    """The text of a script. Raises `UnusableInput` where the framework cannot do it."""
+    """The text of a script. Raises `UnusableInput` if the framework cannot do it."""
     known = shipped(FRAMEWORK)
     _refuse(list(refusals(wanted, known)))
     return script_text(wanted, known, name)
 
 
 def next_step(record: Proposal) -> str:
-    """What to do with a record that was written."""
+    """What to do after a record was written."""
     who = "" if record.row["contributor"] else " --contributor HANDLE"
     return (
         f"Run it: bash {record.path}\n"
@@ -122,7 +144,9 @@ def _refuse(problems: Sequence[str]) -> None:
 
 
 def _configuration(words: Asked, dataset: Dataset) -> ScriptRequest:
-    rows = {part: dataset.by_key[table][words[part]] for part, table in TABLES.items()}
+    rows = {}
+    for part, table in TABLES.items():
+        rows[part] = dataset.by_key[table][words[part]]
     question = ask_plan(dataset, {part: words[part] for part in PARTS})
     tag = words.get("tag", "")
     return ScriptRequest(
@@ -139,7 +163,7 @@ def _configuration(words: Asked, dataset: Dataset) -> ScriptRequest:
 def plan_script(plan: Answer, tag: str) -> str:
     """The script of a plan with the settings of a tag.
 
-    Raises `UnusableInput` where nothing fits, or the framework is not the one that has scripts.
+    Raises `UnusableInput` if nothing fits, or for a framework without scripts.
     """
     if not isinstance(plan, Plan):
         raise UnusableInput("a script is for GPUs that are named", "Add --device or --memory.")
@@ -164,3 +188,168 @@ def plan_script(plan: Answer, tag: str) -> str:
         author="plan",
     )
     return _script(wanted, f"plan_{tag.lower()}")
+
+
+# The script
+
+
+@dataclass(frozen=True)
+class ScriptRequest:
+    """What a script is written for: rows of the tables, the tag and the settings of an estimate.
+
+    `author` is the command that writes it.
+    """
+
+    model: Record
+    task: Record
+    device: Record
+    train: Record
+    infer: Record
+    tag: str
+    estimate: Estimate
+    author: str = "new"
+
+    @property
+    def strategy(self) -> str:
+        """The framework's word for the training backend."""
+        return _word(self.train)
+
+    @property
+    def engine(self) -> str:
+        """The framework's word for the rollout engine."""
+        return _word(self.infer)
+
+
+def _word(backend: Record) -> str:
+    name = text_of(backend, "backend")
+    return SAME_BACKEND.get(name, name)
+
+
+def strategies(known: Shipped) -> Mapping[str, str]:
+    """The training backends of a release, each with its choice of `model_engine`."""
+    found = {}
+    for name, choice in known.choices.items():
+        strategy = str(choice.value(f"{ACTOR}.strategy"))
+        found[strategy] = name
+    if "fsdp" in found:
+        found["fsdp2"] = found["fsdp"]
+    return found
+
+
+def engines(known: Shipped) -> tuple[str, ...]:
+    """The rollout engines of a release: those that have settings of their own."""
+    default = next(iter(known.choices.values()))
+    sections = default.value(f"{ROLLOUT}.engine_kwargs")
+    return tuple(map(str, sections))
+
+
+def refusals(wanted: ScriptRequest, known: Shipped) -> Iterator[str]:
+    """Why the framework cannot do this; each reason names what it can do."""
+    release = f"{known.framework} {known.version}"
+    algorithm = wanted.task["algorithm"]
+    if algorithm not in ALGORITHMS:
+        possible = ", ".join(ALGORITHMS)
+        yield f"no settings alone make {release} run {algorithm}; known are those of {possible}"
+    for row, offered, abilities in (
+        (wanted.train, strategies(known), BACKENDS),
+        (wanted.infer, engines(known), ENGINES),
+    ):
+        backend = text_of(row, "backend")
+        word = _word(row)
+        if word not in offered:
+            possible = ", ".join(sorted(offered))
+            yield f"{release} does not have {backend}; it offers {possible}"
+        own_vendor = wanted.device["vendor"]
+        vendor = VENDORS.get(backend, own_vendor)
+        if vendor != own_vendor:
+            name = wanted.device["name"]
+            yield f"{backend} is for accelerators of {vendor}, not for {name}"
+        able = [name for name, item in abilities.items() if item.adapters]
+        if wanted.task["adapters_only"] and word not in able:
+            possible = ", ".join(able)
+            yield f"{word} does not support LoRA in {release}, only {possible} do"
+
+
+def script_text(wanted: ScriptRequest, known: Shipped, name: str) -> str:
+    """The script of a configuration that the framework offers; `name` is its stem."""
+    algorithm = ALGORITHMS[text_of(wanted.task, "algorithm")]
+    values = wanted.estimate.values
+    gpus = int(values["gpus"])
+    per_node = gpus_per_node(gpus)
+    rollout_n = 1
+    if algorithm.estimator in GROUP_ESTIMATORS:
+        rollout_n = int(values["rollout_n"])
+    batch, mini_batch = batch_of(gpus)
+    template = environment(OWN).get_template("script.sh.jinja")
+    return template.render(
+        vars(wanted),
+        algorithm=algorithm,
+        batch=batch,
+        choice=_choice(wanted.strategy, known),
+        engine=wanted.engine,
+        extra=list(_extra(wanted)),
+        gpus=gpus,
+        longest=int(values["max_tokens"] // values["sequence_length"]),
+        mini_batch=mini_batch,
+        name=name,
+        nodes=gpus // per_node,
+        own=BACKENDS[wanted.strategy],
+        parallel=_parallel_sizes(wanted),
+        per_node=per_node,
+        release=f"{known.framework} {known.version}",
+        tag_line=tag_line(wanted.tag or NO_TAG),
+        rollout=ENGINES.get(wanted.engine, Engine()),
+        rollout_n=rollout_n,
+        strategy=wanted.strategy,
+        values=values,
+    )
+
+
+def _extra(wanted: ScriptRequest) -> Iterator[str]:
+    """The overrides that the template does not write itself."""
+    found = wanted.estimate
+    more = rules()["overrides"]
+    for name, turn in turned_on(found):
+        if name in more:
+            yield from more[name]
+        elif name not in rules()["written"]:
+            yield turn.setting
+    values = found.values
+    if values["log_prob_max_tokens"] != values["max_tokens"]:
+        tokens = int(values["log_prob_max_tokens"])
+        for role in ("rollout", "ref"):
+            yield f"actor_rollout_ref.{role}.log_prob_max_token_len_per_gpu={tokens}"
+    if values["context_parallel"] > 1:
+        knob = {"input": "context_parallel"}
+        yield found.configuration.written(knob, values["context_parallel"])
+
+
+def _choice(strategy: str, known: Shipped) -> str:
+    """The override that chooses a training backend; empty if it is the framework's default."""
+    default, *_ = known.choices
+    choice = strategies(known)[strategy]
+    if choice == default:
+        return ""
+    return f" {known.group}={choice}"
+
+
+def _parallel_sizes(wanted: ScriptRequest) -> dict[str, str]:
+    """The parallel sizes of the training backend, by their keys in its section."""
+    found: dict[str, str] = {}
+    backend = BACKENDS[wanted.strategy]
+    values = wanted.estimate.values
+    if wanted.strategy == "megatron":
+        found["tensor_model_parallel_size"] = f"{values['tensor_parallel']:g}"
+        found["pipeline_model_parallel_size"] = f"{values['pipeline_parallel']:g}"
+    if backend.all_gpus:
+        found[backend.all_gpus] = "$((NNODES * GPUS_PER_NODE))"
+    if backend.expert_parallel and values["experts"]:
+        found[backend.expert_parallel] = f"{values['expert_parallel']:g}"
+    return found
+
+
+def batch_of(gpus: int) -> tuple[int, int]:
+    """Prompts per step and per update, which every number of data-parallel ranks divides."""
+    each = ceil(LEAST_UPDATE_PROMPTS / gpus)
+    update = each * gpus
+    return update * UPDATES, update

@@ -18,7 +18,7 @@ from rl_resources.text import nearest, shown
 
 _SIZE = re.compile(r"[\d.]+b")
 _SEPARATORS = re.compile(r"[^a-z0-9#]")
-_NO_SPACE = re.compile(r"`[^`<]*[^\s`<]<[^`<>]+>`_")
+_NO_SPACE = re.compile(r".*?`[^`<]*[^\s`<]<[^`<>]+>`_")
 """A link whose text and URL are not separated."""
 
 
@@ -26,7 +26,7 @@ _NO_SPACE = re.compile(r"`[^`<]*[^\s`<]<[^`<>]+>`_")
 def page_no_script(reading: Reading) -> Iterator[Mistake]:
     """Every row links its script.
 
-    A row without its script cannot be tried by anybody.
+    Nobody can try a row without its script.
 
     Bad: see above
     Good: a link to the script
@@ -42,55 +42,56 @@ def page_no_script(reading: Reading) -> Iterator[Mistake]:
 
 @rule()
 def page_broken_link(reading: Reading) -> Iterator[Mistake]:
-    """A link is one that reStructuredText makes.
+    """A link is valid reStructuredText.
 
-    With wrong markup a reader sees the address as text, and the script is not linked.
+    With wrong markup readers see the URL as text, and the script is not linked.
 
     Bad: `` `a.sh <https://host/a.sh> `` without `_` at its end, or with a space before the `>`
     Good: `` `a.sh <https://host/a.sh>`_ ``
     """
     for row in reading.rows:
-        cell = row.cells["Link"]
         name = _name(row)
         fix = f"Write `` `{name} <https://…/{name}>`_ ``."
-        if _is_broken(reading, cell):
+        if _is_broken(reading, row.cells["Link"]):
             message = "the link is not a link in reStructuredText"
-            yield reading.mistake(cell, message, fix)
-        elif _is_dangling(reading, cell):
+            yield reading.wrong_cell(row, "Link", message, fix)
+        elif _is_dangling(reading, row.cells["Link"]):
             message = f"the page has no target for the reference `{name}`_"
-            yield reading.mistake(cell, message, fix)
+            yield reading.wrong_cell(row, "Link", message, fix)
 
 
 def _is_broken(reading: Reading, cell: Cell) -> bool:
     """Whether a reader sees the markup of a link as text."""
     if link_as_text(cell):
         return True
-    index = cell.line - 1
-    line = reading.page.lines[index]
-    start = cell.column - 1
-    return _NO_SPACE.search(line, start) is not None
+    return _NO_SPACE.match(_source(reading, cell)) is not None
 
 
 def _is_dangling(reading: Reading, cell: Cell) -> bool:
     """Whether a cell is the name of a link that the page defines nowhere."""
-    lines = reading.page.lines
-    start = cell.column - 1
-    source = lines[cell.line - 1][start:]
-    if not source.startswith((f"`{cell.text}`_", f"{cell.text}_")):
+    name = cell.text
+    references = (f"`{name}`_", f"{name}_")
+    if not _source(reading, cell).startswith(references):
         return False
-    targets = (f".. _{cell.text}:", f".. _`{cell.text}`:")
-    return not any(line.startswith(targets) for line in lines)
+    targets = (f".. _{name}:", f".. _`{name}`:")
+    return not any(line.startswith(targets) for line in reading.page.lines)
+
+
+def _source(reading: Reading, cell: Cell) -> str:
+    """The markup of a cell, to the end of its line."""
+    line = reading.page.lines[cell.line - 1]
+    return line[cell.column - 1 :]
 
 
 @rule()
 def page_missing_script(reading: Reading) -> Iterator[Mistake]:
-    """A link leads to a script that there is.
+    """A link leads to an existing script.
 
-    A row whose link is dead cannot be tried by anybody. A link that names a commit may lead to what
-    the directory lacks, but hardly to what it has with another case or `_` for `-`.
+    Nobody can try a row whose link is dead. A link with a commit may lead to a script that the
+    directory lacks, but hardly to one whose name differs just in case or in `_` for `-`.
 
     Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
-    Good: a link to the script as it is called
+    Good: a link to the script under its new name
     """
     paths = map(PurePosixPath, reading.scripts or ())
     names = sorted(path.name for path in paths)
@@ -106,58 +107,49 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
             known = [link.file]
         near = nearest(link.script, known)
         fix = near.sentence() or "Link a script that exists."
-        cell = row.cells["Link"]
-        yield reading.mistake(cell, message, fix)
+        yield reading.wrong_cell(row, "Link", message, fix)
 
 
 @rule()
 def page_link_label(reading: Reading) -> Iterator[Mistake]:
-    """A link is called as the script that it leads to.
+    """The label of a link is the name of the script that it leads to.
 
-    A reader believes the label, and gets another script.
+    Readers trust the label and get another script.
 
-    Bad: a link called `a.sh` that leads to `b.sh`
-    Good: a link called `b.sh` that leads to `b.sh`
+    Bad: a link with the label `a.sh` that leads to `b.sh`
+    Good: a link with the label `b.sh` that leads to `b.sh`
     """
     fix = "Fix whichever of the two names is wrong."
     for row in reading.rows:
         label = row.link.label
         target = row.link.target
-        if row.link.missing:
-            continue
-        if not label or not target:
+        if row.link.missing or not label or not target:
             continue
         if label != target:
             called = shown(label, 120)
             other = shown(target, 120)
-            message = f"the link is called {called} and leads to {other}"
-            cell = row.cells["Link"]
-            yield reading.mistake(cell, message, fix)
+            message = f"the label of the link is {called}, but it leads to {other}"
+            yield reading.wrong_cell(row, "Link", message, fix)
 
 
 @rule("warning")
 def page_same_script(reading: Reading) -> Iterator[Mistake]:
     """Two rows do not share a script.
 
-    One script does one thing, so one of the rows is about something else.
+    A script does one thing, so one of the rows describes something else.
 
     Bad: a row of 1 × H100 80 GB and one of 2 × H100 80 GB, both with one script
-    Good: a script for each
+    Good: a script for each of them
     """
     fix = "Link a script of its own."
     first: dict[str, ReadRow] = {}
     for row in reading.rows:
         link = row.link
-        script = link.read or link.script
-        before = first.setdefault(script, row)
-        if link.ambiguous:
-            continue
-        if before is not row:
-            name = _name(row)
+        before = first.setdefault(link.read or link.script, row)
+        if before is not row and not link.ambiguous:
             line = before.cells["Link"].line
-            message = f"the row links {name}, as the row of line {line} does"
-            cell = row.cells["Link"]
-            yield reading.mistake(cell, message, fix)
+            message = f"the row links {_name(row)}, as the row of line {line} does"
+            yield reading.wrong_cell(row, "Link", message, fix)
 
 
 def _name(row: ReadRow) -> str:
@@ -167,16 +159,15 @@ def _name(row: ReadRow) -> str:
 
 @rule()
 def page_script_name(reading: Reading) -> Iterator[Mistake]:
-    """A script's name follows the form that the page itself states.
+    """A script's name follows the form that the page states.
 
-    The name is what a reader searches for, and tools take it apart by its `_`.
+    Readers search for the name, and tools split it at `_`.
 
     Bad: `qwen2_32B_grpo_8_h20_megatron_vllm.sh`
     Good: `qwen2-32b_grpo_8_h20_megatron_vllm.sh`
     """
     form = FORM.removesuffix(".sh")
-    text = "\n".join(reading.page.lines)
-    if form not in text:
+    if not any(form in line for line in reading.page.lines):
         return
     fix = f"The page asks for {FORM}, in lower case, with `-` inside a part."
     for row in reading.rows:
@@ -186,42 +177,33 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
             parse(row.link.script)
         except ValueError as error:
             why = predicate(str(error))
-            name = _name(row)
-            message = f"the script name `{name}` {why}"
-            cell = row.cells["Link"]
-            yield reading.mistake(cell, message, fix)
+            message = f"the script name `{_name(row)}` {why}"
+            yield reading.wrong_cell(row, "Link", message, fix)
 
 
 @rule()
 def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
     """A row and the name of its script describe the same run.
 
-    A reader picks by name and budgets by row.
+    Readers pick by name and budget by row.
 
     Bad: 4 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
     Good: 2 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
 
-    The model has a rule of its own, and a cell with another mistake says nothing.
+    Another rule checks the model. A cell with another mistake is not compared.
     """
     for row in reading.rows:
         link = row.link
-        if link.ambiguous:
-            continue
-        if not reading.has_form(link.script):
+        if link.ambiguous or not reading.has_form(link.script):
             continue
         name = parsed(link.script)
         for part in PARTS[1:]:
             said = text_of(row.record, part).lower()
             named = str(getattr(name, part))
-            if not said:
-                continue
-            if not _agrees(reading, part, said, named):
-                header = HEADER_OF[part]
-                cell = row.cells[header]
+            if said and not _agrees(reading, part, said, named):
                 message = _differ(said, named)
-                script = _name(row)
-                fix = f"Fix the row, or the name {script}."
-                yield reading.mistake(cell, message, fix)
+                fix = f"Fix the row, or the name {_name(row)}."
+                yield reading.wrong_cell(row, HEADER_OF[part], message, fix)
 
 
 def _differ(said: str, named: str) -> str:
@@ -234,7 +216,7 @@ def _differ(said: str, named: str) -> str:
 def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
     """A script is named after the model of its row.
 
-    A reader who looks for a model by name does not find it.
+    Readers who search for a model by name do not find it.
 
     Bad: Qwen2.5-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
     Good: Qwen2-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
@@ -253,37 +235,32 @@ def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
         _, _, said = model.rpartition("/")
         if name and not _is_same_model(reading, row, said, name.model):
             message = _differ(said, name.model)
-            cell = row.cells["Model"]
-            yield reading.mistake(cell, message, fix)
+            yield reading.wrong_cell(row, "Model", message, fix)
 
 
 def _is_same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:
     """Whether one of two names says more than the other; a name may say the section's size."""
-    cell = row.cells["Model"]
-    heading = reading.page.heading_above(cell)
+    heading = reading.page.heading_above(row.cells["Model"])
     size = parameters_in_name(named)
     if size and heading and heading.billions == size:
         said = _SIZE.sub("#", said)
         named = _SIZE.sub("#", named)
     one = _SEPARATORS.sub("", said)
     other = _SEPARATORS.sub("", named)
-    if one.startswith(other):
-        return True
-    return other.startswith(one)
+    return one.startswith(other) or other.startswith(one)
 
 
 def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
     """Whether a row and the part of a name mean the same, also where one of them says more."""
     if said == named:
         return True
-    if part == "device":
-        devices = devices_of(reading.dataset).named(named)
-        if said in devices:
-            return True
-    if part not in {"device", "train", "infer"}:
-        return False
+    devices = devices_of(reading.dataset)
+    if part == "device" and said in devices.named(named):
+        return True
     # `a100-80g` says more than `a100`, `vllm-ascend` more than `vllm`.
     shorter, longer = sorted([said, named], key=len)
+    if part not in {"device", "train", "infer"}:
+        return False
     return longer.startswith(f"{shorter}-")
 
 
@@ -291,15 +268,13 @@ def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
 def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
     """Every script has a row.
 
-    A script without a row is found by nobody, and no row is compared with it.
+    Nobody finds a script without a row, and no row is compared with it.
 
-    Bad: a new script alone
+    Bad: a new script without a row
     Good: a new script and its row
     """
     for path in reading.orphans():
         name = shown(PurePosixPath(path).name, 120)
-        header = reading.tables[0].header
-        script = shown(path, 200)
-        message = f"no row links the script {script}"
+        message = f"no row links the script {shown(path, 200)}"
         fix = f"Add a row that links {name}."
-        yield reading.mistake(header, message, fix)
+        yield reading.mistake(reading.tables[0].header, message, fix)

@@ -18,12 +18,13 @@ from rl_resources.estimate.configuration import (
     of_start,
     where_hidden,
 )
-from rl_resources.estimate.estimate import Estimate, sized
+from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
     profile,
+    profiles,
     release_of,
     start_of,
 )
@@ -34,6 +35,7 @@ from rl_resources.estimate.model import (
     figure,
     read_config,
 )
+from rl_resources.estimate.search import sized
 from rl_resources.facts.models import model_meant
 from rl_resources.files import read_text
 from rl_resources.package import Record
@@ -127,7 +129,7 @@ def _said(
     models = {str(row["slug"]): str(row["model"]) for row in dataset.records["models"]}
     found: dict[str, str | None] = {}
     if isinstance(source, FrameworkStart):
-        found["model"] = source.text(source.profile.row["model"])
+        found["model"] = source.model
         found["train"] = source.train
         found["framework"] = source.profile.name
     else:
@@ -209,6 +211,12 @@ def estimated_models(dataset: Dataset) -> Iterator[Record]:
             yield _with_layers(dataset, row)
 
 
+def sizes_as_models(dataset: Dataset) -> Iterator[Record]:
+    """Each size as the model that an estimate takes for it: `7B`."""
+    for row in dataset.records["sizes"]:
+        yield _with_layers(dataset, {"model": row["size"], "active_parameters_b": None})
+
+
 def config_file(named: str) -> Path | None:
     """The config.json that a word names, itself or by the directory of its model."""
     if named.endswith(".json"):
@@ -224,11 +232,12 @@ def understood(dataset: Dataset, words: Mapping[str, str]) -> tuple[Query, Seque
     known = vocabulary(dataset)
     if config_file(words.get("model", "")):
         words = {**words, "model": ""}
+    device = words.get("device", "")
     try:
         return understand(known, words)
     except UnusableInput:
-        stated_gb = stated_gigabytes(words.get("device", ""))
-        if not stated_gb:
+        stated_gb = stated_gigabytes(device)
+        if not stated_gb or pattern("shared").search(device):
             raise
         return understand(known, {**words, "device": f"{stated_gb:g} GB"})
 
@@ -237,14 +246,15 @@ def _read_as(dataset: Dataset, named: str) -> Record:
     """The model whose name a longer one begins with; without any nothing but name and size."""
     spellings = vocabulary(dataset).spellings["model"]
     name = _SEPARATORS.sub("-", named.rpartition("/")[2].lower())
+    models = dataset.by_key["models"]
     meanings = [spellings.get(plain(beginning), "") for beginning in beginnings(name)]
-    known = next(filter(None, meanings), "")
+    keys = EITHER.join(meanings).split(EITHER)
+    key = next((key for key in keys if key in models), "")
     is_size = pattern("billions").fullmatch(name)
-    if is_size or not known:
+    if is_size or not key:
         return {"model": named, "active_parameters_b": active_billions_in(name)}
-    key, *_ = known.split(EITHER)
     reason = f"{shown(named)} is read as {key}"
-    return {**dataset.by_key["models"][key], GUESSED.format("parameters_b"): reason}
+    return {**models[key], GUESSED.format("parameters_b"): reason}
 
 
 def _of_backend(query: Query, source: Run | FrameworkStart | None, release: str) -> EstimateInputs:
@@ -252,7 +262,9 @@ def _of_backend(query: Query, source: Run | FrameworkStart | None, release: str)
 
     Raises `UnusableInput` for a backend that the formula does not know, or the framework lacks.
     """
-    found = profile(query.framework or VERL, release)
+    names = query.framework.split(EITHER)
+    known = (name for name in names if name in profiles())
+    found = profile(next(known, names[0]) or VERL, release)
     inputs = EstimateInputs(query.train, query.infer, profile=found)
     inputs.is_rl = bool(query.task or query.infer)
     inputs.is_script = source is not None
@@ -333,6 +345,7 @@ def _hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> None:
 def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
     """A rollout engine shares the GPUs in every task of RL, unless it is known not to."""
     if "has_engine" in inputs.inputs:
+        _assume_generation(query, inputs)
         return
     said = formula()["said"]
     if query.task:
@@ -341,6 +354,14 @@ def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
     else:
         inputs.assume("has_engine", 0, "no task and no engine")
         inputs.notes.append(said["training"])
+
+
+def _assume_generation(query: Query, inputs: EstimateInputs) -> None:
+    """The trained model generates if that is asked, or usual where a framework has no engine."""
+    is_usual = any(item.input == "has_engine" for item in inputs.assumed)
+    is_without = not inputs.inputs["has_engine"] and is_usual and query.task and not query.infer
+    if query.infer in _NO_ENGINES or is_without:
+        inputs.assume("generates", 1, "no rollout engine")
 
 
 def _assume_rank(inputs: EstimateInputs) -> None:

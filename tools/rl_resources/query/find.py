@@ -51,7 +51,6 @@ from rl_resources.query.fit import (
     RAN_ON_IT,
     RAN_ON_NO_MORE,
     UNCLEAR,
-    is_of_project,
     matches_of,
     no_less,
     of_fits,
@@ -150,6 +149,8 @@ def _is_asked(query: Query, row: Configuration) -> bool:
         return False
     if row.gpus < query.gpus:
         return False
+    if query.weights and row.weights != query.weights:
+        return False
     return row.architecture == query.architecture
 
 
@@ -174,7 +175,7 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     fitting = ordered(of_fits(matching, *FITTING), query)
     failures = _failures(rows, query)
     runs = _undisputed(of_fits(fitting, RAN_ON_IT, RAN_ON_NO_MORE))
-    runs = [row for row in runs if query.project and is_of_project(query, row)] or runs
+    runs = [row for row in runs if query.project and sentences.is_of_project(query, row)] or runs
     long = [row for row in runs if row.length]
     own = [row for row in matching if "adapters" not in row.differs]
     full = [row for row in runs if row.weights == "full"]

@@ -65,9 +65,7 @@ def on_that_device(query: Query, row: Configuration) -> bool:
         return False
     if not query.devices:
         return not query.memory_gb or row.memory_gb == query.memory_gb
-    if row.variant:
-        return False
-    if not row.possible_devices:
+    if row.variant or not row.possible_devices:
         return False
     return _on_one_of(query.devices, row)
 
@@ -93,11 +91,7 @@ def same_vendor(query: Query, row: Configuration) -> bool:
 
 def no_less(query: Query, row: Configuration) -> bool:
     """Whether it had no fewer GPUs of no less memory each, of the same vendor."""
-    if not query.gpus:
-        return False
-    if not query.memory_gb:
-        return False
-    if not same_vendor(query, row):
+    if not query.gpus or not query.memory_gb or not same_vendor(query, row):
         return False
     if not row.device and not _on_one_of(query.devices, row):
         return False
@@ -150,7 +144,7 @@ def ordered(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     def key(row: Configuration) -> tuple[float, ...]:
         return (
             row.doubtful,
-            not is_of_project(query, row),
+            not sentences.is_of_project(query, row),
             len(row.differs),
             row.kind != "record",
             _RANKS.get(row.fit, 0),
@@ -172,8 +166,3 @@ def _distance(asked: float, has: float) -> float:
 def size_of(row: Configuration) -> tuple[bool, float, int, bool, str]:
     """A configuration by the memory that it used in all; unknown last, records before reports."""
     return not row.memory_gb, row.total_memory_gb, row.gpus, row.kind != "record", row.id
-
-
-def is_of_project(query: Query, row: Configuration) -> bool:
-    """Whether its source is the asked project; with none asked every one is."""
-    return query.project.lower() in sentences.software(row).lower()

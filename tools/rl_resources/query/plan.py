@@ -78,15 +78,13 @@ def plan(question: PlanQuestion) -> Plan:
     if minimum is None:
         minimum = smallest(start, counts)
     recommended = fastest(start, gpus) if gpus else _comfortable(start, minimum)
-    answer = Plan(question, "", minimum, recommended)
+    answer = Plan(question, "", minimum or recommended, recommended)
     if recommended is None:
         rest = [count for count in counts_up_to(0) if count > gpus]
-        answer = replace(
-            answer,
-            short=most_saving(start, gpus or counts[-1]),
-            more=smallest(start, rest, rare=False),
-            adapters=_adapters(question, counts),
-        )
+        short = most_saving(start, gpus or counts[-1])
+        answer = replace(answer, short=short, more=smallest(start, rest, rare=False))
+    if recommended is None or not gpus:
+        answer = replace(answer, adapters=_adapters(question, counts))
     return replace(answer, verdict=_verdict(answer))
 
 
@@ -128,19 +126,26 @@ def _comfortable(start: PlanStart, minimum: Estimate | None) -> Estimate | None:
 
 def _verdict(answer: Plan) -> str:
     question = answer.question
-    runs = question.ran(question.weights)
-    if question.query.gpus and runs:
-        return "yes" if question.is_named else "yes_of_size"
-    found = answer.recommended
-    if found is None:
-        if answer.short and answer.short.verdict == "tight":
-            return "tight"
-        return "no"
-    if rare_settings(found):
-        return "rare"
+    if question.query.gpus and question.ran(question.weights):
+        if question.is_named:
+            return "yes"
+        return "yes_of_size"
+    if answer.recommended:
+        return _verdict_of_fitting(question, answer.recommended)
+    if answer.short and answer.short.verdict == "tight":
+        return "tight"
+    return "no"
+
+
+def _verdict_of_fitting(question: PlanQuestion, found: Estimate) -> str:
     gb = found.values["gpus"] * found.values["device_gb"]
-    if question.ran_on_no_more(gb):
+    is_rare = bool(rare_settings(found))
+    if question.ran_on_no_more(gb) and not is_rare:
         return "probably"
+    if question.query.model and question.failed_alike:
+        return "failed"
+    if is_rare:
+        return "rare"
     return "arithmetic"
 
 

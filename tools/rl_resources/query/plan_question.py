@@ -18,7 +18,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import Number, formula
-from rl_resources.estimate.frameworks import VERL, profiles
+from rl_resources.estimate.frameworks import VERL, profile, profiles
 from rl_resources.estimate.plan import FITS, PlanStart, rules
 from rl_resources.package import Record
 from rl_resources.query.configurations import (
@@ -108,7 +108,11 @@ class PlanQuestion:
         experts = "dense"
         if self.start.first.values["experts"]:
             experts = "mixture"
-        wanted = self.query._replace(task="", weights="", experts=experts)
+        sizes = vocabulary(self.dataset).sizes
+        size = size_class(sizes, self.start.first.values["parameters"] / 1e9)
+        wanted = self.query._replace(
+            task="", weights="", experts=experts, size=self.query.size or size
+        )
         tasks = {"", self.task, *self.query.adapter_tasks}
         rows = matches_of(configurations(self.dataset), wanted)
         rows = [row for row in rows if row.task_label in tasks]
@@ -142,6 +146,11 @@ class PlanQuestion:
         failures = [known for known in self.scope if self._failed_on_as_much(known.row)]
         return sorted(failures, key=lambda known: (bool(known.mark), size_of(known.row)))
 
+    @property
+    def failed_alike(self) -> list[KnownRun]:
+        """What ran out of memory on as much, of just the model and the weights that are asked."""
+        return [known for known in self.failed if known.row.weights and not known.mark]
+
     def _failed_on_as_much(self, row: Configuration) -> bool:
         if row.state != OUT_OF_MEMORY or row.weights not in {"", self.weights}:
             return False
@@ -170,7 +179,9 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     read, _ = understood(dataset, words)
     words["weights"] = _weights(read)
     words["task"] = read.task.split(EITHER)[0] or usual["task"]
-    words["infer"] = read.infer or usual["infer"]
+    framework = _framework(read, words["weights"])
+    engines = [usual["infer_of"].get(name) for name in (framework, read.vendor)]
+    words["infer"] = next(filter(None, [read.infer, *engines, usual["infer"]]))
     taken = [
         f"{name} {words[name]}" for name in ("task", "infer") if words[name] != getattr(read, name)
     ]
@@ -179,7 +190,6 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
         taken.append("{} + {} tokens".format(*lengths))
     query, notes = understood(dataset, words)
     query = query._replace(weights=read.weights, infer=read.infer)
-    framework = _framework(read, words["weights"])
     if not framework:
         taken.append(sentences()["no_profile"].format(framework=read.framework))
         framework = usual["framework"]
@@ -241,8 +251,11 @@ def _starts(
     words = {**words, "gpus": str(query.gpus or 8)}
     if not query.memory_gb:
         words["memory"] = "80"
-    if words["framework"] != VERL:
+    if words["framework"] != VERL and query.train:
         return [[estimate(dataset, words, sets)]]
+    if words["framework"] != VERL:
+        trains = profile(words["framework"]).trains
+        return [[estimate(dataset, {**words, "train": train}, sets)] for train in trains]
 
     def of_verl(train: str) -> Estimate:
         named = {**words, "train": train, "framework": ""}
@@ -262,15 +275,22 @@ def _starts(
 def _as_verl(found: Estimate, query: Query) -> Estimate:
     """The estimate with what the script of a plan sets in any case."""
     inputs: dict[str, Number] = dict(rules()["verl"]["inputs"])
-    own = ALGORITHMS.get(query.task.removesuffix("-LoRA"), OwnSettings("grpo"))
-    inputs["rollout_n"] = 1
-    if own.estimator in GROUP_ESTIMATORS:
-        inputs["rollout_n"] = rules()["usual"]["rollout_n"]
-    inputs["has_reference"] = int(own.kl_loss and not found.values["lora_rank"])
+    inputs |= of_task(query.task)
+    if found.values["lora_rank"]:
+        inputs["has_reference"] = 0
     inputs["lora_rank"] = found.values["lora_rank"]
     if found.configuration.train == "megatron":
         inputs["parameter_bytes"] = found.values["parameter_bytes"]
     return found.with_inputs(**inputs)
+
+
+def of_task(task: str) -> dict[str, Number]:
+    """What the algorithm of a task decides in the script of a plan: rollouts and reference."""
+    own = ALGORITHMS.get(task.removesuffix("-LoRA"), OwnSettings("grpo"))
+    rollouts = 1
+    if own.estimator in GROUP_ESTIMATORS:
+        rollouts = rules()["usual"]["rollout_n"]
+    return {"rollout_n": rollouts, "has_reference": int(own.kl_loss)}
 
 
 class Evidence(NamedTuple):
@@ -293,8 +313,7 @@ class Evidence(NamedTuple):
 def published_runs(dataset: Dataset) -> tuple[Evidence, ...]:
     """All runs of text whose size, weights and memory are known, the least memory first."""
     rows = filter(_is_evidence, every_configuration(dataset))
-    found = [_evidence(dataset, row) for row in rows]
-    return tuple(sorted(found, key=attrgetter("gb")))
+    return tuple(sorted(map(_evidence, rows), key=attrgetter("gb")))
 
 
 def _is_evidence(row: Configuration) -> bool:
@@ -304,12 +323,11 @@ def _is_evidence(row: Configuration) -> bool:
     return bool(is_known) and NO_TEXT.isdisjoint(row.scenario)
 
 
-def _evidence(dataset: Dataset, row: Configuration) -> Evidence:
-    model = dataset.by_key["models"].get(row.model, {})
+def _evidence(row: Configuration) -> Evidence:
     return Evidence(
         ran=row.state == "run",
         size=row.size,
-        has_experts=bool(model.get("experts")),
+        has_experts=row.experts == "mixture",
         weights=row.weights,
         gb=row.total_memory_gb,
         length=row.length,
@@ -333,15 +351,17 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     failed = [one for one in known if not one.ran and one.gb >= gb and one.length <= length]
     ran = [one for one in known if one.ran and one.gb <= gb and one.length >= length]
     # What contradicts the estimate has another sentence than what agrees with it.
-    agrees = found.verdict == FITS
+    name_of_failed = "failed_too"
+    name_of_ran = "ran"
+    if found.verdict == FITS:
+        name_of_failed = "failed"
+        name_of_ran = "ran_too"
     said = formula()["said"]
     told: list[str] = []
     if failed:
         sources = ", ".join(one.source for one in failed[:_MOST_SOURCES])
-        sentence = said["failed"] if agrees else said["failed_too"]
-        told.append(sentence.format(count=len(failed), sources=sources))
+        told.append(said[name_of_failed].format(count=len(failed), sources=sources))
     if ran:
         nearest_run = ran[-1]
-        sentence = said["ran_too"] if agrees else said["ran"]
-        told.append(sentence.format(label=nearest_run.label, source=nearest_run.source))
+        told.append(said[name_of_ran].format(label=nearest_run.label, source=nearest_run.source))
     return told

@@ -164,10 +164,15 @@ def verdict(query: Query, row: Configuration, on: str, failed: Sequence[Configur
 
     A claim is followed by the first failure of just what was asked.
     """
-    said = reason(row, _opening(query, row, on))
+    said = reason(row, _opening(query, row, on), project=query.project)
     if row.state == "claim" and on and failed:
         return _joined(" ", said, reason(failed[0], "but-failed"))
     return said
+
+
+def is_of_project(query: Query, row: Configuration) -> bool:
+    """Whether its source is the asked project; with none asked every one is."""
+    return query.project.lower() in software(row).lower()
 
 
 def _opening(query: Query, row: Configuration, on: str) -> str:
@@ -176,6 +181,7 @@ def _opening(query: Query, row: Configuration, on: str) -> str:
     is_less = row.fit == "ran-on-no-more"
     is_part = "adapters" in row.differs or (row.weights == "partial" and not query.weights)
     openings = {
+        "project-base": not is_of_project(query, row),
         "disputed": row.doubtful,
         "largest": not query.size and not is_claim,
         "least-claimed": is_claim and not on,
@@ -230,7 +236,7 @@ def line(row: Configuration, *, is_open: bool = True) -> str:
 
 
 def short(row: Configuration) -> str:
-    """What trains, whether anything is offloaded, and the context."""
+    """What trains, whether anything is offloaded, the context, and the time of a step."""
     told = [WEIGHTS.get(row.weights, "weights not stated")]
     if "synthetic" in row.scenario:
         told.append("one update on random tokens")
@@ -240,6 +246,8 @@ def short(row: Configuration) -> str:
         told.append(f"host memory {row.host_memory_gb:g} GB")
     if row.length:
         told.append(context(row))
+    if row.step_seconds:
+        told.append(step_time(row.step_seconds, row.step_seconds_statistic))
     return ", ".join(told)
 
 

@@ -122,8 +122,10 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
 
 
 def _possible_memory(text: str) -> str:
-    """The same text. Raises `UnusableInput` where no GPU has so much."""
+    """The same text. Raises `UnusableInput` where it is no memory, or no GPU has so much."""
     amount, _ = amount_of("memory", text)
+    if not amount:
+        raise UnusableInput(say("unknown-memory", text=shown(text)), hint("memory"))
     if amount > MOST_GIGABYTES:
         raise UnusableInput(say("no-memory", text=shown(text)), hint("memory"))
     return text

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -21,11 +21,13 @@ from rl_resources.estimate import SPEEDS
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.model import model_figures
 from rl_resources.estimate.published import published
+from rl_resources.files import table_beside
 from rl_resources.git import Repository, utc
-from rl_resources.package import TYPES, Field, Record, TableSchema, text_of
-from rl_resources.query.estimate import estimated_models
+from rl_resources.package import Record, TableSchema, text_of
+from rl_resources.query.estimate import estimated_models, sizes_as_models
 from rl_resources.query.plan_question import published_runs
 from rl_resources.query.vocabulary import vocabulary
+from rl_resources.schema.json_schema import Schema, array_of, object_of, property_schema
 from rl_resources.site.tuning_table import records_of_size, sizes
 from rl_resources.text import json_text
 
@@ -37,18 +39,9 @@ SCRIPTS = "scripts"
 DOWNLOADS = ("downloads/", "rst/", f"{SCRIPTS}/")
 """Where files for programs are published outside the API."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-Schema = dict[str, Any]
 
+_WORDS = table_beside(__file__)
 _TEXT: Schema = {"type": "string"}
-_MAYBE: Schema = {"type": ["string", "null"]}
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-_VERSION: Schema = {**_TEXT, "description": "CalVer version of the dataset."}
-_URL: Schema = {**_TEXT, "description": "URL, relative to this document."}
-_DERIVED: Mapping[str, Schema] = {
-    "id": {**_TEXT, "description": "Stable id: the script's name without its ending."},
-    "size": {**_TEXT, "description": "The section that the model belongs to."},
-    "path": {**_TEXT, "description": "Where the script lies in the repository."},
-}
 _SURE: Mapping[str, Schema] = {
     "certainty": {
         **_TEXT,
@@ -62,27 +55,8 @@ _SURE: Mapping[str, Schema] = {
     },
 }
 """How sure a record or report is; a column of neither table."""
-_CHECKSUM: Mapping[str, Schema] = {
-    "bytes": {**_COUNT, "description": "Length of what is served, uncompressed."},
-    "sha256": {**_TEXT, "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 of these bytes."},
-}
-_HEAD: Mapping[str, Schema] = {
-    "title": _TEXT,
-    "description": _TEXT,
-    "dataset_version": _VERSION,
-    "commit": {**_MAYBE, "description": "Revision of the repository that this was made from."},
-    "committed_at": {**_MAYBE, "format": "date-time", "description": "Time of that revision."},
-}
 _PARAMETERS = {"record": "id", "size": "size"}
 """By schema, in place of a file's name in the path of all documents of a directory."""
-_LIMITS = {
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "minLength",
-    "maxLength",
-}
 
 
 @dataclass(frozen=True)
@@ -125,23 +99,24 @@ def documents(
     listed = [_table(dataset, name, rows) for name, rows in tables.items()]
     listed += [size_document(dataset, size) for size in sizes(dataset)]
     listed += _by_id(dataset)
-    listed.append(Document("estimate.json", "estimate", _estimate(dataset)))
+    estimate = {"dataset_version": dataset.version, **_estimate_parts(dataset)}
+    listed.append(Document("estimate.json", "estimate", estimate))
     listed.append(Document("all.json", "all", head | tables))
     head["counts"] = {name: len(rows) for name, rows in tables.items()}
     return [_index(head, listed, files), *listed]
 
 
-def _estimate(dataset: Dataset) -> dict[str, Any]:
+@lru_cache(maxsize=1)
+def _estimate_parts(dataset: Dataset) -> dict[str, Any]:
     """The formula, with the figures of each model and device that it can be asked for."""
     models: list[dict[str, Any]] = []
-    for row in estimated_models(dataset):
+    for row in (*estimated_models(dataset), *sizes_as_models(dataset)):
         figures, reasons = model_figures(row)
         assumed = list(reasons)
         one = {"model": row["model"], "inputs": figures, "assumed": assumed, "reasons": reasons}
         models.append(one)
     devices = dataset.records["devices"]
     return {
-        "dataset_version": dataset.version,
         **published(),
         "verdicts": dict(VERDICTS),
         "models": models,
@@ -306,125 +281,63 @@ def schemas(dataset: Dataset) -> dict[str, Schema]:
     """The JSON Schema of every kind of document by its name."""
     tables = {name_of(name): item.schema for name, item in dataset.package.resources.items()}
     rows = {name: _row_schema(name, schema) for name, schema in tables.items()}
-    arrays = {name: _array(row) for name, row in rows.items()}
-    counted = {"dataset_version": _VERSION, "count": _COUNT}
+    arrays = {name: array_of(row) for name, row in rows.items()}
+    counted: Mapping[str, Schema] = _WORDS["counted"]
     found: dict[str, Schema] = {}
     for name, schema in tables.items():
-        found[name] = _object(schema.title, **counted, **{name: arrays[name]})
-    license_ = _object(name=_MAYBE, title=_MAYBE, path=_MAYBE)
-    head = {**_HEAD, "licenses": _array(license_)}
-    found["index"] = _object(
-        "What there is",
+        found[name] = object_of(schema.title, **counted, **{name: arrays[name]})
+    file: dict[str, Schema] = _WORDS["file"]
+    document = {"path": file["path"], "schema": file["path"]} | file
+    head = {**_WORDS["head"], "licenses": array_of(object_of(**_WORDS["license"]))}
+    found["index"] = _described(
+        "index",
         **head,
-        counts=_object("Rows by table.", **dict.fromkeys(rows, _COUNT)),
-        openapi=_URL,
-        documents=_array(_object(path=_URL, schema=_URL, **_CHECKSUM)),
-        downloads=_array(_object(path=_URL, **_CHECKSUM)),
+        counts=_described("counts", **dict.fromkeys(rows, counted["count"])),
+        openapi=file["path"],
+        documents=array_of(object_of(**document)),
+        downloads=array_of(object_of(**file)),
     )
-    found["all"] = _object("Everything in one document", **head, **arrays)
-    found["size"] = _object(
-        "The tuning records of one size",
-        size=rows["sizes"],
-        **counted,
-        records=arrays["records"],
+    found["all"] = _described("all", **head, **arrays)
+    found["size"] = _described("size", size=rows["sizes"], **counted, records=arrays["records"])
+    found["record"] = _described(
+        "record",
+        dataset_version=counted["dataset_version"],
+        id=_WORDS["derived"]["id"],
+        record=_or_null(rows["records"], "gone"),
+        trials=arrays["trials"],
+        moved=_or_null(object_of(**_WORDS["moved"]), "set"),
+        links=object_of(**_WORDS["links"]),
     )
-    found["record"] = _record_schema(rows)
-    found["estimate"] = _estimate_schema()
+    found["estimate"] = _described("estimate", **_estimate_properties(dataset))
     return found
 
 
 def _row_schema(name: str, schema: TableSchema) -> Schema:
     columns = {field.name: property_schema(field) for field in schema.fields}
     if name == "records":
-        columns |= _DERIVED
+        columns |= _WORDS["derived"]
         tags = schema.field("tag").words
         columns["tag"] |= {"type": "string", "enum": [*tags, ""]}
     if name in {"records", "reports"}:
         columns |= _SURE
-    return _object(schema.description, **columns)
+    return object_of(schema.description, **columns)
 
 
-def _record_schema(rows: Mapping[str, Schema]) -> Schema:
-    today = "Ids that stand for it today; none where it was withdrawn."
-    moved = _object(
-        moved_to={**_array(_TEXT), "description": today},
-        version={**_TEXT, "description": "The version from which on the id is gone."},
-        reason=_TEXT,
-    )
-    return _object(
-        "One tuning record with its trials, or where it moved to",
-        dataset_version=_VERSION,
-        id=_DERIVED["id"],
-        record=_or_null(rows["records"], "Null where the id is gone."),
-        trials=_array(rows["trials"]),
-        moved=_or_null(moved, "Set where the id is gone; `record` is null then."),
-        links=_object(page=_URL, script=_MAYBE),
-    )
-
-
-def _estimate_schema() -> Schema:
+def _estimate_properties(dataset: Dataset) -> dict[str, Schema]:
     """The parts of the formula; `estimate/formula.toml` explains what is in each."""
-    parts: dict[str, Any] = {
-        **published(),
-        "verdicts": {},
-        "models": [],
-        "devices": {},
-        "speeds": {},
-        "sizes_of_models": [],
-        "runs": [],
-    }
-    kinds: dict[str, Schema] = {}
-    for name, value in parts.items():
-        kinds[name] = {"type": "array" if isinstance(value, list) else "object"}
-    about = "The estimate of GPU memory: inputs, and terms that are evaluated in their order"
-    return _object(about, dataset_version=_VERSION, **kinds)
+    found: dict[str, Schema] = {"dataset_version": _WORDS["counted"]["dataset_version"]}
+    for name, value in _estimate_parts(dataset).items():
+        found[name] = {"type": "array" if isinstance(value, list) else "object"}
+    return found
 
 
-def _object(description: str = "", /, **properties: Schema) -> Schema:
-    """An object. It has no title: generators of clients would call their class by that."""
-    about = {"description": description} if description else {}
-    return {
-        **about,
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-    }
+def _described(name: str, /, **properties: Schema) -> Schema:
+    """An object with its description in the file of words."""
+    return object_of(_WORDS["about"][name], **properties)
 
 
-def _array(items: Schema) -> Schema:
-    return {"type": "array", "items": items}
-
-
-def _or_null(schema: Schema, description: str) -> Schema:
-    return {"anyOf": [schema, {"type": "null"}], "description": description}
-
-
-def property_schema(field: Field) -> Schema:
-    """What a JSON value of this column may be. An empty cell is `null`, so no key is absent."""
-    schema: Schema = {
-        "title": field.title,
-        "description": field.sentence,
-        **TYPES[field.type].json,
-    }
-    if field.item_words:
-        schema["items"] = {"type": "string", "enum": list(field.item_words)}
-    elif field.item_pattern:
-        schema["items"] = {"type": "string", "pattern": f"^(?:{field.item_pattern})$"}
-    if not field.required:
-        schema["type"] = [schema["type"], "null"]
-    if field.format != "default":
-        schema["format"] = field.format
-    known = field.constraints
-    if "enum" in known:
-        schema["enum"] = list(known["enum"])
-        if not field.required:
-            schema["enum"].append(None)
-    # The constraints of a list and a date are of the cell, not of the JSON value.
-    if field.type not in {"list", "date"}:
-        if "pattern" in known:
-            schema["pattern"] = f"^(?:{known['pattern']})$"
-        schema |= {word: known[word] for word in known if word in _LIMITS}
-    return schema
+def _or_null(schema: Schema, name: str) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}], "description": _WORDS["about"][name]}
 
 
 def openapi(
@@ -442,7 +355,7 @@ def openapi(
         "openapi": "3.1.0",
         "info": {
             "title": about["title"],
-            "summary": "Static JSON documents: every URL is a file, and none needs a key.",
+            "summary": _WORDS["summary"],
             "description": about["description"],
             "version": dataset.version,
             "license": {"name": license_["title"], "identifier": license_["name"]},
@@ -469,7 +382,7 @@ def _get(item: Document, known: Mapping[str, Schema]) -> Schema:
             "name": _PARAMETERS[item.schema],
             "in": "path",
             "required": True,
-            "description": "Its `/`, if it has one, is not encoded.",
+            "description": _WORDS["about"]["parameter"],
             "schema": _TEXT,
             "example": item.path.partition("/")[2].removesuffix(".json"),
         }

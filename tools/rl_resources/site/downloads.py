@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from rl_resources.dataset import Dataset
+from rl_resources.files import table_beside
 from rl_resources.package import Field, Package, Resource, Value
 from rl_resources.site.environment import Site
 from rl_resources.text import json_text
@@ -33,53 +34,7 @@ from rl_resources.text import json_text
 BASE = "downloads"
 VIEW = "records"
 """The view of the database that joins records with their models and devices."""
-
-
-_PARQUET = {
-    "integer": pl.Int64,
-    "number": pl.Float64,
-    "boolean": pl.Boolean,
-    "date": pl.Date,
-}
-_SQLITE = {
-    "integer": "INTEGER",
-    "number": "REAL",
-    "boolean": "BOOLEAN",
-    "date": "DATE",
-}
-_CROISSANT_TYPES = {
-    "integer": "Integer",
-    "number": "Float",
-    "boolean": "Boolean",
-    "date": "Date",
-}
-"""The types of each by that of the Table Schema; other columns are text, or lists of text."""
-_CROISSANT_WORDS = (
-    "citeAs",
-    "column",
-    "extract",
-    "field",
-    "fileObject",
-    "isArray",
-    "arrayShape",
-    "key",
-    "recordSet",
-    "separator",
-    "source",
-    "transform",
-)
-_CROISSANT_CONTEXT: Mapping[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "dct": "http://purl.org/dc/terms/",
-    "conformsTo": "dct:conformsTo",
-    "name": {"@container": "@language"},
-    "description": {"@container": "@language"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    **{word: f"cr:{word}" for word in _CROISSANT_WORDS},
-}
+_WORDS = table_beside(__file__)
 
 
 class Download(NamedTuple):
@@ -129,7 +84,7 @@ def parquet(dataset: Dataset, name: str) -> bytes:
     schema = package.resources[name].schema
     types: dict[str, Any] = {}
     for field in schema.fields:
-        types[field.name] = _PARQUET.get(field.type, pl.String)
+        types[field.name] = getattr(pl, _WORDS["parquet"].get(field.type, "String"))
         if field.type == "list":
             types[field.name] = pl.List(pl.String)
     about = {
@@ -170,7 +125,7 @@ def _create_table(resource: Resource) -> str:
     schema = resource.schema
     statement = f'CREATE TABLE "{resource.name}" ( -- {schema.title}\n'
     for field in schema.fields:
-        type_ = _SQLITE.get(field.type, "TEXT")
+        type_ = _WORDS["sqlite"].get(field.type, "TEXT")
         if field.required:
             type_ += " NOT NULL"
         statement += f'"{field.name}" {type_}, -- {field.sentence}\n'
@@ -223,7 +178,7 @@ def croissant(package: Package, csv: Mapping[str, bytes], site_url: str) -> dict
     about = package.document
     folder = f"{site_url}{BASE}/" if site_url else ""
     return {
-        "@context": _CROISSANT_CONTEXT,
+        "@context": _WORDS["context"],
         "@type": "Dataset",
         "name": about["name"],
         "alternateName": about["title"],
@@ -277,7 +232,7 @@ def _field(table: str, field: Field) -> dict[str, Any]:
         "@id": f"{table}/{field.name}",
         "name": field.name,
         "description": field.sentence,
-        "dataType": f"sc:{_CROISSANT_TYPES.get(field.type, 'Text')}",
+        "dataType": f"sc:{_WORDS['croissant'].get(field.type, 'Text')}",
         "source": source,
     }
     if field.type == "list":

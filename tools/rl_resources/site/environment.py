@@ -24,11 +24,12 @@ from markupsafe import escape as escape_html
 from rl_resources.certainty import FIGURES, MARKS, REWRITTEN, SCALE, TESTED
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of, hardware
+from rl_resources.files import table_beside
 from rl_resources.package import Field, Record, TableSchema, text_of
 from rl_resources.page.rows import HEADERS
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.sentences import resource, step_time, sure, tag
-from rl_resources.query.vocabulary import NO_TAG
+from rl_resources.query.vocabulary import NO_TAG, architectures
 from rl_resources.site.api import BASE
 from rl_resources.site.templates import OWN, environment
 from rl_resources.site.tuning_table import escape, meaning, records_of_size, sure_of
@@ -44,8 +45,11 @@ SHOWN: Mapping[str, Sequence[str]] = {
     "reports": ("outcome", "model_as_published", "task", "gpus", "device"),
     "models": ("model", "size", "parameters_b", "layers"),
     "devices": ("device", "vendor", "memory_gb", "bf16_tflops"),
+    "frameworks": ("framework", "title", "link"),
 }
 """The columns that code examples print of a table."""
+TABLES = table_beside(str(OWN / "things.py"))
+"""The columns of runs, and what the pages of things show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,7 @@ class Site:
         self.site_url = site_url or ""
         self.at = site_url or LOCAL
         reports = Counter(text_of(row, "size") for row in dataset.records["reports"])
+        self._things = _urls_of_things(dataset)
         self.sizes: list[Size] = []
         for row in dataset.records["sizes"]:
             name = str(row["size"])
@@ -111,6 +116,12 @@ class Site:
         }
         return templates.get_template(f"{template or path}.jinja").render(shared | values)
 
+    def thing(self, table: str, key: str) -> str:
+        """The page of a row below the root: of a record, model, device or framework; else empty."""
+        if table == "tuning":
+            return f"records/{key.removesuffix('.sh')}/"
+        return self._things.get((table, key), "")
+
     def pieces(self, table: str, field: Field, record: Record) -> Sequence[Piece]:
         """A cell as text and links: URLs link to themselves, keys to the row that they name."""
         value = record[field.name]
@@ -130,11 +141,29 @@ class Site:
         row = self.dataset.by_key.get(table, {}).get(key)
         if not row:
             return ""
-        if table in {"models", "devices"}:
-            schema = self.package.resources[table].schema
-            return f"{table}/#{quote(anchor(schema, row))}"
+        url = self.thing(table, key)
+        if url:
+            return url
         found = str(row.get("link"))
         return found if is_web_address(found) else ""
+
+
+def _urls_of_things(dataset: Dataset) -> dict[tuple[str, str], str]:
+    """The page of each model, device and framework below the root.
+
+    A model's is that of its architecture.
+    """
+    models = dataset.by_key["models"]
+    firsts = architectures(dataset)
+    found: dict[tuple[str, str], str] = {}
+    for table in ("devices", "frameworks"):
+        for name in map(str, dataset.by_key[table]):
+            found[table, name] = f"{table}/{name}/"
+    for key, row in models.items():
+        first = models[firsts.get(str(key), key)]
+        mark = "" if first is row else f"#{row['slug']}"
+        found["models", str(key)] = f"models/{first['slug']}/{mark}"
+    return found
 
 
 def anchor(schema: TableSchema, record: Record) -> str:
@@ -213,6 +242,7 @@ def _environment(templates: Path) -> Environment:
         "reports_url": reports_url,
         "resource": resource,
         "rewritten": REWRITTEN,
+        "run_table": TABLES,
         "scale": SCALE,
         "shown": SHOWN,
         "slug": slug,

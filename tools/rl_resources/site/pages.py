@@ -9,42 +9,32 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from itertools import groupby
 from math import log
 from operator import attrgetter, itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import urlencode
 
 import polars as pl
 
-from rl_resources.dataset import grouped
+from rl_resources.dataset import grouped, moves
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.published import published
-from rl_resources.package import Field, Record
+from rl_resources.facts.models import GB_PER_GIB
+from rl_resources.package import Record, items_of
 from rl_resources.query import coverage
-from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
     Configuration,
     configurations,
     every_configuration,
-    recorded,
 )
-from rl_resources.query.estimate import estimated_models
-from rl_resources.query.vocabulary import (
-    FILTERS,
-    WEIGHTS,
-    words_of,
-    words_of_filters,
-)
-from rl_resources.site import finder
+from rl_resources.query.estimate import estimate, estimated_models
+from rl_resources.site import finder, things
 from rl_resources.site.api import record_id
 from rl_resources.site.downloads import Download
-from rl_resources.site.environment import UNKNOWN_SIZE, Site, link, reports_url
+from rl_resources.site.environment import UNKNOWN_SIZE, Site, reports_url
 from rl_resources.site.record_page import OWN_FIELDS
-from rl_resources.site.tuning_table import cells
 
 STYLE = PurePosixPath("site/assets/stylesheets/charts.css")
 BACKTEST = PurePosixPath("benchmarks")
@@ -58,148 +48,68 @@ STEP = 4
 
 def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
     """All pages here by path; `files` are the downloads that the page of the data lists."""
+    rows = things.run_rows(site, every_configuration(site.dataset))
     return {
-        "index.md": _front(site),
-        **_reports(site),
-        **_records(site),
-        "models.md": _rows_page(site, "models", "size"),
-        "devices.md": _rows_page(site, "devices", "vendor"),
+        "index.md": finder.front(site),
+        **_reports(site, rows),
+        **_records(site, rows),
+        **things.pages(site, rows),
         "recipes.md": site.page("recipes.md"),
         "data.md": data_page(site, files),
         **charts(site),
     }
 
 
-def _front(site: Site) -> str:
-    """The finder's form, and the minimum hardware of each size."""
-    rows = configurations(site.dataset)
-    least: dict[str, dict[str, Any]] = {}
-    for size in site.sizes:
-        least[size.name] = {
-            WEIGHTS[key]: coverage.least_memory_run(rows, size.name, key)
-            for key in coverage.HEADLINES
-        }
-    return site.page(
-        "index.md",
-        choices=choices(site, rows),
-        filters=FILTERS,
-        least=least,
-        data=finder.PATH,
-    )
-
-
-def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:
-    """Words with their titles for each field of the form: every device, of others those in use."""
-
-    def in_use(name: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
-        used: set[str] = set()
-        for row in rows:
-            used |= set(row.words(name))
-        return [(word, title) for word, title in words.items() if word in used]
-
-    sizes = [(size.name, "any model of this size") for size in site.sizes]
-    devices = words_of(site.dataset, "devices", "name")
-    return {
-        "model": sizes + in_use("model", words_of(site.dataset, "models", "size")),
-        "device": [(site.devices.label(key), name) for key, name in devices.items()],
-        **{name: in_use(name, own) for name, own in words_of_filters(site.dataset).items()},
-    }
-
-
-def _records(site: Site) -> dict[str, str]:
+def _records(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     """All records, the sizes, and the records of each size."""
-    dataset = site.dataset
-    known = {row.id: row for row in configurations(dataset)}
-    every: list[dict[str, Any]] = []
-    by_size: dict[str, list[dict[str, Any]]] = {}
-    for record in site.records["tuning"]:
-        item = known[record_id(record)]
-        row = {
-            "record": record,
-            "item": item,
-            "cells": cells(dataset, record),
-            "accepted": accepted_by(releases_of(dataset, record["script"])),
-        }
-        every.append(row)
-        by_size.setdefault(item.size, []).append(row)
+    by_id = {row.id: row for row in configurations(site.dataset)}
+    every = [by_id[record_id(record)] for record in site.records["tuning"]]
+    index = "records/index.md"
+    rows = things.run_rows(site, every, index)
     found = {
-        "records/index.md": site.page("records/index.md", "records.md", rows=every),
+        index: site.page(index, "records.md", records=every, rows=rows.values()),
         "sizes/index.md": site.page("sizes/index.md", "sizes.md"),
     }
+    by_size = grouped(every, attrgetter("size"))
     for size in site.sizes:
         path = f"sizes/{size.name.lower()}.md"
-        rows = by_size.get(size.name, [])
-        found[path] = site.page(path, "size.md", size=size, rows=rows)
+        own = by_size.get(size.name, [])
+        rows_of_size = [html[row.id] for row in own]
+        found[path] = site.page(path, "size.md", size=size, records=own, rows=rows_of_size)
     return found
 
 
-def _reports(site: Site) -> dict[str, str]:
+def _reports(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     """The overview, and one page for each size that has reports."""
-    by_id = {item.id: item for item in every_configuration(site.dataset)}
-    by_size: dict[str, list[tuple[Record, Configuration]]] = {}
-    for row in site.records["reports"]:
-        item = by_id[str(row["report"])]
-        by_size.setdefault(item.size or UNKNOWN_SIZE, []).append((row, item))
-    sections: dict[str, list[tuple[Record, Configuration]]] = {}
+    reports = [row for row in every_configuration(site.dataset) if row.kind == "report"]
+    empty = {row["report"]: list(row.values()).count(None) for row in site.records["reports"]}
+    by_size = grouped(reports, lambda row: row.size or UNKNOWN_SIZE)
+
+    def rank(row: Configuration) -> tuple[bool, int]:
+        """Runs before benchmarks on random tokens, then those with the fewest empty cells."""
+        return "synthetic" in row.scenario, empty[row.id]
+
+    sections: dict[str, list[Configuration]] = {}
     for name in (*(size.name for size in site.sizes), UNKNOWN_SIZE):
         if name in by_size:
-            sections[name] = sorted(by_size[name], key=_rank_of_report)
-    shared = {
-        "sections": sections,
-        "schema": site.package.resources["reports"].schema,
-        "by_id": by_id,
-        "recorded": recorded(site.dataset),
-    }
-    found = {"reports.md": site.page("reports.md", **shared)}
-    for name in sections:
+            sections[name] = sorted(by_size[name], key=rank)
+    moved = moves(site.dataset, "reports")
+    schema = site.package.resources["reports"].schema
+    found = {"reports.md": site.page("reports.md", sections=sections, schema=schema)}
+    for name, own in sections.items():
         path = f"{reports_url(name).removesuffix('/')}.md"
         only = "" if name == UNKNOWN_SIZE else name
-        found[path] = site.page(path, "reports-of-size.md", **shared, section=name, only=only)
+        ids = {row.id for row in own}
+        found[path] = site.page(
+            path,
+            "reports-of-size.md",
+            sections=sections,
+            section=name,
+            only=only,
+            rows=[html[row.id] for row in own],
+            moved=[move for move in moved.values() if ids & {*items_of(move, "moved_to")}],
+        )
     return found
-
-
-def _rank_of_report(report: tuple[Record, Configuration]) -> tuple[bool, int]:
-    """Runs before benchmarks on random tokens, then those with the fewest empty cells."""
-    row, item = report
-    empty = list(row.values()).count(None)
-    return "synthetic" in item.scenario, empty
-
-
-def _rows_page(site: Site, table: str, group: str) -> str:
-    """A page with all rows of a table, in sections, with the columns that any row of one fills."""
-    schema = site.package.resources[table].schema
-    (key,) = schema.primary_key
-    every = site.records[table]
-    sections: list[tuple[str, list[Field], list[Record]]] = []
-    fields = [field for field in schema.fields if field.name != group]
-    for title, rows in grouped(every, lambda row: str(row[group])).items():
-        filled = [field for field in fields if _fills(rows, field.name)]
-        sections.append((title, filled, rows))
-    runs: dict[str, Counter[tuple[str, str]]] = {str(row[key]): Counter() for row in every}
-    for item in every_configuration(site.dataset):
-        named = getattr(item, key)
-        if named in runs and item.size:
-            runs[named][item.kind, item.size] += 1
-    return site.page(
-        f"{table}.md",
-        "rows.md",
-        sections=sections,
-        table=table,
-        schema=schema,
-        runs=runs,
-        name=partial(_name_of_row, site),
-    )
-
-
-def _fills(rows: Iterable[Record], column: str) -> bool:
-    return any(row[column] is not None for row in rows)
-
-
-def _name_of_row(site: Site, row: Record) -> str:
-    """A device by its label, a model without its owner."""
-    if "device" in row:
-        return site.devices.label(str(row["device"]))
-    return str(row["model"]).rpartition("/")[2]
 
 
 def data_page(site: Site, files: Sequence[Download]) -> str:
@@ -230,16 +140,30 @@ def charts(site: Site) -> dict[str, str]:
         "charts.md": site.page("charts.md", **values),
         "charts/memory.svg": site.page("charts.md", "memory.svg", **values),
         "coverage.md": _coverage_page(site),
-        "estimate.md": site.page(
-            "estimate.md",
-            formula=published(),
-            own_fields=OWN_FIELDS,
-            backtest=backtest(dataset.package.root / BACKTEST),
-            time=formula()["time"],
-            timed=time_backtest(dataset.package.root / BACKTEST),
-            verdicts=VERDICTS,
-            models={row["model"] for row in estimated_models(dataset)},
-        ),
+        **_estimate_pages(site),
+    }
+
+
+def _estimate_pages(site: Site) -> dict[str, str]:
+    """The calculator with its example, its errors, and its formula."""
+    dataset = site.dataset
+    folder = dataset.package.root / BACKTEST
+    values = {
+        "formula": published(),
+        "backtest": backtest(folder),
+        "time": formula()["time"],
+        "timed": time_backtest(folder),
+        "verdicts": VERDICTS,
+        "gb_per_gib": GB_PER_GIB,
+        "own_fields": OWN_FIELDS,
+        "models": {row["model"] for row in estimated_models(dataset)},
+        "example": finder.CALCULATOR,
+        "shown": estimate(dataset, finder.CALCULATOR),
+    }
+    return {
+        "estimate.md": site.page("estimate.md", **values),
+        "estimate/accuracy.md": site.page("estimate/accuracy.md", "accuracy.md", **values),
+        "estimate/formula.md": site.page("estimate/formula.md", "formula.md", **values),
     }
 
 
@@ -290,7 +214,6 @@ def _coverage_page(site: Site) -> str:
         wanted=found.wanted[: coverage.MOST_WANTED],
         wanted_rule=coverage.WANTED_RULE,
         tables=tables,
-        start=partial(_start_of_contribution, site),
     )
 
 
@@ -320,14 +243,6 @@ def _rank_of_line(line: tuple[str, Sequence[coverage.CoverageCell]]) -> tuple[in
     records = sum(cell.records for cell in row)
     reports = sum(cell.reports for cell in row)
     return -records, -reports, word
-
-
-def _start_of_contribution(site: Site, cell: coverage.CoverageCell, task: str = "") -> str:
-    """Where a record of a cell begins: the form of the repository, filled in, or our own page."""
-    if not site.repository:
-        return link("coverage.md", "contributing/")
-    known = {"template": "record.yml", "task": task or cell.task, "device": cell.device}
-    return f"{site.repository}/issues/new?{urlencode(known)}"
 
 
 def time_backtest(folder: Path) -> dict[str, Any] | None:

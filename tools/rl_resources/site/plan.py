@@ -11,6 +11,7 @@ from rl_resources.estimate.estimate import ROLLOUT, Estimate
 from rl_resources.estimate.frameworks import VERL, profiles
 from rl_resources.estimate.plan import FITS, RECOMMENDED, counts_up_to, rare_settings, turned_on
 from rl_resources.estimate.search import Turn
+from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.plan import Answer, FewestGpus, Plan, PlanTable, ScriptPlan
 from rl_resources.query.plan_question import KnownRun, sentences
 from rl_resources.query.sentences import asked_hardware, context, resource
@@ -67,8 +68,12 @@ def _first(plan: Plan) -> str:
         model = runs[0].row.model_label
     if plan.verdict == "probably":
         ran = _where(plan.question.ran_on_no_more(_gigabytes(plan.shown))[0])
+    failed = ""
+    if plan.verdict == "failed":
+        failed = _where(plan.question.failed_alike[0])
     what = _what(plan, model)
-    return sentence.format(what=what, model=asked, hardware=_hardware(plan), ran=ran)
+    hardware = _hardware(plan)
+    return sentence.format(what=what, model=asked, hardware=hardware, ran=ran, failed=failed)
 
 
 def _gigabytes(found: Estimate) -> float:
@@ -91,6 +96,9 @@ def _lines(plan: Plan, asked: Mapping[str, str]) -> Iterator[str]:
         rare = rare_settings(found)
         if rare:
             yield said["rare"].format(settings=", ".join(rare))
+        if plan.adapters:
+            gpus = int(plan.adapters.values["gpus"])
+            yield said["adapters_too"].format(adapters=WEIGHTS["lora"], gpus=gpus)
     else:
         yield from _short(plan)
     yield _least(plan)
@@ -192,6 +200,22 @@ def _options(plan: Plan) -> Iterator[str]:
             host_high=f"{found.host_interval_gb[1]:.0f}",
             node=f"{values['local_gpus']:g}",
         )
+        yield from _step(tag, found)
+
+
+def _step(tag: str, found: Estimate) -> Iterator[str]:
+    """The time of a step; of RECOMMENDED also why it is recommended."""
+    said = sentences()
+    step = step_time(found)
+    if step and tag in said["step"]:
+        yield said["step"][tag].format(
+            prompts=found.values["prompts_per_step"],
+            rollouts=found.values["rollout_n"],
+            certainty=ESTIMATED,
+            **step.seconds._asdict(),
+        )
+    elif tag == RECOMMENDED:
+        yield said["no_step"].format(lacking=", ".join(lacking(found)))
 
 
 def _backends(found: Estimate) -> str:

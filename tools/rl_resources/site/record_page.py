@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from rl_resources.dataset import Dataset, grouped, moves, script_path
+from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import EstimateInputs as Asked
 from rl_resources.estimate.estimate import Estimate, of_script
@@ -35,6 +35,7 @@ from rl_resources.script.script_text import FRAMEWORK, script_text
 from rl_resources.script.settings import Setting, written
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Piece, Site
+from rl_resources.site.things import moved_pages
 from rl_resources.text import is_web_address, json_text, printable
 
 MOST_RELATED = 3
@@ -88,10 +89,7 @@ def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dic
             start_downloaded=f"bash {shlex.quote(row.script.rpartition('/')[2])}",
             permalink=_permalink(site, repository, script_facts["path"]),
         )
-    for id_, move in moves(dataset, "tuning").items():
-        path = f"records/{id_}.md"
-        made[path] = site.page(path, "moved.md", move=move)
-    return made
+    return made | moved_pages(site, "tuning", "records")
 
 
 def _permalink(site: Site, repository: Repository, path: str) -> str:

@@ -5,6 +5,7 @@
  * @typedef {import("./estimate.js").Configuration} Configuration
  */
 
+import { fill } from "../elements.js";
 import { Mistake } from "../form.js";
 
 const USUAL_RANK = 32;
@@ -52,6 +53,8 @@ export function configuration(formula, { model: name, device, weights = "", trai
     ...(hasAdapters && !ownRank && { lora_rank: "LoRA of a usual rank" }),
     ...because(task ? { has_critic: 0, ...("has_engine" in ofFramework ? {} : { has_engine: 1 }) } : {}, `the task is ${task}`),
   };
+  const generates = NO_ENGINES.includes(infer) || (task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given));
+  if (generates) Object.assign(usual, { generates: 1 }) && Object.assign(reasons, { generates: "no rollout engine" });
   const all = Object.fromEntries(formula.inputs.map((item) => [item.name, usual[item.name] ?? item.default ?? undefined]));
   const defaults = defined(all); // what the time alone asks for has no default
   const assumed = Object.entries(defaults).filter(([input]) => !(input in given)).map(([input, value]) =>
@@ -105,7 +108,6 @@ export function evidence({ runs, sizes_of_models: sizes, said }, { values, verdi
     run.size === size && run.has_experts === values.experts > 0 && run.weights === weights);
   const failed = alike.filter((run) => !run.ran && run.gb >= gb && run.length <= values.sequence_length);
   const run = alike.filter((one) => one.ran && one.gb <= gb && one.length >= values.sequence_length).at(-1);
-  const fill = (text, words) => text.replace(/\{(\w+)\}/g, (_, name) => words[name]);
   const [failing, running] = verdict === "fits" ? [said.failed, said.ran_too] : [said.failed_too, said.ran];
   const sources = failed.slice(0, MOST_SOURCES).map(({ source }) => source).join(", ");
   return [failed.length && fill(failing, { count: failed.length, sources }), run && fill(running, run)].filter(Boolean);

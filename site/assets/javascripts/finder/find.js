@@ -50,7 +50,7 @@ function bestOf(query, answers, top, smallest) {
 }
 
 /** Whether its source is the asked project; with none asked every one is. @param {Query} query @param {Row} row */
-const isOfProject = ({ project }, row) => row.software.toLowerCase().includes(project.toLowerCase());
+export const isOfProject = ({ project }, row) => row.software.toLowerCase().includes(project.toLowerCase());
 
 /** Those that nothing contradicts, or all if there is none. @param {Answer[]} items */
 function undisputed(items) {
@@ -157,8 +157,9 @@ function failuresOf(index, query) {
 }
 
 /** Whether a failure is one of just the question: its model, task and hardware, or no less. @param {Query} query @param {Answer} failure */
-export const isAsked = ({ architecture, gpus }, { row, differs }) =>
-  architecture !== "" && row.architecture === architecture && row.gpus >= gpus && !differs.includes("adapters");
+export const isAsked = ({ architecture, gpus, weights }, { row, differs }) =>
+  architecture !== "" && row.architecture === architecture && row.gpus >= gpus
+  && !differs.includes("adapters") && ["", row.weights].includes(weights);
 
 /** What is missing, then what would fit instead of no answer; no row twice. @param {Index} index @param {Answer[]} matching @param {Query} query @param {Answer[]} answers */
 function nearestTo(index, matching, query, answers) {

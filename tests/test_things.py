@@ -1,0 +1,176 @@
+"""The pages of models, devices and frameworks, and the rows of runs that all pages share."""
+
+import re
+from functools import cache
+from html import unescape
+from urllib.parse import parse_qsl, urljoin, urlsplit
+
+import pytest
+import yaml
+
+from rl_resources.query.configurations import configurations, every_configuration
+from rl_resources.site.environment import TABLES, Site
+from rl_resources.site.pages import pages
+from rl_resources.site.things import fewest_run, run_rows
+from sample_tree import with_tables
+from shipped import DATASET
+from website import ROOT, visited
+
+MODEL = "models/qwen2-7b-instruct.md"
+KEYS = {"models": "model", "devices": "device", "frameworks": "framework"}
+REPOSITORY = "https://github.com/OWNER/NAME"
+
+
+@cache
+def made() -> dict[str, str]:
+    """The pages of this checkout as text."""
+    return pages(Site(DATASET))
+
+
+@pytest.mark.parametrize("table", KEYS)
+def test_every_row_has_a_page_that_the_list_leads_to(table):
+    site = Site(DATASET)
+    index = made()[f"{table}/index.md"]
+    links = set(re.findall(r'href="\.\./([a-z]+/[^"/]+/)"', index))
+    anchors = set(re.findall(r' id="row-([^"]+)"', index))
+    for row in DATASET.records[table]:
+        path, _, mark = site.thing(table, str(row[KEYS[table]])).partition("#")
+        assert path in links
+        page = made()[f"{path.removesuffix('/')}.md"]
+        if mark:
+            assert f' id="{mark}"' in page
+    assert len(anchors) == len(DATASET.records[table])
+
+
+def test_a_page_has_all_models_of_its_architecture_and_their_runs():
+    page = made()[MODEL]
+    for model in ("Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen2.5-Math-7B", "Qwen/Qwen2-7B-Instruct"):
+        assert f">{model}</a>" in page
+    failed = re.findall(r'<tr id="[^"]+"[^>]* data-outcome="out of memory"', page)
+    (said,) = re.findall(r"(\d+) that ran out of memory", page)
+    assert len(failed) == int(said)
+
+
+def test_every_model_has_an_address_of_its_own():
+    site = Site(DATASET)
+    for row in DATASET.records["models"]:
+        page = f"models/{row['slug']}.md"
+        if page not in made():
+            stub = made()[f"models/{row['slug']}/index.html"]
+            (target,) = re.findall(r'content="0; url=([^"]+)"', stub)
+            place = urljoin(f"/models/{row['slug']}/", target)
+            assert place == f"/{site.thing('models', str(row['model']))}"
+
+
+def test_the_fewest_known_is_an_undisputed_run_and_a_real_one_before_random_tokens():
+    rows = configurations(DATASET)
+    run = next(row for row in rows if row.state == "run" and row.gpus == 8 and not row.doubtful)
+    few = run._replace(id="few", gpus=2)
+    disputed = run._replace(id="disputed", gpus=1, marks=("disputed",))
+    random = run._replace(id="random", gpus=1, scenario=("synthetic",))
+    failed = run._replace(id="failed", gpus=1, outcome="out-of-memory")
+    assert fewest_run([run, few, disputed, random, failed], run.weights) is few
+    assert fewest_run([random, disputed], run.weights) is random
+    assert fewest_run([disputed], run.weights) is None
+
+
+def test_a_page_shows_the_committed_fewest_gpus_by_arithmetic():
+    line = "Qwen/Qwen2-7B-Instruct,full,"
+    text = (ROOT / "benchmarks/fewest.csv").read_text(encoding="utf-8")
+    head, *rows = [row.split(",") for row in text.splitlines()]
+    (of_model,) = [row for row in rows if ",".join(row).startswith(line)]
+    by_memory = dict(zip(head, of_model, strict=True))
+    page = made()[MODEL]
+    cells = re.findall(r'data-label="Estimated, (\d+) GB"> <[^>]+>([^<]*)<', page)
+    memories = TABLES["models"]["memories"]
+    assert cells[: len(memories)] == [(str(gb), by_memory[str(gb)]) for gb in memories]
+
+
+@pytest.mark.parametrize("asked", [("Qwen/Qwen3-8B", "full"), ("7B", "lora"), ("32B", "qlora")])
+def test_the_committed_fewest_gpus_are_those_of_the_formula(monkeypatch, asked):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import fewest
+
+    rows = (ROOT / "benchmarks/fewest.csv").read_text(encoding="utf-8").splitlines()
+    made = ",".join(map(str, [*asked, *fewest.fewest(DATASET, asked)]))
+    assert made in rows, "run make backtest"
+
+
+def test_every_row_of_runs_has_a_cell_for_each_column():
+    rows = run_rows(Site(DATASET), every_configuration(DATASET))
+    assert len(rows) == len(every_configuration(DATASET))
+    for html in rows.values():
+        assert re.findall(r'<td data-label="([^"]+)"', html) == TABLES["columns"]
+
+
+@pytest.mark.parametrize("name", TABLES["sets"])
+def test_a_set_of_columns_names_columns(name):
+    assert set(TABLES["sets"][name]) <= set(TABLES["columns"])
+
+
+def test_a_run_of_ones_own_is_filled_in_where_the_form_can_be_filled_in():
+    site = Site(DATASET, REPOSITORY)
+    row = configurations(DATASET)[0]
+    (html,) = run_rows(site, [row]).values()
+    (link,) = re.findall(r'class="ran-this" href="([^"]+)"', html)
+    url = urlsplit(unescape(link))
+    asked = dict(parse_qsl(url.query))
+    assert url.path == "/OWNER/NAME/issues/new"
+    assert asked.pop("template") == "record.yml"
+    assert asked.pop("title").startswith("Record: ")
+    form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/record.yml").read_text("utf-8"))
+    inputs = {item.get("id") for item in form["body"] if item["type"] == "input"}
+    assert asked.keys() <= inputs
+    assert asked["gpus"] == str(row.gpus)
+
+
+def test_a_thing_that_was_renamed_or_withdrawn_keeps_its_page():
+    row = {"version": "2026.12.0", "reason": "Why."}
+    moved = [
+        {"resource": "models", "id": "a/Old", "moved_to": ("Qwen/Qwen2.5-7B",), **row},
+        {"resource": "devices", "id": "h900", "moved_to": None, **row},
+    ]
+    found = pages(Site(with_tables(DATASET, moved=moved)))
+    (link,) = re.findall(r'href="([^"]+)"', found["models/old.md"])
+    assert urljoin("/models/old/", link) == "/models/qwen2-7b-instruct/#qwen2.5-7b"
+    assert "The model is now here" in found["models/old.md"]
+    assert "This device was withdrawn." in found["devices/h900.md"]
+    assert "Why." in found["devices/h900.md"]
+
+
+def test_a_report_that_moved_keeps_its_address():
+    (*_, move) = [row for row in DATASET.records["moved"] if row["resource"] == "reports"]
+    size = DATASET.by_key["reports"][move["moved_to"][0]]["size"]  # type: ignore[index]
+    page = made()[f"reports/{str(size).lower()}.md"]
+    assert f'id="{move["id"]}"' in page
+    assert str(move["reason"]) in unescape(page)
+
+
+def test_no_page_of_a_table_has_more_than_two_folds():
+    of_others = {"index.md", "estimate.md", "data.md"}
+    folds = {path: text.count('<details class="fold"') for path, text in made().items()}
+    assert {path for path, count in folds.items() if count > 2} <= of_others
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [("devices/h10/", "devices/h100/"), ("models/qwen2-7b-instruc", "models/qwen2-7b-instruct/")],
+)
+def test_an_unknown_address_offers_the_nearest(browser, address, built, wrong, near):
+    page = browser.new_page()
+    text = (built / "404.html").read_text(encoding="utf-8")
+    page.route(
+        f"**/{wrong}", lambda route: route.fulfill(status=404, body=text, content_type="text/html")
+    )
+    page.goto(f"{address}/{wrong}")
+    page.get_by_role("link", name=near, exact=True).click()
+    page.wait_for_url(f"**/{near}")
+    page.close()
+
+
+def test_a_name_in_a_table_leads_to_its_page(browser, address):
+    with visited(browser, f"{address}/sizes/7b/") as page:
+        page.locator("[data-label=Resource] a").first.click()
+        page.wait_for_url("**/devices/*/")
+        page.locator("[data-label=Model] a").first.click()
+        page.wait_for_url("**/models/**")

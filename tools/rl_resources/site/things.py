@@ -1,0 +1,267 @@
+"""The page of each model, device and framework: what runs on it, and on how few GPUs.
+
+A model's page is that of its architecture, with all models of the same layers and widths. A run has
+the same row in every table two directories deep, so it is rendered once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from math import inf
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from rl_resources.dataset import grouped, moves
+from rl_resources.estimate.frameworks import VERL, profiles
+from rl_resources.package import Record, items_of, text_of
+from rl_resources.query.compatibility import accepted_by, releases_of
+from rl_resources.query.configurations import (
+    Configuration,
+    configurations,
+    every_configuration,
+    recorded,
+)
+from rl_resources.query.coverage import HEADLINES, NO_TEXT
+from rl_resources.query.find import folded
+from rl_resources.query.vocabulary import WEIGHTS, architectures
+from rl_resources.site.environment import TABLES, Site, labelled
+
+FEWEST = "benchmarks/fewest.csv"
+"""The fewest GPUs by arithmetic, which a checkout has and no wheel."""
+MOST_REPORTS = 100
+"""On one page, besides those of running out of memory."""
+TYPICAL_GB = 80
+"""The memory of the GPUs by which a framework's page estimates."""
+_DEEP = "reports/7b.md"
+"""As deep as all pages with runs but one."""
+COLUMNS: Sequence[str] = TABLES["columns"]
+
+
+class Thing(NamedTuple):
+    """A model, device or framework with its runs; of a model all variants, the best known first.
+
+    `key` is that of its row, of a model that of its architecture.
+    """
+
+    table: str
+    key: str
+    title: str
+    rows: Sequence[Record]
+    runs: Sequence[Configuration]
+
+    def count(self, *states: str) -> int:
+        """How many of its runs are in one of these states."""
+        return sum(row.state in states for row in self.runs)
+
+    @property
+    def records(self) -> int:
+        """How many of its runs have a script here."""
+        return sum(row.kind == "record" for row in self.runs)
+
+
+class Fewest(NamedTuple):
+    """The fewest GPUs: of a run, and by arithmetic, which is 0 where no number suffices."""
+
+    run: Configuration | None = None
+    gpus: int | None = None
+
+
+class Line(NamedTuple):
+    """A line of the table of the fewest GPUs; its name leads to a page where it has a `url`."""
+
+    name: str
+    url: str
+    cells: Sequence[Fewest]
+
+
+def pages(site: Site, html: Mapping[str, str]) -> dict[str, str]:
+    """The lists of models, devices and frameworks, and a page for each; `html` has rows of runs."""
+    arithmetic = arithmetic_of(site)
+    found: dict[str, str] = {}
+    for table in ("models", "devices", "frameworks"):
+        found |= moved_pages(site, table, table)
+        every = list(things(site, table))
+        schema = site.package.resources[table].schema
+        shared = {"table": table, "schema": schema, "about": TABLES[table]}
+        index = f"{table}/index.md"
+        found[index] = site.page(index, "things.md", things=every, fewest=fewest_run, **shared)
+        for thing in every:
+            path = f"{site.thing(table, thing.key).strip('/')}.md"
+            found[path] = site.page(
+                path,
+                "thing.md",
+                thing=thing,
+                fewest=_fewest(site, thing, arithmetic),
+                rows=[html[row.id] for row in _shown(thing.runs)],
+                is_profiled=thing.key in profiles(),
+                **shared,
+            )
+            found |= _other_addresses(site, thing)
+    return found
+
+
+def _other_addresses(site: Site, thing: Thing) -> dict[str, str]:
+    """Each variant of a model leads by its own name to the page of its architecture."""
+    found: dict[str, str] = {}
+    for row in thing.rows:
+        url = site.thing(thing.table, _key(row))
+        if "#" in url:
+            path = f"{thing.table}/{row['slug']}/index.html"
+            found[path] = site.page(path, "other_address", to=f"../../{url}")
+    return found
+
+
+def moved_pages(site: Site, table: str, folder: str) -> dict[str, str]:
+    """A page in `folder` for each id of a table that is gone: it says why, and where to."""
+    found: dict[str, str] = {}
+    for id_, move in moves(site.dataset, table).items():
+        name = id_
+        if table == "models":
+            name = id_.rpartition("/")[2].lower()
+        path = f"{folder}/{name}.md"
+        urls = {target: site.thing(table, target) for target in items_of(move, "moved_to")}
+        found[path] = site.page(path, "moved.md", move=move, urls=urls, kind=folder[:-1])
+    return found
+
+
+def _key(row: Record) -> str:
+    """The first cell of a row, which is its key."""
+    return str(next(iter(row.values())))
+
+
+def _shown(runs: Sequence[Configuration]) -> list[Configuration]:
+    """Records, then the first report of each series, as many as a page holds, then failures."""
+    records: list[Configuration] = []
+    failures: list[Configuration] = []
+    others: list[Configuration] = []
+    for row in runs:
+        if row.kind == "record":
+            records.append(row)
+        elif row.state == "out-of-memory":
+            failures.append(row)
+        else:
+            others.append(row)
+    firsts = [series[0] for series in folded(others)]
+    return [*records, *firsts[:MOST_REPORTS], *failures]
+
+
+def things(site: Site, table: str) -> Iterator[Thing]:
+    """All of a table, in the order of its rows."""
+    dataset = site.dataset
+    known = architectures(dataset)
+    runs = grouped(configurations(dataset), attrgetter(TABLES[table]["group"]))
+
+    def first(row: Record) -> str:
+        return known.get(_key(row), _key(row))
+
+    for key, rows in grouped(dataset.records[table], first).items():
+        own = runs.get(key, [])
+        if table == "models":
+            ran = Counter(run.model for run in own)
+            rows.sort(key=lambda row: -ran[_key(row)])
+        yield Thing(table, key, _title(site, table, rows[0]), rows, own)
+
+
+def _title(site: Site, table: str, row: Record) -> str:
+    """The name for people of a row."""
+    if table == "devices":
+        return site.devices.label(_key(row))
+    if table == "frameworks":
+        return text_of(row, "title")
+    return _key(row).rpartition("/")[2]
+
+
+def run_rows(site: Site, rows: Iterable[Configuration], page: str = _DEEP) -> dict[str, str]:
+    """The row of each in a table of runs, with links for a page as deep as `page`."""
+    dataset = site.dataset
+    shared = {
+        "by_id": {row.id: row for row in every_configuration(dataset)},
+        "recorded": recorded(dataset),
+    }
+    found: dict[str, str] = {}
+    for item in rows:
+        accepted = ""
+        if item.kind == "record":
+            row = dataset.by_key["tuning"][f"{item.id}.sh"]
+            accepted = accepted_by(releases_of(dataset, row["script"]))
+        else:
+            row = dataset.by_key["reports"][item.id]
+        html = site.page(page, "run", item=item, row=row, accepted=accepted, **shared)
+        found[item.id] = labelled(html, COLUMNS)
+    return found
+
+
+def fewest_run(rows: Iterable[Configuration], weights: str) -> Configuration | None:
+    """The undisputed run on the fewest GPUs with the least memory, real ones first."""
+
+    def counts(row: Configuration) -> bool:
+        return row.state == "run" and row.weights == weights and not row.doubtful
+
+    def size(row: Configuration) -> tuple[bool, int, float]:
+        return "synthetic" in row.scenario, row.gpus, row.total_memory_gb or inf
+
+    return min(filter(counts, rows), key=size, default=None)
+
+
+Arithmetic = Mapping[tuple[str, str], Mapping[int, int]]
+"""By model or size, and weights: the fewest GPUs for each memory in GB, 0 where none suffice."""
+
+
+def arithmetic_of(site: Site) -> Arithmetic:
+    """What `benchmarks/fewest.py` wrote; nothing without its file."""
+    path = site.package.root / FEWEST
+    if not path.is_file():
+        return {}
+    found: dict[tuple[str, str], dict[int, int]] = {}
+    for row in pl.read_csv(path).to_dicts():
+        key = (row.pop("model"), row.pop("weights"))
+        found[key] = {int(memory): gpus or 0 for memory, gpus in row.items()}
+    return found
+
+
+def _fewest(site: Site, thing: Thing, arithmetic: Arithmetic) -> dict[str, Any]:
+    """The headers and lines of the table of a thing's page, and the memory that it is about."""
+    if thing.table == "models":
+        memories: Sequence[int] = TABLES["models"]["memories"]
+        headers = ["What trains", "Known", *(f"Estimated, {memory} GB" for memory in memories)]
+        lines = list(_by_weights(thing, arithmetic, memories))
+        return {"headers": headers, "lines": lines, "memory": 0}
+    memory = _memory_of(thing, arithmetic)
+    headers = ["Size", *(WEIGHTS[weights] for weights in HEADLINES)]
+    lines = list(_by_size(site, thing, arithmetic, memory))
+    return {"headers": headers, "lines": lines, "memory": memory}
+
+
+def _by_weights(thing: Thing, arithmetic: Arithmetic, memories: Iterable[int]) -> Iterator[Line]:
+    for weights in HEADLINES:
+        by_memory = arithmetic.get((thing.key, weights), {})
+        known = Fewest(fewest_run(thing.runs, weights))
+        estimated = [Fewest(gpus=by_memory.get(memory)) for memory in memories]
+        yield Line(WEIGHTS[weights], "", [known, *estimated])
+
+
+def _memory_of(thing: Thing, arithmetic: Arithmetic) -> int:
+    """The most memory of an estimate that the GPUs have; 0 where there is none."""
+    has_gb = float(str(thing.rows[0].get("memory_gb") or 0))
+    if thing.key == VERL:
+        has_gb = TYPICAL_GB
+    memories = set(chain.from_iterable(arithmetic.values()))
+    return max((memory for memory in memories if memory <= has_gb), default=0)
+
+
+def _by_size(site: Site, thing: Thing, arithmetic: Arithmetic, memory: int) -> Iterator[Line]:
+    """A line for each size of which anything is known or estimated."""
+    text = [row for row in thing.runs if NO_TEXT.isdisjoint(row.scenario)]
+    by_size = grouped(text, attrgetter("size"))
+    for size in site.sizes:
+        cells: list[Fewest] = []
+        for weights in HEADLINES:
+            by_memory = arithmetic.get((size.name, weights), {})
+            known = fewest_run(by_size.get(size.name, []), weights)
+            cells.append(Fewest(known, by_memory.get(memory)))
+        if any(map(any, cells)):
+            yield Line(size.name, size.url, cells)
