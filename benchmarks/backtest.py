@@ -25,7 +25,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.estimate import GB, Estimate
-from rl_resources.estimate.formula import formula
+from rl_resources.estimate.frameworks import VERL, profiles
 from rl_resources.facts.models import GB_PER_GIB
 from rl_resources.query.estimate import estimate
 
@@ -66,7 +66,7 @@ OWN_GPUS = re.compile(r"^(\d+) GPUs? (?:actor|train|each)|(\d+) train \+|train (
 """The GPUs that train, where the engine has others."""
 STEPS_WHERE_IT_IS = {"slime", "miles"}
 """Frameworks whose optimizer steps in host memory where it is offloaded by a setting."""
-STEPS_ON_HOST = re.compile(r"(Adam steps|whole optimizer state is) on the host")
+STEPS_ON_HOST = re.compile(r"(Adam steps|whole optimizer state is) on the host|Adam on the CPU")
 HOST_PEAK = re.compile(
     r"Host memory is the (published )?peak|which takes 1|memory per node, the only"
     r"|Host memory: 800|1500 GB and does not say"
@@ -76,6 +76,10 @@ HOST = "project, of host memory"
 """How the errors of host memory are grouped."""
 STRANGER = "stranger"
 """The kind of cases that no constant comes from, and that nothing is tuned on."""
+ASKED = "asked"
+"""The kind of cases that are asked as strangers are, and that set what a question adds."""
+APART = (STRANGER, ASKED)
+"""The kinds of cases with the interval of their answers, which are not calibrated."""
 VARIED = "varied"
 """The kind of cases whose reserved memory grew over batches of many lengths.
 
@@ -341,23 +345,31 @@ def _has_inputs(row: Mapping[str, object]) -> bool:
 def _words(row: Mapping[str, object]) -> dict[str, str]:
     names = ("model", "gpus", "device", "task", "weights", "train", "infer")
     words = {name: str(row[name] or "") for name in names}
-    parallelism = str(row["parallelism"] or "")
-    own = OWN_GPUS.search(parallelism)
+    own = OWN_GPUS.search(str(row["parallelism"] or ""))
     if own:
         words["gpus"] = own[own.lastindex or 0]
-        words["infer"] = "hf"
-    if not words["infer"] or "async" in str(row["source_path"]):
-        words["infer"] = "hf"  # one that is not named has GPUs of its own, or takes no share
+    if _profiled(row):
+        words["framework"] = str(row["framework"])
+    if _has_own_pool(row):
+        words["infer"] = ""
     return words
+
+
+def _profiled(row: Mapping[str, object]) -> bool:
+    """Whether a run is of a framework whose profile is asked for; verl's settings are stated."""
+    return row["framework"] in profiles().keys() - {VERL}
+
+
+def _has_own_pool(row: Mapping[str, object]) -> bool:
+    """Whether the engine has GPUs of its own, or none is named."""
+    own = OWN_GPUS.search(str(row["parallelism"] or ""))
+    return bool(own) or not row["infer"] or "async" in str(row["source_path"])
 
 
 def _settings(row: Mapping[str, object]) -> list[str]:
     saved = str(row["memory_optimizations"] or "")
     notes = str(row["notes"])
     between_phases = "phase-offload" in saved
-    saves_logits = "fused-logits" in saved or "chunked-logits" in saved
-    # TRL's engine stays awake unless it is asked to sleep
-    sleeps = "rollout-sleep" in saved or row["framework"] != "trl"
     steps_on_host = STEPS_ON_HOST.search(notes) is not None
     found: dict[str, object] = {
         "prompt_length": 0,
@@ -367,12 +379,11 @@ def _settings(row: Mapping[str, object]) -> list[str]:
         "lora_rank": row["lora_rank"],
         "gpu_memory_utilization": row["gpu_memory_utilization"],
         "optimizer_on_host": int(steps_on_host or _steps_where_it_is(row)),
-        "fused_logits": int(saves_logits),
-        "engine_sleeps": int(sleeps),
     }
     if row["max_response_length"]:
         found["prompt_length"] = row["max_prompt_length"] or 0
         found["response_length"] = row["max_response_length"]
+    found |= _engine_settings(row, saved)
     found |= _rollout_precision(saved)
     for state in ("parameter", "optimizer"):
         if between_phases or f"{state}-offload" in saved:
@@ -391,6 +402,22 @@ def _settings(row: Mapping[str, object]) -> list[str]:
         found["removes_padding"] = 1
     found |= _parallel(str(row["parallelism"] or ""))
     return [f"{name}={value}" for name, value in found.items() if value is not None]
+
+
+def _engine_settings(row: Mapping[str, object], saved: str) -> dict[str, object]:
+    """Whether an engine is there and sleeps, and logits are fused.
+
+    What a framework with a profile does is not said again.
+    """
+    found: dict[str, object] = {}
+    saves_logits = "fused-logits" in saved or "chunked-logits" in saved
+    if saves_logits or not _profiled(row):
+        found["fused_logits"] = int(saves_logits)
+    if "rollout-sleep" in saved or not _profiled(row):
+        found["engine_sleeps"] = 1
+    if _has_own_pool(row):
+        found["has_engine"] = 0
+    return found
 
 
 def _steps_where_it_is(row: Mapping[str, object]) -> bool:
@@ -445,14 +472,16 @@ def _of_report(row: Mapping[str, object], found: Estimate) -> Case:
         measured_gb = float(str(peak))
     factor = 1.0
     if not row["peak_train_memory_gb"]:  # the peak of all phases, also of the rollout
-        whole = max(moment.peak_gb for moment in found.phases.values())
-        factor = whole / found.peak_gb
+        factor = _whole_share(found)
     outcome = str(row["outcome"])
     if measured_gb:
         outcome = "peak"
+    kind = "report"
+    if _profiled(row):
+        kind = ASKED
     return Case(
         str(row["report"]),
-        "report",
+        kind,
         str(row["framework"] or ""),
         str(row["model"]),
         str(row["weights"]),
@@ -554,21 +583,19 @@ def _of_oracle(row: Row) -> dict[str, float]:
     }
 
 
-def strangers(dataset: Dataset) -> Iterator[Case]:
-    """Runs that no constant was fitted on, each asked with the arguments of a careful user."""
-    for row in _rows("strangers.csv"):
+def questions(dataset: Dataset, name: str, kind: str) -> Iterator[Case]:
+    """The runs of a file, each asked with the arguments of a careful user."""
+    for row in _rows(name):
         with chdir(HERE.parent):
             arguments = PARSER.parse_args(["estimate", *shlex.split(row["arguments"])])
             words = {name: getattr(arguments, name) for name in (*WORDS, *NUMBERS)}
             found = estimate(dataset, words, arguments.set, arguments.script)
-        unread = NOT_READ.get(row["peak_kind"], ())
-        unread_gb = sum(found.training.components.get(title, 0) for title in unread)
         measured_gb = None
         if row["peak_gb"]:
             measured_gb = float(row["peak_gb"])
         yield Case(
             row["id"],
-            STRANGER,
+            kind,
             row["project"],
             found.configuration.model,
             arguments.weights,
@@ -576,17 +603,37 @@ def strangers(dataset: Dataset) -> Iterator[Case]:
             row["outcome"],
             found.tokens_known,
             measured_gb,
-            *_bounds(found, 1 - unread_gb / found.peak_gb),
+            *_bounds(found, _read_share(found, row["peak_kind"])),
             found.verdict,
             row["source"],
         )
 
 
+def _read_share(found: Estimate, kind: str) -> float:
+    """What a reading of the memory counts, as a part of the peak of training.
+
+    PyTorch counts its own process, other readings the whole GPU with a rollout engine on it.
+    """
+    if kind in NOT_READ:
+        unread_gb = sum(found.training.components.get(title, 0) for title in NOT_READ[kind])
+        return 1 - unread_gb / found.peak_gb
+    return _whole_share(found)
+
+
+def _whole_share(found: Estimate) -> float:
+    """The peak of all phases, also of the rollout, by that of training."""
+    return max(moment.peak_gb for moment in found.phases.values()) / found.peak_gb
+
+
 class HostCase(NamedTuple):
-    """What a run took or had of the host memory of a node, in GB, with its estimate."""
+    """What a run took or had of the host memory of a node, in GB, with its estimate.
+
+    `each_loads`: each process loads the whole model.
+    """
 
     id: str
     project: str
+    each_loads: bool
     read: str
     measured_gb: float
     estimated_gb: float
@@ -664,21 +711,22 @@ def _host_case(id_: str, row: Mapping[str, object], found: Estimate) -> HostCase
     if project == "easyr1" and read == "peak":
         # It reads them in the update, when nothing waits in host memory.
         estimated_gb = found.values["host_update"] / GB
-    least, most = formula()["interval"]["host"]
-    low = least * estimated_gb
-    high = most * estimated_gb
+    least, most = found.host_interval_gb
+    low = least / found.host_memory_gb * estimated_gb
+    high = most / found.host_memory_gb * estimated_gb
     agrees = {
         "ran": low <= stated_gb,
         "out-of-memory": high >= stated_gb,
         "peak": low <= stated_gb <= high,
     }
     figures = [round(gb, 1) for gb in (stated_gb, estimated_gb, low, high)]
-    return HostCase(id_, project, read, *figures, agrees[read])
+    each = bool(found.values["loads_per_process"])
+    return HostCase(id_, project, each, read, *figures, agrees[read])
 
 
-def host_factors(cases: list[HostCase]) -> tuple[float, float]:
+def host_factors(cases: list[HostCase], *, each_loads: bool) -> tuple[float, float]:
     """Measured by estimated: the interval of host memory, as that of the GPU's."""
-    peaks = [case for case in cases if case.read == "peak"]
+    peaks = [case for case in cases if case.read == "peak" and case.each_loads == each_loads]
     runs = Counter(case.project for case in peaks)
     weights = [runs[case.project] ** -0.5 for case in peaks]
     under = [case.estimated_gb / case.measured_gb for case in peaks]
@@ -690,7 +738,7 @@ def left_out(cases: list[Case]) -> list[Case]:
     """The cases with the interval that the other projects give: their 5 % and 95 % quantiles."""
     found = []
     for case in cases:
-        if case.kind == STRANGER:
+        if case.kind in APART:
             found.append(case)  # as it was answered
             continue
         low, high = factors(cases, case.known, without=case.project)
@@ -712,7 +760,7 @@ def factors(cases: list[Case], known: bool, without: str = "") -> tuple[float, f
     over: list[float] = []
     for case in cases:
         peak = case.measured_gb
-        if not peak or case.kind in {"pytorch", VARIED, STRANGER}:
+        if not peak or case.kind in {"pytorch", VARIED, *APART}:
             continue
         if case.known != known or case.project == without:
             continue
@@ -786,7 +834,9 @@ def main() -> None:
     dataset = load(HERE.parent)
     skipped: list[str] = []
     cases = [*measured(dataset, skipped), *reports(dataset, skipped)]
-    cases += [*trials(dataset), *pytorch(dataset, skipped), *strangers(dataset)]
+    cases += [*trials(dataset), *pytorch(dataset, skipped)]
+    cases += questions(dataset, "strangers.csv", STRANGER)
+    cases += questions(dataset, "asked.csv", ASKED)
     cases = left_out(cases)
     _write(HERE / "backtest_assumed.csv", ("input", "runs", "median", "within"), costs(dataset))
     _write(HERE / "backtest.csv", Case._fields, map(_cells, cases))
@@ -808,7 +858,8 @@ def main() -> None:
     longest = factors(cases, known=False)
     print("tokens = {:.2f}, {:.2f}".format(*tokens))
     print("longest = {:.2f}, {:.2f}".format(*longest))
-    print("host = {:.2f}, {:.2f}".format(*host_factors(on_host)))
+    print("host = {:.2f}, {:.2f}".format(*host_factors(on_host, each_loads=False)))
+    print("host_of_each = {:.2f}, {:.2f}".format(*host_factors(on_host, each_loads=True)))
     wrong = [case.id for case in on_host if not case.agrees]
     print(f"host memory: {len(wrong)} of {len(on_host)} disagree: {', '.join(wrong)}")
     print(f"{len(skipped)} rows without an estimate")
@@ -843,7 +894,7 @@ def errors(cases: pl.DataFrame) -> pl.DataFrame:
         all=pl.lit("all"),
         length=pl.when("known").then(tokens_known).otherwise(longest_known),
     )
-    calibrated = peaks.filter(pl.col("kind") != STRANGER)
+    calibrated = peaks.filter(~pl.col("kind").is_in(APART))
     on_gpus = calibrated.filter(pl.col("kind") != "pytorch")
     by = (_errors(calibrated, name) for name in ("length", "project"))
     return pl.concat([_errors(on_gpus, "all"), _errors(peaks, "kind"), *by])

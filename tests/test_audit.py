@@ -141,8 +141,8 @@ def test_one_mistake_is_reported_once(dataset, scripts, case):
 MOVED = {
     PAGE.replace(LORA_ROW, LORA_ROW * 2): f"page-same-script: 50:9: the row links {LORA}, as the "
     "row of line 41 does\nLink a script of its own.",
-    PAGE.replace(LORA_ROW, "") + LORA_ROW: "page-model-section: 61:9: Qwen2.5-7B-Instruct stands "
-    "under the size 14B\nMove the row under 7B, or fix its model.",
+    PAGE.replace(LORA_ROW, "") + LORA_ROW: "page-model-section: 61:9: Qwen2.5-7B-Instruct is "
+    "listed under 14B\nMove the row under 7B, or fix its model.",
     PAGE.replace(FOURTEEN_ROW, ""): "page-script-without-row: 16:5: no row links the script "
     f"14b/{FOURTEEN}\nAdd a row that links {FOURTEEN}.",
 }
@@ -417,14 +417,14 @@ def test_no_help_names_a_setting_that_the_checkout_lacks(scripts, capsys):
     ]
 
 
-def test_the_settings_of_a_known_fork_are_not_judged(scripts, capsys):
+def test_the_settings_of_a_fork_are_not_judged(scripts, capsys):
     script = scripts / "7b" / SEVEN
     own = "max_turns=4 retriever.topk=3 retriever.url=x trainer.total_epochs"
     _change(script, "trainer.total_epochs", own)
     main(import_command(scripts, PAGE))
     notes = capsys.readouterr().err.splitlines()
     said = "Not judged by the settings of verl, because they are of a fork: "
-    assert f"{said}{script.as_posix()}." in notes
+    assert f"{said}{script.as_posix()} (Search-R1)." in notes
     assert _audit_of(scripts, capsys)[1:] == []
 
 

@@ -125,7 +125,7 @@ def _lacks_room(record: Proposal, dataset: Dataset) -> bool:
     if memory is None:
         return False
     bytes_each = 16
-    if row["tag"] == "MIN" or row["weights"] == "lora":
+    if "optimizer-offload" in row["memory_optimizations"] or row["weights"] == "lora":
         bytes_each = 2
     room = int(row["gpus"]) * float(str(memory))
     return parameters * bytes_each > room

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 ACTIONS = [ROOT / "action.yml", *sorted((ROOT / ".github" / "actions").glob("*/action.yml"))]
+PAGES = sorted((ROOT / "site" / "pages").glob("*.md"))
 PINNED = r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
 
@@ -220,6 +221,42 @@ def _reachable(drawn: dict[str, set[str]], package: str) -> set[str]:
             found.add(source)
             waiting.append(source)
     return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_a_page_by_hand_is_in_the_menu_with_a_title_and_a_description(page):
+    before, head, *_ = _read(page).split("---\n")
+    assert before == ""
+    assert yaml.safe_load(head).keys() >= {"title", "description"}
+    menu, _, _ = _read("mkdocs.yml").partition("not_in_nav:")
+    assert f": {page.name}\n" in menu
+
+
+def _named_in_the_table() -> Iterator[str]:
+    """The paths and names that ARCHITECTURE says to change; placeholders are in capitals."""
+    _, _, rest = _read("ARCHITECTURE.md").partition("## To change something")
+    table, _, _ = rest.partition("## The data")
+    for text in re.findall(r"`([^`\s]+)`", table):
+        is_path = re.fullmatch(r"[\w./-]*(?:/|\.(?:py|js|toml|json|jinja|md|csv|yml))", text)
+        is_placeholder = re.search(r"\b(?:NAME|TABLE)\b", text)
+        if is_placeholder or text == "/rules/":
+            continue
+        if is_path or re.fullmatch(r"[A-Za-z_]\w+", text):
+            yield text
+
+
+def test_what_the_table_of_changes_names_is_there():
+    listed = _run("git", "ls-files").stdout.split()
+    paths = [f"/{path}" for path in listed if (ROOT / path).is_file()]
+    code = [path for path in paths if path.endswith((".py", ".toml", ".js", ".jinja", ".json"))]
+    texts = "".join(_read(path[1:]) for path in code if not path.startswith("/tests/golden"))
+    words = set(re.findall(r"\w+", texts))
+    missing = []
+    for name in _named_in_the_table():
+        ends = any(path.endswith(f"/{name}") or f"/{name}" in path for path in paths)
+        if not ends and name not in words:
+            missing.append(name)
+    assert missing == []
 
 
 def test_the_diagram_of_packages_is_true_to_their_imports():

@@ -19,7 +19,7 @@ from rl_resources.git import Repository
 from rl_resources.query.estimate import estimate
 from rl_resources.query.plan import settings_for
 from rl_resources.query.plan_question import ask_plan
-from rl_resources.script.backends import ENGINES, ROLLOUT, Engine, named_version
+from rl_resources.script.backends import ENGINES, ROLLOUT, SAME_BACKEND, Engine, named_version
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import ScriptText
@@ -45,6 +45,13 @@ def swift(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     _cells.cache_clear()
     yield
     _cells.cache_clear()
+
+
+def test_every_engine_is_a_backend_of_the_dataset():
+    rows = DATASET.records["backends"]
+    words = {str(row["backend"]) for row in rows if row["role"] == "infer"}
+    known = {SAME_BACKEND.get(word, word) for word in words}
+    assert ENGINES.keys() - {"swift"} <= known
 
 
 def script_with(**own: object) -> ScriptText:

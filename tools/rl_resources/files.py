@@ -95,7 +95,6 @@ def undecodable(data: bytes) -> int | None:
 
 
 _BEGINNINGS = {
-    rb"\xff\xfe\0\0|\0\0\xfe\xff": "UTF-32",
     rb"\xff\xfe|\xfe\xff": "UTF-16",
     rb".\0": "UTF-16LE",
     rb"\0": "UTF-16BE",
@@ -120,8 +119,7 @@ def _if_text(data: bytes, encoding: str) -> str:
         text = _decoded(data, encoding)
     except UnicodeDecodeError:
         return ""
-    is_text = (text or not data) and "\x00" not in text
-    if not is_text:
+    if "\x00" in text or (data and not text):
         return ""
     return encoding
 
@@ -156,12 +154,11 @@ def as_read(data: bytes, at: int) -> str:
     if data[at] == 0:
         return ""
     cell = next(found[0] for found in _CELL.finditer(data) if found.end() > at)
-    readings: list[str] = []
-    for name, codec in _LEGACY.items():
-        text = shown(cell.decode(codec, "replace"), 120)
-        readings.append(f"`{text}` in {name}")
-    listed = " or ".join(readings)
-    return f"; the cell is {listed}"
+    readings = [
+        f"`{shown(cell.decode(codec, 'replace'), 120)}` in {name}"
+        for name, codec in _LEGACY.items()
+    ]
+    return f"; the cell is {' or '.join(readings)}"
 
 
 _CELL = re.compile(rb"[^,;\t\r\n]+")

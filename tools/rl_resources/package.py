@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import field as part
@@ -27,7 +27,7 @@ from rl_resources import tabular
 from rl_resources.descriptor import DESCRIPTOR as DESCRIPTOR
 from rl_resources.descriptor import read_descriptor
 from rl_resources.errors import UnreadableDataset
-from rl_resources.files import LARGEST_TABLE_BYTES, read_file
+from rl_resources.files import LARGEST_TABLE_BYTES, read_file, table_beside
 
 SCRIPTS = PurePosixPath("examples/tuning")
 
@@ -47,24 +47,23 @@ class FieldType(NamedTuple):
     json: Mapping[str, Any]
 
 
-_NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_JSON_DAY = {"type": "string", "format": "date"}
-_JSON_LIST = {"type": "array", "items": {"type": "string"}}
-
+_TABLE = table_beside(__file__)
+_READ: Mapping[str, Callable[[str], Value]] = {
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": "true".__eq__,
+    "date": date.fromisoformat,
+    "list": str,
+}
 TYPES: Mapping[str, FieldType] = {
-    "string": FieldType(r"(?s:.*)", "text", str, {"type": "string"}),
-    "integer": FieldType(r"[+-]?[0-9]+", "a whole number", int, {"type": "integer"}),
-    "number": FieldType(_NUMBER, "a number", float, {"type": "number"}),
-    "boolean": FieldType("true|false", "`true` or `false`", "true".__eq__, {"type": "boolean"}),
-    "date": FieldType(_DAY, "a date such as 2026-01-31", date.fromisoformat, _JSON_DAY),
-    "list": FieldType(r"(?s:.*)", "a list", str, _JSON_LIST),
+    name: FieldType(read=_READ[name], **kind) for name, kind in _TABLE["types"].items()
 }
 
 
 def number(cell: str) -> float | None:
     """The value of a cell that is written as a number."""
-    if not re.fullmatch(_NUMBER, cell):
+    if not re.fullmatch(TYPES["number"].pattern, cell):
         return None
     return float(cell)
 
@@ -73,10 +72,8 @@ TEXTS = frozenset({"string", "list"})
 """The types whose cells are text."""
 NUMBERS = frozenset({"integer", "number"})
 
-_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
-_OF_TEXTS = frozenset({"pattern", "enum", "minLength", "maxLength"})
-CONSTRAINTS = frozenset({"required", "unique"}) | _BOUNDS | _OF_TEXTS
-_FOR_OTHERS = frozenset({"itemType", "itemReference", "trueValues", "falseValues"})
+CONSTRAINTS = frozenset(_TABLE["constraints"])
+_FOR_OTHERS: Sequence[str] = _TABLE["for_others"]
 """Properties that are no attributes of `Field`: what other programs read, and a table's name."""
 
 

@@ -70,34 +70,21 @@ def misspelt(word: str, known: Collection[str]) -> bool:
     """
     if word in known:
         return False
-    return any(_is_slip(one, word) for one in known)
+    slips = _slips(word)
+    return any(one in slips or word in _slips(one) for one in known)
 
 
-def _is_slip(first: str, second: str) -> bool:
-    start = _alike(first, second)
-    if start == 0:
-        return False
-    one = first[start:]
-    other = second[start:]
-    end = _alike(one[::-1], other[::-1])
-    one = one[: len(one) - end]
-    other = other[: len(other) - end]
-    different = one + other
-    if any(map(str.isdigit, different)):
-        return False
-    if len(different) == 1:
-        return True
-    return len(one) == 2 and one == other[::-1]
-
-
-def _alike(first: str, second: str) -> int:
-    """With how many equal characters both begin."""
-    count = 0
-    for one, other in zip(first, second, strict=False):
-        if one != other:
-            break
-        count += 1
-    return count
+def _slips(word: str) -> set[str]:
+    """The words with one letter of this one left out, or two swapped; the first one stays."""
+    found = set()
+    for at in range(1, len(word)):
+        before = word[:at]
+        pair = word[at : at + 2]
+        if not pair[0].isdigit():
+            found.add(before + word[at + 1 :])
+        if not re.search(r"[0-9]", pair):
+            found.add(before + pair[::-1] + word[at + 2 :])
+    return found
 
 
 def shown(value: str, most: int = 60) -> str:

@@ -22,7 +22,7 @@ from rl_resources.rule import Place
 from rl_resources.script.framework.composition import Source
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.script_rules.releases import fork
+from rl_resources.script_rules.releases import fork, fork_name
 from rl_resources.snapshot import ScriptFile, script_data
 from rl_resources.text import MOST_LISTED, shown
 
@@ -84,9 +84,9 @@ def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator
         if rest > 0:
             listed = f"{listed} and {rest} more"
         yield f"Not read, because no row leads to them: {listed}."
-    forks = sorted(script.path for script in texts.values() if fork(script))
+    forks = {script.path: fork_name(fork(script)) for script in texts.values() if fork(script)}
     if forks:
-        listed = ", ".join(shown(path, 200) for path in forks[:MOST_LISTED])
+        listed = ", ".join(f"{shown(path, 200)} ({name})" for path, name in forks.items())
         yield f"Not judged by the settings of {FRAMEWORK}, because they are of a fork: {listed}."
     lines: list[str] = []
     for row in reading.rows:

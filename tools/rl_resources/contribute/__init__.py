@@ -1,1 +1,1 @@
-"""From a configuration to a contribution: the files that it adds, written all or none."""
+"""From a configuration to a contribution: the row, the script and what else they change."""

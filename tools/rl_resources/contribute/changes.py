@@ -30,8 +30,8 @@ Row = Mapping[str, str]
 class Change:
     """A file to write; its `path` is relative to the root.
 
-    `was` is what the file held when the change was made, `None` if there was no file. `becomes` is
-    what it shall hold, `None` to remove it.
+    `was` is its content when the change was made, `None` if there was no file. `becomes` is its new
+    content, `None` to remove it.
     """
 
     path: str
@@ -40,7 +40,7 @@ class Change:
     executable: bool = False
 
     def diff(self) -> str:
-        """The change of a text as a unified diff, as git shows it."""
+        """The change as a unified diff, in git's form."""
         before = _lines(self.was)
         after = _lines(self.becomes)
         old_path = f"a/{self.path}"
@@ -61,8 +61,7 @@ def _lines(data: bytes | None) -> list[str]:
 def with_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> Snapshot:
     """The dataset with these rows, by resource, in canonical form.
 
-    A row whose key is there takes that row's place. Raises `UnusableInput` where a table cannot be
-    read.
+    A row replaces the one with the same key. Raises `UnusableInput` if a table cannot be read.
     """
     paths = {snapshot.tables[name].path for name in rows}
     after, unreadable = formatted(snapshot, paths.__contains__)
@@ -97,7 +96,7 @@ def _with_data(snapshot: Snapshot, name: str, text: str) -> Snapshot:
 
 
 def _joined(table: Table, new: Sequence[Row]) -> str:
-    """A table's text with new rows at its end, without those that had their keys."""
+    """A table's text with new rows at its end, without those that they replace."""
     names = table.schema.names
     key = table.schema.primary_key
     added = [_cells(row, names) for row in new]
@@ -168,7 +167,7 @@ class Fixed(NamedTuple):
 
 
 def fix(snapshot: Snapshot, rules: Iterable[Rule], asked: Asked = everything) -> Fixed:
-    """Apply the fixers of those `rules` that report something until nothing changes any more.
+    """Apply the fixers of the `rules` that report something until nothing changes any more.
 
     Only files whose path is `asked` for change. Nothing is written.
     """
@@ -202,7 +201,7 @@ def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
 
 
 def _edited(snapshot: Snapshot, edit: Edit) -> Snapshot:
-    """The snapshot after an edit; itself where that changes nothing."""
+    """The snapshot after an edit; the same one if nothing changes."""
     for name, table in snapshot.tables.items():
         if table.path == edit.path and table.data != edit.fields["data"]:
             return _with_data(snapshot, name, edit.fields["data"].decode())
@@ -213,12 +212,12 @@ def _edited(snapshot: Snapshot, edit: Edit) -> Snapshot:
 
 
 def write_changes(root: Path, changes: Sequence[Change]) -> None:
-    """Write all changes below `root`, if each file is still what it was when it was read.
+    """Write all changes below `root` if no file has changed since it was read.
 
-    What a killed process left is removed.
+    Temporary files of a killed process are removed.
 
-    Raises `UnusableInput` where a file lies outside `root`, exists already, has changed since, or
-    cannot be written.
+    Raises `UnusableInput` if a file lies outside `root`, exists already, has changed, or cannot be
+    written.
     """
     targets = {}
     for change in changes:
@@ -235,7 +234,7 @@ def write_changes(root: Path, changes: Sequence[Change]) -> None:
 
 
 def _refuse_other(root: Path, target: Path, change: Change) -> None:
-    """Raise where a file is not what the change was made for."""
+    """Raise `UnusableInput` if a file is not what the change was made for."""
     if not target.is_relative_to(root.resolve()):
         raise UnusableInput(f"{change.path}: lies outside the dataset at {root}")
     if change.was is None and target.exists():

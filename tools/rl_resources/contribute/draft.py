@@ -1,6 +1,6 @@
-"""The command `draft`: a record from a script that ran, its log, an issue form, what is stated.
+"""The command `draft`: a record from a script that ran, its log, an issue form and `--set`.
 
-Four steps: `read` the sources, `merge` them to a row, `place` it in the dataset, `check` it there.
+Four steps: `read` the sources, `merge` them into a row, `place` it in the dataset, `check` it.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ LARGEST_FORM_BYTES = 256 * 2**10
 def draft(
     root: Path, script: str, *, log: str, issue: str, stated: Iterable[str], write: bool
 ) -> Draft:
-    """Read all files, an empty name is none; write what follows unless a rule reports anything.
+    """Draft a record; with `write`, add it unless a rule reports something. An empty name: no file.
 
-    Raises `UnusableInput` for a file or argument that cannot be used, and `InvalidDataset`.
+    Raises `UnusableInput` for a file or an argument that cannot be used, and `InvalidDataset`.
     """
     package = read_package(root)
     snapshot = take_snapshot(package)
@@ -63,7 +63,7 @@ def draft(
 
 
 def _refuse_other_start(script: ScriptText) -> None:
-    """Raise for a script that starts something else than RL with the framework."""
+    """Raise `UnusableInput` for a script that starts anything but RL with the framework."""
     started = [*script.trainings, *script.launches]
     if script.script.problems or script.lost:
         return
@@ -103,7 +103,7 @@ def read(dataset: Dataset, script: str, *, log: str, issue: str, stated: Iterabl
 
 
 def _read_log(name: str, pasted: str) -> TrainingLog:
-    """The log that is named, else the lines that are pasted into the form; an empty one of none."""
+    """The named log, otherwise the one pasted into the form; an empty one without either."""
     if name:
         try:
             return read_log_file(Path(name))
@@ -116,10 +116,10 @@ def _read_log(name: str, pasted: str) -> TrainingLog:
 
 
 class Placed(NamedTuple):
-    """A record in its place; a record that lacks something changes nothing.
+    """A record in its place; one that lacks something changes nothing.
 
-    `after` is the dataset with its row, its exemptions and its script; `fixed` the same with what
-    is certain fixed in the script.
+    `after` is the dataset with its row, exemptions and script, `fixed` the same after certain fixes
+    in the script.
     """
 
     record: Proposal
@@ -142,17 +142,16 @@ def place(record: Proposal, snapshot: Snapshot) -> Placed:
 
 
 def check(placed: Placed, *, write: bool) -> Draft:
-    """Ask all rules about a record; `write` is whether its files are to be written."""
+    """Check a record against all rules; `write` says whether to write its files."""
     changes = tuple(changes_between(placed.before, placed.fixed.snapshot))
     fixes = tuple(dict.fromkeys(placed.fixed.done.values()))
     return Draft(placed.record, changes, fixes, list(_findings(placed)), write)
 
 
 def _findings(placed: Placed) -> Iterator[Finding]:
-    """What the rules report of a record; where it lacks something, of its script alone.
+    """What the rules report about a record; if it lacks something, about its script alone.
 
-    They report it about the script as its author has it, without those of rules whose mistakes
-    `--write` fixes.
+    Places are those in the author's script. Mistakes that `--write` fixes are left out.
     """
     record = placed.record
     script = record.sources.script
@@ -182,7 +181,7 @@ class Draft:
 
     @property
     def obstacles(self) -> list[str]:
-        """Why nothing can be written, but for findings."""
+        """Why nothing can be written, apart from findings."""
         path = self.record.path
         for change in self.changes:
             if change.path == path and change.was is not None:
@@ -191,7 +190,7 @@ class Draft:
 
     @property
     def refused(self) -> bool:
-        """Whether nothing of it may be written: CI fails on warnings too."""
+        """Whether it must not be written: CI fails on warnings too."""
         return bool(self.obstacles or self.findings)
 
     @property
@@ -202,7 +201,7 @@ class Draft:
         return self.changes
 
     def messages(self) -> Iterator[str]:
-        """What is said along with the row, line by line."""
+        """What is reported with the row, line by line."""
         yield from self.record.remarks
         yield from self._empty_cells()
         for obstacle in self.obstacles:
@@ -213,7 +212,7 @@ class Draft:
             yield f"{change.path}: written"
 
     def _empty_cells(self) -> Iterator[str]:
-        """Each empty cell that a record needs or that has a doubt, and the other empty ones."""
+        """Each empty cell that a record needs or that is in doubt, then the other empty ones."""
         optional = []
         for name, reason in self.record.unknown.items():
             field = self.record.schema.field(name)

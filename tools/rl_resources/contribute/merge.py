@@ -1,4 +1,4 @@
-"""What a script, its log, a form and its author say of a run, merged to one record."""
+"""What a script, its log, a form and its author say about a run, merged into one record."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OF_A_RUN: Facts = {"status": Fact("reported"), "statement": Fact(STATED_RUN)}
 
 @dataclass(frozen=True)
 class Sources:
-    """What a record is made from; `assumed` is what holds if nobody states it."""
+    """What a record is made from; `assumed` is used where nothing else is stated."""
 
     script: ScriptText
     log: TrainingLog = field(default_factory=TrainingLog)
@@ -54,10 +54,10 @@ class Proposal:
     """A proposed record.
 
     `name` and `path` are those of its script, empty if one of the six parts is not known.
-    `existing` is the row that the dataset has for this configuration, empty if it has none; then
-    `row` is that one with its empty cells filled. `unknown` says by column why a cell is empty,
-    but for the script's name, which follows from others. `lacks` is what keeps it from being a
-    record, `remarks` what somebody should know of the sources, and how they differ from the row.
+    `existing` is the dataset's row for this configuration, if any; `row` is then this row with its
+    empty cells filled. `unknown` says for each column why its cell is empty, except for the
+    script's name, which follows from others. `lacks` is what it still needs, `remarks` are notes on
+    the sources and on how they differ from the row.
     """
 
     sources: Sources
@@ -76,7 +76,7 @@ class Proposal:
 
 
 def merge(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Proposal:
-    """The record that the sources make together."""
+    """The record that the sources make."""
     schema = dataset.package.resources["tuning"].schema
     certain = _certain(sources, dataset, snapshot)
     name = _name(sources, certain, snapshot)
@@ -134,7 +134,7 @@ def _name(sources: Sources, certain: Facts, snapshot: Snapshot) -> str:
 
 
 def _certain(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Facts:
-    """All that needs no figures."""
+    """The cells that need no figures."""
     stated = first_known([sources.stated, sources.form.facts])
     named = name_facts(sources.script, snapshot)
     logged: Facts = {}
@@ -149,9 +149,9 @@ def _certain(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Facts:
 def _logged(
     log: TrainingLog, run: Run | None, certain: Facts, existing: Row, dataset: Dataset
 ) -> tuple[Facts, str]:
-    """The cells that the log states, and why it is of another run; empty where it is of the same.
+    """The cells that a log states, and why it is of another run; empty if it may be of the same.
 
-    It names vllm for `vllm-ascend` too.
+    A log says vllm for `vllm-ascend` too.
     """
     mismatch = _other_device(log, certain["device"].text, dataset)
     if mismatch:
@@ -184,7 +184,7 @@ def _figures(log: TrainingLog, schema: TableSchema) -> dict[str, Fact]:
 
 
 def _mismatch(log: TrainingLog, run: Run, releases: Facts, existing: Row) -> str:
-    """Why the log is of another run than the script or row; empty where it is of the same."""
+    """Why the log is of another run than the script or the row; empty if it may be of the same."""
     for name, number in log.settings.items():
         asked = run.setting(f"data.{name}").number
         if asked not in {None, number}:
@@ -196,9 +196,9 @@ def _mismatch(log: TrainingLog, run: Run, releases: Facts, existing: Row) -> str
 
 
 def _other_device(log: TrainingLog, device: str, dataset: Dataset) -> str:
-    """Why the log is of another device; empty where it may be the same.
+    """Why the log is of another device; empty if it may be of the same.
 
-    A server of Huawei has another name than its accelerators.
+    Huawei's servers and their accelerators have different names.
     """
     devices = devices_of(dataset)
     meant: set[str] = set()
@@ -309,7 +309,7 @@ def _remarks(sources: Sources, mismatch: str) -> Iterator[str]:
 
 
 def _differences(row: Row, read: Row, assumed: Collection[str]) -> Iterator[str]:
-    """Where the row of the dataset says something else than what was read now."""
+    """Where the dataset's row differs from what was read now."""
     yield "records/tuning.csv has this configuration; no cell of it is overwritten"
     for column, new in read.items():
         old = row[column]

@@ -1,8 +1,7 @@
-"""The command `new`: the script of a record that nobody has run, or of a plan, and its row.
+"""The command `new`: a script that nobody has run yet and its row; also the script of a plan.
 
-The settings of a script are those of an estimate, see `estimate/plan.py`; the batch is a rule of
-thumb, stated here and tested nowhere: a step has four updates of 64 prompts or more, each a
-multiple of the GPUs.
+The settings of a script are those of an estimate, see `estimate/plan.py`. The batch is an untested
+rule of thumb: a step has four updates of at least 64 prompts, each a multiple of the GPUs.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ Asked = Mapping[str, str]
 
 
 def new(root: Path, asked: Asked) -> Draft:
-    """Make the record that is asked for and write its files.
+    """Make a record and write its files.
 
     Raises `UnusableInput` and `InvalidDataset`.
     """
@@ -72,7 +71,7 @@ def new(root: Path, asked: Asked) -> Draft:
 
 
 def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Proposal:
-    """The record that is asked for, of a script that nobody has run.
+    """The record of a new script that nobody has run.
 
     Raises `UnusableInput` with everything that is missing, unknown or impossible.
     """
@@ -99,14 +98,14 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Proposal:
 
 
 def _script(wanted: ScriptRequest, name: str) -> str:
-    """The text of a script. Raises `UnusableInput` where the framework cannot do it."""
+    """The text of a script. Raises `UnusableInput` if the framework cannot do it."""
     known = shipped(FRAMEWORK)
     _refuse(list(refusals(wanted, known)))
     return script_text(wanted, known, name)
 
 
 def next_step(record: Proposal) -> str:
-    """What to do with a record that was written."""
+    """What to do after a record was written."""
     who = "" if record.row["contributor"] else " --contributor HANDLE"
     return (
         f"Run it: bash {record.path}\n"
@@ -162,7 +161,7 @@ def _configuration(words: Asked, dataset: Dataset) -> ScriptRequest:
 def plan_script(plan: Answer, tag: str) -> str:
     """The script of a plan with the settings of a tag.
 
-    Raises `UnusableInput` where nothing fits, or the framework is not the one that has scripts.
+    Raises `UnusableInput` if nothing fits, or for a framework without scripts.
     """
     if not isinstance(plan, Plan):
         raise UnusableInput("a script is for GPUs that are named", "Add --device or --memory.")
@@ -194,9 +193,9 @@ def plan_script(plan: Answer, tag: str) -> str:
 
 @dataclass(frozen=True)
 class ScriptRequest:
-    """What a script is asked for: rows of the tables, the tag and the settings of an estimate.
+    """What a script is written for: rows of the tables, the tag and the settings of an estimate.
 
-    `author` is the command that asks.
+    `author` is the command that writes it.
     """
 
     model: Record
@@ -225,7 +224,7 @@ def _word(backend: Record) -> str:
 
 
 def strategies(known: Shipped) -> Mapping[str, str]:
-    """The training backends of a release, each with the choice of `model_engine` that brings it."""
+    """The training backends of a release, each with its choice of `model_engine`."""
     found = {}
     for name, choice in known.choices.items():
         strategy = str(choice.value(f"{ACTOR}.strategy"))
@@ -236,14 +235,14 @@ def strategies(known: Shipped) -> Mapping[str, str]:
 
 
 def engines(known: Shipped) -> tuple[str, ...]:
-    """The rollout engines of a release: those that it has settings of their own for."""
+    """The rollout engines of a release: those that have settings of their own."""
     default = next(iter(known.choices.values()))
     sections = default.value(f"{ROLLOUT}.engine_kwargs")
     return tuple(map(str, sections))
 
 
 def refusals(wanted: ScriptRequest, known: Shipped) -> Iterator[str]:
-    """Why the framework cannot do what is asked for, each reason a sentence with what it can do."""
+    """Why the framework cannot do this; each reason names what it can do."""
     release = f"{known.framework} {known.version}"
     algorithm = wanted.task["algorithm"]
     if algorithm not in ALGORITHMS:
@@ -305,7 +304,7 @@ def script_text(wanted: ScriptRequest, known: Shipped, name: str) -> str:
 
 
 def _extra(wanted: ScriptRequest) -> Iterator[str]:
-    """The overrides of switches that the template does not write itself."""
+    """The overrides that the template does not write itself."""
     found = wanted.estimate
     more = rules()["overrides"]
     for name, turn in turned_on(found):

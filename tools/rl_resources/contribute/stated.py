@@ -33,7 +33,7 @@ Facts = Mapping[str, Fact]
 
 
 def first_known(sources: Iterable[Facts]) -> Facts:
-    """For each column the first fact that is known, else the first doubt, else an empty fact."""
+    """For each column the first known fact, otherwise the first doubt, otherwise an empty fact."""
     found: defaultdict[str, Fact] = defaultdict(Fact)
     for facts in sources:
         for column, fact in facts.items():
@@ -75,7 +75,7 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
 
 
 def may_be_exempt(rule: str) -> bool:
-    """Whether who adds a record may state its exemption: that of a run that is as it is."""
+    """Whether contributors may exempt their own record from a rule, because it ran that way."""
     known = all_rules().get(rule)
     if known is None or known.severity != "warning":
         return False
@@ -84,9 +84,9 @@ def may_be_exempt(rule: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The answers of an issue form; `script` and `log` are pasted text, empty where there is none.
+    """The answers of an issue form; `script` and `log` are pasted text, empty if there is none.
 
-    `exempt` has a reason by rule, `remarks` say which answers cannot be used.
+    `exempt` maps rules to reasons, `remarks` say which answers cannot be used.
     """
 
     facts: Facts = field(default_factory=dict)
@@ -157,7 +157,7 @@ def _sections(body: str) -> Iterator[tuple[str, str]]:
 
 
 def name_facts(script: ScriptText, snapshot: Snapshot) -> Facts:
-    """The cells that a file name of the right form states, each if its word is known."""
+    """The cells that a well-formed file name states, as far as its words are known."""
     name = Path(script.path).name
     found = {}
     for part in PARTS:
@@ -170,8 +170,7 @@ def name_facts(script: ScriptText, snapshot: Snapshot) -> Facts:
 def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
     """The cells that follow from the run; none if the script starts no training.
 
-    What the run leaves open between several words is settled by the cells in `named`, which has a
-    fact for every column.
+    `named` has a fact for every column and decides where the run leaves several words open.
     """
     run = script.training
     if run is None:
@@ -204,7 +203,7 @@ def _settings(run: Run) -> Mapping[str, Setting]:
 
 
 def defaults_of(run: Run) -> str:
-    """The settings of a record that a run may replace: defaults of the script; empty for none."""
+    """The settings of a record that are defaults of the script, so that a run may change them."""
     found = []
     for column, setting in _settings(run).items():
         if setting.origin and run.may_change(setting.key):

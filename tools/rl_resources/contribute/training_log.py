@@ -1,4 +1,4 @@
-"""A training log of any form to figures: memory, time, throughput, releases, out of memory.
+"""Figures from a training log of any form: memory, time, throughput, releases, out of memory.
 
 The metrics are those of verl 0.1 to 0.9.1 (verl/trainer/ppo/metric_utils.py and `update_actor` of
 its workers); their names, and what devices and other frameworks print, are in `training_log.toml`,
@@ -78,7 +78,7 @@ def _releases() -> Mapping[str, re.Pattern[str]]:
 
 
 def _release(programs: Iterable[str]) -> re.Pattern[str]:
-    """What finds a version after one of these patterns, without local parts such as `+cu124`."""
+    """The pattern of a version after one of these programs, without local parts like `+cu124`."""
     listed = "|".join(programs)
     return re.compile(rf"(?:{listed})v?(\d+(?:\.\d+)+\w*(?:\.\w+)*)", re.IGNORECASE)
 
@@ -101,11 +101,11 @@ class Step(NamedTuple):
 class TrainingLog:
     """What a log says of the last run in it.
 
-    `out_of_memory` is the line that ended the run for lack of GPU memory, empty where none did.
-    `settings` are some of its printed configuration, `releases` those that verl and the rollout
-    engine printed, by verl's names; of both the last ones. `devices` are its names for the
-    hardware, `day` is the last one of a message, `frameworks` are others than verl. A `summary` of
-    a run has its last step alone. `bare` are steps without any figure.
+    `out_of_memory` is the line that ended the run for lack of GPU memory, if any. `settings` are
+    parts of the printed configuration, `releases` those of verl and the rollout engine, by verl's
+    names; of both, the last ones count. `devices` are the log's names for the hardware, `day` is
+    the day of its last message, `frameworks` are others than verl. A `summary` has only the last
+    step of a run.
     """
 
     steps: list[Step] = field(default_factory=list)
@@ -116,11 +116,10 @@ class TrainingLog:
     day: str = ""
     frameworks: set[str] = field(default_factory=set)
     summary: bool = False
-    bare: bool = False
 
     @property
     def warm_up(self) -> int:
-        """Steps that are excluded as warm-up: a tenth, at least one and at most ten."""
+        """How many steps count as warm-up: a tenth, at least one and at most ten."""
         if self.summary:
             return 0
         steps = len(self.steps)
@@ -129,7 +128,7 @@ class TrainingLog:
 
     @property
     def measured(self) -> list[Step]:
-        """The steps after warm-up with a time or throughput that neither validate nor save."""
+        """The steps after warm-up that have a time or throughput and neither validate nor save."""
         counted = []
         for step in self.steps[self.warm_up :]:
             is_timed = step.seconds or step.tokens
@@ -139,9 +138,9 @@ class TrainingLog:
 
     @property
     def figures(self) -> dict[str, float]:
-        """The figures that the log shows, by column.
+        """The figures of the log, by column.
 
-        Memory in decimal GB is the most of any step, seconds and throughput are medians of
+        Memory is the maximum of all steps in decimal GB; seconds and throughput are medians of the
         measured steps.
         """
         memory_gib = max((step.memory for step in self.steps), default=0)
@@ -153,7 +152,7 @@ class TrainingLog:
         return {column: value for column, value in found.items() if value}
 
     def add(self, step: Step) -> None:
-        """Take in a step; a number lower than the last one begins another run."""
+        """Add a step; a lower number than the last one begins another run."""
         self.out_of_memory = ""
         if self.steps and 0 < step.number < self.steps[-1].number:
             self.steps = []
@@ -167,7 +166,7 @@ def _median(values: Iterable[float]) -> float:
 
 
 def read_log_file(path: Path) -> TrainingLog:
-    """Read a file in the encoding of its beginning. Raises `OSError`, else as `read_log`."""
+    """Read a file in its own encoding. Raises `OSError`, and what `read_log` raises."""
     label = shown(str(path), 500)
     with path.open("rb") as data:
         encoding = encoding_of(data.peek()) or "utf-8"
@@ -176,7 +175,7 @@ def read_log_file(path: Path) -> TrainingLog:
 
 
 def _lines_of(file: TextIOWrapper, label: str) -> Iterator[str]:
-    """The lines of a file; of one that is too long, or has no end, its beginning alone."""
+    """The lines of a file; of a line that is too long, only its beginning."""
     left = LARGEST_LOG
     ended = True
     while line := file.readline(LONGEST_LINE):
@@ -192,7 +191,7 @@ def _lines_of(file: TextIOWrapper, label: str) -> Iterator[str]:
 def read_log(lines: Iterable[str], label: str) -> TrainingLog:
     """Read verl's console output, metrics as JSON or an export as CSV; `label` is for messages.
 
-    Raises `UnusableInput` where they have neither a step nor an out-of-memory.
+    Raises `UnusableInput` if they contain neither a step nor an out-of-memory error.
     """
     log = TrainingLog()
     stream = iter(lines)
@@ -206,10 +205,8 @@ def read_log(lines: Iterable[str], label: str) -> TrainingLog:
         return log
     for name in filter(log.frameworks.__contains__, _FRAMEWORKS):
         raise UnusableInput(f"{label}: is a log of {name}, not of {FRAMEWORK}", _STATE)
-    if log.bare:
-        problem = "has no training step with a time, throughput or memory"
-        raise UnusableInput(f"{label}: {problem}", _WANTED)
-    raise UnusableInput(f"{label}: has no training step", _WANTED)
+    problem = "has no training step with a time, throughput or memory"
+    raise UnusableInput(f"{label}: {problem}", _WANTED)
 
 
 def _rows(lines: Iterable[str], label: str) -> Iterator[Metrics]:
@@ -238,7 +235,7 @@ def _read_entries(log: TrainingLog, lines: Iterable[str]) -> None:
 
 
 def _entries(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The lines without colors and Ray's prefix; together those that one text is wrapped to."""
+    """The lines without colors and Ray's prefix; lines of one wrapped text come together."""
     entry: list[str] = []
     size = 0
     depth = 0
@@ -256,7 +253,7 @@ def _entries(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _is_rest(text: str, entry: list[str], depth: int) -> bool:
-    """Whether a line goes on with what an entry, of so many open braces, has begun."""
+    """Whether a line continues an entry that has this many open braces."""
     if text.startswith("{") or _STEP.search(text):
         return False
     if not _STEP.search(entry[0]):
@@ -267,7 +264,7 @@ def _is_rest(text: str, entry: list[str], depth: int) -> bool:
 
 
 def _metrics(entry: list[str]) -> Metrics:
-    """The metrics of an entry; none of most."""
+    """The metrics of an entry; most have none."""
     if _STEP.search(entry[0]):
         return _console_metrics(entry)
     text = "\n".join(entry)
@@ -278,9 +275,9 @@ def _metrics(entry: list[str]) -> Metrics:
 
 
 def _dictionary(text: str) -> Metrics:
-    """Metrics as JSON or as Python prints them; those in `data` as verl's file logger writes them.
+    """Metrics as JSON or as Python prints them, also those that verl's file logger puts in `data`.
 
-    None where it is neither.
+    Any other text has none.
     """
     try:
         entry = _value(text)
@@ -317,30 +314,28 @@ def _console_metrics(entry: list[str]) -> Metrics:
 
 
 def _take(log: TrainingLog, metrics: Metrics) -> bool:
-    """Take in metrics; whether they are those of a training step."""
-    number = _first(metrics, "number")
+    """Add the step that metrics are of; whether they are of a training step."""
     seconds = _first(metrics, "seconds")
     tokens = _first(metrics, "tokens")
     ends = tuple(_METRICS["memory"])
     peaks = [_positive(value) for name, value in metrics.items() if name.endswith(ends)]
     memory = max(peaks, default=0)
     if not (seconds or tokens or memory):
-        log.bare = log.bare or number > 0
         return False
     interrupted = _first(metrics, "interruptions") > 0
-    log.add(Step(number, seconds, tokens, memory, interrupted))
+    log.add(Step(_first(metrics, "number"), seconds, tokens, memory, interrupted))
     log.summary = len(log.steps) == 1 and "_step" in metrics
     return True
 
 
 def _first(metrics: Metrics, figure: str) -> float:
-    """The first positive number that metrics have under a name of a figure; 0 if there is none."""
+    """The first positive number under one of a figure's names; 0 if there is none."""
     values = [_positive(metrics.get(name)) for name in _METRICS[figure]]
     return next(filter(None, values), 0)
 
 
 def _positive(value: object) -> float:
-    """A positive finite number, also as text and inside `np.float64(…)`; 0 for all else."""
+    """A positive finite number, also as text or inside `np.float64(…)`; 0 for anything else."""
     match = _NUMBER.match(str(value)[:80])
     if match is None or float(match[1]) == math.inf:
         return 0
@@ -350,7 +345,7 @@ def _positive(value: object) -> float:
 def _read_message(
     log: TrainingLog, before: str, text: str, releases: Mapping[str, re.Pattern[str]]
 ) -> None:
-    """Take in a line without metrics: the end of a run, its settings, releases, hardware."""
+    """Read a line without metrics: the end of a run, its settings, releases or hardware."""
     found = _OUT_OF_MEMORY.search(text)
     if found and not log.out_of_memory:
         log.out_of_memory = text[found.start() :].strip()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.formula import (
-    ENGINE_SIZES,
+    ENGINE_SIZE,
     Number,
     as_number,
     backends,
@@ -30,7 +30,7 @@ from rl_resources.estimate.frameworks import (
 )
 from rl_resources.estimate.model import model_figures
 from rl_resources.package import Record
-from rl_resources.script.backends import ACTOR, BACKENDS, ROLLOUT
+from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.script.framework.shipped import FRAMEWORK, shipped
 from rl_resources.text import nearest, shown
 
@@ -86,18 +86,16 @@ class EstimateInputs:
         What a training backend does by default, a framework may do otherwise; lengths and batches
         are everybody's own, unless it is a script that leaves them to its framework.
         """
-        is_own = item.input in _OWN and not self.is_script
         if BY_BRANCH in item.reason:
             return False
-        is_known = self.framework and "default" in item.reason
-        return is_own or not is_known
+        if item.input in _OWN and not self.is_script:
+            return True
+        return not self.framework or "default" not in item.reason
 
     @property
     def words(self) -> set[str]:
         """What cells of a profile may ask for."""
         words = {self.train, self.infer}
-        if self.train not in BACKENDS:
-            words.add("any")
         words.add("lora" if self.inputs.get("lora_rank") else "full")
         if self.inputs.get("quantized"):
             words.add("qlora")
@@ -107,14 +105,9 @@ class EstimateInputs:
     def give(self, name: str, value: Number, line: int = 0) -> None:
         """Take a value that somebody gave. Raises `UnusableInput` where it is out of range."""
         item = inputs_by_name()[name]
-        least = item["minimum"]
-        most = item["maximum"]
-        possible = least <= value <= most
-        if possible and item.get("unit") in WHOLE:
-            possible = value == int(value)
-        if not possible:
-            message = f"{name}: {value:g} is not possible"
-            raise UnusableInput(message, _range(name))
+        is_broken = item.get("unit") in WHOLE and value % 1
+        if is_broken or not item["minimum"] <= value <= item["maximum"]:
+            raise UnusableInput(f"{name}: {value:g} is not possible", _range(name))
         self.inputs.setdefault(name, value)
         if line:
             self.lines.setdefault(name, line)
@@ -138,38 +131,29 @@ class EstimateInputs:
         taken: set[str] = set()
         for cell in cells:
             found = cell.read(value)
-            if found is None and cell.input in taken:
-                continue  # a word that its own cell knows, not that of a library
-            if found is None and cell.words:
-                known = nearest(value, cell.words).sentence()
-                raise UnusableInput(f"{key}: `{shown(value)}` is not known", known)
-            if found is None:
-                message = f"{cell.input}: `{shown(value)}` is not a number"
-                raise UnusableInput(message, _range(cell.input))
-            self.inputs.pop(cell.input, None)
-            self.give(cell.input, found)
-            taken.add(cell.input)
+            if found is not None:
+                self.inputs.pop(cell.input, None)
+                self.give(cell.input, found)
+                taken.add(cell.input)
+            elif cell.input not in taken:  # a word that its own cell knows, not that of a library
+                raise _unreadable(key, value, cell)
 
     def _unknown(self, key: str, names: Mapping[str, Sequence[ProfileCell]]) -> UnusableInput:
         """What to raise for a setting that is not known here: another framework may have it."""
         found = owners(key)
-        if not found:
-            known = nearest(key, names).sentence()
-            return UnusableInput(f"{shown(key)}: unknown setting", known)
         own = self.profile.title
-        owner, name = next(iter(found.items()))
-        if own in found:
-            message = f"{shown(key)}: {own} has no such setting with {self.train}"
-        else:
-            message = f"{shown(key)}: a setting of {owner}, not of {own}"
-        return UnusableInput(message, f"Write `{self._named(name)}=VALUE`.")
+        for owner, name in found.items():
+            written = self._named(name)
+            message = f"a setting of {owner}, not of {own}"
+            if own in found:
+                message = f"{own} has no such setting with {self.train}"
+            return UnusableInput(f"{shown(key)}: {message}", f"Write `{written}=VALUE`.")
+        return UnusableInput(f"{shown(key)}: unknown setting", nearest(key, names).sentence())
 
     def _named(self, name: str) -> str:
         """What the framework calls an input; its own name where it has no setting for it."""
-        for cell in self.profile.of(self.words):
-            if cell.input == name and cell.setting:
-                return cell.setting
-        return name
+        own = (cell.setting for cell in self.profile.of(self.words) if cell.input == name)
+        return next(filter(None, own), name)
 
     def _names(self) -> dict[str, list[ProfileCell]]:
         """Each input by its setting in the framework, and by its own name."""
@@ -214,17 +198,26 @@ class EstimateInputs:
                 self.assumed[index] = Assumed(item.input, first, reason)
 
 
+def _unreadable(key: str, value: str, cell: ProfileCell) -> UnusableInput:
+    """What to raise about a setting that its cell cannot read."""
+    if cell.words:
+        known = nearest(value, cell.words).sentence()
+        return UnusableInput(f"{key}: `{shown(value)}` is not known", known)
+    message = f"{cell.input}: `{shown(value)}` is not a number"
+    return UnusableInput(message, _range(cell.input))
+
+
 def _undivided(values: Mapping[str, Number]) -> UnusableInput:
     """What to raise about parallel sizes that do not divide the GPUs, with the nearest that do."""
     item = next(item for item in formula()["term"] if item.get("sizes") and values[item["name"]])
-    sizes = {name: int(values[name]) for name in item["sizes"] if values[name] != 1}
     gpus = int(values[item["gpus"]])
+    sizes = {name: int(values[name]) for name in item["sizes"] if values[name] != 1}
     written = " x ".join(f"{name} {size}" for name, size in sizes.items())
-    message = f"{gpus} GPUs cannot be divided by {written}"
-    product = math.prod(sizes.values())
+    wanted = math.prod(sizes.values())
     divisors = [size for size in range(1, gpus + 1) if gpus % size == 0]
-    near = sorted(divisors, key=lambda size: abs(size - product))[:2]
+    near = sorted(divisors, key=lambda size: abs(size - wanted))[:2]
     nearest_sizes = " or ".join(map(str, sorted(near)))
+    message = f"{gpus} GPUs cannot be divided by {written}"
     fix = f"They can be divided by {nearest_sizes}. {item.get('hint', '')}"
     return UnusableInput(message, fix.rstrip())
 
@@ -236,9 +229,7 @@ def _range(name: str) -> str:
     unit = item.get("unit")
     if unit in WHOLE:
         meaning = f"{unit} {meaning}"
-    least = item["minimum"]
-    most = item["maximum"]
-    return f"{name}: {meaning}, from {least} to {most}."
+    return f"{name}: {meaning}, from {item['minimum']} to {item['maximum']}."
 
 
 def of_run(run: Run, inputs: EstimateInputs) -> None:
@@ -249,25 +240,18 @@ def of_run(run: Run, inputs: EstimateInputs) -> None:
     """
     hidden: dict[str, Setting] = {}
     for name, setting in _settings(run, inputs):
+        item = inputs_by_name()[name]
         value = None
         if setting.known:
             value = as_number(setting.value)
-        line = 0
-        if setting.place:
-            line = setting.place.line
-        item = inputs_by_name()[name]
-        default = item.get("default")
-        if value is None and line and name not in inputs.inputs:
-            if is_parallel(name) and not setting.choices and not is_derived(name, inputs.train):
-                hidden[name] = setting
-            else:
-                _take_choice(inputs, name, setting)
+        if value is None and name not in inputs.inputs and _is_hidden_size(name, setting, inputs):
+            hidden[name] = setting
         elif value is None:
-            inputs.assume(name, default, where_hidden(setting))
-        elif line and setting.value is not None:
-            inputs.give(name, value, line)
+            _take_choice(inputs, name, setting)
+        elif setting.place and setting.value is not None:
+            inputs.give(name, value, setting.place.line)
         elif value < item["minimum"]:
-            inputs.assume(name, default, "not set")
+            inputs.assume(name, item.get("default"), "not set")
         else:
             inputs.assume(name, value, default_of(run))
     if hidden:
@@ -298,15 +282,15 @@ def _take_choice(inputs: EstimateInputs, name: str, setting: Setting) -> None:
     """Assume the first choice of a setting that is not known, otherwise the usual default."""
     item = inputs_by_name()[name]
     value = item.get("default")
-    reason = where_hidden(setting)
     possible = [as_number(choice) for choice in setting.choices]
     numbers = [number for number in possible if number is not None and number >= item["minimum"]]
-    if numbers:
-        value = numbers[0]
     # A model that some branch shares among GPUs is not taken for one that none does.
-    if is_parallel(name):
-        value = next((number for number in numbers if number > 1), value)
+    shared = [number for number in numbers if number > 1 and _is_parallel(item)]
+    for number in (*shared, *numbers):
+        value = number
+        break
     others = [f"{other:g}" for other in numbers if other != value]
+    reason = where_hidden(setting)
     if others:
         reason += f", otherwise {' or '.join(dict.fromkeys(others))}"
     if numbers and value != numbers[0]:
@@ -314,17 +298,18 @@ def _take_choice(inputs: EstimateInputs, name: str, setting: Setting) -> None:
     inputs.assume(name, value, reason)
 
 
-def is_derived(name: str, train: str) -> bool:
-    """Whether a parallel size follows from the hardware where nobody gives it."""
-    names = {*ENGINE_SIZES[0]}
-    if backends()[train].get("splits"):
-        names |= parallel_sizes()[0].keys()
-    return name in names
+def _is_hidden_size(name: str, setting: Setting, inputs: EstimateInputs) -> bool:
+    """Whether a script sets a parallel size of which nothing is known, not even by the hardware."""
+    if setting.place is None or setting.choices or not _is_parallel(inputs_by_name()[name]):
+        return False
+    derived = {ENGINE_SIZE}
+    if backends()[inputs.train].get("splits"):
+        derived |= parallel_sizes()[0].keys()
+    return name not in derived
 
 
-def is_parallel(name: str) -> bool:
+def _is_parallel(item: Mapping[str, Any]) -> bool:
     """Whether an input is a number of GPUs that share the work, by default one."""
-    item = inputs_by_name()[name]
     return item.get("unit") == "GPUs" and item.get("default") == 1
 
 
@@ -355,7 +340,7 @@ def of_start(start: FrameworkStart, inputs: EstimateInputs) -> None:
     found: dict[str, Number] = {}
     unknown: dict[str, str] = {}
     for cell in start.profile.of(inputs.words | WEIGHTS):
-        name, option = start.given(cell)
+        name, option = start.given(cell.names)
         if option is None or cell.input in asked:
             continue
         value = option.value(cell)
@@ -373,63 +358,40 @@ def of_start(start: FrameworkStart, inputs: EstimateInputs) -> None:
 
 def _settings(run: Run, inputs: EstimateInputs) -> Iterator[tuple[str, Setting]]:
     """The settings of a run by input, without those that have no effect on it."""
-    special = _special(run)
+    computed = dict(_computed(run))
     dynamic = {
         "max_tokens": run.dynamic_batch,
         "log_prob_max_tokens": run.setting(f"{ROLLOUT}.log_prob_use_dynamic_bsz"),
     }
     for name, item in inputs_by_name(inputs.infer).items():
         key = key_of(item, inputs.train)
-        if "key" in item and not key:
+        if name in computed:
+            yield name, computed[name]
+        elif name in dynamic and not dynamic[name].flag:
             continue
-        if name in special:
-            yield name, special[name]
-            continue
-        if name in dynamic and not dynamic[name].flag:
-            continue
-        if key:
+        elif "run" in item and (key or "key" not in item):
+            yield name, getattr(run, item["run"])
+        elif key:
             yield name, run.setting(key)
 
 
-def _special(run: Run) -> dict[str, Setting]:
-    """The inputs that are not a key of their own."""
+def _computed(run: Run) -> Iterator[tuple[str, Setting]]:
+    """The inputs that follow from settings, but are none."""
+    yield "has_critic", _changed(run.estimator, lambda estimator: int(estimator == "gae"))
     entropy = run.setting(f"{ACTOR}.entropy_coeff")
-    found = {
-        "gpus": run.training_gpus,
-        "lora_rank": run.lora_rank,
-        "micro_batch": run.micro_batch,
-        "log_prob_micro_batch": run.log_prob_micro_batch,
-        "has_engine": run.shares_gpus,
-        "has_critic": _changed(run.estimator, _is_gae),
-        "entropy_bytes": _changed(entropy, _bytes_of_entropy),
-    }
+    yield "entropy_bytes", _changed(entropy, lambda coefficient: 2 * bool(coefficient))
     reference = run.uses_reference
     if reference is not None:
         # LoRA needs no second model: the base without adapters is the reference.
-        kl_loss = run.setting(f"{ACTOR}.use_kl_loss")
         is_held = reference and run.weights == "full"
-        found["has_reference"] = kl_loss._replace(value=is_held)
+        yield "has_reference", run.setting(f"{ACTOR}.use_kl_loss")._replace(value=is_held)
     if not run.trains_with_megatron:
-        found["context_parallel"] = run.sequence_parallel_size
-        return found
-    found["expert_tensor_parallel"] = run.expert_tensor_parallel_size
-    found["optimizer_on_host"] = run.optimizer_on_host
-    if run.optimizer_on_host.flag:
-        found["optimizer_on_host"] = run.optimizer_fraction_on_host
-    return found
+        yield "context_parallel", run.sequence_parallel_size
+    elif run.optimizer_on_host.flag:
+        yield "optimizer_on_host", run.optimizer_fraction_on_host
 
 
 def _changed(setting: Setting, change: Callable[[object], Number]) -> Setting:
     if not setting.known:
         return setting
     return setting._replace(value=change(setting.value))
-
-
-def _is_gae(estimator: object) -> Number:
-    return estimator == "gae"
-
-
-def _bytes_of_entropy(coefficient: object) -> Number:
-    if coefficient:
-        return 2
-    return 0

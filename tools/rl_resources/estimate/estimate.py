@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import exp, log, sqrt
-from operator import add
+from operator import add, attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rl_resources.estimate.configuration import DERIVED, Assumed, EstimateInputs, of_run
 from rl_resources.estimate.formula import (
     Number,
     backends,
-    engine_sizes,
     evaluate,
     formula,
-    parallel_sizes,
     plausible,
+    rounded,
 )
 from rl_resources.estimate.frameworks import VERL
 
@@ -53,6 +52,11 @@ class Moment(NamedTuple):
         """The sum of its components, added as the page does: `sum` is exact from Python 3.12 on."""
         return reduce(add, self.components.values(), 0.0)
 
+    def as_dict(self) -> dict[str, Any]:
+        """The moment as JSON holds it."""
+        components = dict(self.components)
+        return {"moment": self.name, "peak_gb": self.peak_gb, "components": components}
+
 
 class Need(NamedTuple):
     """What a phase needs: its largest moment, and its interval."""
@@ -60,6 +64,14 @@ class Need(NamedTuple):
     moment: Moment
     low_gb: float
     high_gb: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The need as JSON holds it."""
+        return {
+            "phase": self.moment.phase,
+            "peak_gb": self.moment.peak_gb,
+            "interval_gb": [self.low_gb, self.high_gb],
+        }
 
 
 @dataclass(frozen=True)
@@ -79,8 +91,14 @@ class Estimate:
         found: dict[tuple[str, str], Moment] = {}
         for item in formula()["moment"]:
             phase = item["phase"]
-            if phase != ROLLOUT or self.values["has_engine"]:
-                found[phase, item["name"]] = self._moment(item)
+            if phase == ROLLOUT and not self.values["has_engine"]:
+                continue
+            held: dict[str, float] = {}
+            for title, term in item["components"].items():
+                size = self.values[term]
+                if size:
+                    held[title] = size / GB
+            found[phase, item["name"]] = Moment(phase, item["name"], held)
         return found
 
     @cached_property
@@ -93,19 +111,11 @@ class Estimate:
                 found[moment.phase] = moment
         return found
 
-    def _moment(self, item: Mapping[str, Any]) -> Moment:
-        held: dict[str, float] = {}
-        for title, term in item["components"].items():
-            size = self.values[term]
-            if size:
-                held[title] = size / GB
-        return Moment(item["phase"], item["name"], held)
-
-    @property
+    @cached_property
     def training(self) -> Moment:
         """The largest moment of the phases that train."""
-        moments = [moment for phase, moment in self.phases.items() if phase not in OTHERS]
-        return max(moments, key=lambda moment: moment.peak_gb)
+        moments = [moment for moment in self.phases.values() if moment.phase not in OTHERS]
+        return max(moments, key=attrgetter("peak_gb"))
 
     @property
     def peak_gb(self) -> float:
@@ -122,8 +132,7 @@ class Estimate:
         """The peak of training, with usual lengths where only the longest sequence is known."""
         if self.tokens_known:
             return self.peak_gb
-        usual = self.with_inputs(fill=self.values["mean_fill"])
-        return usual.peak_gb
+        return self.with_inputs(fill=self.values["mean_fill"]).peak_gb
 
     @cached_property
     def doubts(self) -> Mapping[str, tuple[float, float]]:
@@ -144,16 +153,15 @@ class Estimate:
         usual = plausible(f"{self.configuration.train} {trained}")
         found: dict[str, dict[Number, float]] = {}
         for item in self.configuration.assumed:
-            if item.input not in usual or not self.configuration.leaves_open(item):
+            name = item.input
+            if name not in usual or not self.configuration.leaves_open(item):
                 continue
-            low, high = usual[item.input]
-            if item.value == 0 and low > 0:
+            if item.value == 0 and min(usual[name]) > 0:
                 continue  # of another kind, as a rank of 0
-            ratios: dict[Number, float] = {}
-            for value in (low, high):
-                other = self.with_inputs(**{item.input: value})
-                ratios[value] = other.peak_gb / self.peak_gb
-            found[item.input] = ratios
+            found[name] = {}
+            for value in usual[name]:
+                other = self.with_inputs(**{name: value})
+                found[name][value] = other.peak_gb / self.peak_gb
         return found
 
     @property
@@ -176,9 +184,21 @@ class Estimate:
         low, high = self.known_factors
         below = log(low) ** 2 + log(self._saving) ** 2
         above = log(high) ** 2
+        for least, most in self._further_factors:
+            below += log(least) ** 2
+            above += log(most) ** 2
         for _, most in self.doubts.values():
             above += log(most) ** 2
         return exp(-sqrt(below)), exp(sqrt(above))
+
+    @property
+    def _further_factors(self) -> Iterator[Sequence[float]]:
+        """By what the interval is wider where a framework's defaults or other layers are taken."""
+        asked = self.configuration
+        if asked.framework not in {"", VERL} and not asked.is_script:
+            yield formula()["interval"]["framework"]
+        if any(item.input == "layers" for item in asked.assumed):
+            yield formula()["interval"]["layers"]
 
     @property
     def known_factors(self) -> tuple[float, float]:
@@ -195,24 +215,22 @@ class Estimate:
         low, high = self.factors
         return self.usual_gb * low, self.peak_gb * high
 
-    def other_interval_gb(self, phase: str) -> tuple[float, float]:
-        """The same of a phase that does not train; what the engine reserves is exact."""
-        moment = self.phases.get(phase)
-        if not moment:
-            return 0, 0
+    def need_of(self, phase: str) -> Need:
+        """What a phase needs that does not train; what the engine reserves is exact."""
+        moment = self.phases.get(phase, _NOTHING)
         low, high = self.known_factors
         reserved = sum(moment.components.get(title, 0) for title in _RESERVED)
         others = moment.peak_gb - reserved
-        return reserved + others * low, reserved + others * high
+        return Need(moment, reserved + others * low, reserved + others * high)
 
     @cached_property
     def deciding(self) -> Need:
         """What the phase needs that needs most, by the upper ends of the intervals."""
         found = Need(self.training, *self.interval_gb)
         for phase in OTHERS:
-            low, high = self.other_interval_gb(phase)
-            if high > found.high_gb:
-                found = Need(self.phases[phase], low, high)
+            need = self.need_of(phase)
+            if need.high_gb > found.high_gb:
+                found = need
         return found
 
     @property
@@ -223,16 +241,15 @@ class Estimate:
     @property
     def engine_starts(self) -> bool:
         """Whether the engine may have room for the cache of one sequence."""
-        if ROLLOUT not in self.phases:
-            return True
-        return self.values["most_kv_tokens"] >= self.values["sequence_length"]
+        return self._holds_sequence("most_kv_tokens")
 
     @property
     def cache_fits(self) -> bool:
         """Whether the engine has room for the cache of one sequence, also with its work space."""
-        if ROLLOUT not in self.phases:
-            return True
-        return self.values["kv_tokens"] >= self.values["sequence_length"]
+        return self._holds_sequence("kv_tokens")
+
+    def _holds_sequence(self, tokens: str) -> bool:
+        return ROLLOUT not in self.phases or self.values[tokens] >= self.values["sequence_length"]
 
     @cached_property
     def rollout_fits(self) -> bool:
@@ -240,30 +257,28 @@ class Estimate:
 
         What nobody said of offload may be so that there is, or no engine on these GPUs.
         """
-        low, _ = self.other_interval_gb(ROLLOUT)
-        if self.engine_starts and low <= self.device_gb:
+        if self.engine_starts and self.need_of(ROLLOUT).low_gb <= self.device_gb:
             return True
         open_inputs = {item.input for item in self.configuration.assumed}
-        if self.configuration.is_script or "gpu_memory_utilization" not in open_inputs:
+        if self.configuration.is_script:
+            open_inputs.discard("gpu_memory_utilization")
+        if "gpu_memory_utilization" not in open_inputs:
             open_inputs.discard("has_engine")
         least = _only(formula()["least"]["rollout"], open_inputs)
         return bool(least) and self.with_inputs(**least).rollout_fits
 
-    @property
-    def _unsaid(self) -> set[str]:
-        """The inputs that nobody gave; what a script leaves to its framework is known."""
-        before = self.configuration
-        found: set[str] = set()
-        for item in before.assumed:
-            if not before.is_script or before.leaves_open(item):
-                found.add(item.input)
-        return found
-
     @cached_property
     def floor_gb(self) -> float:
-        """What such a run needs at least, if what nobody said is what saves most."""
-        saving = formula()["least"].get(self.configuration.train, {})
-        least = _only(saving, self._unsaid)
+        """What such a run needs at least, if what nobody said is what saves most.
+
+        What a script leaves to its framework is known.
+        """
+        before = self.configuration
+        unsaid: set[str] = set()
+        for item in before.assumed:
+            if not before.is_script or before.leaves_open(item):
+                unsaid.add(item.input)
+        least = _only(formula()["least"].get(before.train, {}), unsaid)
         return self.with_inputs(**least).values["floor"] / GB
 
     @property
@@ -274,27 +289,26 @@ class Estimate:
     @property
     def verdict(self) -> str:
         """Whether all phases fit the GPU, one of `VERDICTS`."""
+        room = self.device_gb
         if self.is_impossible or not self.rollout_fits:
             return "cannot fit"
-        if any(moment.peak_gb > self.device_gb for moment in self.phases.values()):
-            return "unlikely"
-        if not self.engine_starts:
+        if max(moment.peak_gb for moment in self.phases.values()) > room or not self.engine_starts:
             return "unlikely"
         _, high = self.known_factors
-        if self.peak_gb * high > self.device_gb or not self.cache_fits:
+        if self.peak_gb * high > room or not self.cache_fits:
             return "tight"  # doubts, which take time, make it no better
-        if self.deciding.high_gb > self.device_gb:
+        if self.deciding.high_gb > room:
             return "tight"
         return "fits"
 
     @property
     def reason(self) -> str:
         """Why this verdict, as a sentence."""
+        said: Mapping[str, str] = formula()["said"]
         if not self.engine_starts:
-            return str(formula()["said"]["no_cache"])
+            return said["no_cache"]
         if not self.rollout_fits:
-            sentence: str = formula()["said"]["no_room"]
-            return sentence.format(moment=self.phases[ROLLOUT].name)
+            return said["no_room"].format(moment=self.phases[ROLLOUT].name)
         return VERDICTS[self.verdict]
 
     @property
@@ -304,15 +318,16 @@ class Estimate:
         for item in self.configuration.assumed:
             if item.reason.endswith(DERIVED):
                 found.append((item, item.reason))
-            least, most = self.doubts.get(item.input, (1.0, 1.0))
-            if most - least >= _DECIDES:
+            spread = self._spread(item)
+            if spread >= _DECIDES:
+                least, most = self.doubts[item.input]
                 effect = f"{least - 1:+.0%} to {most - 1:+.0%}"
                 found.append((item, f"other usual values change the peak by {effect}"))
-        return sorted(found, key=self._rank)
+        return sorted(found, key=lambda one: -self._spread(one[0]))
 
-    def _rank(self, one: tuple[Assumed, str]) -> float:
-        least, most = self.doubts.get(one[0].input, (1.0, 1.0))
-        return least - most
+    def _spread(self, item: Assumed) -> float:
+        least, most = self.doubts.get(item.input, (1.0, 1.0))
+        return most - least
 
     @property
     def weights(self) -> str:
@@ -331,42 +346,45 @@ class Estimate:
     @property
     def host_interval_gb(self) -> tuple[float, float]:
         """Where the measured peak of host memory lies in nine of ten cases."""
-        low, high = formula()["interval"]["host"]
+        loading = "host"
+        if self.values["loads_per_process"]:
+            loading = "host_of_each"
+        low, high = formula()["interval"][loading]
         return self.host_memory_gb * low, self.host_memory_gb * high
 
     def with_inputs(self, **inputs: Number) -> Estimate:
         """The same question with other inputs, which are no longer assumed."""
         before = self.configuration
         assumed = [item for item in before.assumed if item.input not in inputs]
-        changed = {**before.inputs, **inputs}
-        return Estimate(replace(before, inputs=changed, assumed=assumed))
+        return Estimate(replace(before, inputs={**before.inputs, **inputs}, assumed=assumed))
 
     def as_dict(self) -> dict[str, Any]:
         """The estimate as JSON holds it, without its knobs."""
-        low, high = self.interval_gb
         kv_cache_tokens = None
         if ROLLOUT in self.phases:
             kv_cache_tokens = int(self.values["kv_tokens"])
-        return {
-            "peak_gb": round(self.peak_gb, 2),
-            "interval_gb": [round(low, 2), round(high, 2)],
-            "device_gb": round(self.device_gb, 2),
-            "floor_gb": round(self.floor_gb, 2),
+        figures: dict[str, Any] = {
+            "peak_gb": self.peak_gb,
+            "interval_gb": list(self.interval_gb),
+            "device_gb": self.device_gb,
+            "floor_gb": self.floor_gb,
             "verdict": self.verdict,
             "reason": self.reason,
-            "deciding": {
-                "phase": self.deciding.moment.phase,
-                "peak_gb": round(self.deciding.moment.peak_gb, 2),
-                "interval_gb": [round(self.deciding.low_gb, 2), round(self.deciding.high_gb, 2)],
-            },
-            "phases": {phase: _as_dict(moment) for phase, moment in self.phases.items()},
-            "components": _as_dict(self.training)["components"],
-            "host_memory_gb": round(self.host_memory_gb, 2),
-            "host_interval_gb": [round(gb, 2) for gb in self.host_interval_gb],
+            "deciding": self.deciding.as_dict(),
+            "phases": {phase: moment.as_dict() for phase, moment in self.phases.items()},
+            "components": dict(self.training.components),
+            "host_memory_gb": self.host_memory_gb,
+            "host_interval_gb": list(self.host_interval_gb),
             "kv_cache_tokens": kv_cache_tokens,
+        }
+        asked = {
             "inputs": dict(self.configuration.inputs),
             "assumed": [item._asdict() for item in self.configuration.assumed],
         }
+        return rounded(figures, 2) | asked
+
+
+_NOTHING = Moment("", "", {})
 
 
 def of_script(run: Run, gpus: Number, memory_gb: Number, model: Record) -> Estimate | None:
@@ -384,92 +402,5 @@ def of_script(run: Run, gpus: Number, memory_gb: Number, model: Record) -> Estim
     return Estimate(inputs.finished(model))
 
 
-def is_divided(found: Estimate) -> bool:
-    """Whether parallel sizes divide the GPUs."""
-    return not found.values["undivided"]
-
-
-def sized(
-    found: Estimate,
-    settled: Collection[str] = (),
-    is_possible: Callable[[Estimate], bool] = is_divided,
-) -> Estimate:
-    """The estimate at the smallest parallel sizes that fit, or the best where none does.
-
-    Sizes that somebody gave stay, and those that are `settled`.
-    """
-    if backends()[found.configuration.train].get("splits"):
-        sizes = _possible_sizes(found)
-        found = _chosen(found, settled, sizes, _lacking_memory, is_possible)
-    if ROLLOUT in found.phases:
-        sizes = engine_sizes(found.values["gpu_memory_utilization"])
-        found = _chosen(found, settled, sizes, _lacking_engine, is_possible)
-    return found
-
-
-def _possible_sizes(found: Estimate) -> Sequence[Mapping[str, Number]]:
-    """No more stages than layers, and experts spread over no more GPUs than there are experts."""
-    layers = found.values["layers"]
-    experts = max(1, found.values["experts"])
-    possible: list[Mapping[str, Number]] = []
-    for sizes in parallel_sizes():
-        if sizes["pipeline_parallel"] > layers:
-            continue
-        if sizes["expert_parallel"] <= experts:
-            possible.append(sizes)
-    return possible
-
-
 def _only(values: Mapping[str, Number], names: Collection[str]) -> dict[str, Number]:
     return {name: value for name, value in values.items() if name in names}
-
-
-def _lacking_memory(found: Estimate) -> Number:
-    _, high = found.known_factors
-    return max(0, high * found.peak_gb - found.device_gb)
-
-
-def _lacking_engine(found: Estimate) -> Number:
-    if found.cache_fits and found.phases[ROLLOUT].peak_gb <= found.device_gb:
-        return 0
-    return 1 / found.values["engine_tensor_parallel"]
-
-
-def _chosen(
-    found: Estimate,
-    settled: Collection[str],
-    sizes: Sequence[Mapping[str, Number]],
-    lack: Callable[[Estimate], Number],
-    is_possible: Callable[[Estimate], bool],
-) -> Estimate:
-    """The estimate at the sizes that lack the least, the first of equal ones, listed as assumed."""
-    assumed = found.configuration.assumed
-    open_names = {item.input for item in assumed} - set(settled)
-    names = [name for name in sizes[0] if name in open_names]
-    possible: list[Estimate] = []
-    for one in sizes:
-        tried = found.with_inputs(**{name: one[name] for name in names})
-        if not is_possible(tried):
-            continue
-        possible.append(tried)
-        if not lack(tried):
-            break
-    if not names or not possible:
-        return found
-    best = min(possible, key=lack)
-    others = [item for item in assumed if item.input not in names]
-    chosen: list[Assumed] = []
-    for item in assumed:
-        if item.input in names:
-            reason = f"{item.reason}, {DERIVED}"
-            chosen.append(Assumed(item.input, best.values[item.input], reason))
-    return Estimate(replace(best.configuration, assumed=others + chosen))
-
-
-def _as_dict(moment: Moment) -> dict[str, Any]:
-    components = {title: round(size, 2) for title, size in moment.components.items()}
-    return {
-        "moment": moment.name,
-        "peak_gb": round(moment.peak_gb, 2),
-        "components": components,
-    }

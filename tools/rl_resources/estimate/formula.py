@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -15,27 +14,16 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from rl_resources.files import table_beside
 from rl_resources.package import number
 from rl_resources.script.backends import BACKENDS, Engine, engine_of
 
+MEMORY = "formula.toml"
+TIME = "time.toml"
 Number = int | float
 Tree = Number | str | list[Any]
+ENGINE_SIZE = "engine_tensor_parallel"
 
-_SWITCHES = {"null": 0, "none": 0, "true": 1, "false": 0, "full": 1, "selective": 0}
-_OPTIMIZERS = {"adam": 0, "adamw": 0, "adamw8bit": 2}
-_PRECISIONS = {
-    "fp32": 4,
-    "float32": 4,
-    "bf16": 2,
-    "bfloat16": 2,
-    "fp16": 2,
-    "float16": 2,
-    "fp8": 1,
-}
-_WORDS: Mapping[str, Number] = {**_SWITCHES, **_OPTIMIZERS, **_PRECISIONS}
-ENGINE_SIZES: Sequence[Mapping[str, Number]] = [
-    {"engine_tensor_parallel": size} for size in (1, 2, 4, 8, 16, 32)
-]
 _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -45,31 +33,45 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Gt: ">",
     ast.Lt: "<",
 }
-_FUNCTIONS: Mapping[str, Any] = {"min": min, "max": max, "sqrt": math.sqrt}
+_FUNCTIONS: Mapping[str, Any] = {"min": min, "max": max, "sqrt": math.sqrt, "__builtins__": {}}
 
 
 def as_number(value: object) -> Number | None:
     """A setting as a number, also flags and names of precisions; `None` where it is none."""
     if isinstance(value, int | float):
         return value
-    if value is None:
-        return 0
     text = str(value).strip().lower()
-    return _WORDS.get(text, number(text))
+    found: Number | None = formula()["words"].get(text, number(text))
+    return found
+
+
+def rounded(values: Mapping[str, Any], digits: int) -> dict[str, Any]:
+    """Values of JSON with every fraction in them rounded."""
+    return {name: _rounded(value, digits) for name, value in values.items()}
+
+
+def _rounded(value: Any, digits: int) -> Any:
+    match value:
+        case float():
+            return round(value, digits)
+        case dict():
+            return rounded(value, digits)
+        case list():
+            return [_rounded(one, digits) for one in value]
+    return value
 
 
 @cache
 def formula() -> Mapping[str, Any]:
     """The file: `constants`, `train`, `input`, `term`, `moment`, `knob`; `time` is `time.toml`."""
-    found = _read("formula.toml")
-    found["time"] = _read("time.toml")
-    found["input"] += found["time"]["input"]
-    return found
+    memory = _file(MEMORY)
+    time = _file(TIME)
+    return {**memory, "time": time, "input": memory["input"] + time["input"]}
 
 
-def _read(name: str) -> dict[str, Any]:
-    path = Path(__file__).with_name(name)
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+@cache
+def _file(name: str) -> dict[str, Any]:
+    return table_beside(str(Path(__file__).with_name(name)))
 
 
 @cache
@@ -95,43 +97,37 @@ def inputs_by_name(infer: str = "") -> Mapping[str, Mapping[str, Any]]:
 def _inputs(engine: Engine) -> Mapping[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for item in formula()["input"]:
-        name = item["name"]
-        found[name] = _with_keys(item, engine)
+        found[item["name"]] = item
+        if "key" in item:
+            found[item["name"]] = {**item, "key": _keys(item["key"], engine)}
     return found
 
 
-def _with_keys(item: Mapping[str, Any], engine: Engine) -> Mapping[str, Any]:
-    if "key" not in item:
-        return item
-    written: dict[str, str] = item["key"]
-    if "any" in written:
-        trains = ("any", *BACKENDS)
-        every = dict.fromkeys(trains, written["any"])
-        written = every | written
-    keys: dict[str, str] = {}
-    for train, form in written.items():
+def _keys(written: Mapping[str, str], engine: Engine) -> Mapping[str, str]:
+    """The key for each training backend that has one."""
+    forms = dict(written)
+    if "any" in forms:
+        forms = dict.fromkeys(BACKENDS, forms["any"]) | forms
+    found: dict[str, str] = {}
+    for train, form in forms.items():
         key = _key(form, train, engine)
         if key:
-            keys[train] = key
-    return {**item, "key": keys}
+            found[train] = key
+    return found
 
 
-def _key(key: str, train: str, engine: Engine) -> str:
+def _key(form: str, train: str, engine: Engine) -> str:
     """A key with what is in braces from the engine or from a backend, FSDP for `any`.
 
     Empty if the backend or the engine lacks it.
     """
     backend = BACKENDS.get(train, BACKENDS["fsdp"])
-    words = {"critic": backend.section.removesuffix("_config")}
-    for name, word in backend._asdict().items():
-        if not word:
-            continue
-        if isinstance(word, tuple):
-            words[name] = word[-1]
-        else:
-            words[name] = word
+    words = {name: word for name, word in backend._asdict().items() if word}
+    words["critic"] = backend.section.removesuffix("_config")
+    if backend.sequence_parallel:
+        words["sequence_parallel"] = backend.sequence_parallel[-1]
     try:
-        return key.format(engine=engine, **words)
+        return form.format(engine=engine, **words)
     except KeyError:
         return ""
 
@@ -173,17 +169,20 @@ def evaluate(inputs: Mapping[str, Number]) -> dict[str, Number]:
 
     Raises `NameError` with the name of an input that is missing.
     """
-    values: dict[str, Number] = {**formula()["constants"], **inputs}
-    names = {"__builtins__": {}, **_FUNCTIONS}
-    exec(_compiled(), names, values)  # noqa: S102 (our own arithmetic, by `parse`)
+    return computed(MEMORY, {**formula()["constants"], **inputs})
+
+
+def computed(file: str, values: dict[str, Number]) -> dict[str, Number]:
+    """The values with all terms of a file, which are added to them."""
+    exec(_compiled(file), {**_FUNCTIONS}, values)  # noqa: S102 (our own arithmetic, by `parse`)
     return values
 
 
 @cache
-def _compiled() -> CodeType:
+def _compiled(file: str) -> CodeType:
     """All terms as Python reads them, which is many times faster than to walk their trees."""
-    lines = [f"{item['name']} = {item['formula']}" for item in formula()["term"]]
-    return compile("\n".join(lines), "formula.toml", "exec")
+    lines = [f"{item['name']} = {item['formula']}" for item in _file(file)["term"]]
+    return compile("\n".join(lines), file, "exec")
 
 
 @cache
@@ -192,35 +191,25 @@ def plausible(run: str = "") -> Mapping[str, Sequence[float]]:
 
     `run` is a training backend and `full` or `lora`, what it trains.
     """
-    own = formula()["span"].get(run, {})
-    return {**_read("assumed.toml"), **own}
+    own: Mapping[str, Sequence[float]] = formula()["span"].get(run, {})
+    return {**_file("assumed.toml"), **own}
 
 
 @cache
 def parallel_sizes() -> list[dict[str, Number]]:
     """Sizes of model parallelism to choose from, the smallest first."""
-    pipelines = (1, 2, 4, 8, 16)
-    tensors = (1, 2, 4, 8)
-    experts = (1, 2, 4, 8, 16, 32, 64)
-    every = product(pipelines, tensors, experts)
+    choices: Mapping[str, list[int]] = formula()["parallel"]
     found: list[dict[str, Number]] = []
-    for pipeline, tensor, expert in sorted(every, key=math.prod):
-        sizes: dict[str, Number] = {
-            "tensor_parallel": tensor,
-            "pipeline_parallel": pipeline,
-            "expert_parallel": expert,
-            "expert_tensor_parallel": 1,
-        }
-        if expert == 1:
-            sizes["expert_tensor_parallel"] = tensor
-        found.append(sizes)
+    for sizes in sorted(product(*choices.values()), key=math.prod):
+        named: dict[str, Number] = dict(zip(choices, sizes, strict=True))
+        named["expert_tensor_parallel"] = 1
+        if named["expert_parallel"] == 1:
+            named["expert_tensor_parallel"] = named["tensor_parallel"]
+        found.append(named)
     return found
 
 
-def engine_sizes(usual: Number) -> list[dict[str, Number]]:
-    """Sizes of an engine to choose from: the usual share of the GPU first, on the fewest GPUs."""
-    shares: Sequence[float] = formula()["search"]["engine_shares"]
-    found: list[dict[str, Number]] = []
-    for share, size in product((usual, *shares), ENGINE_SIZES):
-        found.append({**size, "gpu_memory_utilization": share})
-    return found
+@cache
+def engine_sizes() -> list[dict[str, Number]]:
+    """Sizes of an engine to choose from, the smallest first."""
+    return [{ENGINE_SIZE: size} for size in formula()["engine_parallel"]["sizes"]]

@@ -7,11 +7,10 @@ which setting it changes it, or both, and where its source says so.
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from itertools import chain
 from typing import Any, NamedTuple
 
 from packaging.version import InvalidVersion, Version
@@ -22,8 +21,10 @@ from rl_resources.estimate.formula import (
     as_number,
     formula,
     inputs_by_name,
+    key_of,
 )
-from rl_resources.script.backends import ACTOR, ENGINES, SAME_BACKEND, Engine
+from rl_resources.files import table_beside
+from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND, Engine
 from rl_resources.script.bash.script import Command, Place, Script, Word
 from rl_resources.script.framework.composition import compose_module
 from rl_resources.script.framework.shipped import GROUP, MODULE, shipped
@@ -37,8 +38,6 @@ VERL = "verl"
 OTHER = "*"
 """Stands for all other values of a setting."""
 _SWITCH = "0 or 1"
-_ANY = "any"
-"""Among the words of a run: a training backend that verl does not have."""
 _RELEASE = re.compile(r"[\s=@]+v?(\d\S*)$")
 
 
@@ -91,7 +90,6 @@ class Profile:
 
     name: str
     release: str
-    cells: tuple[ProfileCell, ...]
     row: Mapping[str, Any]
 
     @property
@@ -115,9 +113,9 @@ class Profile:
         """Whether the formula names its settings, and its own configuration is shipped."""
         return self.name == VERL
 
-    def of(self, words: Collection[str]) -> Iterator[ProfileCell]:
+    def of(self, words: Collection[str]) -> Sequence[ProfileCell]:
         """The cells that hold of a run with these words, the most special of an input first."""
-        return (cell for cell in self.cells if set(cell.when) <= set(words))
+        return _cells(self.name, self.release, frozenset(words))
 
     def defaults(self, words: Collection[str]) -> dict[str, Number | str]:
         """What it does by input."""
@@ -137,7 +135,7 @@ class Profile:
 
     def written(self, knob: Mapping[str, Any], value: Number | None, words: Collection[str]) -> str:
         """A knob at a value as it writes it; empty where it has no setting for that."""
-        if not set(knob.get("train", words)) & set(words):
+        if set(knob.get("train", words)).isdisjoint(words):
             return ""
         for cell in self.of(words):
             if cell.input == knob["input"] and cell.written(value):
@@ -167,61 +165,69 @@ def profile(name: str = VERL, release: str = "") -> Profile:
         raise UnusableInput(f"{shown(name)}: no profile of this framework", known)
     release = release or row["release"]
     try:
-        held = [cell for cell in _cells(name) if _holds(cell, release)]
+        released_cells(name, release)
     except InvalidVersion as error:
         fix = f"Write one as in {name} {row['release']}."
         raise UnusableInput(f"{shown(release)}: is no release", fix) from error
-    return Profile(name, release, tuple(held), row)
-
-
-def _holds(cell: ProfileCell, release: str) -> bool:
-    if not cell.before:
-        return True
-    return Version(release) < Version(cell.before)
+    return Profile(name, release, row)
 
 
 @cache
-def _cells(name: str) -> tuple[ProfileCell, ...]:
+def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCell]:
+    """The cells of a framework that hold of a run; of verl its keys too."""
+    found = [cell for cell in released_cells(name, release) if words.issuperset(cell.when)]
+    if name == VERL:
+        engines = {*ENGINES, *SAME_BACKEND}
+        train = next(iter(words & BACKENDS.keys()), "")
+        found.extend(_keys(train, next(iter(words & engines), "")))
+    return found
+
+
+@cache
+def released_cells(name: str, release: str) -> Sequence[ProfileCell]:
+    """The cells of a framework that hold of a release."""
+    read = Version(release)
+    every = cells_of(name)
+    return [cell for cell in every if not cell.before or read < Version(cell.before)]
+
+
+@cache
+def cells_of(name: str) -> Sequence[ProfileCell]:
     """The cells of a framework, then those of the libraries that it is made of."""
     row = profiles()[name]
     rows = list(row["cells"])
     for library in row.get("with", ()):
         rows.extend(frameworks()["library"][library])
-    found = [ProfileCell(**cell) for cell in rows]
-    if name == VERL:
-        found.extend(_keys())
-    return tuple(found)
+    return [ProfileCell(**cell) for cell in rows]
 
 
-def _keys() -> Iterator[ProfileCell]:
+def _keys(train: str, infer: str) -> Iterator[ProfileCell]:
     """The keys of verl for each input; they are read by their ends too.
 
-    An engine's own keys come first. What has no key of a backend is set by the input's own name. If
-    two keys end in the same word, it is that of the first.
+    What has no key of a backend is set by the input's own name. If two keys end in the same word,
+    it is that of the first.
     """
-    words = {
-        row["input"]: {row["word"]: row["value"]} for row in formula()["knob"] if "word" in row
-    }
-    usual = inputs_by_name()
-    for infer in (*ENGINES, *SAME_BACKEND, ""):
-        ends: set[tuple[str, str]] = set()
-        for name, item in inputs_by_name(infer).items():
-            keys = item.get("key", {})
-            for train, key in keys.items():
-                _, _, end = key.rpartition(".")
-                also = key if (train, end) in ends else f"{key} {end}"
-                ends.add((train, end))
-                if infer and usual[name]["key"].get(train) == key:
-                    continue
-                setting = name if train == _ANY else key
-                said = {"full": 1} if "recompute" in key else words.get(name, {})
-                when = (train, infer) if infer else (train,)
-                yield ProfileCell(name, "", setting=setting, also=also, words=said, when=when)
-            if not keys:
-                yield ProfileCell(name, "", setting=name)
+    switches = [row for row in formula()["knob"] if "word" in row]
+    words = {row["input"]: {row["word"]: row["value"]} for row in switches}
+    ends: set[str] = set()
+    for name, item in inputs_by_name(infer).items():
+        key = key_of(item, train)
+        if "key" in item and not key:
+            continue
+        _, _, end = key.rpartition(".")
+        also = key
+        if end not in ends:
+            also = f"{key} {end}"
+            ends.add(end)
+        said = words.get(name, {})
+        if "recompute" in key:
+            said = {"full": 1}
+        setting = key
+        if not key or train not in BACKENDS:
+            setting = name
+        yield ProfileCell(name, "", setting=setting, also=also, words=said)
 
 
-@cache
 def profiles() -> Mapping[str, Any]:
     """The frameworks of the file, by name."""
     found: Mapping[str, Any] = frameworks()["framework"]
@@ -231,15 +237,17 @@ def profiles() -> Mapping[str, Any]:
 @cache
 def frameworks() -> Mapping[str, Any]:
     """The file: `repositories`, `library`, `framework`."""
-    path = Path(__file__).with_suffix(".toml")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return table_beside(__file__)
 
 
 def owners(setting: str) -> dict[str, str]:
     """The frameworks that have a setting of this name, each with the input that it changes."""
     found: dict[str, str] = {}
     for name, row in profiles().items():
-        for cell in _cells(name):
+        cells = list(cells_of(name))
+        if name == VERL:
+            cells += chain.from_iterable(_keys(train, "") for train in BACKENDS)
+        for cell in cells:
             if setting in map(plain_setting, cell.names):
                 found.setdefault(row["title"], cell.input)
     return found
@@ -285,28 +293,28 @@ class GivenOption(NamedTuple):
 class FrameworkStart(NamedTuple):
     """The start of a framework in a script, with its options by their plain names.
 
-    What is set in the environment is an option too. `trains_on` says whether it is RL.
+    What is set in the environment is an option too. `is_rl` says whether it is RL.
     """
 
     profile: Profile
     options: Mapping[str, GivenOption]
     is_rl: bool
 
-    def given(self, cell: ProfileCell) -> tuple[str, GivenOption | None]:
-        """The option of a cell, if the script gives it, and its name."""
-        for name in cell.names:
+    def given(self, names: Iterable[str]) -> tuple[str, GivenOption | None]:
+        """The first of these options that the script gives, and its name."""
+        for name in names:
             option = self.options.get(plain_setting(name))
             if option:
                 return name, option
         return "", None
 
-    def text(self, names: Collection[str]) -> str:
-        """The known value of the first of these options that is given; empty where none is."""
-        for name in names:
-            option = self.options.get(name)
-            if option:
-                return option.text or ""
-        return ""
+    @property
+    def model(self) -> str:
+        """The model that it names; empty where none is known."""
+        _, option = self.given(self.profile.row["model"])
+        if option is None:
+            return ""
+        return option.text or ""
 
     @property
     def train(self) -> str:
@@ -319,25 +327,17 @@ class FrameworkStart(NamedTuple):
 
 def start_of(script: Script, name: str = "") -> FrameworkStart | None:
     """The first start of a framework with a profile, or of the one with this name."""
-    names = list(profiles())
-    if name:
-        names = [name]
     for command in script.commands:
         line = " ".join(word.text or "" for word in command.words)
-        for known in names:
-            row = profiles()[known]
-            if re.search(row.get("starts", "(?!)"), line):
+        for known, row in profiles().items():
+            if name in {"", known} and re.search(row.get("starts", "(?!)"), line):
                 options = _environment(script) | _options(command.words)
-                is_rl = re.search(row["rl"], line) is not None
-                return FrameworkStart(profile(known), options, is_rl)
+                return FrameworkStart(profile(known), options, bool(re.search(row["rl"], line)))
     return None
 
 
 def _environment(script: Script) -> dict[str, GivenOption]:
-    values: dict[str, GivenOption] = {}
-    for item in script.assignments:
-        values[item.name] = GivenOption(item.value.text, item.place.line)
-    return values
+    return {item.name: GivenOption(item.value.text, item.place.line) for item in script.assignments}
 
 
 def _options(words: Sequence[Word]) -> dict[str, GivenOption]:
@@ -346,12 +346,11 @@ def _options(words: Sequence[Word]) -> dict[str, GivenOption]:
     for word in words:
         text = word.text
         if text is not None and text.startswith("--"):
-            written, equals, value = text.partition("=")
+            written, _, text = text.partition("=")
             name = plain_setting(written)
-            found[name] = GivenOption(value, word.place.line)
-            if equals:
-                name = ""
-        elif name:
-            found[name] = GivenOption(text, word.place.line)
+        elif not name:
+            continue
+        found[name] = GivenOption(text, word.place.line)
+        if text or text is None:
             name = ""
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +39,24 @@ def model_figures(model: Record) -> tuple[dict[str, Number], dict[str, str]]:
     if lacking:
         message = f"{model['model']}: no {lacking} known"
         raise UnusableInput(message, OWN_CONFIG)
-    names = ("parameters_b", *formula()["config"])
-    figures = {name: figure(model, name) for name in names}
-    figures.update(_tower(model))
-    reasons = {name: str(model.get(GUESSED.format(name), "")) for name in names}
+    figures = {name: figure(model, name) for name in _names()} | _tower(model)
+    reasons: dict[str, str] = {}
+    for name in _names():
+        reason = str(model.get(GUESSED.format(name), ""))
+        if reason:
+            reasons[name] = reason
     if not figures["kv_heads"]:
         figures["kv_heads"] = figures["attention_heads"]
         reasons["kv_heads"] = _NOT_KNOWN
     if model.get("tie_word_embeddings") is None:
         reasons["tie_word_embeddings"] = _NOT_KNOWN
     figures["tie_word_embeddings"] = int(figures["tie_word_embeddings"])
-    return figures, {name: reason for name, reason in reasons.items() if reason}
+    return figures, reasons
+
+
+def _names() -> Sequence[str]:
+    """The figures of a model."""
+    return ["parameters_b", *formula()["config"]]
 
 
 def figure(model: Record, name: str) -> Number:
@@ -73,7 +80,7 @@ def _lacking(model: Record) -> list[str]:
     return [name for name in required if not figure(model, name)]
 
 
-def _tower(model: Record) -> Mapping[str, Number]:
+def _tower(model: Record) -> dict[str, Number]:
     """The vision tower of a model that the formula's file knows by the beginning of its name."""
     _, _, name = str(model["model"]).rpartition("/")
     for row in formula()["tower"]:
@@ -103,19 +110,20 @@ def completed(model: Record, known: Iterable[Record], billions: float, usual: fl
     if size > _MOST_BILLIONS:
         message = f"{model['model']}: no model is so large"
         raise UnusableInput(message, f"Sizes end at {_MOST_BILLIONS}B.")
-    reason = f"that of {nearest['model']}, the nearest model whose layers are known"
     filled = dict(model)
     if billions and not figure(model, "parameters_b"):
         filled["parameters_b"] = billions
         filled[GUESSED.format("parameters_b")] = "that of its name"
-    for name in ("parameters_b", *formula()["config"]):
-        if filled.get(name) is None and nearest.get(name) is not None:
-            filled[name] = nearest[name]
-            filled[GUESSED.format(name)] = reason
-    factor = figure(filled, "parameters_b") / (figure(nearest, "parameters_b") or math.inf)
-    for name in _WIDTHS:
-        if factor and model.get(name) is None and filled.get(name) is not None:
-            filled[name] = round(factor * figure(nearest, name))  # as wide as its size asks for
+    reason = f"that of {nearest['model']}, the nearest model whose layers are known"
+    factor = figure(filled, "parameters_b") / (figure(nearest, "parameters_b") or math.inf) or 1
+    for name in _names():
+        value = nearest.get(name)
+        if value is None or filled.get(name) is not None:
+            continue
+        if name in _WIDTHS:
+            value = round(factor * figure(nearest, name))  # as wide as its size asks for
+        filled[name] = value
+        filled[GUESSED.format(name)] = reason
     return filled
 
 
@@ -125,14 +133,12 @@ def _alike(model: Record, known: Iterable[Record], billions: float) -> Iterator[
     Those are dense or mixtures of experts as this model is.
     """
     has_experts = bool(figure(model, "experts") or figure(model, "active_parameters_b"))
-    family = model.get("family") or ""
-    typical: list[str] = []
-    if billions:
-        typical = formula()["typical"]["models"]
+    own = (model.get("family") or "", model.get("size"))
+    typical: Collection[str] = formula()["typical"]["models"]
     for row in filter(estimable, known):
-        is_twin = row["family"] == family and row["size"] == model["size"]
-        is_alike = row["model"] in typical and bool(figure(row, "experts")) == has_experts
-        if is_twin or is_alike:
+        is_typical = billions and row["model"] in typical
+        is_alike = is_typical and bool(figure(row, "experts")) == has_experts
+        if is_alike or (row["family"], row["size"]) == own:
             yield row
 
 
@@ -156,22 +162,23 @@ class _ConfigFile:
 
     def mistake(self, key: str, message: str) -> UnusableInput:
         """What to raise about a key, with its line; line 1 where it is not there."""
-        before, key_found, _ = self._text.partition(f'"{key}"')
         line = 1
-        if key_found:
-            line += before.count("\n")
+        for number, text in enumerate(self._text.split("\n"), 1):
+            if f'"{key}"' in text:
+                line = number
+                break
         return UnusableInput(f"{self.path}:{line}: {message}", _CORRECT)
 
     def figure(self, keys: Sequence[str]) -> int | None:
         """The first value under these keys. Raises `UnusableInput` where it is not possible."""
         for key in keys:
             value = self.found.get(key)
-            if value is None:
-                continue
             if isinstance(value, int) and value in _POSSIBLE:
                 return value
-            message = f"{key}: `{shown(str(value))}` is not a whole number from 0 to 99,999,999"
-            raise self.mistake(key, message)
+            if value is not None:
+                text = shown(str(value))
+                message = f"{key}: `{text}` is not a whole number from 0 to 99,999,999"
+                raise self.mistake(key, message)
         return None
 
 
@@ -210,9 +217,10 @@ def read_config(path: Path) -> Record:
 def _tower_of(config: _ConfigFile) -> Mapping[str, Number]:
     found: dict[str, Number] = {}
     for name, keys in formula()["config_vision"].items():
-        values = [config.vision[key] for key in keys if isinstance(config.vision.get(key), int)]
-        if values:
-            found[name] = values[0]
+        for key in keys:
+            value = config.vision.get(key)
+            if isinstance(value, int):
+                found.setdefault(name, value)
     if "vision_layers" in found and config.vision.get("hidden_act") in _GATED:
         found["vision_matrices"] = 3
     return found

@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, takewhile
-from operator import attrgetter
+from itertools import chain, islice, takewhile
 from typing import Any
 
-from rl_resources.estimate.estimate import GB, Estimate, is_divided, sized
-from rl_resources.estimate.formula import ENGINE_SIZES, Number, backends, formula, parallel_sizes
-from rl_resources.estimate.search import Combination, Turn, cheapest
+from rl_resources.estimate.estimate import GB, Estimate
+from rl_resources.estimate.formula import ENGINE_SIZE, Number, backends, formula, parallel_sizes
+from rl_resources.estimate.search import (
+    Combination,
+    Turn,
+    cheapest,
+    is_divided,
+    sized,
+    sufficient,
+)
+from rl_resources.estimate.time import step_time
 from rl_resources.files import table_beside
 
 MIN = "MIN"
@@ -58,8 +65,9 @@ class PlanStart:
         return self.host_gb or usual * found.values["local_gpus"]
 
     def holds(self, found: Estimate) -> bool:
-        """Whether it fits the GPUs, and its middle the host memory of a node."""
-        if found.host_memory_gb > self.room_gb(found):
+        """Whether it fits the GPUs, and with its whole interval the host memory of a node."""
+        _, most = found.host_interval_gb
+        if most > self.room_gb(found):
             return False
         return divides(found) and found.verdict == FITS
 
@@ -69,20 +77,15 @@ def divides(found: Estimate) -> bool:
     if not is_divided(found):
         return False
     values = found.values
-    heads = values["attention_heads"]
     groups = values["kv_heads"]
-    for name in ("engine_tensor_parallel", "tensor_parallel"):
-        size = values[name]
-        if heads % size or (groups % size and size % groups):
+    for parts, whole in rules()["divides"]:
+        if values[whole] % values[parts]:
             return False
-    if values["layers"] % values["pipeline_parallel"] or heads % values["context_parallel"]:
-        return False
-    if values["experts"] % values["expert_parallel"]:
-        return False
-    for name in ("max_tokens", "log_prob_max_tokens"):
-        if 0 < values[name] < values["sequence_length"]:
+    for name in (ENGINE_SIZE, "tensor_parallel"):
+        if groups % values[name] and values[name] % groups:
             return False
-    return True
+    batches = (values["max_tokens"], values["log_prob_max_tokens"])
+    return not any(0 < batch < values["sequence_length"] for batch in batches)
 
 
 def gpus_per_node(gpus: int) -> int:
@@ -97,16 +100,13 @@ def begun(found: Estimate, name: str, gpus: int) -> Estimate:
     The longest sequences that one GPU computes at once are tokens where verl fills micro batches
     up, elsewhere sequences.
     """
-    inputs: dict[str, Number] = dict(rules()[name])
-    inputs |= rules().get(f"{name}_of", {}).get(found.configuration.train, {})
+    of_backend = rules()[f"{name}_of"].get(found.configuration.train, {})
+    inputs: dict[str, Number] = rules()[name] | of_backend
     longest = inputs.pop("longest")
-    values = found.values
-    inputs["gpus"] = gpus
-    inputs["gpus_per_node"] = gpus_per_node(gpus)
+    inputs |= {"gpus": gpus, "gpus_per_node": gpus_per_node(gpus)}
     if found.configuration.profile.is_verl:
-        tokens = longest * values["sequence_length"]
-        inputs["max_tokens"] = tokens
-        inputs["log_prob_max_tokens"] = tokens
+        tokens = longest * found.values["sequence_length"]
+        inputs |= {"max_tokens": tokens, "log_prob_max_tokens": tokens}
     else:
         inputs["micro_batch"] = longest
     possible = {key: value for key, value in inputs.items() if _is_possible(found, key)}
@@ -116,9 +116,10 @@ def begun(found: Estimate, name: str, gpus: int) -> Estimate:
 def _whole(found: Estimate) -> Estimate:
     """With no parallel size that nobody gave: those of other GPUs may not divide these."""
     before = found.configuration
-    names = {*ENGINE_SIZES[0], *parallel_sizes()[0]}
-    open_sizes = [item.input for item in before.assumed if item.input in names]
-    inputs = {**before.inputs, **dict.fromkeys(open_sizes, 1)}
+    inputs = dict(before.inputs)
+    for item in before.assumed:
+        if item.input in {ENGINE_SIZE, *parallel_sizes()[0]}:
+            inputs[item.input] = 1
     return Estimate(replace(before, inputs=inputs))
 
 
@@ -228,28 +229,32 @@ def turned_on(found: Estimate) -> Iterator[tuple[str, Turn]]:
 
 
 def fastest(start: PlanStart, gpus: int) -> Estimate | None:
-    """RECOMMENDED: of what fits on so many GPUs what costs the least time.
+    """RECOMMENDED: of what fits on so many GPUs what takes the shortest step.
 
-    What is rare is taken only where nothing else fits.
+    Where no time can be computed it is what has the cheapest settings. What is rare is taken only
+    where nothing else fits.
     """
     for group in start.groups:
-        found = _fastest_of(start, group, gpus)
+        found = list(_fitting(start, group, gpus))
         if found:
-            return found
+            return min(found, key=_price).estimate
     return smallest(start, [gpus], rare=False) or smallest(start, [gpus])
 
 
-def _fastest_of(start: PlanStart, group: Sequence[Estimate], gpus: int) -> Estimate | None:
-    found: list[Combination] = []
+def _fitting(start: PlanStart, group: Sequence[Estimate], gpus: int) -> Iterator[Combination]:
+    """The cheapest combinations that fit, of each training backend of a group."""
+    most: int = rules()["search"]["compared"]
     for one in group:
         first = sized(begun(one, "fast", gpus), is_possible=divides)
-        combination = cheapest(first, start.holds, rare_inputs(one))
-        if combination:
-            found.append(combination)
-    best = min(found, key=attrgetter("cost"), default=None)
-    if best is None:
-        return None
-    return best.estimate
+        yield from islice(sufficient(first, start.holds, rare_inputs(one)), most)
+
+
+def _price(combination: Combination) -> float:
+    """The seconds of a step, otherwise the cost of the settings."""
+    step = step_time(combination.estimate)
+    if step is None:
+        return combination.cost
+    return step.seconds.middle
 
 
 def counts_up_to(gpus: int) -> list[int]:

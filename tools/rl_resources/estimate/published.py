@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from operator import attrgetter
 from typing import Any
 
 from rl_resources.estimate.configuration import OF_FRAMEWORK, WEIGHTS, EstimateInputs, of_run
 from rl_resources.estimate.formula import (
-    ENGINE_SIZES,
     backends,
+    engine_sizes,
     formula,
     inputs_by_name,
     parallel_sizes,
@@ -22,15 +21,18 @@ from rl_resources.estimate.formula import (
     plausible,
 )
 from rl_resources.estimate.frameworks import (
+    VERL,
     ProfileCell,
     frameworks,
     profile,
     profiles,
+    released_cells,
     usual_run,
 )
 from rl_resources.estimate.time import PHASES, constants
 from rl_resources.script.backends import ENGINES, SAME_BACKEND
 
+_AS_WRITTEN = ("constants", "interval", "search", "said", "span", "least", "train_lora")
 _INPUT = ("name", "unit", "title", "default", "minimum", "maximum", "key")
 _TERM = ("name", "unit", "title", "formula")
 _KNOB = ("input", "train", "from", "value", "times", "least", "word", "price", "cost")
@@ -41,23 +43,16 @@ _KNOB = ("input", "train", "from", "value", "times", "least", "word", "price", "
 def published() -> dict[str, Any]:
     """The formula as JSON: every key always there, sources as URLs, each term with its tree."""
     found = formula()
-    return {
-        "constants": found["constants"],
+    return {name: found[name] for name in _AS_WRITTEN} | {
         "backends": [_backend(name, row) for name, row in backends().items()],
         "inputs": [_row(item, _INPUT) for item in inputs_by_name().values()],
         "terms": [_term(item) for item in found["term"]],
         "moments": found["moment"],
         "knobs": [_knob(item) for item in found["knob"]],
         "frameworks": [_profile(name) for name in profiles()],
-        "interval": found["interval"],
         "sizes": parallel_sizes(),
-        "engine_sizes": ENGINE_SIZES,
-        "search": found["search"],
-        "said": found["said"],
+        "engine_sizes": engine_sizes(),
         "plausible": plausible(),
-        "span": found["span"],
-        "least": found["least"],
-        "train_lora": found["train_lora"],
         "time": _time(),
     }
 
@@ -65,12 +60,9 @@ def published() -> dict[str, Any]:
 def _time() -> dict[str, Any]:
     """`time.toml`, as `time.js` evaluates it."""
     found = formula()["time"]
-    return {
+    return {name: found[name] for name in ("needed", "said", "interval")} | {
         "constants": constants(),
         "engines": found["engine"],
-        "needed": found["needed"],
-        "said": found["said"],
-        "interval": found["interval"],
         "phases": PHASES,
         "inputs": [item["name"] for item in found["input"]],
         "terms": [{**item, "tree": parse(item["formula"])} for item in found["term"]],
@@ -88,31 +80,21 @@ def _settings(item: Mapping[str, Any]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for train in backends():
-        usual = _written(item, train)
-        found[train] = usual
+        found[train] = _written(VERL, item, train)
         for infer in (*ENGINES, *SAME_BACKEND):
-            own = _written(item, train, infer)
-            if own != usual:
+            own = _written(VERL, item, train, infer)
+            if own != found[train]:
                 found[f"{train} {infer}"] = own
-    for name, train, stage in _stages():
-        words = WEIGHTS | {train, stage}
-        text = profile(name).written(item, item.get("value"), words)
-        found[f"{name} {train} {stage}"] = text
+    for name in profiles():
+        for train in profile(name).trains:
+            for stage in ("rl", "sft"):
+                found[f"{name} {train} {stage}"] = _written(name, item, train, stage)
     return {words: text for words, text in found.items() if text}
 
 
-def _stages() -> Iterator[tuple[str, str, str]]:
-    """Each framework with each of its backends, in RL and outside of it."""
-    for name in profiles():
-        for train in profile(name).trains:
-            yield name, train, "rl"
-            yield name, train, "sft"
-
-
-def _written(item: Mapping[str, Any], train: str, infer: str = "") -> str:
-    """As verl writes it."""
-    words = EstimateInputs(train, infer).words
-    return profile().written(item, item.get("value"), words)
+def _written(name: str, item: Mapping[str, Any], *words: str) -> str:
+    """A knob as a framework writes it in a run with these words."""
+    return profile(name).written(item, item.get("value"), {*words, *WEIGHTS})
 
 
 def _profile(name: str) -> dict[str, Any]:
@@ -130,7 +112,7 @@ def _profile(name: str) -> dict[str, Any]:
 def _cells(name: str) -> Iterator[ProfileCell]:
     """The cells of a profile that have a source; of verl also what its own configuration says."""
     found = profile(name)
-    yield from filter(attrgetter("source"), found.cells)
+    yield from (cell for cell in released_cells(name, found.release) if cell.source)
     if not found.is_verl:
         return
     for train in found.trains:

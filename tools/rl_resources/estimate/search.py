@@ -1,20 +1,31 @@
-"""What would lower a peak: single settings, the cheapest of their combinations that suffices, and
-how far one can go with all else unchanged.
+"""What would lower a peak: single settings, the cheapest of their combinations that suffices, the
+parallel sizes that suit, and how far one can go with all else unchanged.
 
-Settings, their costs and the bounds of the search are in `formula.toml`, so that the page, whose
-`search.js` does the same, finds the same.
+Settings, their costs, sizes and the bounds of the search are in `formula.toml`, so that the page,
+whose `estimate.js` and `search.js` do the same, finds the same.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
+from math import inf
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from rl_resources.estimate.estimate import OTHERS, ROLLOUT, Estimate
-from rl_resources.estimate.formula import Number, formula
+from rl_resources.estimate.configuration import DERIVED, Assumed
+from rl_resources.estimate.estimate import OTHERS, ROLLOUT, Estimate, Need
+from rl_resources.estimate.formula import (
+    ENGINE_SIZE,
+    Number,
+    backends,
+    engine_sizes,
+    formula,
+    parallel_sizes,
+)
 from rl_resources.estimate.time import step_time
 
 _SMALLEST_GB = 0.05
@@ -27,6 +38,14 @@ _CACHE = (ROLLOUT, "KV cache")
 """What is too small where the engine has no room for one sequence."""
 Place = tuple[str, str]
 """A phase and a moment of it."""
+
+
+class Turn(NamedTuple):
+    """A setting that is changed, its price, and the line of the script that has it, or 0."""
+
+    setting: str
+    price: str
+    line: int
 
 
 class Knob(NamedTuple):
@@ -42,19 +61,6 @@ class Knob(NamedTuple):
     line: int
     cost: float
 
-    @property
-    def saves_gb(self) -> float:
-        """What the peak of the phase falls by that gains most."""
-        return max(self.saves.values())
-
-
-class Turn(NamedTuple):
-    """A setting of a combination, and its price."""
-
-    setting: str
-    price: str
-    line: int
-
 
 class Combination(NamedTuple):
     """Settings that suffice together, the estimate with them, and their cost."""
@@ -68,35 +74,35 @@ def knobs(estimate: Estimate) -> list[Knob]:
     """The settings that would lower the tightest phase, by price and then by gain."""
     phase, _ = _tightest(estimate)
     share: float = formula()["search"]["least_gain"]
-    least = share * estimate.phases[phase].peak_gb
-    found: list[Knob] = []
-    for item in formula()["knob"]:
-        knob = _knob(estimate, item)
-        if knob is not None and knob.saves.get(phase, 0) >= max(least, _SMALLEST_GB):
-            found.append(knob)
+    least = max(share * estimate.phases[phase].peak_gb, _SMALLEST_GB)
+    found = [knob for knob in _every_knob(estimate) if knob.saves.get(phase, 0) >= least]
     found.sort(key=lambda knob: (knob.cost, -knob.saves[phase]))
     return found[:_MOST_KNOBS]
 
 
-def _knob(estimate: Estimate, item: Mapping[str, Any]) -> Knob | None:
-    """What a row of the table would do here; `None` where it saves nothing or cannot be set."""
-    name = str(item["input"])
-    before = estimate.values[name]
-    after = _turned(item, before)
-    if after == before:
-        return None
-    changed = estimate.with_inputs(**{name: after})
-    if changed.values["undivided"]:
-        return None
-    saves: dict[str, float] = {}
-    for phase, moment in estimate.phases.items():
-        saved = moment.peak_gb - changed.phases[phase].peak_gb
-        if abs(saved) >= _SMALLEST_GB:
-            saves[phase] = saved
-    turn = _turn(estimate, item, after)
-    if not turn.setting:
-        return None
-    return Knob(turn.setting, saves, turn.price, turn.line, item.get("cost", float("inf")))
+def _every_knob(estimate: Estimate) -> Iterator[Knob]:
+    """All that can be set otherwise here."""
+    for item, changed, turn in _changes(estimate):
+        if not turn.setting:
+            continue
+        saves: dict[str, float] = {}
+        for phase, moment in estimate.phases.items():
+            saved = moment.peak_gb - changed.phases[phase].peak_gb
+            if abs(saved) >= _SMALLEST_GB:
+                saves[phase] = saved
+        yield Knob(turn.setting, saves, turn.price, turn.line, item.get("cost", inf))
+
+
+def _changes(estimate: Estimate) -> Iterator[tuple[Mapping[str, Any], Estimate, Turn]]:
+    """Each row of the table that changes something: with it, and as a setting."""
+    for item in formula()["knob"]:
+        before = estimate.values[item["input"]]
+        after = _turned(item, before)
+        if after == before:
+            continue
+        changed = estimate.with_inputs(**{item["input"]: after})
+        if not changed.values["undivided"]:
+            yield item, changed, _turn(estimate, item, after)
 
 
 def seconds_of_knobs(estimate: Estimate) -> dict[str, float]:
@@ -105,17 +111,13 @@ def seconds_of_knobs(estimate: Estimate) -> dict[str, float]:
     found: dict[str, float] = {}
     if before is None:
         return found
-    for item in formula()["knob"]:
-        name = item["input"]
-        value = _turned(item, estimate.values[name])
-        changed = estimate.with_inputs(**{name: value})
+    for _, changed, turn in _changes(estimate):
         after = step_time(changed)
-        if changed.values["undivided"] or after is None:
+        if after is None:
             continue
-        setting = _turn(estimate, item, value).setting
         seconds = after.seconds.middle - before.seconds.middle
         if abs(seconds) >= _SMALLEST_SECONDS:
-            found[setting] = seconds
+            found[turn.setting] = seconds
     return found
 
 
@@ -128,13 +130,12 @@ def _turn(estimate: Estimate, item: Mapping[str, Any], value: Number) -> Turn:
 
 def _turned(item: Mapping[str, Any], before: Number) -> Number:
     """The value to which a knob sets its input; the value before where it cannot be turned."""
-    after: Number
+    if item.get("from", before) != before:
+        return before
     if "from" in item:
-        if before != item["from"]:
-            return before
-        after = item["value"]
-        return after
-    after = before * item["times"]
+        value: Number = item["value"]
+        return value
+    after: Number = before * item["times"]
     if after >= 1:
         after = int(after)
     if after < item.get("least", 0):
@@ -146,14 +147,11 @@ def _tightest(estimate: Estimate) -> Place:
     """The moment that must become smaller first: of rollouts if they do not fit."""
     if not estimate.cache_fits:
         return _CACHE
-    moment = estimate.training
-    _, factor = estimate.known_factors
-    high = factor * moment.peak_gb
-    for phase in OTHERS:
-        _, other_high = estimate.other_interval_gb(phase)
-        if other_high > high:
-            high = other_high
-            moment = estimate.phases[phase]
+    training = estimate.training
+    low, high = estimate.known_factors
+    needs = [Need(training, training.peak_gb * low, training.peak_gb * high)]
+    needs += map(estimate.need_of, OTHERS)
+    moment = max(needs, key=attrgetter("high_gb")).moment
     if not estimate.rollout_fits:
         moment = estimate.phases[ROLLOUT]
     return moment.phase, moment.name
@@ -176,10 +174,19 @@ def cheapest(
     suffices: Callable[[Estimate], bool] = fits,
     never: Collection[str] = (),
 ) -> Combination | None:
-    """The combination of least cost that suffices; `None` where no tried one does.
+    """The combination of least cost that suffices; `None` where no tried one does."""
+    return next(sufficient(start, suffices, never), None)
 
-    Combinations are tried in the order of their costs, and grow only by settings that lower the
-    moment that was the tightest before. Inputs in `never` stay as they are.
+
+def sufficient(
+    start: Estimate,
+    suffices: Callable[[Estimate], bool],
+    never: Collection[str] = (),
+) -> Iterator[Combination]:
+    """The combinations that suffice, in the order of their costs.
+
+    They grow only by settings that lower the moment that was the tightest before. Inputs in `never`
+    stay as they are.
     """
     order = count()
     priced = [item for item in formula()["knob"] if "cost" in item and item["input"] not in never]
@@ -190,7 +197,7 @@ def cheapest(
     most: int = formula()["search"]["most"]
     for _ in range(most):
         if not waiting:
-            return None
+            return
         cost, _, turned, parent = heappop(waiting)
         found = start.with_inputs(**turned)
         key = frozenset(turned.items())
@@ -199,16 +206,16 @@ def cheapest(
         place = _tightest(parent)
         if turned and _need(parent, place) - _need(found, place) < _SMALLEST_GB:
             continue
-        if suffices(found):
-            return Combination(list(_turns(start, turned)), found, cost)
         seen.add(key)
+        if suffices(found):
+            yield Combination(list(_turns(start, turned)), found, cost)
+            continue
         for item in table:
             name = item["input"]
             value = _turned(item, found.values[name])
             if value != found.values[name]:
                 further = {**turned, name: value}
                 heappush(waiting, (cost + item["cost"], next(order), further, found))
-    return None
 
 
 def _turns(start: Estimate, turned: Mapping[str, Number]) -> Iterator[Turn]:
@@ -248,3 +255,95 @@ def limits(estimate: Estimate) -> dict[str, int | None]:
         batch: largest(batch, step),
         "response_length": largest("response_length", _LENGTH_STEP),
     }
+
+
+def is_divided(found: Estimate) -> bool:
+    """Whether parallel sizes divide the GPUs."""
+    return not found.values["undivided"]
+
+
+def sized(
+    found: Estimate,
+    settled: Collection[str] = (),
+    is_possible: Callable[[Estimate], bool] = is_divided,
+) -> Estimate:
+    """The estimate at the smallest parallel sizes that fit, or the best where none does.
+
+    Sizes that somebody gave stay, and those that are `settled`.
+    """
+    if backends()[found.configuration.train].get("splits"):
+        found = _chosen(found, settled, _possible_sizes(found), _lacking_memory, is_possible)
+    if ROLLOUT in found.phases:
+        sizes = list(_engines(found))
+        found = _chosen(found, settled, sizes, _lacking_engine, is_possible)
+    return found
+
+
+def _possible_sizes(found: Estimate) -> Sequence[Mapping[str, Number]]:
+    """No more stages than layers, and experts spread over no more GPUs than there are experts.
+
+    Most of those that do not divide the GPUs are left out before all terms are evaluated.
+    """
+    values = found.values
+    possible: list[Mapping[str, Number]] = []
+    for sizes in parallel_sizes():
+        stages = sizes["pipeline_parallel"]
+        is_whole = values["gpus"] % (stages * sizes["tensor_parallel"]) == 0
+        is_spread = sizes["expert_parallel"] <= max(1, values["experts"])
+        if is_whole and is_spread and stages <= values["layers"]:
+            possible.append(sizes)
+    return possible
+
+
+def _engines(found: Estimate) -> Iterator[Mapping[str, Number]]:
+    """Sizes of an engine: the usual share of the GPU first, on the fewest GPUs."""
+    shares: Sequence[float] = formula()["search"]["engine_shares"]
+    for share in (found.values["gpu_memory_utilization"], *shares):
+        for size in engine_sizes():
+            yield {**size, "gpu_memory_utilization": share}
+
+
+def _lacking_memory(found: Estimate) -> Number:
+    _, high = found.known_factors
+    return max(0, high * found.peak_gb - found.device_gb)
+
+
+def _lacking_engine(found: Estimate) -> Number:
+    if found.cache_fits and found.phases[ROLLOUT].peak_gb <= found.device_gb:
+        return 0
+    return 1 / found.values[ENGINE_SIZE]
+
+
+def _chosen(
+    found: Estimate,
+    settled: Collection[str],
+    sizes: Sequence[Mapping[str, Number]],
+    lack: Callable[[Estimate], Number],
+    is_possible: Callable[[Estimate], bool],
+) -> Estimate:
+    """The estimate at the sizes that lack the least, the first of equal ones, listed as assumed."""
+    reasons = {item.input: item.reason for item in found.configuration.assumed}
+    names = [name for name in sizes[0] if name in reasons and name not in settled]
+    if not names:
+        return found
+    best = found
+    least = inf
+    for one in sizes:
+        tried = found.with_inputs(**{name: one[name] for name in names})
+        if not is_possible(tried):
+            continue
+        lacking = lack(tried)
+        if lacking < least:
+            best = tried
+            least = lacking
+        if not lacking:
+            break
+    if best is found:
+        return found
+    chosen = [
+        Assumed(name, best.values[name], f"{reasons[name]}, {DERIVED}")
+        for name in reasons
+        if name in names
+    ]
+    before = best.configuration
+    return Estimate(replace(before, assumed=[*before.assumed, *chosen]))

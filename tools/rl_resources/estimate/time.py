@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import cache
-from types import CodeType
 from typing import Any, NamedTuple
 
 from rl_resources.estimate import SPEEDS
 from rl_resources.estimate.configuration import Assumed
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import Number, formula
+from rl_resources.estimate.formula import TIME, Number, computed, formula, rounded
 
 PHASES: Mapping[str, str] = {
     "generation": "generation_seconds",
@@ -21,7 +20,6 @@ PHASES: Mapping[str, str] = {
 }
 """The phases of a step, with their terms."""
 _LENGTHS = ("mean_response_length", "mean_total_length", "response_length")
-_FUNCTIONS: Mapping[str, Any] = {"min": min, "max": max, "sqrt": math.sqrt, "__builtins__": {}}
 
 
 class Range(NamedTuple):
@@ -64,15 +62,15 @@ class StepTime(NamedTuple):
     def as_dict(self) -> dict[str, Any]:
         """The step as JSON holds it."""
         rate = self.tokens_per_second_per_gpu
-        return {
-            "seconds": round(self.seconds.middle, 1),
-            "interval_seconds": [round(self.seconds.low, 1), round(self.seconds.high, 1)],
-            "phases": {phase: round(seconds, 1) for phase, seconds in self.phases.items()},
+        found: dict[str, Any] = {
+            "seconds": self.seconds.middle,
+            "interval_seconds": [self.seconds.low, self.seconds.high],
+            "phases": dict(self.phases),
             "overlaps": self.overlaps,
-            "tokens_per_second_per_gpu": round(rate.middle, 1),
-            "interval_tokens_per_second_per_gpu": [round(rate.low, 1), round(rate.high, 1)],
-            "assumed": [item._asdict() for item in self.assumed],
+            "tokens_per_second_per_gpu": rate.middle,
+            "interval_tokens_per_second_per_gpu": [rate.low, rate.high],
         }
+        return rounded(found, 1) | {"assumed": [item._asdict() for item in self.assumed]}
 
 
 def lacking(estimate: Estimate) -> list[str]:
@@ -106,7 +104,6 @@ def step_time(estimate: Estimate) -> StepTime | None:
     """The time of a step; `None` where something is `lacking`."""
     if lacking(estimate):
         return None
-    assumed = tuple(_assumed(estimate))
     values = evaluate_time(time_values(estimate))
     middle = values["seconds"]
     known = "longest"
@@ -119,27 +116,26 @@ def step_time(estimate: Estimate) -> StepTime | None:
         values["steps_off_policy"] > 0,
         values["trained_tokens"],
         values["gpus"] + values["rollout_gpus"],
-        assumed,
+        tuple(_assumed(estimate)),
     )
 
 
 def _assumed(estimate: Estimate) -> Iterator[Assumed]:
     """What the time assumes beyond the estimate of the memory."""
-    time = formula()["time"]
     inputs = estimate.configuration.inputs
     infer = estimate.configuration.infer
-    for name, value in time["engine"][infer].items():
-        if name not in inputs and name in _names():
+    unsaid = set(_names()) - inputs.keys()
+    for name, value in formula()["time"]["engine"][infer].items():
+        if name in unsaid:
             yield Assumed(name, value, f"what {infer} does by default")
     for name in ("rollout_gpus", "steps_off_policy"):
-        if name not in inputs:
+        if name in unsaid:
             yield Assumed(name, 0, "not given")
     if not _knows_micro_batch(estimate):
         yield Assumed("max_tokens", constants()["usual_tokens"], "no micro batch is given")
     if not any(_is_given(estimate, name) for name in _LENGTHS[:2]):
-        scale = constants()["response_scale"]
         length = inputs["response_length"]
-        mean = min(length, scale * math.sqrt(length))
+        mean = min(length, constants()["response_scale"] * math.sqrt(length))
         yield Assumed("mean_response_length", round(mean), "usual with this longest response")
 
 
@@ -147,8 +143,8 @@ def _knows_micro_batch(estimate: Estimate) -> bool:
     return any(_is_given(estimate, name) for name in ("micro_batch", "max_tokens"))
 
 
-def _names() -> set[str]:
-    return {item["name"] for item in formula()["time"]["input"]}
+def _names() -> list[str]:
+    return [item["name"] for item in formula()["time"]["input"]]
 
 
 @cache
@@ -159,23 +155,16 @@ def constants() -> Mapping[str, Number]:
 
 def time_values(estimate: Estimate) -> Mapping[str, Number]:
     """What the terms of a time are evaluated on; an input that nobody gave is 0."""
-    own: dict[str, Number] = dict.fromkeys(_names(), 0)
-    own |= formula()["time"]["engine"][estimate.configuration.infer]
-    own["micro_known"] = _knows_micro_batch(estimate)
-    own["cache_known"] = estimate.values["has_engine"] and _is_given(
-        estimate, "gpu_memory_utilization"
-    )
-    return {**own, **estimate.values}
+    knows_share = _is_given(estimate, "gpu_memory_utilization")
+    return {
+        **dict.fromkeys(_names(), 0),
+        **formula()["time"]["engine"][estimate.configuration.infer],
+        "micro_known": _knows_micro_batch(estimate),
+        "cache_known": estimate.values["has_engine"] * knows_share,
+        **estimate.values,
+    }
 
 
 def evaluate_time(values: Mapping[str, Number]) -> dict[str, Number]:
     """The terms of `time.toml` on those of the memory and the inputs of a time."""
-    found: dict[str, Number] = {**constants(), **values}
-    exec(_compiled(), dict(_FUNCTIONS), found)  # noqa: S102 (our own arithmetic, by `parse`)
-    return found
-
-
-@cache
-def _compiled() -> CodeType:
-    lines = [f"{item['name']} = {item['formula']}" for item in formula()["time"]["term"]]
-    return compile("\n".join(lines), "time.toml", "exec")
+    return computed(TIME, {**constants(), **values})

@@ -1,6 +1,6 @@
-"""Pages of hand-kept tables: read into values, validated, made into records.
+"""Hand-kept pages: read into the values below, validated, turned into records.
 
-Here are the values; `reader.py` makes them and is all that needs docutils.
+`reader.py` makes the values; only it needs docutils.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([BM])", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell on one line of text; its first hyperlink, if any, leads to `target`.
+    """One cell as one line of text; its first hyperlink, if any, leads to `target`.
 
     `line` and `column` count from 1 and say where its markup begins.
     """
@@ -41,7 +41,7 @@ class PageRow:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A title and its underline. It is not `made` where docutils reads both as ordinary text."""
+    """A title and its underline; not `made` if docutils reads both as ordinary text."""
 
     title: str
     line: int
@@ -50,7 +50,7 @@ class Heading:
 
     @property
     def billions(self) -> float | None:
-        """The model size that it is, in billions of parameters."""
+        """The model size that it names, in billions of parameters."""
         match = _SIZE.fullmatch(self.title)
         if match is None:
             return None
@@ -80,7 +80,7 @@ class Page:
     encoding: str = UTF_8
 
     def heading_above(self, cell: Cell) -> Heading | None:
-        """The heading that a reader sees above a cell, also one that docutils takes for text."""
+        """The heading that readers see above a cell, even if docutils takes it for text."""
         for heading in reversed(self.headings):
             if heading.line < cell.line:
                 return heading

@@ -26,7 +26,7 @@ _NO_SPACE = re.compile(r".*?`[^`<]*[^\s`<]<[^`<>]+>`_")
 def page_no_script(reading: Reading) -> Iterator[Mistake]:
     """Every row links its script.
 
-    A row without its script cannot be tried by anybody.
+    Nobody can try a row without its script.
 
     Bad: see above
     Good: a link to the script
@@ -42,9 +42,9 @@ def page_no_script(reading: Reading) -> Iterator[Mistake]:
 
 @rule()
 def page_broken_link(reading: Reading) -> Iterator[Mistake]:
-    """A link is one that reStructuredText makes.
+    """A link is valid reStructuredText.
 
-    With wrong markup a reader sees the address as text, and the script is not linked.
+    With wrong markup readers see the URL as text, and the script is not linked.
 
     Bad: `` `a.sh <https://host/a.sh> `` without `_` at its end, or with a space before the `>`
     Good: `` `a.sh <https://host/a.sh>`_ ``
@@ -83,13 +83,13 @@ def _source(reading: Reading, cell: Cell) -> str:
 
 @rule()
 def page_missing_script(reading: Reading) -> Iterator[Mistake]:
-    """A link leads to a script that there is.
+    """A link leads to an existing script.
 
-    A row whose link is dead cannot be tried by anybody. A link that names a commit may lead to what
-    the directory lacks, but hardly to what it has with another case or `_` for `-`.
+    Nobody can try a row whose link is dead. A link with a commit may lead to a script that the
+    directory lacks, but hardly to one whose name differs just in case or in `_` for `-`.
 
     Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
-    Good: a link to the script as it is called
+    Good: a link to the script under its new name
     """
     paths = map(PurePosixPath, reading.scripts or ())
     names = sorted(path.name for path in paths)
@@ -110,12 +110,12 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
 
 @rule()
 def page_link_label(reading: Reading) -> Iterator[Mistake]:
-    """A link is called as the script that it leads to.
+    """The label of a link is the name of the script that it leads to.
 
-    A reader believes the label, and gets another script.
+    Readers trust the label and get another script.
 
-    Bad: a link called `a.sh` that leads to `b.sh`
-    Good: a link called `b.sh` that leads to `b.sh`
+    Bad: a link with the label `a.sh` that leads to `b.sh`
+    Good: a link with the label `b.sh` that leads to `b.sh`
     """
     fix = "Fix whichever of the two names is wrong."
     for row in reading.rows:
@@ -126,7 +126,7 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
         if label != target:
             called = shown(label, 120)
             other = shown(target, 120)
-            message = f"the link is called {called} and leads to {other}"
+            message = f"the label of the link is {called}, but it leads to {other}"
             yield reading.wrong_cell(row, "Link", message, fix)
 
 
@@ -134,10 +134,10 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
 def page_same_script(reading: Reading) -> Iterator[Mistake]:
     """Two rows do not share a script.
 
-    One script does one thing, so one of the rows is about something else.
+    A script does one thing, so one of the rows describes something else.
 
     Bad: a row of 1 × H100 80 GB and one of 2 × H100 80 GB, both with one script
-    Good: a script for each
+    Good: a script for each of them
     """
     fix = "Link a script of its own."
     first: dict[str, ReadRow] = {}
@@ -157,9 +157,9 @@ def _name(row: ReadRow) -> str:
 
 @rule()
 def page_script_name(reading: Reading) -> Iterator[Mistake]:
-    """A script's name follows the form that the page itself states.
+    """A script's name follows the form that the page states.
 
-    The name is what a reader searches for, and tools take it apart by its `_`.
+    Readers search for the name, and tools split it at `_`.
 
     Bad: `qwen2_32B_grpo_8_h20_megatron_vllm.sh`
     Good: `qwen2-32b_grpo_8_h20_megatron_vllm.sh`
@@ -182,12 +182,12 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
 def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
     """A row and the name of its script describe the same run.
 
-    A reader picks by name and budgets by row.
+    Readers pick by name and budget by row.
 
     Bad: 4 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
     Good: 2 × H800 80 GB in the row of `…_grpo_2_h800_fsdp_vllm.sh`
 
-    The model has a rule of its own, and a cell with another mistake says nothing.
+    Another rule checks the model. A cell with another mistake is not compared.
     """
     for row in reading.rows:
         link = row.link
@@ -213,7 +213,7 @@ def _differ(said: str, named: str) -> str:
 def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
     """A script is named after the model of its row.
 
-    A reader who looks for a model by name does not find it.
+    Readers who search for a model by name do not find it.
 
     Bad: Qwen2.5-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
     Good: Qwen2-7B in the row of `qwen2-7b_grpo_2_h800_fsdp_vllm.sh`
@@ -261,9 +261,9 @@ def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
 def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
     """Every script has a row.
 
-    A script without a row is found by nobody, and no row is compared with it.
+    Nobody finds a script without a row, and no row is compared with it.
 
-    Bad: a new script alone
+    Bad: a new script without a row
     Good: a new script and its row
     """
     for path in reading.orphans():

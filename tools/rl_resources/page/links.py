@@ -1,4 +1,4 @@
-"""The script that a row of a page links: what its cell names, and which file that is."""
+"""The script that a row of a page links to: its name in the cell and its file."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class Link:
 
 
 def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
-    """What the cell leads to; `None` where it names no script at all.
+    """What a cell leads to; `None` if it names no script.
 
-    `scripts` are paths below the directory of scripts. Of two names that of the URL is meant.
+    `scripts` are paths below the directory of scripts. Of two names, the one in the URL counts.
     """
     text = cell.text.strip()
     url = cell.target or ""
@@ -99,7 +99,7 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
 
 
 def link_as_text(cell: Cell) -> tuple[str, str] | None:
-    """Label and URL where the markup of a link is wrong, so that a reader sees it as text."""
+    """Label and URL of a link whose markup is wrong, so that readers see it as text."""
     match = _AS_TEXT.search(cell.text)
     if match is None:
         return None
@@ -107,7 +107,7 @@ def link_as_text(cell: Cell) -> tuple[str, str] | None:
 
 
 def _script_name(path: PurePosixPath) -> str | None:
-    """The last part of a path where it names a script, also without the `.sh` at its end."""
+    """The last part of a path if it names a script, with or without `.sh`."""
     name = path.name
     if path.suffix == ".sh":
         return name
@@ -117,7 +117,7 @@ def _script_name(path: PurePosixPath) -> str | None:
 
 
 def _variant(path: PurePosixPath) -> str:
-    """The folder of a script that sets it apart from another of its name; empty for most."""
+    """The folder that sets a script apart from another of its name; empty for most."""
     return variant_of(path.parent.as_posix())
 
 
@@ -133,7 +133,7 @@ def _size_folder(path: PurePosixPath) -> str | None:
 
 
 def _file_of(script: str, folder: str | None, variant: str, scripts: Sequence[str]) -> str | None:
-    """The path of a script by its file name: in the directory of its size, or in no such one."""
+    """The path of a script by its file name, in the directory of its size or in none."""
     for path in map(PurePosixPath, scripts):
         if path.name != script or _variant(path) != variant:
             continue
@@ -144,7 +144,7 @@ def _file_of(script: str, folder: str | None, variant: str, scripts: Sequence[st
 
 
 def _file_nearly_of(script: str, scripts: Sequence[str]) -> str | None:
-    """The path of the only script whose name differs just in case, or in `_` for `-`."""
+    """The path of the only script whose name differs just in case or in `_` for `-`."""
     name = _with_hyphens(script)
     like = [path for path in map(PurePosixPath, scripts) if _with_hyphens(path.name) == name]
     if len(like) != 1:

@@ -1,7 +1,7 @@
-"""A page in reStructuredText or Markdown as a value: headings, tables, and where everything stands.
+"""A page in reStructuredText or Markdown as a value: its headings and tables, with their places.
 
-Only what a page of runs is made of is read: headings and tables of any form. Docutils finds the
-tables and may read no other file; all else is text, so nothing on a page is acted on.
+Docutils finds the tables and may not read other files. Everything else is text, so nothing on a
+page is executed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _UNDERLINE = re.compile(r"([^\w\s])\1+")
 
 
 class _Source(NamedTuple):
-    """A cell that is not placed: the line where its row or it begins, its first line there."""
+    """A cell without its place: the line where it or its row begins, and its first words there."""
 
     line: int
     word: str
@@ -67,15 +67,15 @@ class _Source(NamedTuple):
 
 
 class _UnreadableError(Exception):
-    """A table that breaks off: at which line, and why."""
+    """A table that cannot be read: the line and the reason."""
 
 
 class _Lists(nodes.Element):
-    """A list table as the lists that it is made of."""
+    """A list table, as nested lists."""
 
 
 class _ListTable(ListTable):
-    """The directive `list-table`, also with rows of different length, which docutils refuses."""
+    """The directive `list-table`; unlike in docutils, rows may have different lengths."""
 
     def run(self) -> list[nodes.Node]:
         lists = _Lists()
@@ -85,7 +85,7 @@ class _ListTable(ListTable):
 
 
 class _AsText(Inliner):
-    """Leaves the markup of a cell as it is: links, roles and references are none of docutils'."""
+    """Leaves the markup of a cell as it is: docutils resolves no link, role or reference."""
 
     def init_customizations(self, _settings: object) -> None:
         pass
@@ -99,7 +99,7 @@ class _AsText(Inliner):
 def read_page(text: str, path: str) -> Page:
     """Read the headings and tables of the page `text`, which `path` names in findings.
 
-    Raises `UnusableInput` where lists or the like are nested too deeply.
+    Raises `UnusableInput` if lists are nested too deeply.
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     lines = text.expandtabs().split("\n")
@@ -149,8 +149,8 @@ def _refuse_broken_table(message: nodes.system_message) -> None:
 def _headings(lines: Sequence[str]) -> Iterator[Heading]:
     """Titles with their underlines.
 
-    Docutils takes a title for text where the underline is too short and has less than four
-    characters. It was meant as a heading where it is a size.
+    Docutils takes a title for text if its underline is too short and has fewer than four
+    characters. If it is a size, it was meant as a heading.
     """
     stripped = ["", *map(str.rstrip, lines)]
     for number, before in enumerate(stripped[:-2], 1):
@@ -167,7 +167,7 @@ def _headings(lines: Sequence[str]) -> Iterator[Heading]:
 
 
 def _placed(rows: Iterable[Iterable[_Source]], lines: Sequence[str]) -> PageTable:
-    """The table of these rows, each cell at the place where its word is next."""
+    """The table of these rows, each cell at the next place where its first words are found."""
     text = "\n".join(lines)
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     position = 0
@@ -212,7 +212,7 @@ def _rows(node: nodes.Element) -> Iterator[list[nodes.Element]]:
 
 
 def _items(node: nodes.Element) -> list[nodes.Element]:
-    """The items of the list that an element consists of. Raises `_UnreadableError` at all else."""
+    """The items of the list that is all of an element. Raises `_UnreadableError` otherwise."""
     if not node.children:
         raise _UnreadableError(_line(node), "it has no row or cell here")
     content, *others = node.children
@@ -273,7 +273,7 @@ def _markdown_source(inside: Token) -> _Source:
 
 
 def _inline(source: str) -> tuple[str, str | None]:
-    """The text that a reader sees without footnotes, and where its first link leads."""
+    """The text that readers see, without footnotes, and the target of its first link."""
     source = _FOOTNOTE.sub("", source)
     name = _REFERENCE.fullmatch(source)
     if name:
@@ -289,5 +289,5 @@ def _inline(source: str) -> tuple[str, str | None]:
 
 
 def _label(link: re.Match[str]) -> str:
-    """What a reader sees of a link: its text or, where it has none, its URL."""
+    """What readers see of a link: its text or, without one, its URL."""
     return link["text"] or link["target"] or link["bare"]

@@ -1,4 +1,4 @@
-"""The rows of a page as tuning records. What a row does not say stays empty; nothing is guessed."""
+"""The rows of a page as tuning records. Nothing is guessed: what a row leaves out stays empty."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _MODEL_SIZE = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class ReadRow:
-    """One row that became a record, with its cells by header, and why columns are empty."""
+    """A row that became a record: its cells by header, and why columns are empty."""
 
     cells: Mapping[str, Cell]
     link: Link
@@ -70,9 +70,9 @@ class ReadRow:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A page with its rows as records: what the rules of a page look at.
+    """A page with its rows as records: what the rules on pages look at.
 
-    `tables` are those about runs, `scripts` are paths, `None` where nobody knows them.
+    `tables` are those of runs, `scripts` are paths, or `None` if they are not known.
     """
 
     page: Page
@@ -97,16 +97,16 @@ class Reading:
         return self.mistake(row.cells[header], message, fix)
 
     def subjects(self) -> list[str]:
-        """The scripts that rows link, or whose names have the form; all where there are none."""
+        """The scripts that rows link to, or whose names have the form; without any, all scripts."""
         known = list(self.scripts or ())
         linked = {row.link.file for row in self.rows}
         found = [path for path in known if path in linked or self.has_form(path)]
         return found or known
 
     def orphans(self) -> list[str]:
-        """Scripts of the form that no row links.
+        """Scripts of the form that no row links to.
 
-        None where something cannot be read or leads to no script: it may mean any of them.
+        None if something on the page cannot be read or leads to no script: it may mean any of them.
         """
         links = [row.link.read for row in self.rows]
         written = sum(len(table.rows) for table in self.tables)
@@ -116,7 +116,7 @@ class Reading:
         return list(filter(self.has_form, unlinked))
 
     def has_form(self, path: str) -> bool:
-        """Whether a file's name is that of a run: any name may have six parts."""
+        """Whether a file is named like a run: six parts alone are not enough."""
         parts = parsed(PurePosixPath(path).name)
         if parts is None:
             return False
@@ -143,14 +143,14 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
 
 
 def _is_of_runs(table: PageTable) -> bool:
-    """Whether enough headers are known, or a row of a run stands where the header is missing."""
+    """Whether enough headers are known, or a row of a run is in the place of the header."""
     if len(_columns(table)) >= _FEWEST_KNOWN:
         return True
     return len(table.header.cells) == len(HEADERS)
 
 
 def _columns(table: PageTable) -> dict[str, int]:
-    """Place of every header that is known in some spelling; the first of equal ones."""
+    """The index of each known column; of equal headers, the first."""
     columns: dict[str, int] = {}
     for index, cell in enumerate(table.header.cells):
         columns.setdefault(_column(cell.text), index)
@@ -159,7 +159,7 @@ def _columns(table: PageTable) -> dict[str, int]:
 
 
 def _column(header: str) -> str:
-    """The column that a header names in some spelling; empty if there is none."""
+    """The column that a header names in any spelling; empty if there is none."""
     word = re.sub(r"[\W_]+", "", header.lower())
     for name in HEADERS:
         if word in {name.lower(), *_TABLE["headers"][name]}:
@@ -168,13 +168,13 @@ def _column(header: str) -> str:
 
 
 def missing_columns(table: PageTable) -> list[str]:
-    """The columns that a table lacks: without Link none of its rows is read."""
+    """The columns that a table lacks; without Link, none of its rows is read."""
     columns = _columns(table)
     return [name for name in HEADERS if name not in columns]
 
 
 def cells_by_header(table: PageTable) -> Iterator[Mapping[str, Cell]]:
-    """The cells of each row that can be read, of the columns that there are."""
+    """The cells of each row that can be read, by header."""
     columns = _columns(table)
     if "Link" not in columns:
         return
@@ -204,7 +204,7 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
 
 
 def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> defaultdict[str, Fact]:
-    """Columns that the row's text decides; the script's name settles only which device is meant."""
+    """The columns that a row fills; the script's name only settles which device is meant."""
     facts: defaultdict[str, Fact] = defaultdict(Fact)
     facts["framework"] = Fact(FRAMEWORK)
     facts["model"] = _model(text["Model"], dataset)
@@ -226,8 +226,8 @@ def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> defaultdic
 def _model(text: str, dataset: Dataset) -> Fact:
     """The id of a model.
 
-    What the dataset does not list may exist all the same, unless its size lies between two of those
-    of a family of which at least three are listed.
+    A model that the dataset does not list may exist, unless at least three sizes of its family are
+    listed and its own lies between two of them.
     """
     known = read_word(dataset, "model", text)
     match = _MODEL_SIZE.match(text.lower())

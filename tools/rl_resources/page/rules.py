@@ -2,9 +2,8 @@
 
 What `rl-resources import-page` checks on a page that is kept by hand.
 
-What comes up in reading rows is found there under the name of its rule; the other rules look at the
-page as a whole, those on links and scripts in `link_rules.py`. A cell that contradicts its script
-is reported as that alone, by `page_audit`.
+Some rules report what `rows.py` could not read, the others look at the page as a whole; rules on
+links and scripts are in `link_rules.py`. `page_audit` compares each row with its script.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
 @rule()
 def page_table(reading: Reading) -> Iterator[Mistake]:
-    """Every table can be read, and one of them has rows of runs.
+    """Every table can be read, and at least one has rows of runs.
 
-    A table that cannot be read is not shown to a reader either.
+    Readers do not see a table that cannot be read.
 
     Bad: a `list-table` without a list
-    Good: a `list-table` whose items are its rows
+    Good: a `list-table` with a list whose items are its rows
     """
     broken = [*reading.page.mistakes, *_no_markup(reading)]
     yield from broken
@@ -67,7 +66,7 @@ def _lacking(table: PageTable) -> int:
 def page_encoding(reading: Reading) -> Iterator[Mistake]:
     """A page is text in UTF-8.
 
-    Sphinx stops at another encoding, and GitHub shows other characters.
+    Sphinx stops at any other encoding, and GitHub shows wrong characters.
 
     Bad: a page that an editor has saved in GBK or UTF-16
     Good: the same page, saved as UTF-8
@@ -89,7 +88,7 @@ def _no_markup(reading: Reading) -> Iterator[Mistake]:
     for number, line in enumerate(page.lines, 1):
         if _NO_MARKUP.match(line):
             written = shown(line.strip(), 80)
-            message = f"`{written}` is no markup: what follows is no table"
+            message = f"`{written}` is not markup: what follows is not a table"
             yield Mistake(page.path, number, 1, message, fix)
 
 
@@ -97,7 +96,7 @@ def _no_markup(reading: Reading) -> Iterator[Mistake]:
 def page_table_columns(reading: Reading) -> Iterator[Mistake]:
     """A table has all nine columns.
 
-    A row cannot be followed without its model, its resources or its script, and be compared without
+    Nobody can follow a row without its model, its resources or its script, or compare it without
     the others. Other spellings of a header and another order are fine.
 
     Bad: a header that lacks Model
@@ -119,7 +118,7 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
 def page_row_length(reading: Reading) -> Iterator[Mistake]:
     r"""A row has one cell for each column.
 
-    In a short row nobody knows which cell is missing.
+    In a short row, nobody knows which cell is missing.
 
     Bad: MIN, GRPO, 2 × H800 80 GB, `\`, fsdp, vllm0.8.2 under nine headers
     Good: nine cells, `\` where nothing is known
@@ -139,10 +138,10 @@ def page_row_length(reading: Reading) -> Iterator[Mistake]:
 
 @rule()
 def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
-    """What is meant as a heading is one.
+    """Every heading is recognized as one.
 
-    A title whose underline has fewer than four characters and is too short is ordinary text: the
-    table below belongs to the section before, and no link leads to it.
+    A title is ordinary text if its underline is too short and has fewer than four characters: the
+    table below then belongs to the previous section, and no link leads to it.
 
     Bad: `0.5B` over `~~~`
     Good: `0.5B` over `~~~~`
@@ -163,9 +162,9 @@ def _longer(heading: Heading) -> str:
 
 @rule("warning")
 def page_short_underline(reading: Reading) -> Iterator[Mistake]:
-    """The underline of a title is as long as the title.
+    """The underline of a title is at least as long as the title.
 
-    Sphinx warns of a shorter one, and a build with `-W` stops there.
+    Sphinx warns about a shorter one, and a build with `-W` stops there.
 
     Bad: `Tuning guide` over `========`
     Good: `Tuning guide` over `============`
@@ -179,9 +178,9 @@ def page_short_underline(reading: Reading) -> Iterator[Mistake]:
 
 @rule()
 def page_model_section(reading: Reading) -> Iterator[Mistake]:
-    """A row stands under the size of its model.
+    """A row is in the section of its model's size.
 
-    Readers look under the size of their model, and take what stands there for it.
+    Readers look under the size of their model and trust what they find there.
 
     Bad: Qwen2.5-7B-Instruct under `14B`
     Good: Qwen2.5-7B-Instruct under `7B`
@@ -205,7 +204,7 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
         if _ratio(size, heading.billions) > limit:
             model = shown(row.text("Model"))
             title = shown(heading.title)
-            message = f"{model} stands under the size {title}"
+            message = f"{model} is listed under {title}"
             fix = f"Move the row under {right}, or fix its model."
             yield reading.mistake(cell, message, fix)
 
@@ -232,8 +231,8 @@ def _ratio(one: float, other: float) -> float:
 def page_unknown_word(reading: Reading) -> Iterator[Mistake]:
     """Tag, task, device, training backend and rollout engine are words of the dataset.
 
-    One thing under two names is two things to everyone who searches, and devices of one name may
-    differ in memory, which is what decides.
+    Two names for one thing split every search, and devices that share a name may differ in memory,
+    which is what decides.
 
     Bad: GRPOO on 8 × H801
     Good: GRPO on 8 × H800 80 GB
@@ -245,7 +244,7 @@ def page_unknown_word(reading: Reading) -> Iterator[Mistake]:
 def page_unknown_model(reading: Reading) -> Iterator[Mistake]:
     """A row's model exists.
 
-    A reader cannot download it, and the row's figures belong to another one.
+    Readers cannot download it, and the row's figures belong to another model.
 
     Bad: Qwen2-70B
     Good: Qwen2-72B
@@ -255,9 +254,9 @@ def page_unknown_model(reading: Reading) -> Iterator[Mistake]:
 
 @rule()
 def page_unreadable_cell(reading: Reading) -> Iterator[Mistake]:
-    """Resource is a number of GPUs and a device, MaxBatch a number, and Infer ends in a release.
+    """Resource is a number of GPUs and a device, MaxBatch a number, and Infer ends with a release.
 
-    It is what a reader must have to follow the row, and what can be compared.
+    Readers need them to follow a row and to compare it with others.
 
     Bad: H800, about 16, vllm0.8.x
     Good: 2 × H800 80 GB, 16, vllm0.8.3
@@ -281,7 +280,7 @@ def page_contributor(reading: Reading) -> Iterator[Mistake]:
 def page_email_address(reading: Reading) -> Iterator[Mistake]:
     """A page publishes no e-mail address.
 
-    An address once published is collected, and its owner cannot take it back.
+    A published address is collected, and its owner cannot take it back.
 
     Bad: a handle that links to an address
     Good: a handle alone, or one that links to its public profile
@@ -296,12 +295,12 @@ def page_email_address(reading: Reading) -> Iterator[Mistake]:
 
 @rule("warning")
 def page_tag_without_row(reading: Reading) -> Iterator[Mistake]:
-    """A tag that a page defines occurs in it.
+    """Every tag that a page defines occurs in it.
 
-    A reader looks for the rows that the page promises.
+    Readers look for the rows that the page promises.
 
-    Bad: a definition of RECOMMENDED, and rows of MIN alone
-    Good: one row of RECOMMENDED at least
+    Bad: a definition of RECOMMENDED, but only rows of MIN
+    Good: at least one row of RECOMMENDED
     """
     texts: set[str] = set()
     for table in reading.tables:

@@ -18,7 +18,7 @@ from rl_resources.estimate.configuration import (
     of_start,
     where_hidden,
 )
-from rl_resources.estimate.estimate import Estimate, sized
+from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
@@ -35,6 +35,7 @@ from rl_resources.estimate.model import (
     figure,
     read_config,
 )
+from rl_resources.estimate.search import sized
 from rl_resources.facts.models import model_meant
 from rl_resources.files import read_text
 from rl_resources.package import Record
@@ -128,7 +129,7 @@ def _said(
     models = {str(row["slug"]): str(row["model"]) for row in dataset.records["models"]}
     found: dict[str, str | None] = {}
     if isinstance(source, FrameworkStart):
-        found["model"] = source.text(source.profile.row["model"])
+        found["model"] = source.model
         found["train"] = source.train
         found["framework"] = source.profile.name
     else:
@@ -338,6 +339,7 @@ def _hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> None:
 def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
     """A rollout engine shares the GPUs in every task of RL, unless it is known not to."""
     if "has_engine" in inputs.inputs:
+        _assume_generation(query, inputs)
         return
     said = formula()["said"]
     if query.task:
@@ -346,6 +348,14 @@ def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
     else:
         inputs.assume("has_engine", 0, "no task and no engine")
         inputs.notes.append(said["training"])
+
+
+def _assume_generation(query: Query, inputs: EstimateInputs) -> None:
+    """The trained model generates if that is asked, or usual where a framework has no engine."""
+    is_usual = any(item.input == "has_engine" for item in inputs.assumed)
+    is_without = not inputs.inputs["has_engine"] and is_usual and query.task and not query.infer
+    if query.infer in _NO_ENGINES or is_without:
+        inputs.assume("generates", 1, "no rollout engine")
 
 
 def _assume_rank(inputs: EstimateInputs) -> None:

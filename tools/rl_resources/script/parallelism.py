@@ -128,14 +128,16 @@ class Parallelism(Settings):
         if strategy.text and engine.place and not strategy.place:
             return engine._replace(value=strategy.value)
         named = f"{engine.text} {self.launch.text_of('config-name')}"
-        # Another program may get settings of Megatron, and of no other backend.
-        has_its_settings = self._only_backend_with_settings() is BACKENDS["megatron"]
-        is_megatron = "megatron" in named or (has_its_settings and not self.is_composed)
-        if is_megatron and not strategy.known:
+        if not strategy.known and ("megatron" in named or self._has_megatron_alone):
             return Setting(strategy.key, "megatron", engine.place, engine.origin)
         if not strategy.place and self._names_another_backend(strategy.value):
             return strategy._replace(value=UNKNOWN)
         return strategy
+
+    @property
+    def _has_megatron_alone(self) -> bool:
+        """Whether another program gets settings of Megatron, and of no other backend."""
+        return not self.is_composed and self._only_backend_with_settings() is BACKENDS["megatron"]
 
     def _names_another_backend(self, usual: object) -> bool:
         """Whether the framework rejects keys of another backend than the usual one."""

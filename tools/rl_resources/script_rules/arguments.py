@@ -20,13 +20,13 @@ from rl_resources.script.backends import (
 )
 from rl_resources.script.bash.script import Word
 from rl_resources.script.framework.composition import Rejection
-from rl_resources.script.framework.shipped import support
 from rl_resources.script.launch import Override
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText, value_of
 from rl_resources.script_rules.releases import (
     RejectedArgument,
     fork,
+    fork_name,
     meant,
     rejections,
 )
@@ -145,7 +145,8 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
     """
     own = fork(target)
     if own:
-        yield from _fork(target, own)
+        if target.ours:  # another page tells its readers
+            yield _fork(target, own)
         return
     chosen: set[str] = set()
     for item in rejections(target):
@@ -168,17 +169,14 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
 _STOPS = ("unknown-key", "existing-key", "group", "no-module")
 
 
-def _fork(target: ScriptText, own: Sequence[RejectedArgument]) -> Iterator[Mistake]:
+def _fork(target: ScriptText, own: Sequence[RejectedArgument]) -> Mistake:
     first, *others = dict.fromkeys(item.rejection.key for item in own)
-    name = next(filter(None, map(support(FRAMEWORK).fork, [first, *others])), "")
-    if name and not target.ours:
-        return  # its page tells its readers
     what = f"`{shown(first, 120)}`"
     if others:
         what = f"{what} and {len(others)} more of its keys"
-    yield target.mistake(
+    return target.mistake(
         own[0].place,
-        f"no release of {FRAMEWORK} has {what}: the run is of {name or 'a fork'}",
+        f"no release of {FRAMEWORK} has {what}: the run is of {fork_name(own)}",
         f"Say which in the column `framework`, or write what {FRAMEWORK} has.",
     )
 

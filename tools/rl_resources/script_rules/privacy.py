@@ -172,7 +172,9 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
 def _same(train: Override, held_out: Override) -> bool:
     """Whether two values are one file; what arguments, commands or branches decide is not known."""
     file = value_of(train)
-    return file == value_of(held_out) != "" and _is_known(train) and split_of(file) == ""
+    if not file or file != value_of(held_out):
+        return False
+    return _is_known(train) and split_of(file) == ""
 
 
 def _is_known(override: Override) -> bool:
@@ -183,10 +185,8 @@ def _is_known(override: Override) -> bool:
     return all(part.text is not None or part.name for part in parts)
 
 
-def _data_files(override: Override | None) -> list[str]:
+def _data_files(override: Override) -> list[str]:
     """The files of data that a value names."""
-    if override is None:
-        return []
     return re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", value_of(override))
 
 
@@ -199,13 +199,12 @@ def _is_other_split(override: Override, train: Override | None) -> bool:
 
     Validation files of another data set may be its only split, called `train`.
     """
-    other = "train"
-    if override is train:
-        other = "test"
     files = _data_files(override)
-    if {split_of(file) for file in files} != {other}:
-        return False
-    return override is train or not _folders(files).isdisjoint(_folders(_data_files(train)))
+    splits = {split_of(file) for file in files}
+    if override is train:
+        return splits == {"test"}
+    of_same_set = train is None or not _folders(files).isdisjoint(_folders(_data_files(train)))
+    return splits == {"train"} and of_same_set
 
 
 _NO_USES = frozenset(

@@ -18,7 +18,7 @@ from rl_resources.files import table_beside
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Place
 from rl_resources.script.framework.composition import Composition, Rejection, is_since
-from rl_resources.script.framework.shipped import history, shipped
+from rl_resources.script.framework.shipped import history, shipped, support
 from rl_resources.script.launch import Launch
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.script_rules.variables import dollars_missing
@@ -90,6 +90,12 @@ def fork(target: ScriptText) -> Sequence[RejectedArgument]:
         if kind == "unknown-key" and item.is_of_a_fork and not meant(item):
             own.append(item)
     return own if len(own) >= _FEWEST else ()
+
+
+def fork_name(own: Sequence[RejectedArgument]) -> str:
+    """What the fork with these keys is called, in words."""
+    names = filter(None, (support(FRAMEWORK).fork(item.rejection.key) for item in own))
+    return next(names, "a fork")
 
 
 _FEWEST = 2

@@ -11,7 +11,7 @@ from rl_resources.estimate.estimate import ROLLOUT, Estimate
 from rl_resources.estimate.frameworks import VERL, profiles
 from rl_resources.estimate.plan import FITS, RECOMMENDED, counts_up_to, rare_settings, turned_on
 from rl_resources.estimate.search import Turn
-from rl_resources.estimate.time import step_time
+from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.plan import Answer, FewestGpus, Plan, PlanTable, ScriptPlan
 from rl_resources.query.plan_question import KnownRun, sentences
 from rl_resources.query.sentences import asked_hardware, context, resource
@@ -200,7 +200,10 @@ def _options(plan: Plan) -> Iterator[str]:
             host_high=f"{found.host_interval_gb[1]:.0f}",
             node=f"{values['local_gpus']:g}",
         )
-        yield from _step(found)
+        if tag == RECOMMENDED:
+            yield _chosen_by(found)
+        else:
+            yield from _step(found)
 
 
 def _step(found: Estimate) -> Iterator[str]:
@@ -215,6 +218,16 @@ def _step(found: Estimate) -> Iterator[str]:
             low=f"{time.seconds.low:.0f}",
             high=f"{time.seconds.high:.0f}",
         )
+
+
+def _chosen_by(found: Estimate) -> str:
+    """Why these settings are recommended: the time of a step, else what they cost."""
+    step = step_time(found)
+    if step is None:
+        needed = ", ".join(lacking(found))
+        return str(sentences()["no_step_of_option"].format(lacking=needed))
+    seconds = step.seconds._asdict()
+    return str(sentences()["step_of_option"].format(certainty=ESTIMATED, **seconds))
 
 
 def _backends(found: Estimate) -> str:

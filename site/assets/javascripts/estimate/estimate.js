@@ -63,7 +63,7 @@ export function estimate(formula, configuration, values = { ...formula.constants
     known: factors, host: values.host_peak / GB,
     get options() { return (options ??= optionsOf(formula, this)); },
     get doubts() { return doubtsOf(this.options); },
-    get factors() { return widened(factors, savingOf(formula, this), Object.values(this.doubts)); },
+    get factors() { return widened(factors, savingOf(formula, this), Object.values(this.doubts), furtherOf(formula, configuration)); },
     get low() { return this.factors[0] * (isKnown ? peak : changed(formula, this, { fill: values.mean_fill }).peak); },
     get high() { return this.factors[1] * peak; },
     get floor() {
@@ -119,10 +119,17 @@ function savingOf(formula, found) {
   return Math.min(1, changed(formula, found, saving).peak / found.peak);
 }
 
-/** The factors of an interval with what is assumed: what saves together, what costs as independent errors add up. @param {number[]} known @param {number} saving @param {number[][]} doubts */
-function widened([least, most], saving, doubts) {
+/** By what the interval is wider where a framework's defaults or other layers are taken. @param {Formula} formula @param {Configuration} configuration @returns {number[][]} */
+function furtherOf({ interval }, { framework, assumed }) {
+  const isGuessed = assumed.some(({ input }) => input === "layers");
+  return [...(framework && framework !== "verl" ? [interval.framework] : []), ...(isGuessed ? [interval.layers] : [])];
+}
+
+/** The factors of an interval with what is assumed: what saves together, what costs as independent errors add up. @param {number[]} known @param {number} saving @param {number[][]} doubts @param {number[][]} further */
+function widened([least, most], saving, doubts, further) {
   const squares = (first, ratios) => ratios.reduce((sum, ratio) => sum + Math.log(ratio) ** 2, Math.log(first) ** 2);
-  return [Math.exp(-Math.sqrt(squares(least, [saving]))), Math.exp(Math.sqrt(squares(most, doubts.map(([, above]) => above))))];
+  const [below, above] = [0, 1].map((end) => further.map((factors) => factors[end]));
+  return [Math.exp(-Math.sqrt(squares(least, [saving, ...below]))), Math.exp(Math.sqrt(squares(most, [...above, ...doubts.map(([, more]) => more)])))];
 }
 
 /** @typedef {ReturnType<typeof estimate>} Estimate */

@@ -52,6 +52,8 @@ export function configuration(formula, { model: name, device, weights = "", trai
     ...(hasAdapters && !ownRank && { lora_rank: "LoRA of a usual rank" }),
     ...because(task ? { has_critic: 0, ...("has_engine" in ofFramework ? {} : { has_engine: 1 }) } : {}, `the task is ${task}`),
   };
+  const generates = NO_ENGINES.includes(infer) || (task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given));
+  if (generates) Object.assign(usual, { generates: 1 }) && Object.assign(reasons, { generates: "no rollout engine" });
   const all = Object.fromEntries(formula.inputs.map((item) => [item.name, usual[item.name] ?? item.default ?? undefined]));
   const defaults = defined(all); // what the time alone asks for has no default
   const assumed = Object.entries(defaults).filter(([input]) => !(input in given)).map(([input, value]) =>

@@ -150,8 +150,7 @@ class Evaluator(Expander):
         branches: list[Sequence[Node]] = []
         patterns: dict[str, int] = {}
         for index, item in enumerate(node.get("Items", ())):
-            statements = item.get("Stmts", ())
-            branches.append(statements)
+            branches.append(item.get("Stmts", ()))
             for pattern in map(self.raw, item["Patterns"]):
                 patterns.setdefault(pattern.strip("\"'"), index)
         if "*" not in patterns:

@@ -131,8 +131,7 @@ def _offsets(text: str) -> Sequence[int]:
         return range(len(text) + 1)
     offsets: list[int] = []
     for at, character in enumerate(text):
-        width = len(character.encode("utf-8", "replace"))
-        offsets += [at] * width
+        offsets += [at] * len(character.encode("utf-8", "replace"))
     return [*offsets, len(text)]
 
 
@@ -145,10 +144,7 @@ def _broken(text: str, error: str) -> Tree:
     lines = text.split("\n")
     above = "".join(f"{one}\n" for one in lines[: int(line) - 1])
     at = min(len(above) + int(column) - 1, len(text))
-    tree = Tree()
-    if above.strip():
-        tree = _parsed(above)
-    return tree._replace(problems=[(at, message)])
+    return _parsed(above)._replace(problems=[(at, message)])
 
 
 def _without_continued_comments(text: str, comments: Sequence[int]) -> str:

@@ -6,6 +6,7 @@ Here each override runs by itself, so that every rejected one is reported.
 
 from __future__ import annotations
 
+import pickle
 import posixpath
 import re
 from abc import ABC, abstractmethod
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 UNKNOWN: Final = object()
 """A value that is not known without running something."""
 
+_OUTSIDE = re.compile(r"/|\.\.|\w+:/")
 _OF_HYDRA = re.compile(r"hydra(?:[./]|$)")
 _REASONS = {"unknown-key": "no such key", "existing-key": "this key without `+`"}
 Kind = Literal[
@@ -178,7 +180,7 @@ class Source(ABC):
             above = posixpath.dirname(module.replace(".", "/"))
             folder = posixpath.normpath(posixpath.join(above, path))
         config_name = name or entry.config_name
-        if _is_outside(folder) or _is_outside(name or "") or "://" in (path or ""):
+        if _OUTSIDE.match(folder) or _OUTSIDE.match(config_name):
             raise CannotComposeError(f"`{path or name}` lies outside the framework's package")
         return Entry(folder, re.sub(r"\.ya?ml$", "", config_name))
 
@@ -189,10 +191,6 @@ class Source(ABC):
             reason = f"{self.framework} {self.version} has no such module to start"
             return CannotComposeError(reason, "no-module", module)
         return CannotComposeError(f"the framework's package has no `{module}`")
-
-
-def _is_outside(place: str) -> bool:
-    return place.startswith(("/", ".."))
 
 
 def compose_module(
@@ -278,7 +276,7 @@ def _composed(source: Source, entry: Entry, overrides: Sequence[ParsedOverride])
         else:
             given.append(read)
     base, given = _chosen(source, entry, given, rejected)
-    config = deepcopy(base.config or {})
+    config = pickle.loads(pickle.dumps(base.config or {}))  # noqa: S301 (a fast copy)
     for item in given:
         kind = _change(config, item)
         reason: str | None
@@ -339,7 +337,9 @@ def _change(config: dict[str, Any], given: _Given) -> Kind | None:
     prefix, key, value = given.override
     if "@" in key:
         return "unknown-key"
-    now = _value(config, key)
+    now: Any = None
+    if prefix or given.unknown:  # for most there is no need to look
+        now = _value(config, key)
     kind = _wrong_prefix(given.override, now)
     if kind:
         return kind

@@ -161,11 +161,11 @@ def disagreement(key: str, default: Any, value: Any) -> str | None:
     if isinstance(value, _ALSO.get(name, ())):
         return None
     wanted = _wanted_type(name, default, value)
-    if wanted is None:
+    if not wanted:
         return None
     given = _shown(value)
     usual = _shown(default)
-    return f"{given} where the default is {usual}: {wanted}"
+    return f"{given} where the default is {usual}: {wanted} is wanted"
 
 
 def is_count(default: Any) -> bool:
@@ -173,34 +173,30 @@ def is_count(default: Any) -> bool:
     return type(default) in (int, float) and default not in _SWITCHES
 
 
-def _wanted_type(name: str, default: Any, value: Any) -> str | None:
-    """What is wanted in place of `value`; `None` if it will do."""
-    wanted = "a number"
+def _wanted_type(name: str, default: Any, value: Any) -> str:
+    """What is wanted in place of `value`; empty if it will do.
+
+    Of a truth value for a number `switch_for_number` warns.
+    """
+    wanted = ""
     match default:
-        case bool():
-            fits = value in (0, 1)
+        case bool() if value not in (0, 1):
             wanted = "true or false"
-        case int() | float() if isinstance(value, bool):
-            fits = True  # `switch_for_number` warns of it
-        case int() if isinstance(value, float):
-            fits = default in _SWITCHES or name.endswith(_FRACTIONS)
+        case int() if isinstance(value, float) and not _takes_fractions(name, default):
             wanted = "a whole number"
-        case int() | float():
-            fits = isinstance(value, int | float)
-        case dict():
-            fits = isinstance(value, dict)
+        case int() | float() if not isinstance(value, int | float):
+            wanted = "a number"
+        case dict() if not isinstance(value, dict):
             wanted = "a group of settings"
-        case list():
-            fits = isinstance(value, list) or _is_one_word(value, default)
+        case list() if not (isinstance(value, list) or _is_one_word(value, default)):
             wanted = "a list"
-        case str():
-            fits = not isinstance(value, dict | bool) or _is_switch(value, default)
+        case str() if isinstance(value, dict) or _is_switch(value, default):
             wanted = "text"
-        case _:
-            fits = True
-    if fits:
-        return None
-    return f"{wanted} is wanted"
+    return wanted
+
+
+def _takes_fractions(name: str, default: int) -> bool:
+    return default in _SWITCHES or name.endswith(_FRACTIONS)
 
 
 def _is_one_word(value: Any, default: list[Any]) -> bool:
@@ -211,9 +207,8 @@ def _is_one_word(value: Any, default: list[Any]) -> bool:
 
 
 def _is_switch(value: Any, default: str) -> bool:
-    if not isinstance(value, bool):
-        return False
-    return default.lower() in ("true", "false")
+    """Whether a value is a truth value, and the default none."""
+    return isinstance(value, bool) and default.lower() not in ("true", "false")
 
 
 def _shown(value: Any) -> str:
