@@ -102,7 +102,8 @@ def pages(site: Site, html: Mapping[str, str]) -> dict[str, str]:
                 "thing.md",
                 thing=thing,
                 fewest=_fewest(site, thing, arithmetic),
-                rows=[html[row.id] for row in _shown(thing.runs)],
+                runs=_shown(thing.runs),
+                html=html,
                 is_profiled=thing.key in profiles(),
                 **shared,
             )
