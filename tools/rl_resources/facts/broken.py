@@ -1,4 +1,4 @@
-"""What is wrong with each cell, and the rows whose cells are sound, for the rules about records."""
+"""The broken cells of the dataset, and the rows whose cells are sound."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ class Record(NamedTuple):
         if label and name not in self.table.schema.primary_key:
             of_record = f" of {label}"
         value = "empty"
-        if self.text(name):
-            value = f"`{shown(self.text(name), 120)}`"
+        text = self.text(name)
+        if text:
+            value = f"`{shown(text, 120)}`"
         message = f"{name}{of_record} is {value}{wrong}"
         return self.table.mistake(self.row, name, message, fix, about)
 
 
 class BrokenCell(NamedTuple):
-    """A cell that breaks `constraint` of its column, or has what no text may contain."""
+    """A cell that breaks `constraint` of its column, or contains what no text may contain."""
 
     table: Table
     row: int
@@ -75,15 +76,16 @@ def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Edit]:
         new = lines.setdefault(old.line, list(old.cells))
         new[table.schema.names.index(name)] = text
     for table, lines in changed.items():
-        yield from table.with_lines({line: line_of(new) for line, new in lines.items()})
+        texts = {line: line_of(new) for line, new in lines.items()}
+        yield from table.with_lines(texts)
 
 
 @lru_cache(maxsize=1)
 def broken_cells(snapshot: Snapshot) -> tuple[BrokenCell, ...]:
-    """Every cell that a rule about cells reports, with the first thing that is wrong with it.
+    """Every cell that a rule on cells reports, with the first thing that is wrong with it.
 
-    What a text may not contain goes before the schema's constraints: the zero-width space in `h100`
-    is the mistake, not that there is no such device.
+    What no text may contain counts before the schema's constraints: the mistake is the zero-width
+    space in `h100`, not the unknown device.
     """
     found: list[BrokenCell] = []
     for table in snapshot.tables.values():
@@ -103,10 +105,11 @@ def _broken_cells_of(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
 
 @lru_cache(maxsize=1)
 def broken_keys(snapshot: Snapshot) -> frozenset[tuple[str, int, str]]:
-    """Path, row and column of every broken cell: nothing follows from what such a cell says."""
-    return frozenset(
-        (broken.table.path, broken.row, broken.field.name) for broken in broken_cells(snapshot)
-    )
+    """Path, row and column of every broken cell; other rules do not rely on such a cell."""
+    keys: set[tuple[str, int, str]] = set()
+    for table, row, field, _ in broken_cells(snapshot):
+        keys.add((table.path, row, field.name))
+    return frozenset(keys)
 
 
 @lru_cache(maxsize=1)
@@ -116,7 +119,7 @@ def broken_columns(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 
 
 def records(snapshot: Snapshot, resource: str, *names: str) -> Iterator[Record]:
-    """The rows of a table whose cells in these columns are sound; none where it lacks a column."""
+    """The rows of a table whose cells in these columns are sound; none if it lacks a column."""
     table = snapshot.tables[resource]
     if not set(names) <= table.columns.keys():
         return
@@ -134,9 +137,9 @@ def runs(snapshot: Snapshot, *names: str) -> Iterator[Record]:
 
 
 def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[str]]:
-    """The words of every foreign key whose own table can be read whole and has rows.
+    """The words of every foreign key whose own table can be read as a whole and has rows.
 
-    A script is known by its file, too: its row may be missing or have another name.
+    A script is also known by its file: its row may be missing or have another name.
     """
     found: dict[str, frozenset[str]] = {}
     for key in table.schema.foreign_keys:

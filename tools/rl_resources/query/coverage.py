@@ -3,8 +3,8 @@
 A cell is one combination of the three. *Wanted* is a cell without a record although reports say
 that others run it: first those that most projects report, then those with most reports.
 
-Further the extremes over all configurations: the minimum hardware of each size, and for the charts
-one point for each published figure. Nothing is estimated or averaged.
+Further the extremes over all configurations: the points of the charts,
+one for each published figure. Nothing is estimated or averaged.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from rl_resources.certainty import NOT_RUN
 from rl_resources.dataset import Dataset, grouped
 from rl_resources.package import Record
 from rl_resources.query.configurations import Configuration, configurations
-from rl_resources.query.fit import ordered
-from rl_resources.query.understand import Query
 
 WANTED_RULE = (
     "A combination is wanted when no record covers it although reports say that it ran: "
@@ -107,29 +105,18 @@ def coverage(dataset: Dataset) -> Coverage:
     def rank(combination: Combination) -> list[int]:
         return [order.index(word) for order, word in zip(orders, combination, strict=True)]
 
-    cells = []
-    partial = []
     reports = dataset.by_key["reports"]
-    for combination in sorted(by_combination, key=rank):
-        rows = by_combination[combination]
-        cell = _cell(combination, rows, reports)
-        if cell.is_partial:
-            partial.append(cell)
-        else:
-            cells.append(cell)
-    sizes = list(map(str, dataset.by_key["sizes"]))
-    without = {
-        "MIN": _without(sizes, cells, "records_min"),
-        "RECOMMENDED": _without(sizes, cells, "records_recommended"),
-    }
-    missing = {tag: lacking for tag, lacking in without.items() if lacking}
-    return Coverage(tuple(cells), tuple(partial), missing)
-
-
-def _without(sizes: Iterable[str], cells: Iterable[CoverageCell], count: str) -> list[str]:
-    """The sizes of which no cell has any in the field `count`."""
-    covered = {cell.size for cell in cells if getattr(cell, count)}
-    return [size for size in sizes if size not in covered]
+    ordered_combinations = sorted(by_combination, key=rank)
+    every = [_cell(one, by_combination[one], reports) for one in ordered_combinations]
+    partial = tuple(cell for cell in every if cell.is_partial)
+    cells = tuple(cell for cell in every if not cell.is_partial)
+    missing = {}
+    for tag in ("MIN", "RECOMMENDED"):
+        covered = {cell.size for cell in cells if getattr(cell, f"records_{tag.lower()}")}
+        lacking = [str(size) for size in dataset.by_key["sizes"] if size not in covered]
+        if lacking:
+            missing[tag] = lacking
+    return Coverage(cells, partial, missing)
 
 
 def _cell(
@@ -159,32 +146,6 @@ def _counted_as(row: Configuration) -> str:
     if row.state == "run":
         return "reports"
     return "claims"
-
-
-def least_memory_run(
-    rows: Sequence[Configuration], size: str, weights: str
-) -> Configuration | None:
-    """The run of a size that needs the least memory in all, of those known to train `weights`.
-
-    Nothing disputed or contradicted counts, and no model of images, videos or robots. Of equal ones
-    it is the best answer.
-    """
-
-    def counts(row: Configuration) -> bool:
-        if row.size != size:
-            return False
-        if row.weights != weights:
-            return False
-        if row.state != "run":
-            return False
-        if row.doubtful:
-            return False
-        if not row.memory_gb:
-            return False
-        return NO_TEXT.isdisjoint(row.scenario)
-
-    known = ordered(filter(counts, rows), Query())
-    return min(known, key=attrgetter("total_memory_gb", "gpus"), default=None)
 
 
 class Point(NamedTuple):

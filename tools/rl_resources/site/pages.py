@@ -21,7 +21,7 @@ from rl_resources.dataset import grouped, moves
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.published import published
-from rl_resources.estimate.time import PHASES
+from rl_resources.facts.models import GB_PER_GIB
 from rl_resources.package import Record, items_of
 from rl_resources.query import coverage
 from rl_resources.query.configurations import (
@@ -29,13 +29,7 @@ from rl_resources.query.configurations import (
     configurations,
     every_configuration,
 )
-from rl_resources.query.estimate import estimated_models
-from rl_resources.query.vocabulary import (
-    FILTERS,
-    WEIGHTS,
-    words_of,
-    words_of_filters,
-)
+from rl_resources.query.estimate import estimate, estimated_models
 from rl_resources.site import finder, things
 from rl_resources.site.api import record_id
 from rl_resources.site.downloads import Download
@@ -56,49 +50,13 @@ def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
     """All pages here by path; `files` are the downloads that the page of the data lists."""
     rows = things.run_rows(site, every_configuration(site.dataset))
     return {
-        "index.md": _front(site),
+        "index.md": finder.front(site),
         **_reports(site, rows),
         **_records(site, rows),
         **things.pages(site, rows),
         "recipes.md": site.page("recipes.md"),
         "data.md": data_page(site, files),
         **charts(site),
-    }
-
-
-def _front(site: Site) -> str:
-    """The finder's form, and the minimum hardware of each size."""
-    rows = configurations(site.dataset)
-    least: dict[str, dict[str, Any]] = {}
-    for size in site.sizes:
-        least[size.name] = {
-            WEIGHTS[key]: coverage.least_memory_run(rows, size.name, key)
-            for key in coverage.HEADLINES
-        }
-    return site.page(
-        "index.md",
-        choices=choices(site, rows),
-        filters=FILTERS,
-        least=least,
-        data=finder.PATH,
-    )
-
-
-def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:
-    """Words with their titles for each field of the form: every device, of others those in use."""
-
-    def in_use(name: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
-        used: set[str] = set()
-        for row in rows:
-            used |= set(row.words(name))
-        return [(word, title) for word, title in words.items() if word in used]
-
-    sizes = [(size.name, "any model of this size") for size in site.sizes]
-    devices = words_of(site.dataset, "devices", "name")
-    return {
-        "model": sizes + in_use("model", words_of(site.dataset, "models", "size")),
-        "device": [(site.devices.label(key), name) for key, name in devices.items()],
-        **{name: in_use(name, own) for name, own in words_of_filters(site.dataset).items()},
     }
 
 
@@ -182,16 +140,30 @@ def charts(site: Site) -> dict[str, str]:
         "charts.md": site.page("charts.md", **values),
         "charts/memory.svg": site.page("charts.md", "memory.svg", **values),
         "coverage.md": _coverage_page(site),
-        "estimate.md": site.page(
-            "estimate.md",
-            formula=published(),
-            own_fields=OWN_FIELDS,
-            backtest=backtest(dataset.package.root / BACKTEST),
-            time=formula()["time"],
-            timed=time_backtest(dataset.package.root / BACKTEST),
-            verdicts=VERDICTS,
-            models={row["model"] for row in estimated_models(dataset)},
-        ),
+        **_estimate_pages(site),
+    }
+
+
+def _estimate_pages(site: Site) -> dict[str, str]:
+    """The calculator with its example, its errors, and its formula."""
+    dataset = site.dataset
+    folder = dataset.package.root / BACKTEST
+    values = {
+        "formula": published(),
+        "backtest": backtest(folder),
+        "time": formula()["time"],
+        "timed": time_backtest(folder),
+        "verdicts": VERDICTS,
+        "gb_per_gib": GB_PER_GIB,
+        "own_fields": OWN_FIELDS,
+        "models": {row["model"] for row in estimated_models(dataset)},
+        "example": finder.CALCULATOR,
+        "shown": estimate(dataset, finder.CALCULATOR),
+    }
+    return {
+        "estimate.md": site.page("estimate.md", **values),
+        "estimate/accuracy.md": site.page("estimate/accuracy.md", "accuracy.md", **values),
+        "estimate/formula.md": site.page("estimate/formula.md", "formula.md", **values),
     }
 
 
@@ -274,9 +246,7 @@ def _rank_of_line(line: tuple[str, Sequence[coverage.CoverageCell]]) -> tuple[in
 
 
 def time_backtest(folder: Path) -> dict[str, Any] | None:
-    """The timed runs with the factors of their errors, by what is known of the lengths and by
-    project, and the mean share of each phase; `None` without the file.
-    """
+    """The timed runs with their errors, their order and their phases; `None` without the file."""
     path = folder / "time_backtest.csv"
     if not path.is_file():
         return None
@@ -290,21 +260,27 @@ def time_backtest(folder: Path) -> dict[str, Any] | None:
         pl.col("factor").median().alias("median"),
         pl.col("factor").quantile(0.9, "linear").alias("ninth"),
     )
-    shares: dict[str, Any] = {}
-    for phase in PHASES:
-        shares[phase] = (
-            runs.select(pl.col(f"estimated_{phase}") / pl.col("estimated")).mean().item()
-        )
+    both = runs.join(runs, on="source")
+    pairs = both.filter(pl.col("measured") < 0.95 * pl.col("measured_right"))
     return {
         "runs": runs.to_dicts(),
-        "lengths": runs.group_by("lengths")
-        .agg(*figures)
-        .sort("lengths", descending=True)
-        .to_dicts(),
+        "lengths": runs.group_by("lengths").agg(*figures).sort("lengths").to_dicts()[::-1],
         "projects": runs.group_by("project").agg(*figures).sort("project").to_dicts(),
-        "shares": shares,
+        "pairs": pairs.height,
+        "ordered": (pairs["estimated"] < pairs["estimated_right"]).mean(),
+        "shares": _shares(runs),
         "scaling": _scaling(runs),
     }
+
+
+def _shares(runs: pl.DataFrame) -> list[dict[str, Any]]:
+    """The mean share of each phase, by model, where phases do not overlap; most runs first."""
+    phases = pl.col("^estimated_.+$")
+    together = pl.sum_horizontal(phases)
+    share = (phases / together).mean().name.replace("estimated_", "")
+    alone = runs.filter(together < 1.01 * pl.col("estimated")).group_by("model")
+    models = alone.agg(share, runs=pl.len()).sort("runs", "model", descending=True)
+    return models.head(8).to_dicts()
 
 
 def _scaling(runs: pl.DataFrame) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class Line(NamedTuple):
 
 def pages(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     """The lists of models, devices and frameworks, and a page for each; `html` has rows of runs."""
-    arithmetic = _arithmetic(site)
+    arithmetic = arithmetic_of(site)
     found: dict[str, str] = {}
     for table in ("models", "devices", "frameworks"):
         found |= moved_pages(site, table, table)
@@ -211,7 +211,8 @@ Arithmetic = Mapping[tuple[str, str], Mapping[int, int]]
 """By model or size, and weights: the fewest GPUs for each memory in GB, 0 where none suffice."""
 
 
-def _arithmetic(site: Site) -> Arithmetic:
+def arithmetic_of(site: Site) -> Arithmetic:
+    """What `benchmarks/fewest.py` wrote; nothing without its file."""
     path = site.package.root / FEWEST
     if not path.is_file():
         return {}
