@@ -52,7 +52,7 @@ def _asked(options: str) -> dict[str, str]:
 def _word(dataset: Dataset, row: Mapping[str, str], asked: Mapping[str, str], answer: Plan) -> str:
     if row["outcome"] == "ran":
         return "impossible" if answer.verdict == "no" else "possible"
-    has_failures = answer.question.is_named and answer.question.failed
+    has_failures = answer.question.query.model and answer.question.failed
     if answer.verdict in WARNINGS or has_failures:
         return "warned"
     if not row["settings"]:

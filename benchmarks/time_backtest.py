@@ -31,7 +31,8 @@ from rl_resources.query.estimate import estimate
 
 HERE = Path(__file__).parent
 TOML = HERE.parent / "tools/rl_resources/estimate/time.toml"
-NOT_TEXT = {"image-generation", "video-generation", "robotics"}
+NOT_TIMED = {"image-generation", "video-generation", "robotics", "agentic"}
+"""Scenarios whose steps take time that no setting names, such as that of an agent's tools."""
 COLUMNS = {
     "generation": "generation_seconds",
     "log-probs": "log_prob_seconds",
@@ -45,8 +46,9 @@ POOLS = (
 )
 """How a report writes the GPUs that train and those that only generate."""
 STEPS_OFF = re.compile(r"(?i)(one|\d+) steps? off")
+OVERLAPS = re.compile(r"(?i)async|one_step")
 LINE = re.compile(r"#.*")
-PRIOR = 0.3
+PRIOR = 2
 """The weight of the value of a constant before the fit, against that of a run."""
 PHASE_WEIGHT = 0.4
 UNKNOWN_WEIGHT = 0.15
@@ -93,7 +95,7 @@ def runs(dataset: Dataset, skipped: Counter[str]) -> Iterator[Timed]:
         source = str(row["source_url"])
         if not row["step_seconds"] or row["outcome"] != "ran":
             continue
-        if (source, row["step_seconds"]) in seen or NOT_TEXT & set(row["scenario"] or ()):
+        if (source, row["step_seconds"]) in seen or NOT_TIMED & set(row["scenario"] or ()):
             continue
         twin = scripts.get((LINE.sub("", source), str(row["model"])))
         try:
@@ -116,6 +118,8 @@ def _timed(
     for phase, column in COLUMNS.items():
         if row[column]:
             measured[PHASES[phase]] = float(row[column])
+    if values["steps_off_policy"]:
+        measured.pop("generation_seconds", None)  # of these it is the wait of the trainer
     known = values["mean_response_length"] + values["mean_total_length"] > 0
     project = "/".join(source.removeprefix("https://github.com/").split("/")[:2])
     yield Timed(
@@ -152,7 +156,7 @@ def _of_report(dataset: Dataset, row: Row, twin: Estimate | None) -> Estimate:
             given["rollout_gpus"] = f"rollout_gpus={pooled[2]}"
             given["has_engine"] = "has_engine=0"
     off = STEPS_OFF.search(str(row["notes"]))
-    is_async = "async" in str(row["source_path"]) or "one_step" in str(row["source_path"])
+    is_async = OVERLAPS.search(f"{row['source_path']} {row['notes']}")
     if off and pooled_gpus(given):
         given["steps_off_policy"] = f"steps_off_policy={off[1].lower().replace('one', '1')}"
     elif is_async and pooled_gpus(given):

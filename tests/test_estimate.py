@@ -445,7 +445,7 @@ def test_a_script_gives_its_settings_and_lists_every_default_that_was_taken():
     inputs = found.configuration.inputs
     expected = CASES["script"]
     assert inputs.items() >= expected["inputs"].items()
-    of_dataset = {*formula()["config"], "parameters_b", "device_gb", *SPEEDS}
+    of_dataset = {*formula()["config"], "parameters_b", "thinks", "device_gb", *SPEEDS}
     given = inputs.keys() - assumed(found)
     assert given - of_dataset == set(expected["given"])
 

@@ -14,7 +14,7 @@ from rl_resources.devices import PATTERNS, Devices, device_name, written
 from rl_resources.package import items_of
 from rl_resources.query.configurations import configurations, recorded
 from rl_resources.query.estimate import estimate
-from rl_resources.query.find import ask, verdicts
+from rl_resources.query.find import ALTERNATIVES, ask, verdicts
 from rl_resources.query.fit import fit, matches_of
 from rl_resources.query.sentences import line, nobody, resource, verdict
 from rl_resources.query.understand import Query, understand
@@ -380,6 +380,14 @@ def test_roles_with_their_own_gpus_are_told(dataset):
     pools = {row.pools for row in configurations(dataset)}
     assert "4 GPUs actor, 2 critic, 1 reward, 1 reference" in pools
     assert not any("TP=1 PP=1" in text for text in pools)
+
+
+def test_every_filter_is_given_up_by_an_alternative():
+    given_up = set()
+    for group in ALTERNATIVES:
+        for alternative in group:
+            given_up.update(alternative.drops)
+    assert set(FILTERS) <= given_up
 
 
 def test_every_project_is_built_on_a_known_framework(dataset):

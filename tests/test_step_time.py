@@ -105,6 +105,19 @@ def test_the_mean_length_that_nobody_gave_is_said_and_widens_the_interval():
     assert longest.seconds.high / longest.seconds.low > known_width
 
 
+@cases("step_time", "thinks")
+def test_a_model_that_thinks_is_known_by_its_name(model, thinks):
+    assert asked(model=model).values["thinks"] == thinks
+
+
+def test_responses_of_a_model_that_thinks_are_longer_if_only_the_longest_is_known():
+    thinking = timed(model="Qwen/Qwen3-8B", mean_response_length=None)
+    silent = timed("thinks=0", model="Qwen/Qwen3-8B", mean_response_length=None)
+    [said] = [item for item in thinking.assumed if item.input == "mean_response_length"]
+    assert said.value == round(constants()["thought_share"] * 4096)
+    assert thinking.seconds.middle > 1.5 * silent.seconds.middle
+
+
 def test_gpu_hours_and_cost_follow_from_the_seconds():
     found = timed()
     hours = found.gpu_hours(100)

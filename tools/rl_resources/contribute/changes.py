@@ -206,8 +206,11 @@ def _edited(snapshot: Snapshot, edit: Edit) -> Snapshot:
         if table.path == edit.path and table.data != edit.fields["data"]:
             return _with_data(snapshot, name, edit.fields["data"].decode())
     for script in snapshot.scripts:
-        if script.path == edit.path and replace(script, **edit.fields) != script:
-            return _with_script(snapshot, script.path, replace(script, **edit.fields))
+        if script.path != edit.path:
+            continue
+        after = replace(script, **edit.fields)
+        if after != script:
+            return _with_script(snapshot, script.path, after)
     return snapshot
 
 

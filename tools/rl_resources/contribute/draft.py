@@ -97,8 +97,9 @@ def read(dataset: Dataset, script: str, *, log: str, issue: str, stated: Iterabl
         help_ = "Name the script that ran, or paste it into the form of --issue."
         raise UnusableInput("draft: there is no script", help_)
     facts = stated_facts(stated, dataset)
-    framework = first_known([facts, form.facts])["framework"].text or FRAMEWORK
-    read_script = ScriptText(script or "script.sh", text, framework=framework)
+    framework = first_known([facts, form.facts])["framework"].text
+    name = script or "script.sh"
+    read_script = ScriptText(name, text, framework=framework or FRAMEWORK)
     return Sources(read_script, _read_log(log, form.log), form, facts)
 
 
@@ -136,8 +137,9 @@ def place(record: Proposal, snapshot: Snapshot) -> Placed:
     for rule, reason in record.sources.form.exempt.items():
         exempt.append({"record": record.name, "rule": rule, "reason": reason})
     after = with_rows(snapshot, {"tuning": [record.row], "exemptions": exempt})
-    after = with_script(after, record.path, record.sources.script.text.encode())
-    fixed = fix(after, all_rules().values(), {record.path}.__contains__)
+    data = record.sources.script.text.encode()
+    after = with_script(after, record.path, data)
+    fixed = fix(after, all_rules().values(), record.path.__eq__)
     return Placed(record, snapshot, after, fixed)
 
 

@@ -86,11 +86,11 @@ def merge(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Proposal:
         path = script_path(dataset, {"model": certain["model"].text, "script": name})
         existing = snapshot.row("tuning", name)
 
-    logged, mismatch = _logged(sources.log, sources.script.training, certain, existing, dataset)
+    run = sources.script.training
+    logged, mismatch = _logged(sources.log, run, certain, existing, dataset)
     facts = first_known([sources.stated, logged, certain, sources.assumed])
     new = {column: facts[column].text for column in schema.names}
     new["script"] = name
-    run = sources.script.training
     has_run = name and new["status"] != UNTESTED
     in_header = [line.text for line in sources.script.labeled("Tag")]
     if run and has_run and not new["tag"] and NO_TAG not in in_header:
@@ -167,7 +167,8 @@ def _logged(
         mismatch = _mismatch(log, run, releases, existing)
     if mismatch or log.out_of_memory:
         return releases, mismatch
-    return releases | _figures(log, dataset.package.resources["tuning"].schema), ""
+    schema = dataset.package.resources["tuning"].schema
+    return releases | _figures(log, schema), ""
 
 
 def _figures(log: TrainingLog, schema: TableSchema) -> dict[str, Fact]:
@@ -204,7 +205,9 @@ def _other_device(log: TrainingLog, device: str, dataset: Dataset) -> str:
     meant: set[str] = set()
     for text in log.devices:
         meant.update(devices.named(text))
-    if vendor_in(device) == "Huawei" or not device or not meant or device in meant:
+    if not device or not meant or device in meant:
+        return ""
+    if vendor_in(device) == "Huawei":
         return ""
     listed = ", ".join(sorted(log.devices))
     return f"the log is of {shown(listed)}, and the row of {devices.label(device)}"

@@ -144,7 +144,9 @@ def _refuse(problems: Sequence[str]) -> None:
 
 
 def _configuration(words: Asked, dataset: Dataset) -> ScriptRequest:
-    rows = {part: dataset.by_key[table][words[part]] for part, table in TABLES.items()}
+    rows = {}
+    for part, table in TABLES.items():
+        rows[part] = dataset.by_key[table][words[part]]
     question = ask_plan(dataset, {part: words[part] for part in PARTS})
     tag = words.get("tag", "")
     return ScriptRequest(

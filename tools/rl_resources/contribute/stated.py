@@ -175,7 +175,8 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
     run = script.training
     if run is None:
         return {}
-    on_npu = bool(script.of_ascend) or vendor_in(named["device"].text) == "Huawei"
+    vendor = vendor_in(named["device"].text)
+    on_npu = bool(script.of_ascend) or vendor == "Huawei"
     counts = {column: _count(setting) for column, setting in _settings(run).items()}
     cells = {column: Fact(text) for column, text in _memory_cells(run).items()}
     return {

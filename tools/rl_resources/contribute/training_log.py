@@ -240,7 +240,8 @@ def _entries(lines: Iterable[str]) -> Iterator[list[str]]:
     size = 0
     depth = 0
     for line in lines:
-        text = _OF_RAY.sub("", _ANSI.sub("", line.rstrip("\r\n")))
+        without_colors = _ANSI.sub("", line.rstrip("\r\n"))
+        text = _OF_RAY.sub("", without_colors)
         if entry and (size >= LONGEST_LINE or not _is_rest(text, entry, depth)):
             yield entry
             entry = []
@@ -317,9 +318,10 @@ def _take(log: TrainingLog, metrics: Metrics) -> bool:
     """Add the step that metrics are of; whether they are of a training step."""
     seconds = _first(metrics, "seconds")
     tokens = _first(metrics, "tokens")
-    ends = tuple(_METRICS["memory"])
-    peaks = [_positive(value) for name, value in metrics.items() if name.endswith(ends)]
-    memory = max(peaks, default=0)
+    memory: float = 0
+    for name, value in metrics.items():
+        if name.endswith(tuple(_METRICS["memory"])):
+            memory = max(memory, _positive(value))
     if not (seconds or tokens or memory):
         return False
     interrupted = _first(metrics, "interruptions") > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ def model_figures(model: Record) -> tuple[dict[str, Number], dict[str, str]]:
         message = f"{model['model']}: no {lacking} known"
         raise UnusableInput(message, OWN_CONFIG)
     figures = {name: figure(model, name) for name in _names()} | _tower(model)
+    figures["thinks"] = int(_thinks(model))
     reasons: dict[str, str] = {}
     for name in _names():
         reason = str(model.get(GUESSED.format(name), ""))
@@ -78,6 +80,12 @@ def _lacking(model: Record) -> list[str]:
     if figure(model, "experts"):
         required = [*_REQUIRED, "experts_per_token"]
     return [name for name in required if not figure(model, name)]
+
+
+def _thinks(model: Record) -> bool:
+    """Whether a model thinks at length before it answers, by its name."""
+    _, _, name = str(model["model"]).rpartition("/")
+    return re.match(formula()["time"]["thinking"]["models"], name) is not None
 
 
 def _tower(model: Record) -> dict[str, Number]:

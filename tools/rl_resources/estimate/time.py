@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -92,7 +91,7 @@ def lacking(estimate: Estimate) -> list[str]:
 def _is_given(estimate: Estimate, name: str) -> bool:
     """Whether the question, the script or the script's framework says an input."""
     configuration = estimate.configuration
-    if name not in configuration.inputs:
+    if not configuration.inputs.get(name):
         return False
     reasons = [item.reason for item in configuration.assumed if item.input == name]
     if not reasons or name in SPEEDS:
@@ -116,11 +115,11 @@ def step_time(estimate: Estimate) -> StepTime | None:
         values["steps_off_policy"] > 0,
         values["trained_tokens"],
         values["gpus"] + values["rollout_gpus"],
-        tuple(_assumed(estimate)),
+        tuple(_assumed(estimate, values["usual_response"])),
     )
 
 
-def _assumed(estimate: Estimate) -> Iterator[Assumed]:
+def _assumed(estimate: Estimate, usual_response: Number) -> Iterator[Assumed]:
     """What the time assumes beyond the estimate of the memory."""
     inputs = estimate.configuration.inputs
     infer = estimate.configuration.infer
@@ -134,9 +133,8 @@ def _assumed(estimate: Estimate) -> Iterator[Assumed]:
     if not _knows_micro_batch(estimate):
         yield Assumed("max_tokens", constants()["usual_tokens"], "no micro batch is given")
     if not any(_is_given(estimate, name) for name in _LENGTHS[:2]):
-        length = inputs["response_length"]
-        mean = min(length, constants()["response_scale"] * math.sqrt(length))
-        yield Assumed("mean_response_length", round(mean), "usual with this longest response")
+        reason = "usual with this longest response"
+        yield Assumed("mean_response_length", round(usual_response), reason)
 
 
 def _knows_micro_batch(estimate: Estimate) -> bool:

@@ -1,4 +1,4 @@
-"""What is wrong with each cell, and the rows whose cells are sound, for the rules about records."""
+"""The broken cells of the dataset, and the rows whose cells are sound."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Record(NamedTuple):
 
 
 class BrokenCell(NamedTuple):
-    """A cell that breaks `constraint` of its column, or has what no text may contain."""
+    """A cell that breaks `constraint` of its column, or contains what no text may contain."""
 
     table: Table
     row: int
@@ -75,15 +75,16 @@ def with_cells(cells: Iterable[tuple[Table, int, str, str]]) -> Iterator[Edit]:
         new = lines.setdefault(old.line, list(old.cells))
         new[table.schema.names.index(name)] = text
     for table, lines in changed.items():
-        yield from table.with_lines({line: line_of(new) for line, new in lines.items()})
+        texts = {line: line_of(new) for line, new in lines.items()}
+        yield from table.with_lines(texts)
 
 
 @lru_cache(maxsize=1)
 def broken_cells(snapshot: Snapshot) -> tuple[BrokenCell, ...]:
-    """Every cell that a rule about cells reports, with the first thing that is wrong with it.
+    """Every cell that a rule on cells reports, with the first thing that is wrong with it.
 
-    What a text may not contain goes before the schema's constraints: the zero-width space in `h100`
-    is the mistake, not that there is no such device.
+    What no text may contain counts before the schema's constraints: the mistake is the zero-width
+    space in `h100`, not the unknown device.
     """
     found: list[BrokenCell] = []
     for table in snapshot.tables.values():
@@ -103,7 +104,7 @@ def _broken_cells_of(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
 
 @lru_cache(maxsize=1)
 def broken_keys(snapshot: Snapshot) -> frozenset[tuple[str, int, str]]:
-    """Path, row and column of every broken cell: nothing follows from what such a cell says."""
+    """Path, row and column of every broken cell; other rules do not rely on such a cell."""
     return frozenset(
         (broken.table.path, broken.row, broken.field.name) for broken in broken_cells(snapshot)
     )
@@ -116,7 +117,7 @@ def broken_columns(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 
 
 def records(snapshot: Snapshot, resource: str, *names: str) -> Iterator[Record]:
-    """The rows of a table whose cells in these columns are sound; none where it lacks a column."""
+    """The rows of a table whose cells in these columns are sound; none if it lacks a column."""
     table = snapshot.tables[resource]
     if not set(names) <= table.columns.keys():
         return
@@ -134,9 +135,9 @@ def runs(snapshot: Snapshot, *names: str) -> Iterator[Record]:
 
 
 def vocabulary_of(snapshot: Snapshot, table: Table) -> Mapping[str, frozenset[str]]:
-    """The words of every foreign key whose own table can be read whole and has rows.
+    """The words of every foreign key whose own table can be read as a whole and has rows.
 
-    A script is known by its file, too: its row may be missing or have another name.
+    A script is also known by its file: its row may be missing or have another name.
     """
     found: dict[str, frozenset[str]] = {}
     for key in table.schema.foreign_keys:

@@ -1,4 +1,4 @@
-"""What a row of another length may mean, and a number or a date as spreadsheets write it."""
+"""What is meant by a row of the wrong length, or by a number or date of a spreadsheet."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TABLE = table_beside(__file__)
 
 
 def separated(table: Table, line: str) -> Cells:
-    """The cells of a line that has another separator than commas; none for most lines."""
+    """The cells of a line with a separator other than the comma; none for most lines."""
     width = len(table.schema.names)
     for mark in _TABLE["separators"]:
         cells = _cells_between(mark, line)
@@ -58,7 +58,7 @@ def _count_of_columns(table: Table, header: str, mark: str) -> int:
 def with_commas(table: Table, mark: str) -> Mapping[int, str]:
     """All lines of a table whose cells are separated by `mark`, with commas.
 
-    Who separates cells by semicolons writes a decimal point as a comma.
+    Where semicolons separate cells, a comma is the decimal point.
     """
     lines: dict[int, str] = {}
     text = table.decoded.replace("\r\n", "\n")
@@ -92,9 +92,9 @@ def _cells_between(mark: str, line: str) -> Cells:
 
 
 def certain_row(snapshot: Snapshot, table: Table, row: Row) -> Cells:
-    """The row that one of another length certainly means; empty if that is in doubt.
+    """The row that is certainly meant by one of the wrong length; empty if that is in doubt.
 
-    It has another separator than commas, or too few or too many empty cells at its end.
+    Either it has another separator, or too few or too many empty cells at its end.
     """
     line = row.text or ",".join(row.cells)
     cells = separated(table, line)
@@ -104,7 +104,7 @@ def certain_row(snapshot: Snapshot, table: Table, row: Row) -> Cells:
     missing = width - len(row.cells)
     cells = (*row.cells[:width], *_empty(missing))
     surplus = row.cells[width:]
-    # A required cell without text: the missing one may be before it, not at the end.
+    # Broken, too, is an empty required cell: the missing one may be before it, not at the end.
     if any(surplus) or _broken(snapshot, table, [cells]):
         return ()
     return cells
@@ -115,9 +115,9 @@ def _empty(count: int) -> Cells:
 
 
 def likely_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
-    """The rows that one of another length may mean and that break no constraint.
+    """The rows that may be meant by one of the wrong length, without broken cells.
 
-    They differ from it at one place: by empty cells, or by commas within one cell.
+    They differ from it in one place: by empty cells, or by commas within one cell.
     """
     certain = certain_row(snapshot, table, row)
     if certain:
@@ -126,7 +126,7 @@ def likely_rows(snapshot: Snapshot, table: Table, row: Row) -> list[Cells]:
 
 
 def requoted(snapshot: Snapshot, table: Table, line: str) -> list[Cells]:
-    """The rows that a line with a quote too many or too few may mean."""
+    """The rows that may be meant by a line with a missing or an extra quote."""
     cells = tuple(line.split(","))
     bare = map(_without_quotes, _fitting(table, cells))
     return _sound(snapshot, table, bare)
@@ -152,7 +152,7 @@ def _fitting(table: Table, cells: Cells) -> Iterator[Cells]:
 
 
 def _as_one_cell(cells: Cells) -> Sequence[str]:
-    """What some cells may be as one: a text, or a number whose comma is that of thousands or the
+    """Some cells joined into one: a text, or a number whose comma separates thousands or is the
     decimal point.
     """
     if all(map(str.isdecimal, cells)):
@@ -161,7 +161,7 @@ def _as_one_cell(cells: Cells) -> Sequence[str]:
 
 
 def _sound(snapshot: Snapshot, table: Table, candidates: Iterable[Cells]) -> list[Cells]:
-    """Those rows whose cells fit their columns, each once; only the key must be there."""
+    """The rows whose cells fit their columns, each once; of required cells, only the key counts."""
     rows = list(dict.fromkeys(candidates))
     broken: set[int] = set()
     for failure in _broken(snapshot, table, rows):
@@ -182,7 +182,7 @@ def _broken(snapshot: Snapshot, table: Table, rows: Iterable[Cells]) -> Sequence
 
 
 def as_help(rows: Sequence[Cells]) -> str:
-    """What to write if a line means one of these rows; empty for none or too many."""
+    """What to write if one of these rows is meant; empty if there are none or too many."""
     if not rows or len(rows) > MOST_ROWS_TO_CHOOSE:
         return ""
     lines = [shown(line_of(cells), 2000) for cells in rows]
@@ -191,9 +191,9 @@ def as_help(rows: Sequence[Cells]) -> str:
 
 
 def in_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, str]:
-    """The lines of a table with the cells of each in the columns of the schema.
+    """The lines of a table with their cells in the columns of the schema.
 
-    Empty where a cell would be lost, or might come under another name than it had.
+    Empty if a cell would be lost, or might end up in another column.
     """
     schema = table.schema
     names = [column_named(schema, name) for name in header.cells]
@@ -223,18 +223,23 @@ def in_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, st
 
 
 def _loses_cells(names: Sequence[str], rows: Sequence[Cells]) -> bool:
-    """Whether a column without a name of the schema has cells that say anything."""
+    """Whether a column that the schema lacks has cells with content."""
     columns = zip(*rows, strict=True)
     for name, cells in zip(names, columns, strict=False):
-        numbers = [str(number) for number in range(len(cells) + 1)]
-        counts_rows = list(cells) in (numbers[:-1], numbers[1:])
-        if not name and any(cells) and not counts_rows:
+        if not name and any(cells) and not _counts_rows(cells):
             return True
     return False
 
 
+def _counts_rows(cells: Sequence[str]) -> bool:
+    """Whether the cells number the rows, from 0 or from 1."""
+    count = len(cells)
+    numbers = list(map(str, range(count + 1)))
+    return list(cells) in (numbers[:count], numbers[1:])
+
+
 def _in_order(schema: TableSchema, names: Sequence[str], rows: Iterable[Cells]) -> Iterator[Cells]:
-    """Rows with their cells in the order of the schema, empty ones in columns that they lack."""
+    """Rows with their cells in the order of the schema, with empty cells in missing columns."""
     for row in rows:
         cells = dict(zip(names, row, strict=True))
         yield tuple(cells.get(name, "") for name in schema.names)
@@ -243,9 +248,9 @@ def _in_order(schema: TableSchema, names: Sequence[str], rows: Iterable[Cells]) 
 def _fits_by_place(
     snapshot: Snapshot, table: Table, by_place: Sequence[Cells], by_name: Sequence[Cells]
 ) -> bool:
-    """Whether the cells fit the schema by place as well as by name.
+    """Whether the cells fit the schema as well by place as by name.
 
-    Then perhaps only the names have changed places.
+    If so, perhaps only the names are swapped.
     """
     if by_place == by_name:
         return False
@@ -298,8 +303,9 @@ def day_of(field: Field, text: str) -> str:
     for form in _TABLE["days"]:
         with suppress(ValueError):
             days.add(datetime.strptime(dashed, form).date())
+    first = field.constraints.get("minimum", "")
     written = map(date.isoformat, days)
-    possible = [day for day in written if day >= field.constraints.get("minimum", "")]
+    possible = [day for day in written if day >= first]
     if len(possible) != 1:
         return text
     return possible[0]

@@ -1,6 +1,4 @@
-"""Models: slug and size in the dataset, which one a name means that people write, and the memory
-that a run of one takes at least, beside what its devices have.
-"""
+"""Models: their slugs and sizes, what people call them, and the minimum memory of a run."""
 
 from __future__ import annotations
 
@@ -18,9 +16,9 @@ _NO_PART = re.compile(r"[^\w.-]|_")
 
 
 def fitting_size(snapshot: Snapshot, model: int) -> str:
-    """The last size that the parameters of a row of models belong to; empty where that is in doubt.
+    """The last size that fits the parameters in a row of models; empty if that is in doubt.
 
-    A size without an end goes up to the next one.
+    A size without an end reaches up to the next one.
     """
     cell = snapshot.tables["models"].cell(model, "parameters_b")
     # Without a number nothing fits: no comparison with `nan` is true.
@@ -47,7 +45,7 @@ def size_of(snapshot: Snapshot, slug: str) -> str:
 
 @lru_cache(maxsize=1)
 def _models_by_slug(snapshot: Snapshot) -> Mapping[str, Record]:
-    """The models whose size is sound by the slug that they should have."""
+    """The models with a sound size, by the slug that they should have."""
     models = records(snapshot, "models", "model", "size")
     by_slug: dict[str, Record] = {}
     for record in models:
@@ -100,7 +98,7 @@ _VARIANT = re.compile(r"-(?:instruct|base|chat|it|pt)$")
 def model_in_path(path: str, known: Collection[str]) -> str | None:
     """The name of the model that a path means; `None` where it cannot be determined.
 
-    A directory names it if it is called like one of the `known` names, or like a model of a size.
+    A directory is one if its name is like one of the `known` ones, or contains a size.
     """
     cached = _CACHED.search(path)
     if cached:
@@ -120,7 +118,8 @@ def model_in_path(path: str, known: Collection[str]) -> str | None:
 def model_meant(path: str, known: Collection[str]) -> str:
     """The one of the `known` ids that a path means; empty if it is none, or more than one.
 
-    What lies below a model's folder may be made from it, and another owner's is no copy for sure.
+    A folder below that of a model may hold something made from it, and another owner's model may
+    differ.
     """
     name = model_in_path(path, known)
     if not name:
@@ -139,7 +138,7 @@ def model_meant(path: str, known: Collection[str]) -> str:
 
 
 def is_id(path: str) -> bool:
-    """Whether a path is an owner and a name on Hugging Face, as far as it can be seen."""
+    """Whether a path looks like an owner and a name on Hugging Face."""
     if _ID.fullmatch(path) is None:
         return False
     owner, _, _ = path.lower().partition("/")
@@ -148,7 +147,7 @@ def is_id(path: str) -> bool:
 
 def likeness(name: str, known: Collection[str]) -> str:
     """Whether a model is the `same` as the one with the `known` names, a `variant` of it or an
-    `other`; empty where that is unknown.
+    `other` one; empty if that is unknown.
     """
     plain = _bare_name(name)
     others = [_bare_name(other) for other in known]
@@ -164,7 +163,7 @@ def likeness(name: str, known: Collection[str]) -> str:
 
 
 def _bare_name(name: str) -> str:
-    """A model's name without its owner, case, and the signs between its words."""
+    """A model's name in lower case, without its owner, with `-` between its words."""
     _, _, last = name.rstrip("/").rpartition("/")
     words = re.sub(r"[\W_]+", "-", last.lower()).strip("-")
     return words.removeprefix("meta-").removesuffix("-hf")
@@ -178,18 +177,20 @@ _BYTES: Mapping[str, Mapping[str, float]] = table_beside(__file__)
 def minimum_memory_gb(parameters_b: float, weights: str, saved: Collection[str]) -> float:
     """The minimum memory over all devices together, in decimal GB.
 
-    `parameters_b` are all parameters in 10⁹ (of a mixture of experts all experts), `weights` what
-    trains, `saved` words of the table `memory_optimizations`. Unknown `weights` count as `full`.
-    `models.toml` says what a parameter takes.
+    `parameters_b` are all parameters in 10⁹, including all experts, `weights` is what trains,
+    `saved` are words of the table `memory_optimizations`. Unknown `weights` count as `full`.
+    `models.toml` says what each parameter takes.
 
-    The rollout engine needs every weight once in its own precision, so the larger of the two
-    counts. Activations, logits, caches, a reference model and a critic come on top and are not
-    counted; a caller who compares it with nominal GB, 7 % less than the device has, leaves them at
-    least that.
+    Training and the rollout engine both need the weights; the larger of the two counts.
+    Activations, logits, caches, a reference model and a critic are not counted. They have at least
+    the 7 % by which a device has more than its nominal GB.
     """
     words = {weights, *saved}
-    training = sum(_least_bytes(part, words) for part in ("weight", "gradient", "optimizer"))
-    return parameters_b * max(training, _least_bytes("engine", words))
+    training = _least_bytes("weight", words)
+    training += _least_bytes("gradient", words)
+    training += _least_bytes("optimizer", words)
+    engine = _least_bytes("engine", words)
+    return parameters_b * max(training, engine)
 
 
 def _least_bytes(part: str, words: Set[str]) -> float:
@@ -200,7 +201,7 @@ def _least_bytes(part: str, words: Set[str]) -> float:
 
 
 def device_memory(snapshot: Snapshot, record: Record) -> float:
-    """Nominal GB of one device; of a name with several sizes (`A100`) the largest; 0 if unknown."""
+    """Nominal GB of one device, the largest for a name such as `A100`; 0 if unknown."""
     device = snapshot.row("devices", record.text("device"))
     if device:
         return number(device["memory_gb"]) or 0

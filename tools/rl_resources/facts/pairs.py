@@ -1,6 +1,6 @@
-"""The targets of rules on less than the dataset: one script, and one pair about a script.
+"""What rules on less than the dataset look at: a script, or a record with its script.
 
-Both are made from a dataset's snapshot here, and from a hand-kept page by `page`.
+Here both are made from a snapshot; `page` makes them from a hand-kept page.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """What a record, or a row of a page, says of a script.
+    """What a record, or a row of a page, says about a script.
 
     `said` maps columns of the tuning table to their cells; a column that is empty or wrong by
     another rule is left out. `path` is the file of the record or row, `label` what messages
-    call it. `models` are the names under which the pair's model is known: its id first.
-    `named` says of columns whether the script's name agrees with the cell, nothing of a page's.
+    call it. `models` are the names of the pair's model, its id first.
+    `named` says for columns whether the script's name agrees with the cell; it is empty for a page.
     `device_memory_gb` is the nominal memory of one device, 0 if unknown.
     """
 
@@ -59,13 +59,13 @@ class Pair:
     device_memory_gb: float = 0
 
     def text(self, column: str) -> str:
-        """The cell of a column; empty where nothing is said."""
+        """The cell of a column; empty if it says nothing."""
         if column not in self.said:
             return ""
         return self.said[column].text
 
     def number(self, column: str) -> int | None:
-        """The whole number in a column, where there is one."""
+        """The whole number in a column, if there is one."""
         if re.fullmatch(r"[0-9]{1,15}", self.text(column)):
             return int(self.text(column))
         return None
@@ -76,25 +76,25 @@ class Pair:
         return self.path, said.line, said.column
 
     def cell(self, column: str) -> str:
-        """What is said of a column, in words."""
+        """What the cell of a column says, in words."""
         label = shown(self.label, 120)
         text = shown(self.text(column))
         return f"{column} of {label} is `{text}`"
 
     @property
     def whole(self) -> Place:
-        """The place that all mistakes of the pair share: its row."""
+        """The place of the row, which all mistakes of the pair share."""
         lines = [item.line for item in self.said.values()]
         return self.path, min(lines, default=0), 0
 
     def mistake(self, column: str, wrong: str, fix: str) -> Mistake:
-        """A mistake in what is said of a column: `wrong` follows the column and its value."""
+        """A mistake in a cell: `wrong` follows the column and its value."""
         said = self.cell(column)
         message = f"{said}{wrong}"
         return Mistake(*self.place(column), message, fix)
 
     def place_of(self, setting: Setting) -> Place:
-        """Where a setting is defined in the script; for a default where the run is started."""
+        """Where the script defines a setting; for a default, where it starts the run."""
         starts = self.script.trainings or self.script.launches
         place = setting.origin or setting.place or starts[0].command.place
         return self.script.path, place.line, place.column
@@ -111,10 +111,10 @@ class Pair:
     ) -> Iterator[Mistake]:
         """A cell that contradicts a setting of the script, unless the script's name decides.
 
-        Where the name contradicts the cell, the cell is wrong whatever the script does. Where it
-        agrees with the cell, the script is wrong. `right` is what the cell should be and `wanted`
-        what the setting should be, empty where that is open; `said` is the script's side, where it
-        is more than that setting.
+        If the name contradicts the cell, the cell is wrong, whatever the script does; if they
+        agree, the script is wrong. `right` is what the cell should be, `wanted` what the setting
+        should be; they are empty if that is open. `said` is the script's side if it is more than
+        this setting.
         """
         if column not in self.named:
             script = said or self.said_by_script(setting)
@@ -133,7 +133,7 @@ class Pair:
             yield Mistake(*self.place_of(setting), message, fix)
 
     def _script_fix(self, setting: Setting, wanted: str) -> str:
-        """What to write where the value stands, or to set where it is a default."""
+        """What to write in place of the value, or to set in place of a default."""
         if not wanted:
             return f"Set `{setting.key}` so that the script does what its name says."
         word = shown(wanted)
@@ -145,10 +145,9 @@ class Pair:
 
 @lru_cache(maxsize=1)
 def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
-    """Every script of the dataset that can be read.
+    """Every script of the dataset that can be read and has no merge conflict.
 
-    A byte order mark and the line ends of Windows are findings of their own. Nothing else is said
-    of a script with a merge conflict.
+    Other rules report a byte order mark and the line ends of Windows.
     """
     return tuple(_script_texts(snapshot))
 
@@ -164,7 +163,7 @@ def _script_texts(snapshot: Snapshot) -> Iterator[ScriptText]:
 
 @lru_cache(maxsize=1)
 def pairs(snapshot: Snapshot) -> tuple[Pair, ...]:
-    """Every tuning record whose script can be read, with it."""
+    """Every tuning record with its script, if that can be read."""
     return tuple(_pairs(snapshot))
 
 

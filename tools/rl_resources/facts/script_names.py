@@ -1,4 +1,4 @@
-"""Scripts and rows that belong together, and what a name and its row say of each part."""
+"""Which scripts and rows belong together, and what a script's name and its row say."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OTHER_ROLE = {"train": "infer", "infer": "train"}
 
 
 def role_of(snapshot: Snapshot, backend: str) -> str:
-    """`train` or `infer`; empty for a backend that is not known or whose row does not say."""
+    """`train` or `infer`; empty if a backend is unknown or its row does not say."""
     return snapshot.row("backends", backend).get("role", "")
 
 
@@ -43,8 +43,7 @@ TABLES = {
 class Pairing:
     """`rows` maps the script cell of a record to its row, `files` a script's name to the file.
 
-    `alike` maps a row whose script is not there to the file that it most likely means, one that no
-    record names.
+    `alike` maps a row without its script to the most likely file that no record names.
     """
 
     rows: Mapping[str, int]
@@ -58,7 +57,7 @@ class Pairing:
 
 
 def scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
-    """The files that should be scripts: not READMEs, hidden files and what is no file."""
+    """The files that should be scripts: no READMEs, hidden files or unreadable entries."""
     for script in snapshot.scripts:
         if script.data is None or script.name == "README.md":
             continue
@@ -68,7 +67,7 @@ def scripts(snapshot: Snapshot) -> Iterator[ScriptFile]:
 
 @lru_cache(maxsize=1)
 def pairing(snapshot: Snapshot) -> Pairing:
-    """Pair files and rows by the script cell, and what is left by similar names."""
+    """Pair files and rows by the script cell, and the rest by similar names."""
     rows = snapshot.tables["tuning"].keys
     files = {script.name: script for script in scripts(snapshot)}
     lost = {name.lower(): row for name, row in rows.items() if name not in files}
@@ -80,7 +79,7 @@ def pairing(snapshot: Snapshot) -> Pairing:
 
 
 def expected_name(snapshot: Snapshot, row: int | None) -> ScriptName | None:
-    """The name that follows from a record's other cells, where they are all known."""
+    """The name that follows from a record's other cells, if all are known."""
     if row is None:
         return None
     words = [word_in_name(snapshot, row, part) or "" for part in PARTS]
@@ -88,7 +87,8 @@ def expected_name(snapshot: Snapshot, row: int | None) -> ScriptName | None:
     expected = parsed(f"{stem}.sh")
     if expected is None:
         return None
-    folder, _, _ = snapshot.tables["tuning"].cell(row, "script").rpartition("/")
+    script = snapshot.tables["tuning"].cell(row, "script")
+    folder, _, _ = script.rpartition("/")
     return expected._replace(folder=variant_of(folder))
 
 
@@ -103,7 +103,7 @@ def context_of(cells: Mapping[str, str]) -> str:
 
 
 def folders_of(cells: Mapping[str, str]) -> list[str]:
-    """The folders that a record may lie in beside another of its name."""
+    """The folders that a record may lie in next to another of its name."""
     return [word for word in _apart(cells) if word]
 
 
@@ -120,7 +120,7 @@ def _apart(cells: Mapping[str, str]) -> tuple[str, str]:
 
 
 def word_in_name(snapshot: Snapshot, row: int, part: str) -> str | None:
-    """How a cell of a record appears in a name; `None` for a cell that is empty or in doubt."""
+    """How a cell of a record appears in a name; `None` if it is empty or in doubt."""
     cell = snapshot.tables["tuning"].cell(row, part)
     if not cell or _is_in_doubt(snapshot, row, part):
         return None
@@ -141,7 +141,7 @@ def _is_in_doubt(snapshot: Snapshot, row: int, part: str) -> bool:
 
 @lru_cache(maxsize=len(TABLES))
 def words_of_part(snapshot: Snapshot, part: str) -> Mapping[str, str]:
-    """The words that a part of a name may be, each with the key that it means; none if unknown."""
+    """The possible words of a part of a name, each with its key; none if its table is broken."""
     table = snapshot.tables[TABLES[part]]
     if table.lost:
         return {}
@@ -152,7 +152,7 @@ def words_of_part(snapshot: Snapshot, part: str) -> Mapping[str, str]:
 
 
 def word_of_name(snapshot: Snapshot, file_name: str, part: str) -> str:
-    """What a script's name says of a column; empty where it says nothing that is known."""
+    """The known word that a script's name has for a column; empty if there is none."""
     name = parsed(file_name)
     if name is None or part not in PARTS:
         return ""
@@ -163,7 +163,7 @@ def word_of_name(snapshot: Snapshot, file_name: str, part: str) -> str:
 
 
 def unknown_part(snapshot: Snapshot, name: ScriptName, row: int | None) -> str | None:
-    """The first part of a name that no table knows, unless its row has it wrong, too."""
+    """The first part of a name that no table knows, unless its row has it wrong too."""
     for part in TABLES:
         words = words_of_part(snapshot, part)
         if not words or getattr(name, part) in words:
@@ -176,7 +176,7 @@ def unknown_part(snapshot: Snapshot, name: ScriptName, row: int | None) -> str |
 def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping[str, bool]:
     """For each part of a script's name whether the row's cell says the same.
 
-    A cell that is in doubt is excluded, and all are where the name itself is.
+    Cells in doubt are left out; all are if the name itself is in doubt.
     """
     name = parsed(file_name)
     if name is None or row in pairing(snapshot).alike:
@@ -192,7 +192,7 @@ def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping
 
 
 def directory_of(snapshot: Snapshot, name: ScriptName | None) -> str | None:
-    """The directory of a script with this name, where the size of its model is known."""
+    """The directory of a script with this name, if the size of its model is known."""
     if name is None:
         return None
     size = size_of(snapshot, name.model)

@@ -1,4 +1,4 @@
-"""What the dataset knows that decides a tag: smaller runs and faster ones."""
+"""What decides a tag besides its own record: smaller and faster runs in the dataset."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMPARED = (
 
 
 class KnownRun(NamedTuple):
-    """A record or report that ran, as tags compare it: 0 is what is not known."""
+    """A record or report that ran, as tags compare it; 0 is unknown."""
 
     name: str
     alike: tuple[str, str, frozenset[str]]
@@ -36,7 +36,7 @@ class KnownRun(NamedTuple):
 
 
 def smaller_run(snapshot: Snapshot, record: Record) -> KnownRun | None:
-    """The run of the same kind on the least memory; `None` where none is known on less."""
+    """The run of the same kind on the least memory; `None` if none is known on less than this."""
     own = _as_run(snapshot, record)
     model, weights, _ = own.alike
     if not model or not weights or not own.context:

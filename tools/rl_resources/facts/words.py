@@ -1,4 +1,4 @@
-"""What somebody wrote in a command, a form, a table or on a page, in the dataset's words."""
+"""The dataset's words for what people write in a command, a form, a table or a page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PROGRAM = re.compile(rf"\A(?:(?:{'|'.join(ENGINES)}|verl)[ =]+)?v?(?=\d)", re.I
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """The text of a cell; where it is empty, `doubt` says why, and `help` what to write."""
+    """The text of a cell; if it is empty, `doubt` may say why, and `help` what to write."""
 
     text: str = ""
     doubt: str = ""
@@ -42,14 +42,14 @@ class Fact:
 
 
 def one_line(text: str) -> str:
-    """Text fit for one cell: on one line, without control characters."""
+    """Text for one cell: on one line, without control characters."""
     printable = (character if character.isprintable() else " " for character in text)
     words = "".join(printable).split()
     return " ".join(words)
 
 
 def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:
-    """All words that a column can have; none for a number, a handle or a list."""
+    """All possible words of a column; none for a number, a handle or a list."""
     schema = dataset.package.resources["tuning"].schema
     key = schema.foreign_key(column)
     if key is None:
@@ -65,10 +65,10 @@ def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:
 
 
 def read_word(dataset: Dataset, column: str, text: str) -> Fact:
-    """The cell of a column that `text` means, or why it is none, with the row that adds a word.
+    """The cell of a column that `text` means, otherwise why there is none and how to add the word.
 
-    Case does not matter; a model may be named by its slug or without its owner, a device as in a
-    question to `find`. A handle may have its `@`, a release its `v` or the name of its program.
+    Case does not matter. A model may be a slug or lack its owner, a device may be written as for
+    `find`, a handle may have its `@`, a release its `v` or the name of its program.
     """
     text = one_line(text)
     words = known_words(dataset, column)
@@ -84,7 +84,8 @@ def read_word(dataset: Dataset, column: str, text: str) -> Fact:
     models = _models_of_size(words, text)
     if models and column == "model":
         listed = ", ".join(f"`{model}`" for model in models)
-        return Fact("", f"`{shown(text)}` is a size, not a model", f"Write one of {listed}.")
+        doubt = f"`{shown(text)}` is a size, not a model"
+        return Fact("", doubt, f"Write one of {listed}.")
     what = nearest(text, words).sentence()
     key = dataset.package.resources["tuning"].schema.foreign_key(column)
     if key:
@@ -100,8 +101,9 @@ def _words_meant(dataset: Dataset, column: str, text: str) -> Sequence[str]:
         meant |= {slug_of(word): word for word in words}
     # A word itself is certain: it goes before what others are called.
     meant |= {_plain(word): word for word in words}
-    if _plain(text) in meant:
-        return [meant[_plain(text)]]
+    plain = _plain(text)
+    if plain in meant:
+        return [meant[plain]]
     if column == "device":
         return devices_of(dataset).named(text)
     return []
@@ -130,9 +132,9 @@ def _cell(dataset: Dataset, column: str, text: str) -> Fact:
 
 
 def new_row(resource: Resource, key: str) -> str:
-    """What to do so that a table knows a word: a row to copy, in capitals what is to be filled in.
+    """How to add a word to a table: a row to copy, with the cells to fill in capitals.
 
-    The rows of records belong to scripts.
+    Rows of records belong to scripts.
     """
     if resource.name == "tuning":
         return "If the script is gone, delete the lines that name it."
@@ -160,7 +162,7 @@ def _cell_of_new_row(resource: Resource, field: Field, key: str) -> str:
 
 
 def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
-    """The text that a broken cell certainly means; `None` where somebody must decide."""
+    """The text that a broken cell certainly means; `None` if a person must decide."""
     cell = broken.cell
     if cell.strip().lower() in NO_ANSWER and not broken.field.required:
         return ""
@@ -200,7 +202,7 @@ def fits(field: Field, cell: str) -> bool:
 
 
 def _in_plain_forms(text: str) -> str:
-    """The text with full-width letters, digits and spaces as plain ones; homoglyphs stay."""
+    """The text with plain letters, digits and spaces for full-width ones; homoglyphs stay."""
     for character in strange_characters(text):
         if character.isspace() or unicodedata.east_asian_width(character) == "F":
             text = text.replace(character, unicodedata.normalize("NFKC", character))
@@ -208,7 +210,7 @@ def _in_plain_forms(text: str) -> str:
 
 
 def _in_form(field: Field, cell: str) -> str:
-    """The cell in the form of its column, if one of the usual slips is all that is wrong."""
+    """The cell in the form of its column if a usual slip is all that is wrong."""
     slips = _TABLE["slips"].items()
     possible = [cell.lower()]
     possible += [re.sub(slip, right, cell) for slip, right in slips]
@@ -224,7 +226,7 @@ _COUNT = re.compile(r"(\d+) *[x×*] *(?=[a-z])", re.IGNORECASE)
 
 
 def _typed(snapshot: Snapshot, broken: BrokenCell) -> str:
-    """The cell as its type is written: without unit or the column's own name (`8 GPUs`), and not
+    """The cell in the form of its type, without its unit or the column's name (`8 GPUs`), and not
     as spreadsheets write it (`8.0`, `76,4`, `1,203.5`, `TRUE`, `31.1.2026`).
     """
     field = broken.field
@@ -249,9 +251,10 @@ def _without_device(snapshot: Snapshot, broken: BrokenCell, cell: str) -> str:
     if count is None or broken.field.name != "gpus":
         return cell
     devices = _keys_by_name(snapshot.tables["devices"])
-    of_row = devices.get(device_name(broken.table.cell(broken.row, "device")))
-    of_cell = devices.get(device_name(cell[count.end() :]))
-    if of_row and of_row == of_cell:
+    own = broken.table.cell(broken.row, "device")
+    counted = cell[count.end() :]
+    of_row = devices.get(device_name(own))
+    if of_row and of_row == devices.get(device_name(counted)):
         return count[1]
     return cell
 
@@ -260,10 +263,9 @@ _BETWEEN = re.compile(r"\s*[;,\uff0c\uff1b\u3001|/+]\s*")
 
 
 def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
-    """The one word of the vocabulary that differs in case or punctuation, or has this alias; of a
-    list each of them.
+    """The only word of the vocabulary that differs just in case or punctuation, or has this alias.
 
-    Vendors and units are read as those of devices: no other word has any.
+    In a list, every item must have one. Vendors and units are read as those of devices.
     """
     field = broken.field
     if not field.item_words:
@@ -281,7 +283,8 @@ def _one_word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
         return _named(broken.field.words, broken.cell) or None
     text = _MODEL_PAGE.sub(r"\1", broken.cell)
     count = _COUNT.match(text)
-    if count and broken.table.cell(broken.row, "gpus").startswith(count[1]):
+    gpus = broken.table.cell(broken.row, "gpus")
+    if count and gpus.startswith(count[1]):
         text = text[count.end() :]  # the device of `8xH100`
     known = _keys_by_name(snapshot.tables[key.resource])
     found = known.get(device_name(text), set())
@@ -297,7 +300,7 @@ _MODEL_PAGE = re.compile(
 
 
 def _named(words: Sequence[str], text: str) -> str:
-    """The one of some words that differs in case or punctuation alone; empty if there is none."""
+    """The only one of some words that differs just in case or punctuation; empty if none does."""
     meant = device_name(text)
     found = [word for word in words if device_name(word) == meant]
     if len(found) != 1:
@@ -307,7 +310,7 @@ def _named(words: Sequence[str], text: str) -> str:
 
 @lru_cache(maxsize=16)
 def _keys_by_name(table: Table) -> Mapping[str, set[str]]:
-    """The keys of a table by all that they are called."""
+    """The keys of a table by each of their names."""
     found: dict[str, set[str]] = {}
     column = table.schema.primary_key[0]
     for row, key in enumerate(table.columns[column]):

@@ -69,9 +69,11 @@ def _is_broken(reading: Reading, cell: Cell) -> bool:
 
 def _is_dangling(reading: Reading, cell: Cell) -> bool:
     """Whether a cell is the name of a link that the page defines nowhere."""
-    if not _source(reading, cell).startswith((f"`{cell.text}`_", f"{cell.text}_")):
+    name = cell.text
+    references = (f"`{name}`_", f"{name}_")
+    if not _source(reading, cell).startswith(references):
         return False
-    targets = (f".. _{cell.text}:", f".. _`{cell.text}`:")
+    targets = (f".. _{name}:", f".. _`{name}`:")
     return not any(line.startswith(targets) for line in reading.page.lines)
 
 
@@ -174,7 +176,8 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
         try:
             parse(row.link.script)
         except ValueError as error:
-            message = f"the script name `{_name(row)}` {predicate(str(error))}"
+            why = predicate(str(error))
+            message = f"the script name `{_name(row)}` {why}"
             yield reading.wrong_cell(row, "Link", message, fix)
 
 
@@ -228,7 +231,8 @@ def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
         if link.read is None and reading.scripts is not None:
             continue
         name = parsed(link.script)
-        _, _, said = row.text("Model").lower().rpartition("/")
+        model = row.text("Model").lower()
+        _, _, said = model.rpartition("/")
         if name and not _is_same_model(reading, row, said, name.model):
             message = _differ(said, name.model)
             yield reading.wrong_cell(row, "Model", message, fix)
@@ -250,11 +254,14 @@ def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
     """Whether a row and the part of a name mean the same, also where one of them says more."""
     if said == named:
         return True
-    if part == "device" and said in devices_of(reading.dataset).named(named):
+    devices = devices_of(reading.dataset)
+    if part == "device" and said in devices.named(named):
         return True
     # `a100-80g` says more than `a100`, `vllm-ascend` more than `vllm`.
     shorter, longer = sorted([said, named], key=len)
-    return part in {"device", "train", "infer"} and longer.startswith(f"{shorter}-")
+    if part not in {"device", "train", "infer"}:
+        return False
+    return longer.startswith(f"{shorter}-")
 
 
 @rule("warning")

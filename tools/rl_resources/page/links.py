@@ -85,6 +85,9 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     exact = _file_of(script, folder, variant, scripts or ())
     file = exact or _file_nearly_of(script, scripts or ())
     of_commit = any(map(_COMMIT.fullmatch, path.parts))
+    missing = scripts is not None and exact is None
+    if of_commit and file is None:
+        missing = False  # that commit may have it
     return Link(
         script=script,
         label=label,
@@ -92,8 +95,7 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
         folder=folder,
         variant=variant,
         file=file,
-        # A commit may have what the directory lacks.
-        missing=scripts is not None and exact is None and bool(file or not of_commit),
+        missing=missing,
         ambiguous=label is not None and _with_hyphens(label) != _with_hyphens(script),
     )
 
@@ -146,7 +148,8 @@ def _file_of(script: str, folder: str | None, variant: str, scripts: Sequence[st
 def _file_nearly_of(script: str, scripts: Sequence[str]) -> str | None:
     """The path of the only script whose name differs just in case or in `_` for `-`."""
     name = _with_hyphens(script)
-    like = [path for path in map(PurePosixPath, scripts) if _with_hyphens(path.name) == name]
+    paths = map(PurePosixPath, scripts)
+    like = [path for path in paths if _with_hyphens(path.name) == name]
     if len(like) != 1:
         return None
     return str(like[0])

@@ -120,7 +120,8 @@ def read_page(text: str, path: str) -> Page:
                 _refuse_broken_table(node)
         except _UnreadableError as error:
             line, why = error.args
-            mistakes.append(Mistake(path, line, 1, f"a table cannot be read: {why}", _TABLE_HELP))
+            message = f"a table cannot be read: {why}"
+            mistakes.append(Mistake(path, line, 1, message, _TABLE_HELP))
     headings = tuple(_headings(lines))
     return Page(path, tuple(lines), headings, tuple(tables), tuple(mistakes))
 
@@ -230,7 +231,8 @@ def _sources(cells: Iterable[nodes.Element]) -> Iterator[_Source]:
         shown_nodes = [child for child in cell if not isinstance(child, nodes.system_message)]
         source = cell.rawsource or "\n".join(child.astext() for child in shown_nodes)
         parts = source.strip().split("\n")
-        text, target = _inline(" ".join(map(str.strip, parts)))
+        on_one_line = " ".join(map(str.strip, parts))
+        text, target = _inline(on_one_line)
         yield _Source(_line(cell), parts[0], text, target)
 
 
@@ -246,13 +248,15 @@ def _line(node: nodes.Element) -> int:
 def _markdown_page(lines: Sequence[str], path: str) -> Page:
     headings: list[Heading] = []
     tables: list[list[list[_Source]]] = []
-    tokens = MarkdownIt("commonmark").enable("table").parse("\n".join(lines))
+    markdown = MarkdownIt("commonmark").enable("table")
+    tokens = markdown.parse("\n".join(lines))
     for token, inside in pairwise(tokens):
         number, _ = token.map or (0, 0)
         match token.type:
             case "heading_open":
                 title = inside.content
-                headings.append(Heading(title, number + 1, "#" * width(title), made=True))
+                underline = "#" * width(title)
+                headings.append(Heading(title, number + 1, underline, made=True))
             case "table_open":
                 tables.append([])
             case "tr_open":

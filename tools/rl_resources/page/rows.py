@@ -110,7 +110,9 @@ class Reading:
         """
         links = [row.link.read for row in self.rows]
         written = sum(len(table.rows) for table in self.tables)
-        if self.page.mistakes or written > len(links) or not links or None in links:
+        if self.page.mistakes or written > len(links):
+            return []
+        if not links or None in links:
             return []
         unlinked = [path for path in self.scripts or () if path not in links]
         return list(filter(self.has_form, unlinked))
@@ -198,8 +200,8 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
         if not text[HEADER_OF[column]]:
             doubt = f"the row names no {column}"
             facts[column] = Fact("", doubt, "Write it into the cell.")
-    doubtful = {name: fact for name, fact in facts.items() if fact.doubt}
-    doubts = {name: doubtful[name] for name in doubtful if HEADER_OF.get(name) in cells}
+    shown_facts = {name: facts[name] for name in facts if HEADER_OF.get(name) in cells}
+    doubts = {name: fact for name, fact in shown_facts.items() if fact.doubt}
     return ReadRow(cells, link, record, doubts)
 
 
@@ -235,8 +237,9 @@ def _model(text: str, dataset: Dataset) -> Fact:
         return Fact(known.text)
     listed = _listed_sizes(match["family"], dataset)
     size = float(match["size"])
-    is_between = bool(listed) and min(listed) < size < max(listed)
-    if size in listed or not is_between or len(listed) < _FEWEST_KNOWN:
+    if size in listed or len(listed) < _FEWEST_KNOWN:
+        return Fact()
+    if not min(listed) < size < max(listed):
         return Fact()
     sizes = ", ".join(listed[known_size] for known_size in sorted(listed))
     family = match["family"].rstrip("-")
@@ -251,7 +254,8 @@ def _listed_sizes(family: str, dataset: Dataset) -> dict[float, str]:
         _, _, name = model.lower().rpartition("/")
         match = _MODEL_SIZE.match(name)
         if match and match["family"] == family:
-            sizes[float(match["size"])] = f"{match['size']}B"
+            size = match["size"]
+            sizes[float(size)] = f"{size}B"
     return sizes
 
 
@@ -263,7 +267,8 @@ def _resource(text: str, script: str, dataset: Dataset) -> tuple[Fact, Fact]:
         message = f"`{shown(text)}` is not a number of GPUs, `×` and a device"
         unread = Fact("", message, "Write for example `8 × H100 80 GB`.")
         return unread, Fact()
-    gpus = prod(map(int, re.findall(r"\d+", match["gpus"])))
+    factors = re.findall(r"\d+", match["gpus"])
+    gpus = prod(map(int, factors))
     device = match["device"]
     name = parsed(script)
     if name and name.device in devices_of(dataset).named(device):

@@ -310,7 +310,8 @@ def page_tag_without_row(reading: Reading) -> Iterator[Mistake]:
         return
     path = reading.page.path
     first = min(table.header.line for table in reading.tables)
-    for number, line in enumerate(reading.page.lines[: first - 1], 1):
+    above = reading.page.lines[: first - 1]
+    for number, line in enumerate(above, 1):
         match = _RECOMMENDED.search(line)
         if match:
             message = "the page defines RECOMMENDED, and no row has that tag"

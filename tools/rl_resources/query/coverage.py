@@ -105,29 +105,18 @@ def coverage(dataset: Dataset) -> Coverage:
     def rank(combination: Combination) -> list[int]:
         return [order.index(word) for order, word in zip(orders, combination, strict=True)]
 
-    cells = []
-    partial = []
     reports = dataset.by_key["reports"]
-    for combination in sorted(by_combination, key=rank):
-        rows = by_combination[combination]
-        cell = _cell(combination, rows, reports)
-        if cell.is_partial:
-            partial.append(cell)
-        else:
-            cells.append(cell)
-    sizes = list(map(str, dataset.by_key["sizes"]))
-    without = {
-        "MIN": _without(sizes, cells, "records_min"),
-        "RECOMMENDED": _without(sizes, cells, "records_recommended"),
-    }
-    missing = {tag: lacking for tag, lacking in without.items() if lacking}
-    return Coverage(tuple(cells), tuple(partial), missing)
-
-
-def _without(sizes: Iterable[str], cells: Iterable[CoverageCell], count: str) -> list[str]:
-    """The sizes of which no cell has any in the field `count`."""
-    covered = {cell.size for cell in cells if getattr(cell, count)}
-    return [size for size in sizes if size not in covered]
+    ordered_combinations = sorted(by_combination, key=rank)
+    every = [_cell(one, by_combination[one], reports) for one in ordered_combinations]
+    partial = tuple(cell for cell in every if cell.is_partial)
+    cells = tuple(cell for cell in every if not cell.is_partial)
+    missing = {}
+    for tag in ("MIN", "RECOMMENDED"):
+        covered = {cell.size for cell in cells if getattr(cell, f"records_{tag.lower()}")}
+        lacking = [str(size) for size in dataset.by_key["sizes"] if size not in covered]
+        if lacking:
+            missing[tag] = lacking
+    return Coverage(cells, partial, missing)
 
 
 def _cell(

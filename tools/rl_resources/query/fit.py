@@ -65,9 +65,7 @@ def on_that_device(query: Query, row: Configuration) -> bool:
         return False
     if not query.devices:
         return not query.memory_gb or row.memory_gb == query.memory_gb
-    if row.variant:
-        return False
-    if not row.possible_devices:
+    if row.variant or not row.possible_devices:
         return False
     return _on_one_of(query.devices, row)
 
@@ -93,11 +91,7 @@ def same_vendor(query: Query, row: Configuration) -> bool:
 
 def no_less(query: Query, row: Configuration) -> bool:
     """Whether it had no fewer GPUs of no less memory each, of the same vendor."""
-    if not query.gpus:
-        return False
-    if not query.memory_gb:
-        return False
-    if not same_vendor(query, row):
+    if not query.gpus or not query.memory_gb or not same_vendor(query, row):
         return False
     if not row.device and not _on_one_of(query.devices, row):
         return False

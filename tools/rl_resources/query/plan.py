@@ -127,7 +127,9 @@ def _comfortable(start: PlanStart, minimum: Estimate | None) -> Estimate | None:
 def _verdict(answer: Plan) -> str:
     question = answer.question
     if question.query.gpus and question.ran(question.weights):
-        return "yes" if question.is_named else "yes_of_size"
+        if question.is_named:
+            return "yes"
+        return "yes_of_size"
     if answer.recommended:
         return _verdict_of_fitting(question, answer.recommended)
     if answer.short and answer.short.verdict == "tight":
@@ -140,7 +142,7 @@ def _verdict_of_fitting(question: PlanQuestion, found: Estimate) -> str:
     is_rare = bool(rare_settings(found))
     if question.ran_on_no_more(gb) and not is_rare:
         return "probably"
-    if question.is_named and question.failed_alike:
+    if question.query.model and question.failed_alike:
         return "failed"
     if is_rare:
         return "rare"

@@ -313,8 +313,7 @@ class Evidence(NamedTuple):
 def published_runs(dataset: Dataset) -> tuple[Evidence, ...]:
     """All runs of text whose size, weights and memory are known, the least memory first."""
     rows = filter(_is_evidence, every_configuration(dataset))
-    found = [_evidence(dataset, row) for row in rows]
-    return tuple(sorted(found, key=attrgetter("gb")))
+    return tuple(sorted(map(_evidence, rows), key=attrgetter("gb")))
 
 
 def _is_evidence(row: Configuration) -> bool:
@@ -324,12 +323,11 @@ def _is_evidence(row: Configuration) -> bool:
     return bool(is_known) and NO_TEXT.isdisjoint(row.scenario)
 
 
-def _evidence(dataset: Dataset, row: Configuration) -> Evidence:
-    model = dataset.by_key["models"].get(row.model, {})
+def _evidence(row: Configuration) -> Evidence:
     return Evidence(
         ran=row.state == "run",
         size=row.size,
-        has_experts=bool(model.get("experts")),
+        has_experts=row.experts == "mixture",
         weights=row.weights,
         gb=row.total_memory_gb,
         length=row.length,
@@ -353,15 +351,17 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     failed = [one for one in known if not one.ran and one.gb >= gb and one.length <= length]
     ran = [one for one in known if one.ran and one.gb <= gb and one.length >= length]
     # What contradicts the estimate has another sentence than what agrees with it.
-    agrees = found.verdict == FITS
+    name_of_failed = "failed_too"
+    name_of_ran = "ran"
+    if found.verdict == FITS:
+        name_of_failed = "failed"
+        name_of_ran = "ran_too"
     said = formula()["said"]
     told: list[str] = []
     if failed:
         sources = ", ".join(one.source for one in failed[:_MOST_SOURCES])
-        sentence = said["failed"] if agrees else said["failed_too"]
-        told.append(sentence.format(count=len(failed), sources=sources))
+        told.append(said[name_of_failed].format(count=len(failed), sources=sources))
     if ran:
         nearest_run = ran[-1]
-        sentence = said["ran_too"] if agrees else said["ran"]
-        told.append(sentence.format(label=nearest_run.label, source=nearest_run.source))
+        told.append(said[name_of_ran].format(label=nearest_run.label, source=nearest_run.source))
     return told

@@ -84,18 +84,18 @@ def billions_in(text: str) -> float:
     if billions:
         return billions
     joined = re.sub(r"[\s_-]+", "-", name)
-    found = _SIZE_IN_NAME.search(joined)
-    if found is None:
-        return 0
-    return float(found[1])
+    return _first_number(_SIZE_IN_NAME, joined)
 
 
 def active_billions_in(name: str) -> float:
     """The active parameters in 10⁹ of a mixture of experts: 3 of `30b-a3b`; 0 of another."""
-    found = _ACTIVE.search(name)
-    if found is None:
-        return 0
-    return float(found[1])
+    return _first_number(_ACTIVE, name)
+
+
+def _first_number(expression: re.Pattern[str], text: str) -> float:
+    for found in expression.finditer(text):
+        return float(found[1])
+    return 0
 
 
 def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "") -> dict[str, str]:
@@ -197,13 +197,8 @@ def _with_adapters(dataset: Dataset) -> dict[str, str]:
     """The same algorithm with LoRA for each task; empty where there is none."""
     rows = dataset.records["tasks"]
     adapters = {row["algorithm"]: text_of(row, "task") for row in rows if row["adapters_only"]}
-    found = {}
-    for row in rows:
-        task = text_of(row, "task")
-        found[task] = adapters.get(row["algorithm"], "")
-        if row["adapters_only"]:
-            found[task] = ""
-    return found
+    found = {text_of(row, "task"): adapters.get(row["algorithm"], "") for row in rows}
+    return found | dict.fromkeys(adapters.values(), "")
 
 
 _WIDTHS: Sequence[str] = _TABLES["architecture"]["widths"]

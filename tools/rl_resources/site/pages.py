@@ -21,7 +21,6 @@ from rl_resources.dataset import grouped, moves
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.published import published
-from rl_resources.estimate.time import PHASES
 from rl_resources.facts.models import GB_PER_GIB
 from rl_resources.package import Record, items_of
 from rl_resources.query import coverage
@@ -247,9 +246,7 @@ def _rank_of_line(line: tuple[str, Sequence[coverage.CoverageCell]]) -> tuple[in
 
 
 def time_backtest(folder: Path) -> dict[str, Any] | None:
-    """The timed runs with the factors of their errors, by what is known of the lengths and by
-    project, and the mean share of each phase; `None` without the file.
-    """
+    """The timed runs with their errors, their order and their phases; `None` without the file."""
     path = folder / "time_backtest.csv"
     if not path.is_file():
         return None
@@ -263,21 +260,27 @@ def time_backtest(folder: Path) -> dict[str, Any] | None:
         pl.col("factor").median().alias("median"),
         pl.col("factor").quantile(0.9, "linear").alias("ninth"),
     )
-    shares: dict[str, Any] = {}
-    for phase in PHASES:
-        shares[phase] = (
-            runs.select(pl.col(f"estimated_{phase}") / pl.col("estimated")).mean().item()
-        )
+    both = runs.join(runs, on="source")
+    pairs = both.filter(pl.col("measured") < 0.95 * pl.col("measured_right"))
     return {
         "runs": runs.to_dicts(),
-        "lengths": runs.group_by("lengths")
-        .agg(*figures)
-        .sort("lengths", descending=True)
-        .to_dicts(),
+        "lengths": runs.group_by("lengths").agg(*figures).sort("lengths").to_dicts()[::-1],
         "projects": runs.group_by("project").agg(*figures).sort("project").to_dicts(),
-        "shares": shares,
+        "pairs": pairs.height,
+        "ordered": (pairs["estimated"] < pairs["estimated_right"]).mean(),
+        "shares": _shares(runs),
         "scaling": _scaling(runs),
     }
+
+
+def _shares(runs: pl.DataFrame) -> list[dict[str, Any]]:
+    """The mean share of each phase, by model, where phases do not overlap; most runs first."""
+    phases = pl.col("^estimated_.+$")
+    together = pl.sum_horizontal(phases)
+    share = (phases / together).mean().name.replace("estimated_", "")
+    alone = runs.filter(together < 1.01 * pl.col("estimated")).group_by("model")
+    models = alone.agg(share, runs=pl.len()).sort("runs", "model", descending=True)
+    return models.head(8).to_dicts()
 
 
 def _scaling(runs: pl.DataFrame) -> dict[str, Any]:

@@ -200,34 +200,22 @@ def _options(plan: Plan) -> Iterator[str]:
             host_high=f"{found.host_interval_gb[1]:.0f}",
             node=f"{values['local_gpus']:g}",
         )
-        if tag == RECOMMENDED:
-            yield _chosen_by(found)
-        else:
-            yield from _step(found)
+        yield from _step(tag, found)
 
 
-def _step(found: Estimate) -> Iterator[str]:
-    """The time of a step, where the speed of the GPU is known."""
-    time = step_time(found)
-    if time:
-        values = found.values
-        yield sentences()["line"]["time"].format(
-            prompts=f"{values['prompts_per_step']:g}",
-            rollouts=f"{values['rollout_n']:g}",
-            seconds=f"{time.seconds.middle:.0f}",
-            low=f"{time.seconds.low:.0f}",
-            high=f"{time.seconds.high:.0f}",
-        )
-
-
-def _chosen_by(found: Estimate) -> str:
-    """Why these settings are recommended: the time of a step, else what they cost."""
+def _step(tag: str, found: Estimate) -> Iterator[str]:
+    """The time of a step; of RECOMMENDED also why it is recommended."""
+    said = sentences()
     step = step_time(found)
-    if step is None:
-        needed = ", ".join(lacking(found))
-        return str(sentences()["no_step_of_option"].format(lacking=needed))
-    seconds = step.seconds._asdict()
-    return str(sentences()["step_of_option"].format(certainty=ESTIMATED, **seconds))
+    if step and tag in said["step"]:
+        yield said["step"][tag].format(
+            prompts=found.values["prompts_per_step"],
+            rollouts=found.values["rollout_n"],
+            certainty=ESTIMATED,
+            **step.seconds._asdict(),
+        )
+    elif tag == RECOMMENDED:
+        yield said["no_step"].format(lacking=", ".join(lacking(found)))
 
 
 def _backends(found: Estimate) -> str:
