@@ -190,12 +190,8 @@ def moves(dataset: Dataset, resource: str) -> dict[str, Record]:
     for row in dataset.records["moved"]:
         if row["resource"] == resource:
             moved[text_of(row, "id")] = row
-    return {id_: _with_ids_of_today(moved, id_) for id_ in moved}
-
-
-def _with_ids_of_today(moved: Mapping[str, Record], id_: str) -> Record:
-    today = dict.fromkeys(_today(moved, id_))
-    return {**moved[id_], "moved_to": tuple(today)}
+    today = {id_: tuple(dict.fromkeys(_today(moved, id_))) for id_ in moved}
+    return {id_: {**moved[id_], "moved_to": ids} for id_, ids in today.items()}
 
 
 def _today(moved: Mapping[str, Record], id_: str) -> Iterator[str]:

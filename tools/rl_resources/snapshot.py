@@ -107,9 +107,8 @@ class Table(File):
         """Whether there are records that cannot be read: a key that is not found may be theirs."""
         if self.header != self.schema.names or self.text.defects:
             return True
-        full = [row for row in self.text.rows if not row.empty]
         width = len(self.schema.names)
-        return any(len(row.cells) != width for row in full)
+        return any(len(row.cells) != width and not row.empty for row in self.text.rows)
 
     @cached_property
     def columns(self) -> Mapping[str, tuple[str, ...]]:

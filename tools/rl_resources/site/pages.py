@@ -22,7 +22,7 @@ from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.published import published
 from rl_resources.facts.models import GB_PER_GIB
-from rl_resources.package import Record, items_of
+from rl_resources.package import Record
 from rl_resources.query import coverage
 from rl_resources.query.configurations import (
     Configuration,
@@ -67,15 +67,14 @@ def _records(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     index = "records/index.md"
     rows = things.run_rows(site, every, index)
     found = {
-        index: site.page(index, "records.md", records=every, rows=rows.values()),
+        index: site.page(index, "records.md", records=every, html=rows),
         "sizes/index.md": site.page("sizes/index.md", "sizes.md"),
     }
     by_size = grouped(every, attrgetter("size"))
     for size in site.sizes:
         path = f"sizes/{size.name.lower()}.md"
-        own = by_size.get(size.name, [])
-        rows_of_size = [html[row.id] for row in own]
-        found[path] = site.page(path, "size.md", size=size, records=own, rows=rows_of_size)
+        records = by_size.get(size.name, [])
+        found[path] = site.page(path, "size.md", size=size, records=records, html=html)
     return found
 
 
@@ -93,22 +92,17 @@ def _reports(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     for name in (*(size.name for size in site.sizes), UNKNOWN_SIZE):
         if name in by_size:
             sections[name] = sorted(by_size[name], key=rank)
-    moved = moves(site.dataset, "reports")
-    schema = site.package.resources["reports"].schema
-    found = {"reports.md": site.page("reports.md", sections=sections, schema=schema)}
-    for name, own in sections.items():
+    shared = {
+        "sections": sections,
+        "schema": site.package.resources["reports"].schema,
+        "html": html,
+        "moved": moves(site.dataset, "reports"),
+    }
+    found = {"reports.md": site.page("reports.md", **shared)}
+    for name in sections:
         path = f"{reports_url(name).removesuffix('/')}.md"
         only = "" if name == UNKNOWN_SIZE else name
-        ids = {row.id for row in own}
-        found[path] = site.page(
-            path,
-            "reports-of-size.md",
-            sections=sections,
-            section=name,
-            only=only,
-            rows=[html[row.id] for row in own],
-            moved=[move for move in moved.values() if ids & {*items_of(move, "moved_to")}],
-        )
+        found[path] = site.page(path, "reports-of-size.md", **shared, section=name, only=only)
     return found
 
 

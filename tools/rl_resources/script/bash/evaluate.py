@@ -270,8 +270,7 @@ class Evaluator(Expander):
     def _as_written(self, node: Node) -> Word:
         raw = self.raw(node)
         place = self.place(node)
-        value = joined([literal(raw, place)])
-        return Word(value, raw, place)
+        return Word(Value((literal(raw, place),)), raw, place)
 
     def _note_command(self, node: Node, words: Sequence[Word]) -> None:
         """Note a command with its redirects, which may stand before it."""

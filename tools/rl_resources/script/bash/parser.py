@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, lru_cache
+from itertools import accumulate
 from pathlib import Path
 from shutil import which
 from typing import Any, NamedTuple
@@ -61,26 +62,22 @@ def nests_too_deeply(text: str) -> bool:
 
 def _depth(text: str) -> int:
     """The most brackets that are open at once."""
-    deepest = 0
-    depth = 0
-    for bracket in re.findall(r"[(){}]", text):
-        if bracket in "({":
-            depth += 1
-            deepest = max(deepest, depth)
-        else:
-            depth -= 1
-    return deepest
+    steps = [1 if bracket in "({" else -1 for bracket in re.findall(r"[(){}]", text)]
+    return max(accumulate(steps), default=0)
 
 
 def _parsed(text: str) -> Tree:
     if nests_too_deeply(text):
         return _TOO_DEEP
+    shfmt = program("shfmt")
+    if shfmt is None:
+        raise UnusableInput(
+            "scripts are parsed by shfmt, which is not installed",
+            "Run: pip install 'rl-resources[site]'",
+        )
     plain = re.sub(r"\r|(?<!\\)\\\Z", " ", text)
-    done = subprocess.run(
-        [_shfmt(), "-ln=bash", "--to-json"],
-        input=plain.encode("utf-8", "replace"),
-        capture_output=True,
-    )
+    command = [shfmt, "-ln=bash", "--to-json"]
+    done = subprocess.run(command, input=plain.encode("utf-8", "replace"), capture_output=True)
     if done.returncode:
         return _broken(text, done.stderr.decode("utf-8", "replace"))
     try:
@@ -98,16 +95,6 @@ def program(name: str) -> str | None:
     """The binary of an installed package, otherwise one on the path; `None` if there is neither."""
     beside_python = str(Path(sys.executable).parent)
     return which(name, path=beside_python) or which(name)
-
-
-def _shfmt() -> str:
-    found = program("shfmt")
-    if found is None:
-        raise UnusableInput(
-            "scripts are parsed by shfmt, which is not installed",
-            "Run: pip install 'rl-resources[site]'",
-        )
-    return found
 
 
 def _tree(text: str, output: bytes) -> Tree:

@@ -10,6 +10,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
+from math import prod
 from typing import NamedTuple
 
 UNKNOWN_MARK = "\0"
@@ -85,18 +87,10 @@ class Value:
     @cached_property
     def choices(self) -> tuple[str, ...]:
         """The texts that it may be; none if more is open than which branch runs."""
-        texts = [""]
-        for part in self.parts:
-            ends = part.choices
-            if part.text is not None:
-                ends = (part.text,)
-            longer: list[str] = []
-            for text in texts:
-                longer += [text + end for end in ends]
-            texts = longer
-            if len(texts) > MOST_CHOICES:
-                return ()
-        return tuple(texts)
+        by_part = [part.choices if part.text is None else (part.text,) for part in self.parts]
+        if prod(map(len, by_part)) > MOST_CHOICES:
+            return ()
+        return tuple(map("".join, product(*by_part)))
 
     @cached_property
     def shown(self) -> str:
@@ -324,9 +318,7 @@ def _any_of(missing: Part, values: Sequence[Value], key: str = "") -> Part:
 def _first_place(one: Content, two: Content) -> Place:
     """Where the first value of either is written; the script's beginning if neither has one."""
     values = [*elements_of(one), *elements_of(two)]
-    if not values:
-        return _BEGINNING
-    return values[0].place or _BEGINNING
+    return next((value.place for value in values if value.place), _BEGINNING)
 
 
 def _common_elements(

@@ -85,11 +85,8 @@ class Release(Source):
         if not file.is_file():
             reason = f"{self.framework} {self.version} has nothing of this name"
             raise CannotComposeError(reason, "no-configuration", entry.config_name)
-        words = []
-        for choice in choices:
-            word = f"{choice.prefix}{choice.key}={choice.value}"
-            words.append(word)
-        config = _composed(self.folder, entry, tuple(words))
+        words = tuple(f"{choice.prefix}{choice.key}={choice.value}" for choice in choices)
+        config = _composed(self.folder, entry, words)
         return Composition(self.framework, self.version, config)
 
 
@@ -123,12 +120,10 @@ def _search_path(text: str) -> list[str]:
 
     Hydra would import the framework to find the directory of one.
     """
-    folders = [name.replace(".", "/") for name in _PACKAGE.findall(text)]
-    if not folders:
+    urls = [f"file://{name.replace('.', '/')}" for name in _PACKAGE.findall(text)]
+    if not urls:
         return []
-    urls = [f"file://{folder}" for folder in folders]
-    paths = ",".join(urls)
-    return [f"hydra.searchpath=[{paths}]"]
+    return [f"hydra.searchpath=[{','.join(urls)}]"]
 
 
 def releases(framework: str) -> list[str]:
@@ -159,10 +154,8 @@ def configuration(framework: str, version: str) -> Release:
     index = folder / _INDEX
     if not index.is_file():
         _fetch(f"{framework}=={version}", folder)
-    text = index.read_text(encoding="utf-8")
-    modules = {}
-    for name, entry in json.loads(text)["modules"].items():
-        modules[name] = Entry(**entry)
+    entries = json.loads(index.read_text(encoding="utf-8"))["modules"]
+    modules = {name: Entry(**entry) for name, entry in entries.items()}
     return Release(framework, version, modules, folder)
 
 
@@ -196,8 +189,7 @@ def unpack(archive: zipfile.ZipFile, folder: Path) -> None:
     archive.extractall(folder, files)
     entries = {name: entry._asdict() for name, entry in modules.items()}
     text = json.dumps({"modules": entries}, indent=1)
-    index = folder / _INDEX
-    index.write_text(text, encoding="utf-8")
+    (folder / _INDEX).write_text(text, encoding="utf-8")
 
 
 def _texts_in(archive: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
@@ -213,9 +205,7 @@ def _modules(texts: Iterable[tuple[str, str]]) -> dict[str, Entry]:
     for path, text in texts:
         entry = entry_of(path, text)
         if entry:
-            stem = path.removesuffix(".py")
-            name = stem.replace("/", ".")
-            modules[name] = entry
+            modules[path.removesuffix(".py").replace("/", ".")] = entry
     return modules
 
 
@@ -227,10 +217,8 @@ def entry_of(path: str, text: str) -> Entry | None:
     given = dict(_GIVEN.findall(main["given"]))
     if given.keys() != {"config_path", "config_name"}:
         return None
-    own_folder = posixpath.dirname(path)
-    folder = posixpath.join(own_folder, given["config_path"])
-    config_name = given["config_name"].removesuffix(".yaml")
-    return Entry(posixpath.normpath(folder), config_name)
+    folder = posixpath.join(posixpath.dirname(path), given["config_path"])
+    return Entry(posixpath.normpath(folder), given["config_name"].removesuffix(".yaml"))
 
 
 def checkout(framework: str, place: Path) -> Release | None:

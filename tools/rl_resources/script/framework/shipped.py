@@ -155,9 +155,7 @@ class History(NamedTuple):
         """The last release of which a configuration had a key or section that is gone."""
         found = set()
         for keys in self.gone.values():
-            for known, last in keys.items():
-                if f"{known}.".startswith(f"{key}."):
-                    found.add(last)
+            found |= {last for known, last in keys.items() if f"{known}.".startswith(f"{key}.")}
         return max(found, key=self.releases.index, default=None)
 
 
@@ -211,8 +209,7 @@ class RejectedSetting(NamedTuple):
     kind: str
 
     def __str__(self) -> str:
-        key = as_word(self.key)
-        return f"{self.line} {key} {self.kind}"
+        return f"{self.line} {as_word(self.key)} {self.kind}"
 
 
 def as_word(key: str) -> str:
@@ -227,11 +224,9 @@ def read_rejected(cell: str) -> list[RejectedSetting]:
     Raises `ValueError` for a cell of another form.
     """
     found = []
-    for item in cell.split("; "):
-        if item:
-            line, key, kind = item.split(" ")
-            rejected = RejectedSetting(int(line), key, kind)
-            found.append(rejected)
+    for item in filter(None, cell.split("; ")):
+        line, key, kind = item.split(" ")
+        found.append(RejectedSetting(int(line), key, kind))
     return found
 
 
@@ -294,8 +289,7 @@ class Support(NamedTuple):
     def scores(self, data_source: str, release: str) -> bool:
         """Whether a release has a reward for data with this `data_source`."""
         for reward in self.rewards:
-            is_there = is_since(release, reward.since)
-            if is_there and _is_like(data_source, reward.data_sources):
+            if is_since(release, reward.since) and _is_like(data_source, reward.data_sources):
                 return True
         return False
 
