@@ -58,8 +58,8 @@ def _judged_by(tree: Source | None) -> str:
     if tree is None:
         newest = shipped(FRAMEWORK).version
         return f"Judged by {FRAMEWORK} {newest}: no checkout of {FRAMEWORK} holds the scripts."
-    version = f" {tree.version}" if tree.version else ""
-    return f"Judged by the {FRAMEWORK}{version} of this checkout."
+    name = f"{FRAMEWORK} {tree.version}".strip()
+    return f"Judged by the {name} of this checkout."
 
 
 def _read(page: Path, dataset: Dataset, scripts: Sequence[str] | None) -> Reading:
@@ -158,14 +158,16 @@ def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
 def _pair_of_script(dataset: Dataset, script: ScriptText) -> Pair:
     """A script to which no row leads, with the model that it names."""
     known = list(map(str, dataset.by_key["models"]))
-    path = script.run.model_path_end if script.run else None
-    model = model_meant(path or "", known)
+    path = ""
+    if script.run:
+        path = script.run.model_path_end or ""
+    model = model_meant(path, known)
     return Pair(
         path=script.path,
         label=script.path,
         said={},
         script=script,
-        models=(model,) if model else (),
+        models=tuple(filter(None, [model])),
         model_facts=_model_facts(dataset, model),
     )
 

@@ -78,7 +78,9 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
     for broken in _cells(snapshot, "type"):
         field = broken.field
         kind = TYPES[field.type].words
-        unit = f" in {field.unit}" if field.unit else ""
+        unit = ""
+        if field.unit:
+            unit = f" in {field.unit}"
         fix = f"Write {kind}{unit} and nothing else{_or_empty(field)}."
         if _THOUSANDS.fullmatch(broken.cell):
             bare = broken.cell.replace(",", "")
@@ -212,7 +214,9 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
         bounds = [
             _BOUNDS[name].format(constraints[name]) for name in _BOUNDS if name in constraints
         ]
-        unit = f" {field.unit}" if field.unit else ""
+        unit = ""
+        if field.unit:
+            unit = f" {field.unit}"
         listed = " and ".join(bounds)
         what = f"Write {listed}{unit}{_or_empty(field)}."
         yield broken.mistake("which is out of bounds", f"{what} {field.title}: {field.description}")

@@ -45,10 +45,9 @@ def not_the_least(snapshot: Snapshot) -> Iterator[Mistake]:
         if smaller:
             name = shown(smaller.name, 120)
             where = f"{smaller.memory_gb:g} GB together, which is less"
-            wrong = f", but `{name}` ran the same model and weights on {where}"
             yield record.mistake(
                 "tag",
-                wrong,
+                f", but `{name}` ran the same model and weights on {where}",
                 _EMPTY,
             )
 
@@ -107,10 +106,9 @@ def recommended_is_slower(snapshot: Snapshot) -> Iterator[Mistake]:
         faster = faster_record(record, found)
         if faster:
             label = faster.table.label(faster.row)
-            wrong = f", but `{label}` is faster with the same model, weights and device"
             yield record.mistake(
                 "tag",
-                wrong,
+                f", but `{label}` is faster with the same model, weights and device",
                 _EMPTY,
             )
 

@@ -235,11 +235,10 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
         if not setting.place or not setting.known or not setting.value:
             continue
         if _is_turned_off(run, switch):
-            message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
             yield target.mistake(
                 setting.place,
-                message,
+                f"`{key}` has no effect, because `{switch}` is off",
                 fix,
             )
     place = run.setting(CHECKPOINTING).place

@@ -70,9 +70,8 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
 def _module_without_m(target: ScriptText) -> Iterator[Mistake]:
     found = _WITHOUT_M.search(target.text)
     if found:
-        place = SourceText(target.text).place(found.start(1))
         yield target.mistake(
-            place,
+            SourceText(target.text).place(found.start(1)),
             f"`{found[1]}` is a module, which Python does not start without `-m`",
             f"Write `-m {found[1]}`.",
         )
@@ -267,10 +266,9 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
         return
     if options and _ASKS_STATUS.search(target.text):
         return
-    line = _line_without_errexit(target.script)
     yield Mistake(
         target.path,
-        line,
+        _line_without_errexit(target.script),
         1,
         "from here on, the script continues after errors: `-e` is not set",
         "Write `set -euo pipefail` before the first command, and no `set +e`.",

@@ -115,11 +115,10 @@ def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     reason = _contradiction(pair, run, most)
     batch = run.train_batch_size
     if reason:
-        fix = "Fix the number or the trials, or mark the row as disputed and say why."
         yield pair.mistake(
             "max_batch",
             f", but {reason}",
-            fix,
+            "Fix the number or the trials, or mark the row as disputed and say why.",
         )
     elif batch.number is not None and batch.number > most:
         yield from pair.differs("max_batch", batch, str(batch.number))
