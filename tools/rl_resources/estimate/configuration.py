@@ -286,9 +286,9 @@ def _take_choice(inputs: EstimateInputs, name: str, setting: Setting) -> None:
     numbers = [number for number in possible if number is not None and number >= item["minimum"]]
     # A model that some branch shares among GPUs is not taken for one that none does.
     shared = [number for number in numbers if number > 1 and _is_parallel(item)]
-    for number in (*shared, *numbers):
-        value = number
-        break
+    choices = shared + numbers
+    if choices:
+        value = choices[0]
     others = [f"{other:g}" for other in numbers if other != value]
     reason = where_hidden(setting)
     if others:

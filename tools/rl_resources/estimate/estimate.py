@@ -52,6 +52,11 @@ class Moment(NamedTuple):
         """The sum of its components, added as the page does: `sum` is exact from Python 3.12 on."""
         return reduce(add, self.components.values(), 0.0)
 
+    @property
+    def reserved_gb(self) -> float:
+        """What the engine reserves of it, which is exact."""
+        return sum(self.components.get(title, 0) for title in _RESERVED)
+
     def as_dict(self) -> dict[str, Any]:
         """The moment as JSON holds it."""
         components = dict(self.components)
@@ -193,12 +198,17 @@ class Estimate:
 
     @property
     def _further_factors(self) -> Iterator[Sequence[float]]:
-        """By what the interval is wider where a framework's defaults or other layers are taken."""
+        """By what the interval is wider where a framework's defaults or other layers are taken.
+
+        As far as the peak is not reserved by an engine.
+        """
         asked = self.configuration
+        wider: Mapping[str, Sequence[float]] = formula()["interval"]
+        share = 1 - self.training.reserved_gb / self.peak_gb
         if asked.framework not in {"", VERL} and not asked.is_script:
-            yield formula()["interval"]["framework"]
+            yield [1 + (factor - 1) * share for factor in wider["framework"]]
         if any(item.input == "layers" for item in asked.assumed):
-            yield formula()["interval"]["layers"]
+            yield [1 + (factor - 1) * share for factor in wider["layers"]]
 
     @property
     def known_factors(self) -> tuple[float, float]:
@@ -219,7 +229,7 @@ class Estimate:
         """What a phase needs that does not train; what the engine reserves is exact."""
         moment = self.phases.get(phase, _NOTHING)
         low, high = self.known_factors
-        reserved = sum(moment.components.get(title, 0) for title in _RESERVED)
+        reserved = moment.reserved_gb
         others = moment.peak_gb - reserved
         return Need(moment, reserved + others * low, reserved + others * high)
 
@@ -347,7 +357,7 @@ class Estimate:
     def host_interval_gb(self) -> tuple[float, float]:
         """Where the measured peak of host memory lies in nine of ten cases."""
         loading = "host"
-        if self.values["loads_per_process"]:
+        if self.values["loads_per_process"] and self.values["local_gpus"] > 1:
             loading = "host_of_each"
         low, high = formula()["interval"][loading]
         return self.host_memory_gb * low, self.host_memory_gb * high

@@ -65,25 +65,33 @@ class PlanStart:
         return self.host_gb or usual * found.values["local_gpus"]
 
     def holds(self, found: Estimate) -> bool:
-        """Whether it fits the GPUs, and with its whole interval the host memory of a node."""
-        _, most = found.host_interval_gb
-        if most > self.room_gb(found):
+        """Whether it fits the GPUs and the host memory of a node, wholly where that was said."""
+        needed = found.host_memory_gb
+        if self.host_gb:
+            _, needed = found.host_interval_gb
+        if needed > self.room_gb(found):
             return False
         return divides(found) and found.verdict == FITS
+
+    def surely_holds(self, found: Estimate) -> bool:
+        """Whether what fits does so with the whole interval of host memory, said or usual."""
+        _, most = found.host_interval_gb
+        return most <= self.room_gb(found)
 
 
 def divides(found: Estimate) -> bool:
     """Whether GPUs, heads, layers and experts are divided evenly, and a batch holds a sequence."""
+    inputs = found.configuration.inputs
+    for parts, whole in rules()["divides"]:
+        if inputs[whole] % inputs[parts]:
+            return False  # told by the inputs alone: to evaluate all terms takes longer
+    groups = inputs["kv_heads"]
+    for name in (ENGINE_SIZE, "tensor_parallel"):
+        if groups % inputs[name] and inputs[name] % groups:
+            return False
     if not is_divided(found):
         return False
     values = found.values
-    groups = values["kv_heads"]
-    for parts, whole in rules()["divides"]:
-        if values[whole] % values[parts]:
-            return False
-    for name in (ENGINE_SIZE, "tensor_parallel"):
-        if groups % values[name] and values[name] % groups:
-            return False
     batches = (values["max_tokens"], values["log_prob_max_tokens"])
     return not any(0 < batch < values["sequence_length"] for batch in batches)
 
@@ -231,13 +239,14 @@ def turned_on(found: Estimate) -> Iterator[tuple[str, Turn]]:
 def fastest(start: PlanStart, gpus: int) -> Estimate | None:
     """RECOMMENDED: of what fits on so many GPUs what takes the shortest step.
 
-    Where no time can be computed it is what has the cheapest settings. What is rare is taken only
-    where nothing else fits.
+    Where no time can be computed it is what has the cheapest settings. What may need more than the
+    usual host memory, and what is rare, is taken only where nothing else fits.
     """
     for group in start.groups:
         found = list(_fitting(start, group, gpus))
         if found:
-            return min(found, key=_price).estimate
+            sure = [one for one in found if start.surely_holds(one.estimate)]
+            return min(sure or found, key=_price).estimate
     return smallest(start, [gpus], rare=False) or smallest(start, [gpus])
 
 

@@ -97,10 +97,10 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
   return {
     configuration, values, moments, phases, tightest, peak, device, others, starts, caches, fits,
     known: factors, host: values.host_peak / GB,
-    get hostRange() { return formula.interval[values.loads_per_process ? "host_of_each" : "host"].map((factor) => factor * this.host); },
+    get hostRange() { return formula.interval[values.loads_per_process && values.local_gpus > 1 ? "host_of_each" : "host"].map((factor) => factor * this.host); },
     get options() { return (options ??= optionsOf(formula, this)); },
     get doubts() { return doubtsOf(this.options); },
-    get factors() { return (bounds ??= widened(factors, savingOf(formula, this), Object.values(this.doubts), furtherOf(formula, configuration))); },
+    get factors() { return (bounds ??= widened(factors, savingOf(formula, this), Object.values(this.doubts), furtherOf(formula, configuration, tightest))); },
     get low() { return this.factors[0] * (isKnown ? peak : changed(formula, this, { fill: values.mean_fill }).peak); },
     get high() { return this.factors[1] * peak; },
     get floor() {
@@ -126,9 +126,14 @@ function unsaid({ assumed }, values) {
 
 /** The interval of a phase that does not train; what the engine reserves is exact. @param {any} moment @param {number[]} factors */
 function needOf(moment, [least, most]) {
-  const reserved = RESERVED.reduce((sum, title) => sum + (moment.components[title] ?? 0), 0);
+  const reserved = reservedOf(moment);
   const others = moment.peak - reserved;
   return { moment, low: reserved + least * others, high: reserved + most * others };
+}
+
+/** What the engine reserves of a moment. @param {any} moment @returns {number} */
+function reservedOf({ components }) {
+  return RESERVED.reduce((sum, title) => sum + (components[title] ?? 0), 0);
 }
 
 /** By which factor each other plausible value of what was assumed would change the peak. @param {Formula} formula @param {any} found @returns {[string, number[][]][]} */
@@ -156,10 +161,12 @@ function savingOf(formula, found) {
   return Math.min(1, changed(formula, found, saving).peak / found.peak);
 }
 
-/** By what the interval is wider where a framework's defaults or other layers are taken. @param {Formula} formula @param {Configuration} configuration @returns {number[][]} */
-function furtherOf({ interval }, { framework, assumed }) {
+/** By what the interval is wider where a framework's defaults or other layers are taken, as far as the peak is not reserved by an engine. @param {Formula} formula @param {Configuration} configuration @param {any} moment @returns {number[][]} */
+function furtherOf({ interval }, { framework, assumed }, moment) {
   const isGuessed = assumed.some(({ input }) => input === "layers");
-  return [...(framework && framework !== "verl" ? [interval.framework] : []), ...(isGuessed ? [interval.layers] : [])];
+  const share = 1 - reservedOf(moment) / moment.peak;
+  const wider = [...(framework && framework !== "verl" ? [interval.framework] : []), ...(isGuessed ? [interval.layers] : [])];
+  return wider.map((factors) => factors.map((factor) => 1 + (factor - 1) * share));
 }
 
 /** The factors of an interval with what is assumed: what saves together, what costs as independent errors add up. @param {number[]} known @param {number} saving @param {number[][]} doubts @param {number[][]} further */

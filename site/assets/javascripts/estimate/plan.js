@@ -55,9 +55,10 @@ function nearest(start, gpus) {
 /** The host memory of a node: what was said, else what is usual for its GPUs. @param {Start} start @param {Estimate} found */
 export const roomOf = ({ formula, hostGb }, { values }) => hostGb || formula.plan.usual.host_gb_per_gpu * values.local_gpus;
 
-/** Whether it fits the GPUs, and with its whole interval the host memory of a node. @param {Start} start @param {Estimate} found */
+/** Whether it fits the GPUs and the host memory of a node, wholly where that was said. @param {Start} start @param {Estimate} found */
 function holds(start, found) {
-  return found.hostRange[1] <= roomOf(start, found) && divides(start, found) && found.verdict === "fits";
+  const needed = start.hostGb ? found.hostRange[1] : found.host;
+  return needed <= roomOf(start, found) && divides(start, found) && found.verdict === "fits";
 }
 
 /** Whether GPUs, heads, layers and experts are divided evenly, and a batch holds a sequence. @param {Start} start @param {Estimate} found */
@@ -162,7 +163,8 @@ function fastest(start, gpus) {
       const first = sizedFrom(formula, begun(formula, one, "fast", gpus), (sized) => divides(start, sized));
       return combinations(start, first, formula.plan.search.compared);
     });
-    if (every.length) return every.reduce((best, one) => (price(one) < price(best) ? one : best)).found;
+    const sure = every.filter(({ found }) => found.hostRange[1] <= roomOf(start, found));
+    if (every.length) return (sure.length ? sure : every).reduce((best, one) => (price(one) < price(best) ? one : best)).found;
   }
   return smallest(start, [gpus], false) ?? smallest(start, [gpus]);
 }

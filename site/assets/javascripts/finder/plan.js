@@ -101,7 +101,7 @@ function sectionOf(index, start, { minimum, recommended, short, more }, words, a
   const cards = Object.entries(options).map(([tag, one]) => card(index, start, tag, one, words, query));
   const isHost = short && short.deciding.high <= short.device;
   const lines = short ? [
-    isHost && fill(said.host, { host: round(short.hostRange[1]), room: roomOf(start, short) }),
+    isHost && fill(said.host, { host: round(start.hostGb ? short.hostRange[1] : short.host), room: roomOf(start, short) }),
     best?.row.state === "run" && said.line.believe_run,
     element("span", null, more && link({ gpus: more.values.gpus }, fill(said.more, { gpus: more.values.gpus })), " ", words.weights !== "lora" && link({ weights: "lora" }, said.lora)),
   ] : [];
