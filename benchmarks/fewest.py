@@ -40,7 +40,7 @@ def questions(dataset: Dataset) -> Iterator[Asked]:
 
 
 def fewest(dataset: Dataset, asked: Asked) -> list[int | str]:
-    """The fewest GPUs for each of `MEMORIES`; never fewer than with more memory."""
+    """The fewest GPUs for each of `MEMORIES`; never fewer than where more memory suffices."""
     model, weights = asked
     start = ask_plan(dataset, {"model": model, "weights": weights}).start
     found: list[int | str] = []
@@ -49,7 +49,6 @@ def fewest(dataset: Dataset, asked: Asked) -> list[int | str]:
         least = smallest(_of_memory(start, memory), counts, rare=False)
         if least is None:
             found.append("")
-            counts = []
             continue
         gpus = int(least.values["gpus"])
         found.append(gpus)

@@ -423,8 +423,10 @@ def test_the_settings_of_a_fork_are_not_judged(scripts, capsys):
     _change(script, "trainer.total_epochs", own)
     main(import_command(scripts, PAGE))
     notes = capsys.readouterr().err.splitlines()
-    said = "Not judged by the settings of verl, because they are of a fork: "
-    assert f"{said}{script.as_posix()} (Search-R1)." in notes
+    path = script.as_posix()
+    assert (
+        f"Not judged by the settings of verl, because they are of a fork: {path} (Search-R1)."
+    ) in notes
     assert _audit_of(scripts, capsys)[1:] == []
 
 

@@ -130,10 +130,10 @@ def test_lora_and_qlora_are_kept_apart_and_offer_each_other_by_name(weights):
 
 def test_a_headline_names_its_model_and_host_memory():
     page = _texts()["index.md"]
-    cards = re.findall(r"<p>[^<]*: <a[^>]*><b>[^<]+</b></a> ([^<]+) <span", page)
-    assert len(cards) > 10
+    cells = re.findall(r'<td class="certain [^"]+"><a href="[^"]+" title="(.*?), [0-9]', page)
+    assert len(cells) > 50
     labels = {row.model_label for row in configurations(DATASET)}
-    assert {*cards} <= labels
+    assert {*cells} <= labels
     row = {**FIRST, "host_memory_gb": 1600.0}
     known = with_tables(DATASET, tuning=[row])
     (record,) = [item for item in configurations(known) if item.script]

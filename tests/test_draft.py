@@ -367,9 +367,9 @@ def test_a_log_of_another_release_fills_nothing(run, mine, tmp_path, root, unche
     assert found.row["step_seconds"] == ""
     assert found.row["infer_version"] == "0.8.3"
     lines = found.said.splitlines()
-    assert "draft: the log is of another release than the row: its figures are not used" in lines
-    assert "draft: infer_version is `0.8.3` there; what was read now says `0.9.1`" in lines
-    kept = "draft: records/tuning.csv has this configuration; no cell of it is overwritten"
+    assert "draft: the log and the row name different releases: its figures are not used" in lines
+    assert "draft: infer_version is `0.8.3` there; the sources say `0.9.1`" in lines
+    kept = "draft: records/tuning.csv has this configuration; none of its cells is overwritten"
     assert kept in lines
 
 
@@ -414,7 +414,7 @@ def test_what_was_written_once_is_not_written_again(run, mine, root, theirs):
     again = run(mine, *ON_A100, "--contributor", "somebody-else", "--write")
     assert again.status == 0
     assert "certain fixes" not in again.said
-    assert f"draft: contributor is `{HANDLE}` there; what was read" in again.said
+    assert f"draft: contributor is `{HANDLE}` there; the sources say `somebody-else`" in again.said
     assert again.said.endswith("draft: Nothing to write: the dataset has all of this.\n")
     assert files(root) == before
 

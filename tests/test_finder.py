@@ -9,12 +9,16 @@ import pytest
 from conftest import answers_in_node
 from rl_resources import UnusableInput
 from rl_resources.dataset import Dataset
+from rl_resources.estimate.estimate import Estimate
+from rl_resources.git import Repository
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.find import find, folded, verdicts
+from rl_resources.query.plan import plan
+from rl_resources.query.plan_question import ask_plan
 from rl_resources.query.understand import understand
 from rl_resources.query.vocabulary import FILTERS, vocabulary
-from rl_resources.site import finder
+from rl_resources.site import api, finder
 from shipped import DATASET
 from test_find import UNDERSTOOD
 
@@ -121,7 +125,7 @@ def _misspelt(word: str, chance: random.Random) -> str:
     return word[:place] + strange + rest
 
 
-@pytest.mark.parametrize("number", [60, pytest.param(3000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("number", [12, pytest.param(3000, marks=pytest.mark.nightly)])
 def test_the_page_answers_as_python_does(tmp_path, number):
     asked = [{}, *questions(DATASET, number)]
     published = {"finder.json": finder.files(DATASET)[finder.PATH]}
@@ -130,3 +134,59 @@ def test_the_page_answers_as_python_does(tmp_path, number):
         assert answer == answer_of_python(DATASET, tokens), tokens
     for kind in ("message", "answers", "unclear", "failures", "nearest", "largest"):
         assert any(answer.get(kind) for answer in answers), kind
+
+
+def plan_of_python(tokens: dict[str, str]) -> dict[str, Any]:
+    try:
+        found = plan(ask_plan(DATASET, tokens))
+    except UnusableInput:
+        return {}
+    options = {"minimum": found.minimum, "recommended": found.recommended, "short": found.short}
+    more = found.more.values["gpus"] if found.more else None
+    return {name: _told(one) for name, one in options.items()} | {"more": more}
+
+
+def _told(found: Estimate | None) -> list[Any] | None:
+    if found is None:
+        return None
+    high = pytest.approx(found.deciding.high_gb)
+    return [found.configuration.train, found.values["gpus"], high]
+
+
+def plan_questions(number: int) -> Iterator[dict[str, str]]:
+    """Models and sizes on devices, with parts of what else a plan can be asked."""
+    chance = random.Random(20261129)
+    models = [str(row["model"]) for row in DATASET.records["models"]]
+    models += [str(row["size"]) for row in DATASET.records["sizes"]] * 5
+    for _ in range(number):
+        words = {name: chance.choice(found) for name, found in _PLANNED.items()}
+        kept = {name: word for name, word in words.items() if chance.random() < 0.5}
+        device = chance.choice(["h100", "a100-40g", "a100-80g", "rtx-4090", "h20", "mi300x"])
+        yield {"model": chance.choice(models), "device": device, **kept}
+
+
+_PLANNED = {
+    "gpus": ["1", "2", "4", "8", "16", "32"],
+    "weights": ["full", "lora", "qlora"],
+    "task": ["GRPO", "PPO", "DAPO", "RLOO"],
+    "length": ["16K", "2048+16384", "8192"],
+    "framework": ["verl", "trl", "openrlhf"],
+    "host_memory": ["512", "1024", "64"],
+}
+"""What a plan is asked besides a model and a device."""
+
+
+@pytest.mark.parametrize("number", [12, pytest.param(200, marks=pytest.mark.nightly)])
+def test_the_page_plans_as_python_does(tmp_path, number):
+    asked = list(plan_questions(number))
+    documents = {
+        one.path: one.text for one in api.documents(DATASET, Repository(None, None, None), {})
+    }
+    published = {"finder.json": finder.files(DATASET)[finder.PATH]}
+    published["estimate.json"] = documents["estimate.json"]
+    answers = answers_in_node("plan", published, asked, tmp_path)
+    for tokens, answer in zip(asked, answers, strict=True):
+        if "message" in answer:
+            assert plan_of_python(tokens) == {}, tokens
+        else:
+            assert answer == plan_of_python(tokens), tokens

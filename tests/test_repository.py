@@ -59,7 +59,7 @@ def test_an_id_of_the_newest_release_that_is_gone_needs_a_row_that_says_where_to
     assert finding.message == f"id `{name}` is published, and tuning has no such row"
     row = f"tuning,{name},NEW-ID,VERSION,REASON"
     assert finding.help == (
-        f"Bring it back, or add `{row}`, NEW-ID empty where nothing replaces it."
+        f"Restore it, or add `{row}`, with NEW-ID empty if nothing replaces it."
     )
     edit = {"file": "records/moved.csv", "append": f"tuning,{name},,2026.12.0,Why.\n"}
     apply(released, [edit])

@@ -139,6 +139,12 @@ def test_without_javascript_tables_and_a_command_stand_for_finder_and_estimate(b
     assert page.get_by_text("rl-resources estimate --model").first.is_visible()
     page.goto(f"{address}/")
     assert not page.locator("#finder").is_visible()
+    assert page.locator("#finder-headline").inner_text().startswith("Yes: ")
+    for name in ("full", "lora", "qlora"):
+        page.locator(f".fewest-switch label:has([value={name}])").click()
+        shown = page.locator(".fewest-table:visible")
+        assert shown.get_attribute("class") == f"fewest-table fewest-table--{name}"
+        assert shown.locator("td").count() == 54
     page.get_by_role("link", name="All records by size").click()
     page.wait_for_url("**/sizes/")
     sizes = page.get_by_role("link", name="7B")

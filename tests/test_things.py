@@ -86,6 +86,7 @@ def test_a_page_shows_the_committed_fewest_gpus_by_arithmetic():
     assert cells[: len(memories)] == [(str(gb), by_memory[str(gb)]) for gb in memories]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("asked", [("Qwen/Qwen3-8B", "full"), ("7B", "lora"), ("32B", "qlora")])
 def test_the_committed_fewest_gpus_are_those_of_the_formula(monkeypatch, asked):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")

@@ -46,6 +46,8 @@ PAGES = (
     "/sizes/",
     "/rules/",
     "/reports/7b/",
+    "/estimate/accuracy/",
+    "/estimate/formula/",
     "/404.html",
 )
 """Those of the menu, and one of each other kind."""

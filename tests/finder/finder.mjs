@@ -24,7 +24,7 @@ function answer(words) {
   // As the page reads its fields.
   const tokens = Object.fromEntries(Object.entries(words).map(([name, text]) => [name, text.trim()]));
   const query = understand(index, tokens);
-  const { devices, label, notes, ...asked } = query;
+  const { devices, label, notes, prompt, ...asked } = query;
   const found = find(index, query);
   const ids = (answers) => answers.map(({ row, fit, differs }) => [row.id, fit, say(index, fit, row), differs]);
   const folds = (answers) => folded(answers).map((fold) => [fold.length, fold.length > 1 ? say(index, "series", { number: fold.length }) : ""]);

@@ -49,6 +49,9 @@ export function list(name, items, shown, draw, label = ({ length }) => `${length
   return [first, element("details", { class: "fold" }, element("summary", null, label(others)), rest)];
 }
 
+/** A sentence with the words in its braces filled in. @param {string} text @param {Record<string, any>} words */
+export const fill = (text, words) => text.replace(/\{(\w+)\}/g, (_, name) => words[name]);
+
 /** Words as the query of a URL, without those that are empty. @param {Record<string, any>} words */
 export function queryOf(words) {
   const query = new URLSearchParams(Object.entries(words).filter(([, word]) => word));

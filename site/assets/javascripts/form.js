@@ -45,13 +45,15 @@ function takes(field, text) {
  */
 export function keepInURL(form, same, update) {
   let search = "";
+  const example = Object.keys(wordsOf(form));
 
   /** Not for a link within the page, after which the query is as before. */
   function fromURL() {
     if (location.search === search) return;
     search = location.search;
     const words = [...new URLSearchParams(search)].map(([name, text]) => [same[name] ?? name, text]);
-    form.reset();
+    form.reset(); // without a question it has that of its example
+    if (search) example.forEach((name) => { form.elements.namedItem(name).value = ""; });
     const strange = words.filter(([name, text]) => text && !takes(form.elements.namedItem(name), text));
     update(strange.map((word) => word.join("=")));
   }
@@ -78,16 +80,16 @@ export function answer(form, same, draw) {
   const place = document.getElementById(form.dataset.answers);
   const source = new URL(form.dataset.url, location);
   const linkTo = (words, text) => element("a", { href: queryOf(words) }, text);
+  const [example, ofExample] = [[...place.childNodes], JSON.stringify(wordsOf(form))];
   let [asked, pending] = [{}, 0];
 
-  /** The last of several questions is answered, once the data are here: they are not fetched before somebody asks. */
+  /** The last of several questions is answered, once the data are here: they are not fetched before somebody asks. The page has the answer of its example. */
   async function update(strange) {
     const words = (asked = wordsOf(form));
-    const isAsked = Object.keys(words).length > 0;
-    document.querySelector("[data-unasked]")?.toggleAttribute("open", !isAsked);
-    if (!isAsked || !place.hasChildNodes()) say(isAsked ? "Loading the data …" : "");
+    const isOpen = !location.search && ["{}", ofExample].includes(JSON.stringify(words));
+    if (isOpen) place.replaceChildren(...example);
     const { default: data } = await import(source, { with: { type: "json" } }).catch(() => ({}));
-    if (words !== asked || !isAsked) return;
+    if (words !== asked || isOpen) return;
     if (data) show(data, words, strange);
     else say("The data could not be loaded.", linkTo(words, "Try again"));
   }

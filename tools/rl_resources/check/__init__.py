@@ -22,9 +22,9 @@ from rl_resources.snapshot import Snapshot, take_snapshot
 
 
 def check_root(root: Path, ignore: Collection[str] = ()) -> list[Finding]:
-    """All findings over the dataset at `root` of all rules but those to `ignore`, by file and line.
+    """All findings at `root`, without those of the rules in `ignore`, by file and line.
 
-    Raises `UnreadableDataset` where the descriptor or a schema cannot be used.
+    Raises `UnreadableDataset` if the descriptor or a schema cannot be used.
     """
     snapshot = take_snapshot(read_package(root))
     return findings_in(snapshot, chosen_rules(ignore=ignore))
@@ -65,7 +65,7 @@ def findings_in(
 
 
 def _start_parsers(snapshot: Snapshot, asked: Asked, names: Set[str]) -> None:
-    """Let shfmt and ShellCheck work on other cores while rules do."""
+    """Let shfmt and ShellCheck work on other cores while the rules run."""
     texts = [script.text for script in _scripts(snapshot, asked)]
     for text in texts:
         ask(text)
@@ -77,7 +77,7 @@ Targets = Mapping[Scope, Callable[[], Iterable[object]]]
 
 
 def targets_of(snapshot: Snapshot, asked: Asked = everything) -> Targets:
-    """What rules of each scope look at in a dataset, to report on the files that are asked for."""
+    """What the rules of each scope look at in order to report on the files that are asked for."""
     return {
         "dataset": lambda: [snapshot],
         "script": lambda: _scripts(snapshot, asked),

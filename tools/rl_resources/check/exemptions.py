@@ -73,7 +73,7 @@ class Outcome:
 
 
 def exemptable(rules: Iterable[Rule]) -> frozenset[str]:
-    """The names of those that a record or report can be exempt from."""
+    """The names of the rules from which a record or report can be exempt."""
     scopes = {"script", "pair"}
     return frozenset(rule.name for rule in rules if rule.exemptable or rule.scope in scopes)
 

@@ -54,12 +54,12 @@ def import_page(
 
 
 def _judged_by(tree: Source | None) -> str:
-    """By which framework the scripts are judged, as a sentence."""
+    """A sentence that names the framework by which the scripts are judged."""
     if tree is None:
         newest = shipped(FRAMEWORK).version
         return f"Judged by {FRAMEWORK} {newest}: no checkout of {FRAMEWORK} holds the scripts."
-    version = f" {tree.version}" if tree.version else ""
-    return f"Judged by the {FRAMEWORK}{version} of this checkout."
+    name = f"{FRAMEWORK} {tree.version}".strip()
+    return f"Judged by the {name} of this checkout."
 
 
 def _read(page: Path, dataset: Dataset, scripts: Sequence[str] | None) -> Reading:
@@ -75,18 +75,18 @@ def _records_of(reading: Reading) -> str:
 
 
 def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator[str]:
-    """What was not checked, as sentences."""
+    """Sentences about what was not checked."""
     named = set(reading.subjects())
-    unread = [shown(path, 120) for path in paths if path not in named]
+    unread = [path for path in paths if path not in named]
     if unread:
-        listed = ", ".join(unread[:MOST_LISTED])
-        rest = len(unread) - MOST_LISTED
-        if rest > 0:
-            listed = f"{listed} and {rest} more"
-        yield f"Not read, because no row leads to them: {listed}."
-    forks = {script.path: fork_name(fork(script)) for script in texts.values() if fork(script)}
+        yield f"Not read, because no row leads to them: {_listed(unread)}."
+    forks: list[str] = []
+    for text in texts.values():
+        own = fork(text)
+        if own:
+            forks.append(f"{text.path} ({fork_name(own)})")
     if forks:
-        listed = ", ".join(f"{shown(path, 200)} ({name})" for path, name in forks.items())
+        listed = _listed(forks)
         yield f"Not judged by the settings of {FRAMEWORK}, because they are of a fork: {listed}."
     lines: list[str] = []
     for row in reading.rows:
@@ -98,13 +98,24 @@ def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator
         yield f"Not compared, because no script with one training is read of them: lines {listed}."
 
 
+def _listed(names: Sequence[str]) -> str:
+    """The first names as a list, and how many more there are."""
+    listed = ", ".join(shown(name, 200) for name in names[:MOST_LISTED])
+    rest = len(names) - MOST_LISTED
+    if rest > 0:
+        return f"{listed} and {rest} more"
+    return listed
+
+
 def _script_of(row: ReadRow, texts: Texts) -> ScriptText | None:
     """The script that a row links to, where it is read."""
     return texts.get(row.link.read or "")
 
 
 def audit(reading: Reading, texts: Texts, *, style: bool = False) -> list[Finding]:
-    """Run all rules but those of datasets on a page and the scripts in `texts`, by their path."""
+    """Run all rules except those on datasets on a page and on the scripts in `texts`, by their
+    path.
+    """
     rules = [rule for rule in all_rules().values() if style or not rule.style]
     pairs: list[Pair] = []
     alone = dict(texts)
@@ -145,22 +156,24 @@ def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
 
 
 def _pair_of_script(dataset: Dataset, script: ScriptText) -> Pair:
-    """A script that no row leads to, with the model that it names."""
+    """A script to which no row leads, with the model that it names."""
     known = list(map(str, dataset.by_key["models"]))
-    path = script.run.model_path_end if script.run else None
-    model = model_meant(path or "", known)
+    path = ""
+    if script.run:
+        path = script.run.model_path_end or ""
+    model = model_meant(path, known)
     return Pair(
         path=script.path,
         label=script.path,
         said={},
         script=script,
-        models=(model,) if model else (),
+        models=tuple(filter(None, [model])),
         model_facts=_model_facts(dataset, model),
     )
 
 
 def _model_facts(dataset: Dataset, name: Value) -> Mapping[str, str]:
-    """The cells of a model in its table; none where it is not known."""
+    """The cells of a model in its table; none if it is unknown."""
     model = dataset.by_key["models"].get(name)
     if model is None:
         return {}
@@ -195,14 +208,16 @@ def _script_paths(folder: Path) -> list[str]:
 
 
 def _script_texts(folder: Path, reading: Reading, tree: Source | None) -> dict[str, ScriptText]:
-    """The scripts that the page is about, where they can be read.
+    """The scripts that the page refers to and that can be read. Links are not followed.
 
     A link may lead anywhere, so none is followed.
     """
     found: dict[str, ScriptText] = {}
     for name in reading.subjects():
         path = folder / name
-        data = None if path.is_symlink() else script_data(path)
+        if path.is_symlink():
+            continue
+        data = script_data(path)
         text = ScriptFile(name, data).text
         if text is not None:
             found[name] = ScriptText(path.as_posix(), text, ours=False, tree=tree)

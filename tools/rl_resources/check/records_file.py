@@ -40,13 +40,8 @@ class RecordsFile:
             raise UnusableInput(f"{path}: cannot be read: no such file, or no ordinary one")
         self.path = path
         self.records = 0
-        self.rules: list[Rule] = []
-        self.of_keys: list[Rule] = []
-        for rule in rules:
-            if rule.family in {"files", "cells"}:
-                self.rules.append(rule)
-            if rule.name == "duplicate-key":
-                self.of_keys.append(rule)
+        self.rules = [rule for rule in rules if rule.family in {"files", "cells"}]
+        self.of_keys = [rule for rule in rules if rule.name == "duplicate-key"]
         self.resource = replace(table.resource, path=path.as_posix())
         self.vocabulary = vocabulary_of(snapshot, table)
         wanted = {key.resource for key in table.schema.foreign_keys}
@@ -85,9 +80,7 @@ class RecordsFile:
         yield from self._found(whole, self.rules)
         header = whole.text.header
         schema = self.resource.schema
-        if header is None:
-            return
-        if header.cells != schema.names:
+        if header is None or header.cells != schema.names:
             return
         keys: list[pl.DataFrame] = []
         try:
@@ -106,12 +99,8 @@ class RecordsFile:
 
     def _of_copies(self, header: Row, copies: Sequence[tuple[int, int]]) -> Iterator[Finding]:
         """The copies of keys, each reported with the row that it copies."""
-        own: set[int] = set()
-        wanted: set[int] = set()
-        for copy, first in copies:
-            own.add(copy)
-            wanted.update((copy, first))
-        rows = self._rows(wanted)
+        own = {copy for copy, _ in copies}
+        rows = self._rows(own.union(first for _, first in copies))
         for finding in self._of_items(header, rows, self.of_keys):
             if finding.line in own:
                 yield finding
@@ -131,14 +120,9 @@ class RecordsFile:
         self, header: Row, items: Sequence[Row | Defect], rules: Sequence[Rule]
     ) -> list[Finding]:
         """The findings in some records of the file under its header."""
-        rows: list[Row] = []
-        defects: list[Defect] = []
-        for item in items:
-            if isinstance(item, Row):
-                rows.append(item)
-            else:
-                defects.append(item)
-        some = Text(header, tuple(rows), tuple(defects))
+        rows = tuple(item for item in items if isinstance(item, Row))
+        defects = tuple(item for item in items if isinstance(item, Defect))
+        some = Text(header, rows, defects)
         own = Table(self.resource, b"", outside=True, some=some)
         return self._found(own, rules)
 
@@ -150,7 +134,7 @@ class RecordsFile:
 
 
 def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """The items, as many at a time as rules look at."""
+    """The items in batches of the size that rules look at."""
     for start in range(0, len(items), ROWS_AT_ONCE):
         yield items[start : start + ROWS_AT_ONCE]
 

@@ -56,7 +56,7 @@ class Family(NamedTuple):
 
 
 def family(name: str, scope: Scope, *modules: ModuleType) -> Family:
-    """The family that these modules make; the first one's docstring documents it."""
+    """The family of these modules; the docstring of the first one documents it."""
     title, summary, *_ = paragraphs(modules[0].__doc__ or "")
     rules: list[Rule] = []
     for module in modules:
@@ -111,7 +111,7 @@ def _names(followed: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_followed(rules: Iterable[Rule]) -> list[Rule]:
-    """The rules, and all that any of them follows."""
+    """The rules and all rules that any of them follows."""
     found = {rule.name: rule for rule in rules}
     waiting = list(found.values())
     while waiting:

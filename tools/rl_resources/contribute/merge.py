@@ -34,7 +34,7 @@ from rl_resources.snapshot import Snapshot, Table, name_of
 from rl_resources.tabular import write as as_csv
 from rl_resources.text import shown
 
-NOT_STATED = "nothing that was read states it"
+NOT_STATED = "nothing states it"
 OF_A_RUN: Facts = {"status": Fact("reported"), "statement": Fact(STATED_RUN)}
 
 
@@ -192,7 +192,7 @@ def _mismatch(log: TrainingLog, run: Run, releases: Facts, existing: Row) -> str
             return f"the run had {name} {number}, but the script asks for {asked}"
     for column, fact in releases.items():
         if fact.text and existing.get(column, "") not in {"", fact.text}:
-            return "the log is of another release than the row"
+            return "the log and the row name different releases"
     return ""
 
 
@@ -294,26 +294,26 @@ def _remarks(sources: Sources, mismatch: str) -> Iterator[str]:
             f"without {log.warm_up} of warm-up and those that also validate or save"
         )
     if log.steps and "step_seconds" not in log.figures:
-        yield "no step that counts has a time (`timing_s/step`), so step_seconds stays empty"
+        yield "no measured step has a time (`timing_s/step`), so step_seconds stays empty"
     if log.day:
         yield f"the log is of {log.day}: `--set tested_on={log.day}` says that this very script ran"
     if mismatch:
         yield f"{mismatch}: its figures are not used"
     if run is None:
-        yield "the script starts no training with overrides of Hydra, or several that differ"
+        yield "the script starts no training with Hydra overrides, or several different ones"
         return
     if not run.is_composed:
         release = f"{run.composition.framework} {run.composition.version}"
         why = run.composition.problem or f"{release} has no `{run.launch.module}`"
-        yield f"{why}: what the script leaves to it is not known"
+        yield f"{why}: settings that the script leaves out are not known"
     defaults = defaults_of(run)
     if defaults:
-        yield f"defaults of the script, which a run may replace: {defaults}"
+        yield f"defaults of the script, which the run may have changed: {defaults}"
 
 
 def _differences(row: Row, read: Row, assumed: Collection[str]) -> Iterator[str]:
     """Where the dataset's row differs from what was read now."""
-    yield "records/tuning.csv has this configuration; no cell of it is overwritten"
+    yield "records/tuning.csv has this configuration; none of its cells is overwritten"
     for column, new in read.items():
         old = row[column]
         if not new or new == old or column in assumed:
@@ -321,4 +321,4 @@ def _differences(row: Row, read: Row, assumed: Collection[str]) -> Iterator[str]
         there = "empty"
         if old:
             there = f"`{shown(old, 300)}`"
-        yield f"{column} is {there} there; what was read now says `{shown(new, 300)}`"
+        yield f"{column} is {there} there; the sources say `{shown(new, 300)}`"

@@ -29,7 +29,7 @@ def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
 
 
 def _spelled(constraints: Sequence[str], snapshot: Snapshot) -> Iterator[Edit]:
-    """The tables with the cells that break one of these constraints and mean a certain text."""
+    """The tables with a certain correction in each cell that breaks one of these constraints."""
     changed: list[tuple[Table, int, str, str]] = []
     for cell in _cells(snapshot, *constraints):
         meant = certain(snapshot, cell)
@@ -46,7 +46,7 @@ fix_pattern = partial(_spelled, ["pattern"])
 
 
 def _help(snapshot: Snapshot, broken: BrokenCell, otherwise: str) -> str:
-    """What to write if that is certain."""
+    """What to write if that is certain, otherwise another help."""
     meant = certain(snapshot, broken)
     if meant:
         return f"Write `{shown(meant, 600)}`."
@@ -78,7 +78,9 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
     for broken in _cells(snapshot, "type"):
         field = broken.field
         kind = TYPES[field.type].words
-        unit = f" in {field.unit}" if field.unit else ""
+        unit = ""
+        if field.unit:
+            unit = f" in {field.unit}"
         fix = f"Write {kind}{unit} and nothing else{_or_empty(field)}."
         if _THOUSANDS.fullmatch(broken.cell):
             bare = broken.cell.replace(",", "")
@@ -121,14 +123,14 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _slugs(table: Table, cell: str) -> list[Place]:
-    """The places of this name's slug in the table of models: its model may be misspelled there."""
+    """The places of this name's slug in the table of models, where the model may be misspelled."""
     wanted = slug_of(cell)
     slugs = enumerate(table.columns.get("slug", ()))
     return [table.place_in_file(row, "slug") for row, slug in slugs if slug == wanted]
 
 
 def _named(snapshot: Snapshot, broken: BrokenCell) -> str:
-    """What the name of its script says, which names no model's owner."""
+    """What the script's name says; it never says the owner of a model."""
     part = broken.field.name
     word = word_of_name(snapshot, broken.table.cell(broken.row, "script"), part)
     if part == "model" or not word:
@@ -137,13 +139,13 @@ def _named(snapshot: Snapshot, broken: BrokenCell) -> str:
 
 
 def _key(table: Table, cell: str) -> str:
-    """What to do where a cell is no key of a table."""
+    """What to do about a cell that is not a key of a table."""
     near = nearest(cell, sorted(table.keys)).sentence()
     return f"{near} {new_row(table.resource, cell)}".strip()
 
 
 def _item(field: Field, cell: str) -> str:
-    """What to write in the place of a word, or of the first item of a list, that is not known."""
+    """What to write instead of an unknown word, or of the first unknown item of a list."""
     words = field.item_words or field.words
     unknown = cell
     for item in cell.split(field.delimiter):
@@ -177,8 +179,11 @@ def _also(others: Sequence[BrokenCell]) -> str:
     """Where else the same word is."""
     if not others:
         return ""
-    lines = [(cell.table.path, cell.table.rows[cell.row].line) for cell in others[:MOST_LISTED]]
-    listed = ", ".join(f"{path}:{line}" for path, line in lines)
+    places: list[str] = []
+    for cell in others[:MOST_LISTED]:
+        line = cell.table.rows[cell.row].line
+        places.append(f"{cell.table.path}:{line}")
+    listed = ", ".join(places)
     if len(others) > MOST_LISTED:
         listed += ", …"
     return f" (also in {listed})"
@@ -209,8 +214,11 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
         bounds = [
             _BOUNDS[name].format(constraints[name]) for name in _BOUNDS if name in constraints
         ]
-        unit = f" {field.unit}" if field.unit else ""
-        what = f"Write {' and '.join(bounds)}{unit}{_or_empty(field)}."
+        unit = ""
+        if field.unit:
+            unit = f" {field.unit}"
+        listed = " and ".join(bounds)
+        what = f"Write {listed}{unit}{_or_empty(field)}."
         yield broken.mistake("which is out of bounds", f"{what} {field.title}: {field.description}")
 
 
@@ -235,7 +243,7 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
         if broken.field.name == "script" and broken.cell in files:
             about.append((files[broken.cell], 1, 1))
         yield broken.mistake(
-            "which does not have the form of its column",
+            "which does not have the format of its column",
             _help(snapshot, broken, _form(broken.field)),
             about,
         )
@@ -253,18 +261,22 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100`
     """
     for broken in _cells(snapshot, "hidden", "character"):
-        strange = dict.fromkeys(text_rules.strange_characters(broken.cell))
-        points = " and ".join(f"U+{ord(character):04X}" for character in list(strange)[:3])
+        strange = list(dict.fromkeys(text_rules.strange_characters(broken.cell)))
+        points = " and ".join(map(_code_point, strange[:3]))
         yield broken.mistake(
             f"which contains {points}: invisible, a homoglyph, or a letter that no record uses",
             _help_with_characters(broken.cell),
         )
 
 
+def _code_point(character: str) -> str:
+    return f"U+{ord(character):04X}"
+
+
 def _help_with_characters(cell: str) -> str:
     meant = text_rules.as_seen(cell).strip()
     if not meant or text_rules.strange_characters(meant):
-        return "Type it again in Latin letters and plain digits."
+        return "Retype it in Latin letters and plain digits."
     return f"Write `{shown(meant, 600)}`."
 
 
@@ -280,8 +292,8 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "formula"):
         found = text_rules.formula(broken.cell)
         yield broken.mistake(
-            f"which begins a spreadsheet formula with `{found}`",
-            "Begin it, and what follows a semicolon, with a letter or a digit.",
+            f"which starts a spreadsheet formula with `{found}`",
+            "Start it, and each part after a semicolon, with a letter or a digit.",
         )
 
 
@@ -299,7 +311,7 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
         found = shown(text_rules.markup(broken.cell), 20)
         yield broken.mistake(
             f"which contains the markup or code `{found}`",
-            "Say it in plain words; where `<` means less, put a space after it.",
+            "Use plain words; if `<` means less than, put a space after it.",
         )
 
 
@@ -315,7 +327,7 @@ def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "email"):
         yield broken.mistake(
             "which contains an e-mail address",
-            "Write the public handle alone. If it was committed, make the commit again.",
+            "Write the public handle alone. If it is already committed, redo the commit.",
         )
 
 

@@ -39,7 +39,7 @@ def measured_figure(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _figures(table: Table) -> list[str]:
-    """The columns of a table that make a run a measured one."""
+    """The columns of a table that can make a run a measured one."""
     return [name for name in FIGURES if name in table.schema.names]
 
 
@@ -113,7 +113,7 @@ def same_evidence(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _contradiction(record: Record, report: Record, name: str) -> Mistake:
-    """The mistake at the cell of the record, as either may be the wrong one."""
+    """The mistake at the cell of the record, although either cell may be wrong."""
     theirs = report.text(name)
     value = f"`{shown(theirs)}`" if theirs else "nothing"
     label = shown(report.text("report"), 120)
@@ -121,7 +121,7 @@ def _contradiction(record: Record, report: Record, name: str) -> Mistake:
     return record.mistake(
         name,
         f", but `{label}` of the same run has {value}",
-        f"Correct the one that is not as in {url}.",
+        f"Correct the one that differs from {url}.",
     )
 
 
@@ -168,7 +168,7 @@ def _pairs(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:
 
 
 def _records_by_place(snapshot: Snapshot) -> Mapping[Sequence[str], Sequence[Record]]:
-    """The records by each place that they rest on."""
+    """The records by each place that they cite."""
     places: dict[Sequence[str], list[Record]] = defaultdict(list)
     for record in records(snapshot, "tuning", "source", "evidence", *_COMPARED):
         for column in ("source", "evidence"):
@@ -182,7 +182,7 @@ def _place(record: Record, column: str) -> Sequence[str]:
 
 
 def _is_the_same(record: Record, report: Record) -> bool:
-    """Whether no length differs that both state, and no speed by more than a tenth."""
+    """Whether the lengths that both state are equal and the speeds within a tenth."""
     limits = {"max_prompt_length": 0.0, "max_response_length": 0.0, **dict.fromkeys(_SPEEDS, 0.1)}
     for name, part in limits.items():
         ours = record.number(name)
@@ -220,7 +220,7 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
         if not is_known or contributor.lower() in _PLACEHOLDERS:
             yield record.mistake(
                 "contributor",
-                ", which names nobody to ask",
+                ", which names nobody",
                 "Write your public handle, or leave it empty where the record has a source.",
             )
 
@@ -250,7 +250,7 @@ def permalink(snapshot: Snapshot) -> Iterator[Mistake]:
                 yield record.mistake(
                     name,
                     f", which follows the branch `{branch}`",
-                    f"Write the commit instead of `{branch}`: on GitHub the key `y` does that.",
+                    f"Write the commit instead of `{branch}`: on GitHub, press `y`.",
                 )
 
 
@@ -288,15 +288,17 @@ def source_url(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _wanted_permalink(report: Record) -> str:
-    """The permalink of what a report says of its source; empty where that is not enough."""
+    """The permalink built from a report's source; empty if something is missing for it."""
     repo, commit, path, lines = map(report.text, _PLACE)
-    if not repo or not commit or (path and not lines):
+    if not repo or not commit:
+        return ""
+    if path and not lines:
         return ""
     return git.permalink(repo, commit, path, lines)
 
 
 def _is_thread_alone(report: Record) -> bool:
-    """Whether a report's source is a thread, and no file."""
+    """Whether a report's source is a thread and not a file."""
     if any(map(report.text, _PLACE[:3])):
         return False
     return git.THREAD.fullmatch(report.text("source_url")) is not None

@@ -50,7 +50,7 @@ def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
     for file in files:
         if file.data is None:
             path = shown(shlex.quote(file.path), 300)
-            fix = f"Put the file itself there; `git show HEAD:{path}` prints what was committed."
+            fix = f"Put a regular file there; `git show HEAD:{path}` prints the committed version."
             if file.problem == STRANGE_NAME:
                 fix = "Rename it: `ls -b` shows its bytes."
             yield Mistake(file.path, 1, 1, f"the file {file.problem}", fix)
@@ -81,7 +81,7 @@ def encoding(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def fix_encoding(snapshot: Snapshot) -> Iterator[Edit]:
-    """UTF-8 in the place of an encoding that is certain."""
+    """Convert to UTF-8 if the present encoding is certain."""
     for file in _files(snapshot):
         if file.data is None or file.undecodable is None:
             continue
@@ -128,11 +128,14 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for file in _texts(snapshot):
         end = file.end or wrong_end(file.data or b"")
-        if end is None or not (end.found or isinstance(file, Table)):
+        if end is None:
             continue
-        message = "the line has no line end"
         if end.found:
             message = f"the line ends with {end.found}, not LF"
+        elif isinstance(file, Table):
+            message = "the line has no line ending"
+        else:
+            continue
         yield Mistake(
             file.path,
             end.line,
@@ -143,7 +146,7 @@ def line_ending(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def fix_line_ending(snapshot: Snapshot) -> Iterator[Edit]:
-    """LF ends every line."""
+    """End every line with LF."""
     for file in _texts(snapshot):
         text = re.sub("\r\n?", "\n", file.source)
         if text and not text.endswith("\n"):
@@ -174,15 +177,15 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
                 file.path,
                 2,
                 1,
-                "the file has no rows, but others refer to them",
-                f"Bring its rows back: `git show HEAD:{file.path}` prints them.",
+                "the file has no rows, but other files refer to them",
+                f"Restore its rows: `git show HEAD:{file.path}` prints them.",
             )
         for line in _lines_of_repeated_header(file):
             yield Mistake(file.path, line, 1, "the header is repeated here", "Delete this line.")
 
 
 def _tables_that_others_use(snapshot: Snapshot) -> set[str]:
-    """The tables that rows of others, or scripts, refer to."""
+    """The tables to which rows of other tables, or scripts, refer."""
     used = {"tuning"} if snapshot.scripts else set()
     for table in snapshot.tables.values():
         if table.rows:
@@ -195,7 +198,7 @@ def _lines_of_repeated_header(table: Table) -> list[int]:
 
 
 def _has_known_header(table: Table) -> bool:
-    """Whether the header is the schema's, or cannot be read, which `quoting` reports."""
+    """Whether the header is the one of the schema, or cannot be read, which `quoting` reports."""
     if table.text.header is None and table.text.defects:
         return True
     return table.header == table.schema.names
@@ -206,13 +209,13 @@ _SEPARATOR = re.compile(r'"?sep=.?"?,*', re.IGNORECASE)
 
 
 def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
-    """The first name that is not the one of its place."""
+    """The first name that differs from the schema."""
     header = table.text.header or Row(1, (), "")
     wanted = table.schema.names
     index, name, right = _first_difference(header.cells, wanted)
     line, column = header.place(index)
     if _SEPARATOR.fullmatch(header.text):
-        message = f"the line `{shown(header.text)}` is for spreadsheets alone"
+        message = f"the line `{shown(header.text)}` is only for spreadsheets"
         return Mistake(table.path, line, 1, message, "Delete this line.")
     if meant.separator(table, header.text):
         message = "the columns are not separated by commas"
@@ -220,12 +223,12 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
     fix = f"The header must be: {','.join(wanted)}"
     if len(header.cells) > len(wanted) and not meant.column_named(table.schema, name):
         fix = f"{_cells_to_move(table, index)}{fix}"
-    message = f"the column is `{shown(name)}` where `{right}` is wanted"
+    message = f"the column is `{shown(name)}` where `{right}` is expected"
     return Mistake(table.path, line, column, message, fix)
 
 
 def _cells_to_move(table: Table, index: int) -> str:
-    """What to do with the cells of a column that the schema lacks; empty where it has none."""
+    """What to do with the cells of a column that the schema lacks; empty if it has none."""
     for row in table.text.rows:
         if len(row.cells) == len(table.header) and row.cells[index]:
             where = f"`{shown(row.cells[index])}` in line {row.line}"
@@ -234,13 +237,14 @@ def _cells_to_move(table: Table, index: int) -> str:
 
 
 def _first_difference(names: Sequence[str], wanted: Sequence[str]) -> tuple[int, str, str]:
-    """Where two headers differ first, the name there and the one that is wanted."""
+    """The index at which two headers differ first, the name there and the expected one."""
     pairs = enumerate(zip_longest(names, wanted, fillvalue="nothing"))
-    return next((index, *pair) for index, pair in pairs if pair[0] != pair[1])
+    different = [(index, name, right) for index, (name, right) in pairs if name != right]
+    return different[0]
 
 
 def fix_header(snapshot: Snapshot) -> Iterator[Edit]:
-    """Another separator, columns in another order, more or fewer of them, a repeated header."""
+    """Fix the separator, the order and number of columns, and repeated headers."""
     for table in snapshot.tables.values():
         header = table.text.header
         if header:
@@ -278,13 +282,13 @@ def quoting(snapshot: Snapshot) -> Iterator[Mistake]:
                 table.path,
                 defect.line,
                 defect.column,
-                f"the quotes of this line do not enclose whole cells: {cell}",
+                f"the quotes on this line do not enclose whole cells: {cell}",
                 meant.as_help(rows) or _QUOTES,
             )
 
 
 def fix_quoting(snapshot: Snapshot) -> Iterator[Edit]:
-    """Put a cell that goes on in the lines below on one line, as spreadsheets do not."""
+    """Join a cell that continues on the lines below, as spreadsheets write it, on one line."""
     for table in _with_known_header(snapshot):
         lines: dict[int, str | None] = {}
         for defect in table.text.defects:
@@ -313,8 +317,8 @@ def merge_conflict(snapshot: Snapshot) -> Iterator[Mistake]:
                 file.path,
                 first,
                 1,
-                f"lines {first} to {last} are a merge conflict, or what is left of one",
-                "Keep the lines that are right and delete those that git put around them.",
+                f"lines {first} to {last} are a merge conflict or the rest of one",
+                "Keep the correct lines and delete the conflict markers.",
             )
 
 
@@ -337,7 +341,7 @@ def row_length(snapshot: Snapshot) -> Iterator[Mistake]:
                     defect.line,
                     defect.column,
                     f"the line has more than {LONGEST_LINE} characters",
-                    "Write one record on each line; a long text belongs to its source.",
+                    "Write one record per line; leave long texts in the source.",
                 )
 
 
@@ -356,7 +360,7 @@ def _wrong_rows(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
 
 
 def _empty_rows(table: Table) -> Iterator[Mistake]:
-    """Rows of no text, those below each other as one mistake."""
+    """Empty rows; adjacent ones are one mistake."""
     lines = {row.line for row in table.text.rows if row.empty}
     for first in sorted(lines):
         if first - 1 in lines:
@@ -370,7 +374,9 @@ def _empty_rows(table: Table) -> Iterator[Mistake]:
         yield Mistake(table.path, first, 1, message, fix)
 
 
-_COMMAS = "Write each cell, also an empty one, with its comma, and one that has a comma in quotes."
+_COMMAS = (
+    "Separate all cells by commas, including empty ones, and quote cells that contain a comma."
+)
 
 
 def fix_row_length(snapshot: Snapshot) -> Iterator[Edit]:

@@ -6,7 +6,6 @@ Rows are sorted, and cells are quoted only if necessary: `rl-resources fmt` does
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 
 from rl_resources.facts.broken import broken_columns
 from rl_resources.package import NUMBERS, number
@@ -47,7 +46,9 @@ def _misplaced_row(snapshot: Snapshot, table: Table) -> Iterator[Mistake]:
     if keys == sorted(keys) or _is_in_doubt(snapshot, table):
         return
     deciding = sorted({here.path for here, _ in _deciding(snapshot, table)})
-    row = next(row for row in count(1) if keys[row] < keys[row - 1])
+    row = 1
+    while keys[row - 1] <= keys[row]:
+        row += 1
     label = table.label(row)
     yield Mistake(
         table.path,
@@ -95,7 +96,7 @@ def _needless_quotes(table: Table) -> Iterator[Mistake]:
 
 
 def fix_row_order(snapshot: Snapshot) -> Iterator[Edit]:
-    """Rows in order and only as many quotes as CSV needs, where the whole file can be read."""
+    """Sort the rows and remove needless quotes if the whole file can be read."""
     for table in snapshot.tables.values():
         text = canonical(snapshot, table)
         if text is not None and any(_not_canonical(snapshot, table)):
@@ -134,7 +135,7 @@ def _sort_value(snapshot: Snapshot, table: Table, row: int, path: str) -> SortVa
 
 
 def canonical(snapshot: Snapshot, table: Table) -> str | None:
-    """The whole file with LF, minimal quotes and rows in order; `None` where it cannot be read."""
+    """The whole file with LF, minimal quotes and sorted rows; `None` if it cannot be read."""
     if table.lost or len(table.rows) != len(table.text.rows):
         return None
     keys = order_keys(snapshot, table)

@@ -63,7 +63,7 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _parameters(snapshot: Snapshot, record: Record) -> float:
-    """The billions of parameters of a report's model, by its row or its published name."""
+    """The parameters in billions of a report's model, from its row or its published name."""
     model = snapshot.row("models", record.text("model"))
     known = number(model.get("parameters_b", ""))
     return known or parameters_in_name(record.text("model_as_published"))
@@ -106,7 +106,7 @@ def future_date(snapshot: Snapshot) -> Iterator[Mistake]:
                 yield record.mistake(
                     name,
                     ", which is in the future",
-                    "Write the day on which it was, or leave it empty.",
+                    "Write the actual date, or leave it empty.",
                 )
 
 
@@ -128,6 +128,6 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
             yield record.mistake(
                 "weights",
                 f", but its task is `{task}`",
-                "Correct the one that is not as in the source.",
+                "Correct the one that differs from the source.",
                 [record.place("task")],
             )

@@ -35,7 +35,7 @@ def duplicate_key(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _copies(table: Table, names: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Rows with the same cells in `names` as one before, and that one; none with an empty cell."""
+    """Rows whose cells in `names` are filled and equal those of an earlier row, with that row."""
     first_rows: dict[tuple[str, ...], int] = {}
     for row, key in enumerate(table.cells(names)):
         if not all(key):
@@ -46,13 +46,14 @@ def _copies(table: Table, names: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mistake:
-    values = shown(" ".join(table.cell(copy, name) for name in names), 120)
+    cells = [table.cell(copy, name) for name in names]
+    values = shown(" ".join(cells), 120)
     columns = " and ".join(names)
     differ = [name for name in table.columns if table.cell(copy, name) != table.cell(first, name)]
     fix = "Delete this line: the two are the same."
     if differ:
         where = ", ".join(differ)
-        fix = f"Fix the key of one, or make one of the two lines: they differ in {where}."
+        fix = f"Fix the key of one line, or merge the two: they differ in {where}."
     line = table.rows[first].line
     return table.mistake(
         copy,
@@ -227,7 +228,7 @@ def _id_that_is_still_there(snapshot: Snapshot, moved: Record) -> Iterator[Mista
 
 
 def _lost_targets(snapshot: Snapshot, moved: Record) -> Iterator[Mistake]:
-    """What an id has moved to and is neither in the table nor has moved on."""
+    """Targets of a moved ID that are neither in the table nor moved themselves."""
     resource = moved.text("resource")
     known = _ids(snapshot.tables[resource])
     for target in moved.text("moved_to").split():
@@ -279,5 +280,5 @@ def lost_id(snapshot: Snapshot) -> Iterator[Mistake]:
                 1,
                 1,
                 f"id `{id_}` is published, and {resource} has no such row",
-                f"Bring it back, or add `{row}`, NEW-ID empty where nothing replaces it.",
+                f"Restore it, or add `{row}`, with NEW-ID empty if nothing replaces it.",
             )

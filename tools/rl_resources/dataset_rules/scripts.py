@@ -52,7 +52,7 @@ _HELP_WITH_FORM = (
 
 
 def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Iterator[Mistake]:
-    """The mistake in a script's name, if it is not one in its row, too."""
+    """The mistake in a script's name, unless its row has the same one."""
     row = pairing(snapshot).row(script)
     try:
         name = parse(script.name)
@@ -79,40 +79,45 @@ def _wrong_name(snapshot: Snapshot, script: ScriptFile) -> Iterator[Mistake]:
 
 
 def _help_with_part(snapshot: Snapshot, name: ScriptName, part: str) -> str:
-    """What to do about a part of a name that no table knows."""
-    close = nearest(getattr(name, part), sorted(words_of_part(snapshot, part))).sentence()
+    """What to do about a part of a name that is in no table."""
+    known = sorted(words_of_part(snapshot, part))
+    close = nearest(getattr(name, part), known).sentence()
     table = snapshot.tables[TABLES[part]]
-    return f"{close} A new {part} needs its row in {table.path} first.".strip()
+    add = f"A new {part} needs its row in {table.path} first."
+    return f"{close} {add}".strip()
 
 
 def _renaming(snapshot: Snapshot, script: ScriptFile, name: ScriptName) -> str:
-    """What to do so that a script has another name."""
+    """How to rename a script."""
     directory = directory_of(snapshot, name) or _directory_of_size(script)
     move = _move(script, f"{directory}/{name}")
     return f"Rename it: {move}, and write that name wherever records/ has another."
 
 
 def _move(script: ScriptFile, new: str) -> str:
-    """The command that moves a script, safe to paste."""
+    """The command that moves a script; it is safe to paste."""
     here = shown(shlex.quote(script.path), 300)
     there = shown(shlex.quote(new), 300)
     return f"`mv {here} {there}`"
 
 
 def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
-    """Rename a script whose name differs by case and separators alone from the one in its row."""
+    """Rename a script whose name differs from its row only by case and separators."""
     taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
         row = pairing(snapshot).row(script)
         expected = expected_name(snapshot, row)
         directory = directory_of(snapshot, expected)
-        if row is None or expected is None or directory is None:
+        if row is None or expected is None:
+            continue
+        if directory is None:
             continue
         new = f"{directory}/{expected}"
         is_alike = _letters_and_digits(script.name) == _letters_and_digits(str(expected))
         if is_alike and new not in taken:
             yield _moved(script, new)
-            yield from _renamed(snapshot, snapshot.tables["tuning"].cell(row, "script"), expected)
+            old = snapshot.tables["tuning"].cell(row, "script")
+            yield from _renamed(snapshot, old, expected)
 
 
 def _moved(script: ScriptFile, new: str) -> Edit:
@@ -120,7 +125,7 @@ def _moved(script: ScriptFile, new: str) -> Edit:
 
 
 def _renamed(snapshot: Snapshot, old: str, new: ScriptName) -> Iterator[Edit]:
-    """The tables with another name of a script."""
+    """The tables with the new name of a script."""
     cells: list[tuple[Table, int, str, str]] = []
     for table in snapshot.tables.values():
         for row, cell in enumerate(table.columns.get("script", ())):
@@ -130,7 +135,8 @@ def _renamed(snapshot: Snapshot, old: str, new: ScriptName) -> Iterator[Edit]:
 
 
 def _letters_and_digits(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))
+    characters = filter(str.isalnum, name.lower())
+    return "".join(characters)
 
 
 @rule()
@@ -161,18 +167,18 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
-    """Where a script belongs; its own path if that is not known."""
+    """Where a script belongs; its own path if that is unknown."""
     directory = directory_of(snapshot, parsed(script.name)) or _directory_of_size(script)
     return f"{directory}/{script.name}"
 
 
 def _directory_of_size(script: ScriptFile) -> str:
-    """The directory that a script lies in, without the folder that is a part of its name."""
+    """The directory of a script, without the folder that is part of its name."""
     return script.path.removesuffix(f"/{script.name}")
 
 
 def fix_script_place(snapshot: Snapshot) -> Iterator[Edit]:
-    """Into the directory of its model's size, where no other script is in the way."""
+    """Move scripts into the directory of their model's size unless another script is there."""
     taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
         new = moved_path(snapshot, script)
@@ -202,7 +208,7 @@ def script_without_row(snapshot: Snapshot) -> Iterator[Mistake]:
                 1,
                 1,
                 f"no row of {tuning.path} names this script",
-                f"Have its row written: `{shown(draft, 400)}`, or put the row back that it had.",
+                f"Create its row with `{shown(draft, 400)}`, or restore the row that it had.",
             )
 
 
@@ -234,7 +240,7 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _help_without_script(snapshot: Snapshot, name: str, alike: ScriptFile | None) -> str:
-    """What to do about a row whose script is not there: `alike` is the file that it may mean."""
+    """What to do about a row without a script; `alike` is the file that it may mean."""
     directory = directory_of(snapshot, parsed(name))
     if alike:
         move = _move(alike, f"{directory or alike.directory}/{name}")
@@ -269,9 +275,10 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def _help_with_parts(snapshot: Snapshot, name: str, row: int, parts: Iterable[str]) -> str:
-    """What to write in a row where these parts of its script's name say something else."""
+    """What to write in a row that contradicts these parts of its script's name."""
     cells = [f"`{word_of_name(snapshot, name, part)}` as {part}" for part in parts]
-    fix = f"Write {', '.join(cells)}."
+    listed = ", ".join(cells)
+    fix = f"Write {listed}."
     script = pairing(snapshot).files.get(name)
     expected = expected_name(snapshot, row)
     if script and expected:
@@ -320,18 +327,18 @@ def executable_script(snapshot: Snapshot) -> Iterator[Mistake]:
             path,
             1,
             1,
-            "the file is not executable: starting it ends with `Permission denied`",
+            "the file is not executable: it fails to start with `Permission denied`",
             f"Run `{command}`.",
         )
 
 
 def _not_executable(snapshot: Snapshot) -> list[str]:
-    """The scripts that lack the mode, where the system has modes."""
+    """The scripts that are not executable, on systems that know."""
     lacking = [script for script in scripts(snapshot) if script.executable is False]
     return [script.path for script in lacking if script.name.lower().endswith(".sh")]
 
 
 def fix_executable_script(snapshot: Snapshot) -> Iterator[Edit]:
-    """Execute permission."""
+    """Make scripts executable."""
     for path in _not_executable(snapshot):
         yield Edit(path, {"executable": True}, "made executable")

@@ -45,10 +45,9 @@ def not_the_least(snapshot: Snapshot) -> Iterator[Mistake]:
         if smaller:
             name = shown(smaller.name, 120)
             where = f"{smaller.memory_gb:g} GB together, which is less"
-            wrong = f", but `{name}` ran the same model and weights on {where}"
             yield record.mistake(
                 "tag",
-                wrong,
+                f", but `{name}` ran the same model and weights on {where}",
                 _EMPTY,
             )
 
@@ -107,23 +106,22 @@ def recommended_is_slower(snapshot: Snapshot) -> Iterator[Mistake]:
         faster = faster_record(record, found)
         if faster:
             label = faster.table.label(faster.row)
-            wrong = f", but `{label}` is faster with the same model, weights and device"
             yield record.mistake(
                 "tag",
-                wrong,
+                f", but `{label}` is faster with the same model, weights and device",
                 _EMPTY,
             )
 
 
 def _tagged(snapshot: Snapshot, tag: str, *names: str) -> Iterator[Record]:
-    """The records with a tag that somebody has run, with sound cells in these columns."""
+    """Records with a tag that somebody has run and whose cells in these columns are sound."""
     for record in records(snapshot, "tuning", "tag", "status", *names):
         if record.text("tag") == tag and record.text("status") != "untested":
             yield record
 
 
 def _without_tag(rule: Rule, snapshot: Snapshot) -> Iterator[Edit]:
-    """The records that a rule on tags reports, without their tag."""
+    """Remove the tag from the records that a rule on tags reports."""
     tuning = snapshot.tables["tuning"]
     lines = rule.lines(snapshot)
     rows = [index for index, row in enumerate(tuning.rows) if row.line in lines]
@@ -157,13 +155,14 @@ def tag_in_header(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 def fix_tag_in_header(snapshot: Snapshot) -> Iterator[Edit]:
-    """With the tag of the row."""
+    """Write the tag of the row into the header."""
     for script, line, _, tag in _wrong_headers(snapshot):
-        yield rewritten(script.path, with_lines(script.source, {line: tag_line(tag)}))
+        text = with_lines(script.source, {line: tag_line(tag)})
+        yield rewritten(script.path, text)
 
 
 def _wrong_headers(snapshot: Snapshot) -> Iterator[tuple[ScriptFile, int, str, str]]:
-    """Scripts whose header has another tag than the row: the line, its text, the row's tag."""
+    """Scripts whose header has a different tag than the row: the line, its text, the row's tag."""
     known = reversed(list(records(snapshot, "tuning", "tag")))  # of two rows the first counts
     tags = {record.text("script"): record.text("tag") or NO_TAG for record in known}
     for script in snapshot.scripts:

@@ -38,8 +38,9 @@ class Record(NamedTuple):
         if label and name not in self.table.schema.primary_key:
             of_record = f" of {label}"
         value = "empty"
-        if self.text(name):
-            value = f"`{shown(self.text(name), 120)}`"
+        text = self.text(name)
+        if text:
+            value = f"`{shown(text, 120)}`"
         message = f"{name}{of_record} is {value}{wrong}"
         return self.table.mistake(self.row, name, message, fix, about)
 
@@ -105,9 +106,10 @@ def _broken_cells_of(snapshot: Snapshot, table: Table) -> Iterator[BrokenCell]:
 @lru_cache(maxsize=1)
 def broken_keys(snapshot: Snapshot) -> frozenset[tuple[str, int, str]]:
     """Path, row and column of every broken cell; other rules do not rely on such a cell."""
-    return frozenset(
-        (broken.table.path, broken.row, broken.field.name) for broken in broken_cells(snapshot)
-    )
+    keys: set[tuple[str, int, str]] = set()
+    for table, row, field, _ in broken_cells(snapshot):
+        keys.add((table.path, row, field.name))
+    return frozenset(keys)
 
 
 @lru_cache(maxsize=1)

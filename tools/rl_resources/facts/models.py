@@ -127,11 +127,10 @@ def model_meant(path: str, known: Collection[str]) -> str:
     _, _, inside = path.rpartition(name)
     if not is_id(name) and not _INSIDE.fullmatch(inside):
         return ""
-    owner = ""
-    if is_id(name):
-        owner = name.partition("/")[0].lower() + "/"
     same = [model for model in known if likeness(name, [model]) == "same"]
-    same = [model for model in same if model.lower().startswith(owner)]
+    if is_id(name):
+        owner, _, _ = name.lower().partition("/")
+        same = [model for model in same if model.lower().startswith(f"{owner}/")]
     if len(same) != 1:
         return ""
     return same[0]
@@ -157,7 +156,8 @@ def likeness(name: str, known: Collection[str]) -> str:
     if _VARIANT.sub("", plain) in families:
         return "variant"
     # A path with a family's name in it may be any model that was made from it.
-    if not is_id(name) and any(family in plain for family in families):
+    may_be = any(family in plain for family in families)
+    if may_be and not is_id(name):
         return ""
     return "other"
 
@@ -165,7 +165,8 @@ def likeness(name: str, known: Collection[str]) -> str:
 def _bare_name(name: str) -> str:
     """A model's name in lower case, without its owner, with `-` between its words."""
     _, _, last = name.rstrip("/").rpartition("/")
-    words = re.sub(r"[\W_]+", "-", last.lower()).strip("-")
+    words = re.sub(r"[\W_]+", "-", last.lower())
+    words = words.strip("-")
     return words.removeprefix("meta-").removesuffix("-hf")
 
 
@@ -210,7 +211,8 @@ def device_memory(snapshot: Snapshot, record: Record) -> float:
         return stated
     prefix = record.text("device_as_published").lower() + "-"
     largest = 0.0
-    for name, memory in snapshot.tables["devices"].cells(("device", "memory_gb")):
+    devices = snapshot.tables["devices"]
+    for name, memory in devices.cells(("device", "memory_gb")):
         if f"{name}-".startswith(prefix):
             largest = max(largest, number(memory) or 0)
     return largest

@@ -157,7 +157,8 @@ def _script_texts(snapshot: Snapshot) -> Iterator[ScriptText]:
         is_script = script.name.lower().endswith(".sh")
         if is_script and script.text is not None and not conflicts(script.text):
             text = script.text.removeprefix("\ufeff").replace("\r\n", "\n")
-            framework = snapshot.row("tuning", script.name).get("framework") or FRAMEWORK
+            row = snapshot.row("tuning", script.name)
+            framework = row.get("framework") or FRAMEWORK
             yield script_text(script.path, text, framework)
 
 
@@ -199,11 +200,13 @@ def _pair(snapshot: Snapshot, row: int, script: ScriptText) -> Pair:
 def _said(snapshot: Snapshot, row: int) -> Mapping[str, Said]:
     """The cells of a record that are sound and not empty."""
     tuning = snapshot.tables["tuning"]
+    broken = broken_keys(snapshot)
     said: dict[str, Said] = {}
     for name in tuning.columns:
         cell = tuning.cell(row, name)
-        if cell and (tuning.path, row, name) not in broken_keys(snapshot):
-            said[name] = Said(cell, *tuning.place(row, name))
+        if cell and (tuning.path, row, name) not in broken:
+            line, column = tuning.place(row, name)
+            said[name] = Said(cell, line, column)
     return said
 
 

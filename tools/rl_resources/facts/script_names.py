@@ -70,11 +70,13 @@ def pairing(snapshot: Snapshot) -> Pairing:
     """Pair files and rows by the script cell, and the rest by similar names."""
     rows = snapshot.tables["tuning"].keys
     files = {script.name: script for script in scripts(snapshot)}
-    lost = {name.lower(): row for name, row in rows.items() if name not in files}
+    missing = [name for name in rows if name not in files]
+    lost = {name.lower(): rows[name] for name in missing}
     alike: dict[int, ScriptFile] = {}
     for name in sorted(files.keys() - rows.keys()):
         for closest in difflib.get_close_matches(name.lower(), lost, 1, LIKENESS):
-            alike[lost.pop(closest)] = files[name]
+            row = lost.pop(closest)
+            alike[row] = files[name]
     return Pairing(rows, files, alike)
 
 
@@ -136,7 +138,9 @@ def _is_in_doubt(snapshot: Snapshot, row: int, part: str) -> bool:
     table = snapshot.tables["tuning"]
     if (table.path, row, part) in broken_keys(snapshot):
         return True
-    return part in OTHER_ROLE and misplaced(snapshot, Record(table, row), part)
+    if part not in OTHER_ROLE:
+        return False
+    return misplaced(snapshot, Record(table, row), part)
 
 
 @lru_cache(maxsize=len(TABLES))

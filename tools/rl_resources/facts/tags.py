@@ -98,7 +98,8 @@ def faster_record(record: Record, others: list[Record]) -> Record | None:
     if not record.text("weights"):
         return None
     for other in others:
-        if _kind(other) == _kind(record) and _is_faster(other, record):
+        is_alike = _kind(other) == _kind(record)
+        if is_alike and _is_faster(other, record):
             return other
     return None
 

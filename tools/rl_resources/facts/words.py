@@ -87,9 +87,11 @@ def read_word(dataset: Dataset, column: str, text: str) -> Fact:
         doubt = f"`{shown(text)}` is a size, not a model"
         return Fact("", doubt, f"Write one of {listed}.")
     what = nearest(text, words).sentence()
-    key = dataset.package.resources["tuning"].schema.foreign_key(column)
+    resources = dataset.package.resources
+    key = resources["tuning"].schema.foreign_key(column)
     if key:
-        what += " " + new_row(dataset.package.resources[key.resource], text)
+        what += " "
+        what += new_row(resources[key.resource], text)
     return Fact("", f"`{shown(text)}` is not known", what.strip())
 
 
@@ -164,7 +166,8 @@ def _cell_of_new_row(resource: Resource, field: Field, key: str) -> str:
 def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     """The text that a broken cell certainly means; `None` if a person must decide."""
     cell = broken.cell
-    if cell.strip().lower() in NO_ANSWER and not broken.field.required:
+    says_nothing = cell.strip().lower() in NO_ANSWER
+    if says_nothing and not broken.field.required:
         return ""
     match broken.constraint:
         case "enum" | "vocabulary":
@@ -181,7 +184,9 @@ def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
             meant = _in_form(broken.field, cell)
         case _:
             return None
-    if meant == cell or strange_characters(meant) or not fits(broken.field, meant):
+    if meant == cell or strange_characters(meant):
+        return None
+    if not fits(broken.field, meant):
         return None
     return meant
 
@@ -231,8 +236,10 @@ def _typed(snapshot: Snapshot, broken: BrokenCell) -> str:
     """
     field = broken.field
     cell = unicodedata.normalize("NFKC", broken.cell).strip()
-    unit = _TABLE["units"].get(field.unit, re.escape(field.unit))
-    bare = re.sub(rf"(?i)(?<=\d)\s*(?:{unit}|{field.name}?|卡|张)\Z", "", cell)
+    as_written = re.escape(field.unit)
+    unit = _TABLE["units"].get(field.unit, as_written)
+    counted = rf"(?i)(?<=\d)\s*(?:{unit}|{field.name}?|卡|张)\Z"
+    bare = re.sub(counted, "", cell)
     match field.type:
         case "integer":
             return whole(_without_device(snapshot, broken, bare))
@@ -315,8 +322,8 @@ def _keys_by_name(table: Table) -> Mapping[str, set[str]]:
     column = table.schema.primary_key[0]
     for row, key in enumerate(table.columns[column]):
         names = table.cell(row, "aliases").split("; ")
-        names += [key, table.cell(row, "name"), table.cell(row, "slug")]
-        for name in names:
-            if name:
-                found.setdefault(device_name(name), set()).add(key)
+        names += [table.cell(row, column) for column in ("name", "slug")]
+        for name in filter(None, [key, *names]):
+            keys = found.setdefault(device_name(name), set())
+            keys.add(key)
     return found

@@ -115,7 +115,8 @@ def read_page(text: str, path: str) -> Page:
     for node in document.findall():
         try:
             if isinstance(node, nodes.table | _Lists):
-                tables.append(_placed(map(_sources, _rows(node)), lines))
+                rows = map(_sources, _rows(node))
+                tables.append(_placed(rows, lines))
             if isinstance(node, nodes.system_message):
                 _refuse_broken_table(node)
         except _UnreadableError as error:
@@ -131,7 +132,8 @@ def _document(lines: Iterable[str]) -> nodes.document:
     settings = get_default_settings(Parser)
     vars(settings).update(_SETTINGS)
     document = new_document("", settings)
-    text = "\n".join(_BREAKS.sub(" ", line) for line in lines)
+    unbroken = [_BREAKS.sub(" ", line) for line in lines]
+    text = "\n".join(unbroken)
     try:
         Parser(inliner=_AsText()).parse(text, document)
     finally:

@@ -212,7 +212,9 @@ def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> defaultdic
     facts["model"] = _model(text["Model"], dataset)
     facts["gpus"], facts["device"] = _resource(text["Resource"], script, dataset)
     facts["max_batch"], facts["status"] = _max_batch(text["MaxBatch"])
-    words = {"tag": text["Tag"], "task": text["Task"], "train": text["Train"]}
+    words = {}
+    for column in ("tag", "task", "train"):
+        words[column] = text[HEADER_OF[column]]
     infer = _INFER.fullmatch(text["Infer"])
     if infer:
         words["infer"] = infer[1]
@@ -241,7 +243,8 @@ def _model(text: str, dataset: Dataset) -> Fact:
         return Fact()
     if not min(listed) < size < max(listed):
         return Fact()
-    sizes = ", ".join(listed[known_size] for known_size in sorted(listed))
+    in_order = [listed[known_size] for known_size in sorted(listed)]
+    sizes = ", ".join(in_order)
     family = match["family"].rstrip("-")
     message = f"there is no model `{shown(text)}`: {family} comes in {sizes}"
     return Fact("", message, "Write the model that its script trains.")

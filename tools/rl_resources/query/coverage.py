@@ -3,8 +3,8 @@
 A cell is one combination of the three. *Wanted* is a cell without a record although reports say
 that others run it: first those that most projects report, then those with most reports.
 
-Further the extremes over all configurations: the minimum hardware of each size, and for the charts
-one point for each published figure. Nothing is estimated or averaged.
+Further the extremes over all configurations: the points of the charts,
+one for each published figure. Nothing is estimated or averaged.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from rl_resources.certainty import NOT_RUN
 from rl_resources.dataset import Dataset, grouped
 from rl_resources.package import Record
 from rl_resources.query.configurations import Configuration, configurations
-from rl_resources.query.fit import ordered
-from rl_resources.query.understand import Query
 
 WANTED_RULE = (
     "A combination is wanted when no record covers it although reports say that it ran: "
@@ -148,26 +146,6 @@ def _counted_as(row: Configuration) -> str:
     if row.state == "run":
         return "reports"
     return "claims"
-
-
-def least_memory_run(
-    rows: Sequence[Configuration], size: str, weights: str
-) -> Configuration | None:
-    """The run of a size that needs the least memory in all, of those known to train `weights`.
-
-    Nothing disputed or contradicted counts, and no model of images, videos or robots. Of equal ones
-    it is the best answer.
-    """
-
-    def counts(row: Configuration) -> bool:
-        if (row.size, row.weights, row.state) != (size, weights, "run"):
-            return False
-        if row.doubtful or not row.memory_gb:
-            return False
-        return NO_TEXT.isdisjoint(row.scenario)
-
-    known = ordered(filter(counts, rows), Query())
-    return min(known, key=attrgetter("total_memory_gb", "gpus"), default=None)
 
 
 class Point(NamedTuple):

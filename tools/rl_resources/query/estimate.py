@@ -211,6 +211,12 @@ def estimated_models(dataset: Dataset) -> Iterator[Record]:
             yield _with_layers(dataset, row)
 
 
+def sizes_as_models(dataset: Dataset) -> Iterator[Record]:
+    """Each size as the model that an estimate takes for it: `7B`."""
+    for row in dataset.records["sizes"]:
+        yield _with_layers(dataset, {"model": row["size"], "active_parameters_b": None})
+
+
 def config_file(named: str) -> Path | None:
     """The config.json that a word names, itself or by the directory of its model."""
     if named.endswith(".json"):

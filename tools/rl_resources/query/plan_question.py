@@ -275,15 +275,22 @@ def _starts(
 def _as_verl(found: Estimate, query: Query) -> Estimate:
     """The estimate with what the script of a plan sets in any case."""
     inputs: dict[str, Number] = dict(rules()["verl"]["inputs"])
-    own = ALGORITHMS.get(query.task.removesuffix("-LoRA"), OwnSettings("grpo"))
-    inputs["rollout_n"] = 1
-    if own.estimator in GROUP_ESTIMATORS:
-        inputs["rollout_n"] = rules()["usual"]["rollout_n"]
-    inputs["has_reference"] = int(own.kl_loss and not found.values["lora_rank"])
+    inputs |= of_task(query.task)
+    if found.values["lora_rank"]:
+        inputs["has_reference"] = 0
     inputs["lora_rank"] = found.values["lora_rank"]
     if found.configuration.train == "megatron":
         inputs["parameter_bytes"] = found.values["parameter_bytes"]
     return found.with_inputs(**inputs)
+
+
+def of_task(task: str) -> dict[str, Number]:
+    """What the algorithm of a task decides in the script of a plan: rollouts and reference."""
+    own = ALGORITHMS.get(task.removesuffix("-LoRA"), OwnSettings("grpo"))
+    rollouts = 1
+    if own.estimator in GROUP_ESTIMATORS:
+        rollouts = rules()["usual"]["rollout_n"]
+    return {"rollout_n": rollouts, "has_reference": int(own.kl_loss)}
 
 
 class Evidence(NamedTuple):

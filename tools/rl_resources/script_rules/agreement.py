@@ -73,8 +73,8 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     if critic.text and critic.text != trained.text:
         yield Mistake(
             *pair.place_of(critic),
-            f"{in_words(critic)}, another model than the one that trains",
-            f"Set `critic.model.path`; most begin as the actor, at `{trained.key}`.",
+            f"{in_words(critic)}, not the model that trains",
+            f"Set `critic.model.path`; most critics start from the actor's model, `{trained.key}`.",
         )
 
 
@@ -189,7 +189,7 @@ def device_agrees(pair: Pair, _: Run) -> Iterator[Mistake]:
 
 
 def _wrong_count(run: Run, gpus: int) -> tuple[Setting, str]:
-    """The setting that keeps a script from `gpus` in all, and what it should be."""
+    """The setting that makes a script use other than `gpus` GPUs, and the right value."""
     nodes = run.nodes
     each = run.gpus_per_node
     if not nodes.number:  # several pools of GPUs
@@ -268,7 +268,7 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _is_possible(setting: Setting) -> bool:
-    """Whether the framework accepts a number: one that it refuses says nothing of the run."""
+    """Whether the framework accepts a number; a rejected one says nothing about the run."""
     least, most = bounds(setting.key, (1, inf))
     if not isinstance(setting.value, int | float):
         return False
@@ -324,12 +324,12 @@ def run_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     least = minimum_memory_gb(parameters, run.weights, run.optimizations_on)
     own = (pair.number("gpus") or 0) * pair.device_memory_gb
     if run.weights and 0 < own < least:
-        need = f"{parameters:g} billion parameters need {least:.0f} GB at the least"
+        need = f"{parameters:g} billion parameters need at least {least:.0f} GB"
         room = f"{own:g} GB together"
         yield pair.mistake(
             "gpus",
             f": {room}, but {need}, as {pair.script.path} trains them",
-            "Take more devices, or offload.",
+            "Use more devices, or offload.",
         )
 
 
@@ -353,18 +353,18 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     if low <= found.device_gb and found.verdict != "cannot fit":
         return
     interval = f"({low:.0f} to {high:.0f})"
-    need = f"about {found.peak_gb:.0f} GB {interval} for each GPU"
+    need = f"about {found.peak_gb:.0f} GB {interval} per GPU"
     memory = f"{pair.device_memory_gb:g} GiB"
     own = f"{found.device_gb:.0f} GB ({memory})"
     yield Mistake(
         *pair.place("gpus"),
-        f"{need} are estimated, and the device has {own}",
+        f"{need} are estimated, but the device has {own}",
         _HELP,
     )
 
 
 def _estimate(pair: Pair, run: Run) -> Estimate | None:
-    """The estimate of a record; `None` where the script leaves open what decides it."""
+    """The estimate of a record; `None` if the script leaves open what decides it."""
     gpus = pair.number("gpus")
     memory_gb = pair.device_memory_gb
     if not gpus or not memory_gb:

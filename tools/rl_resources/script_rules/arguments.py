@@ -110,7 +110,7 @@ def repeated_override(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _repeated(target: ScriptText) -> Iterator[tuple[Override, Override]]:
-    """Overrides of one key that are written in one list: in the command, or in one array."""
+    """Overrides of the same key in one list: in the command, or in one array."""
     arrays = [item.place for item in target.script.assignments]
     for launch in target.launches:
         seen: dict[object, Override] = {}
@@ -177,12 +177,12 @@ def _fork(target: ScriptText, own: Sequence[RejectedArgument]) -> Mistake:
     return target.mistake(
         own[0].place,
         f"no release of {FRAMEWORK} has {what}: the run is of {fork_name(own)}",
-        f"Say which in the column `framework`, or write what {FRAMEWORK} has.",
+        f"Name it in the column `framework`, or use settings of {FRAMEWORK}.",
     )
 
 
 def _other_choice(target: ScriptText, rejection: Rejection) -> str:
-    """The fix where another choice of backend has the key; empty where none has."""
+    """The fix if another choice of backend has the key; otherwise empty."""
     if rejection.kind != "unknown-key":
         return ""
     engines = target.source.engines
@@ -235,11 +235,10 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
         if not setting.place or not setting.known or not setting.value:
             continue
         if _is_turned_off(run, switch):
-            message = f"`{key}` has no effect, because `{switch}` is off"
             fix = f"Delete it, or set `{switch}=True`."
             yield target.mistake(
                 setting.place,
-                message,
+                f"`{key}` has no effect, because `{switch}` is off",
                 fix,
             )
     place = run.setting(CHECKPOINTING).place

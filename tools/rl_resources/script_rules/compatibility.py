@@ -74,13 +74,13 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
             yield record.table.mistake(
                 record.row,
                 "rejected",
-                f"{shown(name, 120)} was edited since: these are not its lines",
+                f"{shown(name, 120)} has changed: these are not its line numbers",
                 "Run `rl-resources check --fix`; where settings changed, `rl-resources compat`.",
             )
 
 
 def fix_stale_lines(snapshot: Snapshot) -> Iterator[Edit]:
-    """The lines of keys that are in one other line today."""
+    """Update the line of each key that is now on exactly one other line."""
     cells: list[tuple[Table, int, str, str]] = []
     for record, today in _stale_rows(snapshot):
         if None not in today:

@@ -70,16 +70,15 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
 def _module_without_m(target: ScriptText) -> Iterator[Mistake]:
     found = _WITHOUT_M.search(target.text)
     if found:
-        place = SourceText(target.text).place(found.start(1))
         yield target.mistake(
-            place,
+            SourceText(target.text).place(found.start(1)),
             f"`{found[1]}` is a module, which Python does not start without `-m`",
             f"Write `-m {found[1]}`.",
         )
 
 
 def _may_start_more(target: ScriptText) -> bool:
-    """Whether a script may start programs that are not seen."""
+    """Whether a script may start programs that we cannot see."""
     if target.script.problems or not target.script.complete:
         return True
     # A program within another command is not followed.
@@ -110,8 +109,8 @@ def one_launch(target: ScriptText) -> Iterator[Mistake]:
             line = first.command.place.line
             yield target.mistake(
                 launch.command.place,
-                f"this starts another training than line {line}",
-                "Keep the one that the row is about, with a variable for what may differ.",
+                f"this starts a different training run than line {line}",
+                "Keep the one that the row describes, with variables for what may differ.",
             )
 
 
@@ -130,7 +129,7 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
         yield _unclosed_quote(target) or target.mistake(
             place,
             f"bash cannot read the script: {problem}",
-            "Fix it here, then see that `bash -n` is silent about the script.",
+            "Fix it, then check the script with `bash -n`.",
         )
 
 
@@ -161,7 +160,7 @@ def _unclosed_quote(target: ScriptText) -> Mistake | None:
 
 
 def _open_quotes(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """The first quote in each line that its line does not close: line and column from 0."""
+    """The first quote on each line that is not closed there: line and column from 0."""
     for index, line in enumerate(lines):
         for found in _QUOTED.finditer(line):
             if found["open"]:
@@ -207,7 +206,7 @@ def fix_broken_continuation(target: ScriptText) -> Iterator[Edit]:
 
 
 def _continued(line: str) -> str:
-    """A line that goes on in the next one."""
+    """A line that continues on the next one."""
     command = _BACKSLASHES.sub("", line).rstrip()
     return f"{command} \\"
 
@@ -235,13 +234,13 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
             target.path,
             1,
             1,
-            f"`{shown(first.strip())}` starts another program than bash",
+            f"`{shown(first.strip())}` does not start bash",
             f"Write `{SHEBANG}`.",
         )
 
 
 def fix_shebang(target: ScriptText) -> Iterator[Edit]:
-    """bash as the first line says it; a shebang below blank lines moves up."""
+    """Make the first line a shebang for bash; one below empty lines moves up."""
     first, _, below = target.text.lstrip("\n").partition("\n")
     if _BASH.match(first):
         yield rewritten(target.path, f"{first}\n{below}")
@@ -263,14 +262,15 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
     if _STRICT.match(target.script.lines[0]):
         return
     options = _options(target.script, "errexit")
-    if options and (options[-1].on or _ASKS_STATUS.search(target.text)):
+    if options and options[-1].on:
         return
-    line = _line_without_errexit(target.script)
+    if options and _ASKS_STATUS.search(target.text):
+        return
     yield Mistake(
         target.path,
-        line,
+        _line_without_errexit(target.script),
         1,
-        "the script goes on after an error from here on: it does not set `-e`",
+        "from here on, the script continues after errors: `-e` is not set",
         "Write `set -euo pipefail` before the first command, and no `set +e`.",
     )
 
@@ -313,7 +313,7 @@ def _unquoted(target: ScriptText) -> list[Comment]:
 
 
 def fix_unquoted_arguments(target: ScriptText) -> Iterator[Edit]:
-    """Where the list is a whole word."""
+    """Quote lists of arguments that are whole words."""
     lines = target.text.split("\n")
     # From the last on, so that the columns of those before stay.
     for comment in reversed(_unquoted(target)):
@@ -350,7 +350,7 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
             )
         elif hidden:
             message = f"the run's failure is hidden by `{hidden[1]}`"
-            fix = "End the command without it."
+            fix = "Remove it."
             if hidden[1] == "&":
                 fix += " To run in the background, start the script itself with `bash SCRIPT &`."
             yield target.mistake(

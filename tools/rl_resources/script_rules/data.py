@@ -95,7 +95,7 @@ def data_preparation(pair: Pair, run: Run) -> Iterator[Mistake]:
 def _preparation_problems(
     line: HeaderLine, known: Support, release: str
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong with the scripts of the framework that a line names, each with its fix."""
+    """What is wrong with the framework's scripts that a line names, each with its fix."""
     for path in _PREPARATION.findall(line.text):
         script = known.script(path)
         if script is None or not script.is_in(release):
@@ -135,10 +135,12 @@ def data_line(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def data_sources(pair: Pair, run: Run) -> Sequence[str]:
-    """Each `data_source` as far as it is known: that of the header, or else of the files."""
+    """Each known `data_source`: those in the header, otherwise those of the files."""
     lines = pair.script.labeled("Data")
     found = [name for line in lines for name in line.data_sources]
-    if lines or run.content("data.custom_cls.path") or run.content("data.reward_fn_key"):
+    if lines or run.content("data.custom_cls.path"):
+        return found
+    if run.content("data.reward_fn_key"):
         return found
     for _, path in _files(run):
         found += _usual_data_sources(path)
@@ -156,19 +158,20 @@ def _release(pair: Pair) -> str:
 
 
 def _has_own_reward(run: Run) -> bool:
-    """Whether the script may score by itself, as far as it is known."""
+    """Whether the script may score the responses itself."""
     return bool(run.launch.unresolved) or any(map(_is_own_reward, run.launch.overrides))
 
 
 def _is_own_reward(item: Override) -> bool:
     if _MANAGER.fullmatch(item.key):
         return item.value not in MANAGERS
-    is_off = item.value is not None and item.value.lower() in _OFF
-    return _OWN_REWARD.fullmatch(item.key) is not None and not is_off
+    if item.value is not None and item.value.lower() in _OFF:
+        return False
+    return _OWN_REWARD.fullmatch(item.key) is not None
 
 
 def _files(run: Run) -> Iterator[tuple[str, str]]:
-    """The paths of data, each with its setting; what is not known of them is one character."""
+    """The paths of data files, each with its setting; unknown parts are one character."""
     for key in FILES:
         content = run.content(key)
         parts = content.parts if content else ()
@@ -180,16 +183,17 @@ def _files(run: Run) -> Iterator[tuple[str, str]]:
 
 def _end(path: str) -> str:
     """A file with its directory."""
-    return "/".join(path.split("/")[-2:])
+    parts = path.split("/")
+    return "/".join(parts[-2:])
 
 
 def _is_known_file(path: str) -> bool:
-    """Whether it is a file with a known end, and no name on Hugging Face, which says it all."""
+    """Whether it is a file with a known suffix, and not a name on Hugging Face."""
     return _UNKNOWN not in _end(path) and path.endswith(_SUFFIXES)
 
 
 def _usual_data_sources(path: str) -> Sequence[str]:
-    """What the framework's own script writes under the name of this file or its directory."""
+    """What a script of the framework writes to a file or directory of this name."""
     for part in reversed(_end(path).split("/")):
         name, _, _ = part.partition(".")
         found = support(FRAMEWORK).preparation(name)
@@ -199,7 +203,7 @@ def _usual_data_sources(path: str) -> Sequence[str]:
 
 
 def _place(pair: Pair, run: Run, lines: Sequence[HeaderLine]) -> tuple[str, int, int]:
-    """The first of some lines of the header; where the data are set without any."""
+    """The first of these lines of the header; without any, where the data files are set."""
     if lines:
         return pair.script.path, lines[0].line, 1
     return pair.place_of(run.setting(FILES[0]))

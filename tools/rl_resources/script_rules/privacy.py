@@ -64,13 +64,13 @@ def _private_paths(target: ScriptText) -> Iterator[Mistake]:
         is_usual = part.default and not _HOME.match(text)
         if is_usual or text in tested:
             continue
-        fix = 'Leave it out, or make it a setting that everybody can have: `${NAME:-"$HOME/…"}`.'
+        fix = 'Leave it out, or make it a setting that works for everyone: `${NAME:-"$HOME/…"}`.'
         own = _OWN_HOME.match(text)
         if own:
             fix = f"Write `${{HOME}}{shown(text[own.end() :])}`."
         yield target.mistake(
             place,
-            f"`{shown(text)}` is a path of its author's machine",
+            f"`{shown(text)}` is a path on the author's machine",
             fix,
         )
 
@@ -85,7 +85,7 @@ def _private_hosts(target: ScriptText) -> Iterator[Mistake]:
         seen.add(place.line)
         yield target.mistake(
             place,
-            f"`{shown(text)}` is an address in its author's network",
+            f"`{shown(text)}` is an address in the author's network",
             "Leave it out, or let the reader set it: `${NAME:?}`.",
         )
 
@@ -97,8 +97,8 @@ def _private_accounts(target: ScriptText) -> Iterator[Mistake]:
         if is_own and _OF_ITS_AUTHOR.fullmatch(item.name):
             yield target.mistake(
                 item.place,
-                f"`{shown(item.raw)}` belongs to its author's network or account",
-                "Leave it out; a reader sets another one.",
+                f"`{shown(item.raw)}` belongs to the author's network or account",
+                "Leave it out; readers have their own.",
             )
 
 
@@ -126,8 +126,8 @@ def _relative_paths(target: ScriptText, override: Override) -> Iterator[Mistake]
         if not part.default:
             yield target.mistake(
                 place,
-                f"`{shown(path)}` counts from the directory that the script is started in",
-                'Begin it with a directory that everybody has, such as `"$HOME/…"`.',
+                f"`{shown(path)}` is relative to the directory in which the script is started",
+                'Start it with a directory that everybody has, such as `"$HOME/…"`.',
             )
 
 
@@ -153,7 +153,7 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
         train = files.get("data.train_files")
         wrong = [item for item in files.values() if _is_other_split(item, train)]
         for item in wrong:
-            message = f"`{item.key}` is `{shown(value_of(item))}`, a file of the other split"
+            message = f"`{item.key}` is `{shown(value_of(item))}`, a file of the wrong split"
             yield target.mistake(
                 item.origin,
                 message,
@@ -170,7 +170,7 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _same(train: Override, held_out: Override) -> bool:
-    """Whether two values are one file; what arguments, commands or branches decide is not known."""
+    """Whether two values are certainly the same file."""
     file = value_of(train)
     if not file or file != value_of(held_out):
         return False
@@ -186,7 +186,7 @@ def _is_known(override: Override) -> bool:
 
 
 def _data_files(override: Override) -> list[str]:
-    """The files of data that a value names."""
+    """The data files in a value."""
     return re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", value_of(override))
 
 
@@ -203,8 +203,10 @@ def _is_other_split(override: Override, train: Override | None) -> bool:
     splits = {split_of(file) for file in files}
     if override is train:
         return splits == {"test"}
-    of_same_set = train is None or not _folders(files).isdisjoint(_folders(_data_files(train)))
-    return splits == {"train"} and of_same_set
+    if train is None:
+        return splits == {"train"}
+    of_training = _folders(_data_files(train))
+    return splits == {"train"} and not of_training.isdisjoint(_folders(files))
 
 
 _NO_USES = frozenset(
@@ -226,7 +228,7 @@ is in a container.
 
 
 def values(target: ScriptText) -> Iterator[Value]:
-    """Every value that the script sets or gives to a program."""
+    """Every value that the script sets or passes to a program."""
     for item in target.script.assignments:
         if item.elements is None:
             yield item.value
@@ -280,7 +282,9 @@ def secret(target: ScriptText) -> Iterator[Mistake]:
     Bad: `export HF_TOKEN=hf_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3g`
     Good: `export HF_TOKEN=${HF_TOKEN:-}`
     """
-    for number, line in enumerate(target.script.lines, 1):
+    in_parts = [value for value in values(target) if (value.text or "") not in target.text]
+    joined = [(value.parts[0].origin.line, value.text or "") for value in in_parts]
+    for number, line in [*enumerate(target.script.lines, 1), *joined]:
         found = _first_secret(line)
         if found:
             start, word = found

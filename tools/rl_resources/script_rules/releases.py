@@ -64,7 +64,7 @@ class RejectedArgument(NamedTuple):
 
 
 def rejections(target: ScriptText) -> Iterator[RejectedArgument]:
-    """What is rejected; not what a lost `$` explains, nor programs of somebody else."""
+    """Rejected arguments, except those that a missing `$` explains and those of other programs."""
     for launch, composition in target.composed:
         if composition.problem or launch not in target.of_framework:
             continue
@@ -89,11 +89,13 @@ def fork(target: ScriptText) -> Sequence[RejectedArgument]:
             return [item]
         if kind == "unknown-key" and item.is_of_a_fork and not meant(item):
             own.append(item)
-    return own if len(own) >= _FEWEST else ()
+    if len(own) < _FEWEST:
+        return ()
+    return own
 
 
 def fork_name(own: Sequence[RejectedArgument]) -> str:
-    """What the fork with these keys is called, in words."""
+    """The name of the fork with these keys."""
     names = filter(None, (support(FRAMEWORK).fork(item.rejection.key) for item in own))
     return next(names, "a fork")
 
@@ -183,7 +185,7 @@ def outdated_key(target: ScriptText) -> Iterator[Mistake]:
             )
 
 
-@rule("warning")
+@rule("warning", follows=["unknown-key", "outdated-key", "value-type"])
 def deprecated_key(target: ScriptText) -> Iterator[Mistake]:
     """No setting is deprecated, and none is rejected after the configuration is composed.
 
@@ -194,37 +196,28 @@ def deprecated_key(target: ScriptText) -> Iterator[Mistake]:
     """
     if fork(target):
         return
-    rejected = {item.place for item in rejections(target)}
-    changed = DEPRECATED if target.tree else {**DEPRECATED, **REFUSED}
-    for place, mistake in _changed(target, changed):
-        if place not in rejected:
-            yield mistake
+    yield from _changed(target, DEPRECATED)
+    if not target.tree:
+        yield from _changed(target, REFUSED)
 
 
 def refused_values(target: ScriptText) -> Iterator[Mistake]:
     """The values that the framework of the script's checkout refuses after composing."""
     if target.tree:
-        for _, mistake in _changed(target, REFUSED):
-            yield mistake
+        yield from _changed(target, REFUSED)
 
 
-def _changed(
-    target: ScriptText, changed: Mapping[str, Deprecated]
-) -> Iterator[tuple[Place, Mistake]]:
-    """What a script has of settings that the framework has changed by now."""
+def _changed(target: ScriptText, changed: Mapping[str, Deprecated]) -> Iterator[Mistake]:
+    """The settings of a script that the framework has changed since."""
     version = target.source.version
     for launch in target.of_framework:
         for place, word in _uses(launch):
             found = changed.get(word)
             if found and is_since(version, found.since):
-                what = found.what.format(found.since)
-                yield (
+                yield target.mistake(
                     place,
-                    target.mistake(
-                        place,
-                        f"`{word}` {what}",
-                        found.fix,
-                    ),
+                    f"`{word}` {found.what.format(found.since)}",
+                    found.fix,
                 )
 
 

@@ -46,7 +46,9 @@ def group_size(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     estimator = run.estimator
     size = run.rollout_n
-    if estimator.text not in GROUP_ESTIMATORS or size.number != 1 or _needs_no_group(run):
+    if estimator.text not in GROUP_ESTIMATORS:
+        return
+    if size.number != 1 or _needs_no_group(run):
         return
     cause = size if size.place else estimator
     yield Mistake(
@@ -108,7 +110,7 @@ def parallel_sizes(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _has_other_gpus(pair: Pair, run: Run) -> bool:
-    """Whether row and script differ in their GPUs: sizes follow from that."""
+    """Whether the GPUs of row and script differ, so that sizes do too."""
     said = pair.number("gpus")
     return said is not None and run.gpus.number not in (None, said)
 
@@ -153,7 +155,7 @@ def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _has_fixed_batches(pair: Pair, run: Run) -> bool:
-    """Whether no batch is dynamic, and the GPUs that share them are those of the row."""
+    """Whether no batch is dynamic, and row and script agree on the GPUs."""
     return run.dynamic_batch.flag is False and not _has_other_gpus(pair, run)
 
 
@@ -170,7 +172,9 @@ def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
     asserts that micro batches divide each rank's share of a step.
     """
     share = _share(run)
-    if not share or not is_demanded(run) or not _has_fixed_batches(pair, run):
+    if not share or not is_demanded(run):
+        return
+    if not _has_fixed_batches(pair, run):
         return
     exempt = pair.script.or_exempt("log-prob-batches")
     for micro in _log_prob_batches(run):
@@ -184,11 +188,13 @@ def log_prob_batches(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _log_prob_batches(run: Run) -> Iterator[Setting]:
-    """The sizes of the micro batches of log probabilities that are computed and not dynamic."""
+    """The micro-batch sizes of log probabilities that are computed and not dynamic."""
     for _, micro, dynamic in _micro_batches(run):
         # The reference of an actor with adapters is the actor without them.
         is_actor = micro.key.startswith(REFERENCE) and run.lora_rank.number != 0
-        if "log_prob" in micro.key and dynamic.flag is False and not is_actor:
+        if is_actor or "log_prob" not in micro.key:
+            continue
+        if dynamic.flag is False:
             yield micro
 
 
@@ -201,7 +207,11 @@ def _share(run: Run) -> int | None:
     mini = run.mini_batch_size.number
     responses = run.rollout_n.number
     ranks = run.data_parallel_size
-    if not batch or not mini or not responses or not ranks or batch % mini:
+    if not batch or not mini:
+        return None
+    if not responses or not ranks:
+        return None
+    if batch % mini:
         return None
     return batch * responses // ranks
 
@@ -231,7 +241,10 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     longest = prompt + response
     for setting, share in _token_limits(run):
-        if not setting.number or not share or not 0 < setting.number * share < longest:
+        if not setting.number or not share:
+            continue
+        room = setting.number * share
+        if not 0 < room < longest:
             continue
         limit = f"`{setting.key}` is `{setting.number}`"
         if share != 1:
@@ -245,7 +258,7 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _token_limits(run: Run) -> Iterator[tuple[Setting, int | None]]:
-    """The settings that limit a sequence, and the GPUs that share one."""
+    """The settings that limit the length of a sequence, and the GPUs that share one."""
     max_length = run.setting(f"{ROLLOUT}.max_model_len")
     if max_length.place:
         yield max_length, 1
@@ -257,7 +270,8 @@ def _token_limits(run: Run) -> Iterator[tuple[Setting, int | None]]:
         share = run.sequence_parallel_size
         if run.trains_with_megatron:
             share = run.context_parallel_size
-        yield run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu"), share.number
+        limit = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
+        yield limit, share.number
 
 
 @run_rule(of_forks=False)
@@ -278,7 +292,9 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
     for total, per_gpu, dynamic in _micro_batches(run):
         is_read = has_critic or not total.key.startswith("critic.")
         is_set = total.value is not None or per_gpu.value is not None
-        if is_set or dynamic.flag is not False or not is_read:
+        if is_set or not is_read:
+            continue
+        if dynamic.flag is not False:
             continue
         yield Mistake(
             *pair.place_of(per_gpu),
@@ -302,4 +318,6 @@ def _micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
     if run.estimator.text == "gae":
         switches["critic.ppo_micro_batch_size"] = "critic.use_dynamic_bsz"
     for key, switch in switches.items():
-        yield run.setting(key), run.setting(f"{key}_per_gpu"), run.setting(switch)
+        total = run.setting(key)
+        per_gpu = run.setting(f"{key}_per_gpu")
+        yield total, per_gpu, run.setting(switch)

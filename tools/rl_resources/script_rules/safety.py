@@ -111,9 +111,11 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _instead(raw: str) -> str:
-    """What to do about a part of a script, without the end of the sentence."""
-    matching = (item["help"] for item in _TABLE["help"] if re.match(item["begins"], raw))
-    return str(next(matching))
+    """What to do about a part of a script, as a sentence without its end."""
+    for item in _TABLE["help"]:
+        if re.match(item["begins"], raw):
+            return str(item["help"])
+    return ""
 
 
 Part = tuple[int, int, str]
@@ -121,7 +123,7 @@ Part = tuple[int, int, str]
 
 
 def _unexpected(target: ScriptText) -> Iterator[Part]:
-    """The outermost parts of a script that are not of the known shape."""
+    """The outermost parts of a script that a tuning script does not have."""
     script = target.script
     text = script.text
     # Of a function its definition is reported, which no tuning script needs.
@@ -173,7 +175,7 @@ def _wrong_text(node: Node, text: str) -> str:
     raw = _raw(node, text)
     is_text = node.get("Type") in ("Lit", "SglQuoted")
     if "@P}" in raw or (is_text and _COMMAND.search(raw)):
-        return "has a command in a text"
+        return "hides a command in a text"
     return ""
 
 
@@ -181,7 +183,7 @@ def _wrong_kind(node: Node, text: str) -> str:
     kind = node.get("Type")
     if kind is None or kind in _SHAPE or _OF_ARGUMENTS.match(_raw(node, text)):
         return ""
-    return "is nothing that a tuning script needs"
+    return "does not belong in a tuning script"
 
 
 def _not_all_logs(files: Iterable[str]) -> str:
@@ -194,7 +196,8 @@ def _wrong_call(words: list[Node], text: str) -> str:
     name, *arguments = [_raw(word, text) for word in words]
     command = " ".join([name, *arguments])
     is_known = name in COMMANDS or _RAY.match(command)
-    if not is_known or (name == "printf" and "-v" in arguments):
+    sets_name = name == "printf" and "-v" in arguments
+    if sets_name or not is_known:
         return "is not a command that a tuning script needs"
     if name != "tee":
         return ""
@@ -207,7 +210,7 @@ def _is_log(word: str) -> bool:
 
 
 def _destructive(target: ScriptText) -> Iterator[Part]:
-    """The commands that delete or end what may be somebody else's."""
+    """The commands that may delete files or kill processes of somebody else."""
     pipeline = 0
     piped = False
     for command in target.script.commands:
@@ -216,10 +219,10 @@ def _destructive(target: ScriptText) -> Iterator[Part]:
             pipeline = start
         piped = command.piped
         if _ends_others(target.script.text, command, pipeline):
-            wrong = "ends every such program on the machine, also those of other runs"
+            wrong = "kills every such process on the machine, including those of other runs"
             yield start, command.end.offset, wrong
         elif _deletes_others(target, command):
-            wrong = "deletes what lies outside of the working directory"
+            wrong = "deletes files outside the working directory"
             yield start, command.end.offset, wrong
 
 
@@ -228,7 +231,7 @@ def _without_sudo(command: Command) -> str:
 
 
 def _ends_others(text: str, command: Command, pipeline: int) -> bool:
-    """Whether a command ends all programs of a kind; `pipeline` is where its pipeline begins."""
+    """Whether a command kills all processes of a kind; its pipeline starts at `pipeline`."""
     raw = _without_sudo(command)
     if _ENDS.match(raw):
         return True
@@ -239,7 +242,7 @@ def _ends_others(text: str, command: Command, pipeline: int) -> bool:
 
 
 def _deletes_others(target: ScriptText, command: Command) -> bool:
-    """Whether a command deletes what is not the script's own."""
+    """Whether a command deletes files that are not the script's own."""
     if not _DELETES.match(_without_sudo(command)):
         return False
     set_names = target.script.names | {"HOME", "TMPDIR"}
@@ -247,6 +250,8 @@ def _deletes_others(target: ScriptText, command: Command) -> bool:
         path = word.value.shown
         folder = _UNSET.match(path)
         is_unset = folder and folder[1] not in set_names
-        if not word.raw.endswith('/*"') and (is_unset or _KEPT.match(path)):
+        if word.raw.endswith('/*"'):
+            continue
+        if is_unset or _KEPT.match(path):
             return True
     return False

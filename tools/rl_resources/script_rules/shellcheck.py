@@ -75,7 +75,7 @@ def ask(texts: Iterable[str]) -> None:
 
 
 def _answers(texts: Sequence[str]) -> Comments:
-    """The comments on each text; none where ShellCheck is missing or fails."""
+    """The comments on each text; none if ShellCheck is missing or fails."""
     found: dict[str, list[Comment]] = {text: [] for text in texts}
     checker = program("shellcheck")
     readable = [text for text in texts if not nests_too_deeply(text)]
@@ -115,13 +115,13 @@ def _without_own_uses(text: str) -> str:
 
 
 def _with_another_name(own: re.Match[str]) -> str:
-    """A setting that reads a name of the same length, so that all columns stay."""
+    """A setting that reads another name of the same length, so that all columns stay."""
     other = "_" * len(own["name"])
     return own["name"] + own["opened"] + other
 
 
 def comments(target: ScriptText) -> list[Comment]:
-    """What ShellCheck says, each message once in a line; of the ends of lines of Windows, once."""
+    """ShellCheck's comments, each message once per line; of Windows line endings only the first."""
     ask([target.text])
     found = _asked[target.text].result()[target.text]
     own = [comment for comment in found if not _is_consequence(target, comment)]

@@ -37,7 +37,7 @@ _UNEVEN = re.compile(
 
 
 def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
-    """Each size that cannot be, and why; `figures` are heads, layers and experts of the model."""
+    """Each impossible size and the reason; `figures` are the model's heads, layers and experts."""
     yield from _rollout_problems(run, figures)
     if run.trains_with_megatron:
         yield from _megatron_problems(run, figures)
@@ -70,10 +70,11 @@ def _megatron_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizePro
 
 
 def _size_that_divides_no_gpus(run: Run) -> Setting:
-    """The first size that alone cannot divide the GPUs; the tensor parallel size if all can."""
+    """The first size that alone does not divide the GPUs; otherwise the tensor parallel size."""
     tensor = run.tensor_parallel_size
+    gpus = run.gpus.number or 1
     for size in (tensor, run.pipeline_parallel_size, run.context_parallel_size):
-        if (run.gpus.number or 1) % (size.number or 1):
+        if gpus % (size.number or 1):
             return size
     return tensor
 
@@ -82,7 +83,10 @@ def _fsdp_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem
     size = run.sequence_parallel_size
     yield from _divides(run, size, size.number, figures.get(HEADS))
     groups = run.setting(f"{ACTOR}.fsdp_config.fsdp_size")
-    if 0 < (groups.number or 0) < (run.gpus.number or 0):
+    gpus = run.gpus.number or 0
+    if not groups.number:
+        return
+    if 0 < groups.number < gpus:
         yield from _divides(run, groups, groups.number)
 
 
@@ -94,7 +98,7 @@ def _unshared(setting: Setting, name: str, figures: Mapping[str, int]) -> Iterat
 
 
 def _may_share_unevenly(run: Run) -> bool:
-    """Whether a setting says how many layers each stage has, or may say so."""
+    """Whether a setting says, or may say, how many layers each stage has."""
     written = [f"{override.key}={override.value}" for override in run.launch.overrides]
     return bool(run.launch.unresolved) or any(map(_UNEVEN.match, written))
 
@@ -102,7 +106,7 @@ def _may_share_unevenly(run: Run) -> bool:
 def _divides(
     run: Run, setting: Setting, whole: int | None, heads: int | None = None
 ) -> Iterator[SizeProblem]:
-    """Whether GPUs and heads can be divided; `whole` counts the GPUs that work together."""
+    """Whether a size divides GPUs and heads; `whole` is the number of GPUs that work together."""
     gpus = run.gpus.number
     if whole and gpus and gpus % whole:
         whose = "1 GPU" if gpus == 1 else f"{gpus} GPUs"
@@ -121,7 +125,7 @@ def is_demanded(run: Run) -> bool:
 
 
 def batch_problems(run: Run) -> Iterator[Problem]:
-    """What of step, update and micro batches the framework refuses, each mistake once."""
+    """What the framework rejects about step, update and micro-batches, each mistake once."""
     batch = run.train_batch_size
     mini = run.mini_batch_size
     step = _step_problem(run)
@@ -140,12 +144,14 @@ def batch_problems(run: Run) -> Iterator[Problem]:
 
 
 def _update_problems(run: Run) -> Iterator[Problem]:
-    """What of an update cannot be shared out, and micro batches that do not divide a share."""
+    """Updates that cannot be divided among ranks, and micro-batches that do not divide a share."""
     mini = run.mini_batch_size
     micro = run.micro_batch
     n = run.rollout_n.number
     ranks = run.data_parallel_size
-    if not mini.number or not n or not ranks:
+    if not mini.number or not n:
+        return
+    if not ranks:
         return
     share, left = divmod(mini.number * n, ranks)
     update = _responses(mini, n)
@@ -155,7 +161,9 @@ def _update_problems(run: Run) -> Iterator[Problem]:
             f"{update} cannot be divided over {ranks} data-parallel ranks{SINCE}",
             f"Choose a size whose product with {n} is a multiple of {ranks}.",
         )
-    if left or not micro.number or share % micro.number == 0:
+    if left or not micro.number:
+        return
+    if share % micro.number == 0:
         return
     since = SINCE if run.trains_with_megatron else ""
     if is_demanded(run) or not since:
@@ -168,7 +176,7 @@ def _update_problems(run: Run) -> Iterator[Problem]:
 
 
 def _step_problem(run: Run) -> Problem | None:
-    """Whether the responses of a step cannot be shared out."""
+    """Whether the responses of a step cannot be divided among the GPUs."""
     batch = run.train_batch_size
     n = run.rollout_n.number
     parts, of_what = _parts_of_step(run)
@@ -184,7 +192,7 @@ def _step_problem(run: Run) -> Problem | None:
 
 
 def _parts_of_step(run: Run) -> tuple[int, str]:
-    """In how many parts a step is divided, 0 if that is not known, and what they are."""
+    """Into how many parts a step is divided, 0 if unknown, and what they are."""
     if run.trains_with_megatron is None:
         return 0, ""
     if not run.trains_with_megatron:
@@ -195,5 +203,6 @@ def _parts_of_step(run: Run) -> tuple[int, str]:
 
 
 def _responses(prompts: Setting, n: int) -> str:
+    total = (prompts.number or 0) * n
     of_prompts = f"`{prompts.key}` {prompts.number}"
-    return f"{of_prompts} x `{ROLLOUT}.n` {n} = {(prompts.number or 0) * n} responses"
+    return f"{of_prompts} x `{ROLLOUT}.n` {n} = {total} responses"

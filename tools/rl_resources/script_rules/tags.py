@@ -44,9 +44,10 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     off = {setting.key: setting for setting in asked if is_off(setting)}
     if run.misses_recomputation:  # it was meant to be on
         off.pop(run.gradient_checkpointing.key, None)
-    right = list(chain.from_iterable(map(switched_on, off)))
     if off:
-        yield _against_tag(pair, off.values(), "does not turn on", f"Set {quoted(right)}")
+        right = chain.from_iterable(map(switched_on, off))
+        fix = f"Set {quoted(right)}"
+        yield _against_tag(pair, off.values(), "does not turn on", fix)
 
 
 @run_rule("warning")
@@ -74,7 +75,7 @@ def recommended_costs_time(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _against_tag(pair: Pair, wrong: Collection[Setting], verb: str, fix: str) -> Mistake:
-    """The settings that the tag forbids, at the first that the script sets."""
+    """The mistake about settings that the tag forbids, at the first one that the script sets."""
     place = pair.place("tag")
     for setting in wrong:
         if setting.place:
@@ -114,11 +115,10 @@ def max_batch_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     reason = _contradiction(pair, run, most)
     batch = run.train_batch_size
     if reason:
-        fix = "Fix the number or the trials, or mark the row as disputed and say why."
         yield pair.mistake(
             "max_batch",
             f", but {reason}",
-            fix,
+            "Fix the number or the trials, or mark the row as disputed and say why.",
         )
     elif batch.number is not None and batch.number > most:
         yield from pair.differs("max_batch", batch, str(batch.number))
@@ -142,12 +142,12 @@ def max_batch_shown(pair: Pair, run: Run) -> Iterator[Mistake]:
     yield pair.mistake(
         "max_batch",
         f", but {pair.said_by_script(batch)}",
-        f"Let it run `{most}`, or show that a trial of it ran; else write `{batch.number}`.",
+        f"Run `{most}`, or add a trial of it that ran; otherwise write `{batch.number}`.",
     )
 
 
 def _searched(pair: Pair) -> int | None:
-    """The row's max_batch, unless the row itself says that published facts contradict it."""
+    """The row's max_batch, unless the row is disputed."""
     if pair.text("status") == "disputed":
         return None
     return pair.number("max_batch")
@@ -167,15 +167,15 @@ def _readings(pair: Pair, run: Run) -> Collection[tuple[Trial, ...]]:
 
 
 def _contradiction(pair: Pair, run: Run, most: int) -> str:
-    """Why the trials forbid the row's max_batch, however they are read; empty where they do not."""
+    """Why the trials contradict the row's max_batch however they are read; otherwise empty."""
     reasons = [_forbids(reading, most) for reading in _readings(pair, run)]
     if not all(reasons):
         return ""
-    return "; counted for each GPU, ".join(reasons)
+    return "; counted per GPU, ".join(reasons)
 
 
 def _forbids(trials: Collection[Trial], batch: int) -> str:
-    """Why one reading of the trials forbids a max_batch; empty if it does not."""
+    """Why one reading of the trials contradicts a max_batch; otherwise empty."""
     smallest_failed = min(_batches(trials, ran=False), default=inf)
     largest_ran = max(_batches(trials, ran=True), default=-inf)
     if largest_ran < smallest_failed <= batch:

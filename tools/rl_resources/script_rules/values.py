@@ -39,7 +39,7 @@ def switch_for_number(target: ScriptText) -> Iterator[Mistake]:
             said = f"`{override.key}` is `{override.value}` where the default is `{default}`"
             yield target.mistake(
                 override.origin,
-                f"{said}: Python takes it for {number}",
+                f"{said}: Python reads it as {number}",
                 f"Write `{number}`, or the number that is meant.",
             )
 
@@ -73,7 +73,7 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _has_stray_behind(launch: Launch, override: Override) -> bool:
-    """Whether an argument that is no override comes later on an override's line."""
+    """Whether a stray argument follows on the line of an override."""
     places = [stray.place for stray in launch.stray]
     line = override.place.line
     return any(place.line == line and place > override.place for place in places)
@@ -144,7 +144,7 @@ def _word(override: Override) -> str:
 
 
 def _beyond_bounds(override: Override) -> str:
-    """How a number is out of its bounds; empty for one within them and for a word."""
+    """How a number is out of bounds; empty if it is within them, and for words."""
     value = number(_word(override))
     if value is None:
         return ""
@@ -157,7 +157,7 @@ def _beyond_bounds(override: Override) -> str:
 
 
 def _is_misspelt(override: Override) -> bool:
-    """Whether a word is a known one in another case or with a slip."""
+    """Whether a word is a known one with a typo or in another case."""
     known = _WORDS.get(override.key, ())
     word = _word(override)
     if word in known or "," in word:  # a comma is another rule's

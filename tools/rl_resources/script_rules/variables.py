@@ -79,7 +79,7 @@ def _is_set_with_a_space(target: ScriptText, name: str) -> bool:
 
 
 def _named(target: ScriptText, code: int) -> dict[str, Comment]:
-    """What ShellCheck says first of each variable, if names are not used in hidden ways."""
+    """ShellCheck's first comment on each variable, unless the script uses names indirectly."""
     found: dict[str, Comment] = {}
     without_comments = re.sub(r"(?m)(?:^|\s)#.*", "", target.text)
     if _INDIRECT.search(without_comments):
@@ -111,7 +111,7 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
             comment.line,
             comment.column,
             f"`{shown(name)}` is set, but nothing reads it",
-            "Use it where its value is written out, export it for a program that reads it, or "
+            "Use it instead of the literal value, export it for a program that reads it, or "
             "delete it.",
         )
 
@@ -166,7 +166,7 @@ def missing_dollars(target: ScriptText) -> Collection[MissingDollar]:
 
 
 def dollars_missing(target: ScriptText, override: Override) -> Iterator[MissingDollar]:
-    """Every such name in the value of an override, which explains what else is wrong with it."""
+    """Every variable name in the value of an override that lacks its `$`."""
     key = override.key
     # Ray expands the names in an environment.
     if override.content is None or ".env_vars." in key:
@@ -183,7 +183,7 @@ def dollars_missing(target: ScriptText, override: Override) -> Iterator[MissingD
 
 @lru_cache(maxsize=64)
 def _names(target: ScriptText) -> frozenset[str]:
-    """The variables of a script and `HOME`; none where they are read elsewhere."""
+    """The variables of a script and `HOME`; none if other programs read them."""
     if _ELSEWHERE.search(target.text):
         return frozenset()
     return target.script.names - target.script.functions | {"HOME"}
@@ -195,7 +195,8 @@ def _is_telling(target: ScriptText, name: str) -> bool:
     if not is_constant and "_" not in name.strip("_"):
         return False
     # `low_var_kl=low_var_kl` makes no difference.
-    return all(item.name != name or item.value.text != name for item in target.script.assignments)
+    same = [item.name for item in target.script.assignments if item.value.text == name]
+    return name not in same
 
 
 def places(
@@ -240,13 +241,13 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
         if _chooses_devices(target, item.value.text or ""):
             yield target.mistake(
                 item.place,
-                f"`{shown(item.raw)}` chooses devices of its author's machine",
+                f"`{shown(item.raw)}` selects devices of the author's machine",
                 "Leave it to the reader, or to a scheduler.",
             )
 
 
 def _devices_of_training(target: ScriptText) -> Iterable[Assignment]:
-    """The last choice of devices for the run, by name; not that of a server next to it."""
+    """The last choice of devices for the run, not for a server next to it, by name."""
     found: dict[str, Assignment] = {}
     if target.run is None:
         return ()
@@ -262,14 +263,14 @@ def _devices_of_training(target: ScriptText) -> Iterable[Assignment]:
 
 
 def _chooses_devices(target: ScriptText, numbers: str) -> bool:
-    """Whether these are some devices of a machine, not all and not none."""
+    """Whether these are some devices of a machine, neither all nor none."""
     if not re.match(r"(?!-1)[^,\s]", numbers):
         return False
     return numbers not in _WHOLE_NODES or not _uses_whole_node(target.run)
 
 
 def _uses_whole_node(run: Run | None) -> bool:
-    """Whether a run uses eight devices of each machine, or that is not known."""
+    """Whether a run uses eight devices per machine, or may do so."""
     if run is None:
         return True
     of_node = [count for count in run.gpu_counts if count.key.endswith(".n_gpus_per_node")]
@@ -304,7 +305,7 @@ def misleading_name(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _sets_in(text: str) -> set[str]:
-    """The data sets that a name or a path names."""
+    """The datasets that appear in a name or a path."""
     return _words(text.lower()) & _SETS
 
 

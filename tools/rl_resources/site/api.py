@@ -24,7 +24,7 @@ from rl_resources.estimate.published import published
 from rl_resources.files import table_beside
 from rl_resources.git import Repository, utc
 from rl_resources.package import Record, TableSchema, text_of
-from rl_resources.query.estimate import estimated_models
+from rl_resources.query.estimate import estimated_models, sizes_as_models
 from rl_resources.query.plan_question import published_runs
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.schema.json_schema import Schema, array_of, object_of, property_schema
@@ -110,7 +110,7 @@ def documents(
 def _estimate_parts(dataset: Dataset) -> dict[str, Any]:
     """The formula, with the figures of each model and device that it can be asked for."""
     models: list[dict[str, Any]] = []
-    for row in estimated_models(dataset):
+    for row in (*estimated_models(dataset), *sizes_as_models(dataset)):
         figures, reasons = model_figures(row)
         assumed = list(reasons)
         one = {"model": row["model"], "inputs": figures, "assumed": assumed, "reasons": reasons}

@@ -1,23 +1,27 @@
-"""What the finder of the front page reads, as compact JSON: rows with their finished words, and
-what is needed to read a question.
+"""The front page: its matrix, its form with an example, and what its finder reads, as compact JSON:
+rows with their finished words, and what is needed to read a question.
 
 Rows are in the order that no question changes, so that the page need not know it. They are
-published by column, which compresses best.
+published by column, which compresses best. `finder.toml` has the example and the names of columns.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from rl_resources.dataset import Dataset
-from rl_resources.devices import VENDORS
+from rl_resources.dataset import Dataset, grouped
+from rl_resources.devices import VENDORS, Device
 from rl_resources.estimate.frameworks import profiles
-from rl_resources.query import sentences, understand
+from rl_resources.estimate.plan import rules
+from rl_resources.files import table_beside
+from rl_resources.query import plan_question, sentences, understand
 from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.coverage import HEADLINES, NO_TEXT
 from rl_resources.query.estimate import estimated_models
-from rl_resources.query.find import ALTERNATIVES, OTHER_BASE
+from rl_resources.query.find import ALTERNATIVES, OTHER_BASE, ask, folded, verdicts
 from rl_resources.query.fit import size_of
 from rl_resources.query.vocabulary import (
     FIELDS,
@@ -28,12 +32,102 @@ from rl_resources.query.vocabulary import (
     UNITS,
     WEIGHTS,
     vocabulary,
+    words_of,
+    words_of_filters,
 )
-from rl_resources.site.environment import place
+from rl_resources.site.environment import Site, place
+from rl_resources.site.things import arithmetic_of, fewest_run
 from rl_resources.text import is_web_address
 
 PATH = "assets/finder.json"
 """Its form may change with any release; that of the API is stable."""
+EXAMPLE_CARDS = 2
+_TABLE = table_beside(__file__)
+_SAME: Sequence[str] = _TABLE["same"]
+"""The columns that are facts of a configuration, under the same names."""
+_ASKED = ("architecture", "size", *FILTERS)
+CALCULATOR: Mapping[str, str] = _TABLE["calculator"]
+"""The question that the calculator of the estimate has answered."""
+
+
+class FewestCell(NamedTuple):
+    """A cell of the matrix: the run on the fewest GPUs; the fewest by arithmetic, 0 if unknown."""
+
+    ran: Configuration | None
+    estimated: int
+
+
+def front(site: Site) -> str:
+    """The front page."""
+    rows = configurations(site.dataset)
+    known = site.devices.known
+    example = _TABLE["example"]
+    found, notes = ask(site.dataset, example)
+    fits = [row.fit for row in found.answers]
+    return site.page(
+        "index.md",
+        choices=choices(site, rows),
+        filters=FILTERS,
+        data=PATH,
+        weights=WEIGHTS,
+        devices=[known[item["device"]] for item in rules()["class"]],
+        matrix=matrix(site, rows),
+        fewest_tokens=_TABLE["fewest_tokens"],
+        example=example,
+        others=_TABLE["other"],
+        folds=folded(found.answers)[:EXAMPLE_CARDS],
+        verdict=" ".join(verdicts(site.dataset, found)),
+        headline=sentences.headline(found.query, vocabulary(site.dataset), fits),
+        notes=notes,
+        words=sentences,
+    )
+
+
+def matrix(
+    site: Site, rows: Sequence[Configuration]
+) -> Mapping[str, Mapping[str, Sequence[FewestCell]]]:
+    """The fewest GPUs known: by weights and size a cell for each class of devices."""
+    counted = [row for row in rows if row.length >= _TABLE["fewest_tokens"] and row.gpus]
+    of_text = [row for row in counted if NO_TEXT.isdisjoint(row.scenario)]
+    by_size = grouped(of_text, attrgetter("size"))
+    arithmetic = arithmetic_of(site)
+    devices = [site.devices.known[str(item["device"])] for item in rules()["class"]]
+    tables: dict[str, dict[str, list[FewestCell]]] = {}
+    for weights in HEADLINES:
+        tables[weights] = {}
+        for size in site.sizes:
+            by_memory = arithmetic.get((size.name, weights), {})
+            own = by_size.get(size.name, [])
+            line: list[FewestCell] = []
+            for device in devices:
+                small = [row for row in own if _is_no_more(row, device)]
+                least = by_memory.get(int(device.memory_gb), 0)
+                line.append(FewestCell(fewest_run(small, weights), least))
+            tables[weights][size.name] = line
+    return tables
+
+
+def _is_no_more(row: Configuration, device: Device) -> bool:
+    """Whether it ran on GPUs of a device's vendor with no more memory each."""
+    return row.vendor == device.vendor and 0 < row.memory_gb <= device.memory_gb
+
+
+def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:
+    """Words with their titles for each field of the form: every device, of others those in use."""
+
+    def in_use(name: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
+        used: set[str] = set()
+        for row in rows:
+            used |= set(row.words(name))
+        return [(word, title) for word, title in words.items() if word in used]
+
+    sizes = [(size.name, "any model of this size") for size in site.sizes]
+    devices = words_of(site.dataset, "devices", "name")
+    return {
+        "model": sizes + in_use("model", words_of(site.dataset, "models", "size")),
+        "device": [(site.devices.label(key), name) for key, name in devices.items()],
+        **{name: in_use(name, own) for name, own in words_of_filters(site.dataset).items()},
+    }
 
 
 def files(dataset: Dataset) -> dict[str, str]:
@@ -65,8 +159,20 @@ def files(dataset: Dataset) -> dict[str, str]:
         "estimable": [row["model"] for row in estimated_models(dataset)],
         "profiled": list(profiles()),
         "columns": columns(configurations(dataset)),
+        "plan": _plan(dataset),
     }
     return {PATH: json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"}
+
+
+def _plan(dataset: Dataset) -> dict[str, Any]:
+    """What the page's plan begins with: the rules and the words."""
+    said = plan_question.sentences()
+    published = {name: rules()[name] for name in _TABLE["plan"]}
+    return published | {
+        "tasks": {name: plan_question.of_task(name) for name in vocabulary(dataset).tasks},
+        "said": _TABLE["said"]
+        | {name: said[name] for name in ("verdict", "line", "setting", "size")},
+    }
 
 
 def columns(rows: Sequence[Configuration]) -> dict[str, list[Any]]:
@@ -79,38 +185,6 @@ def columns(rows: Sequence[Configuration]) -> dict[str, list[Any]]:
         for name, cell in cells.items():
             by_column.setdefault(name, []).append(cell)
     return by_column
-
-
-_SAME = (
-    "id",
-    "kind",
-    "tag",
-    "position",
-    "model",
-    "architecture",
-    "experts",
-    "precision",
-    "task",
-    "weights",
-    "gpus",
-    "device",
-    "memory_gb",
-    "vendor",
-    "possible_devices",
-    "variant",
-    "nodes",
-    "state",
-    "doubtful",
-    "certainty",
-    "marks",
-    "series",
-    "conditions",
-    "length",
-    "host_memory_gb",
-    "out_of_memory_on",
-)
-"""The columns that are facts of a configuration, under the same names."""
-_ASKED = ("architecture", "size", *FILTERS)
 
 
 def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, Any]:

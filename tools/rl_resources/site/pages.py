@@ -21,20 +21,15 @@ from rl_resources.dataset import grouped, moves
 from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.published import published
-from rl_resources.package import Record, items_of
+from rl_resources.facts.models import GB_PER_GIB
+from rl_resources.package import Record
 from rl_resources.query import coverage
 from rl_resources.query.configurations import (
     Configuration,
     configurations,
     every_configuration,
 )
-from rl_resources.query.estimate import estimated_models
-from rl_resources.query.vocabulary import (
-    FILTERS,
-    WEIGHTS,
-    words_of,
-    words_of_filters,
-)
+from rl_resources.query.estimate import estimate, estimated_models
 from rl_resources.site import finder, things
 from rl_resources.site.api import record_id
 from rl_resources.site.downloads import Download
@@ -55,49 +50,13 @@ def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
     """All pages here by path; `files` are the downloads that the page of the data lists."""
     rows = things.run_rows(site, every_configuration(site.dataset))
     return {
-        "index.md": _front(site),
+        "index.md": finder.front(site),
         **_reports(site, rows),
         **_records(site, rows),
         **things.pages(site, rows),
         "recipes.md": site.page("recipes.md"),
         "data.md": data_page(site, files),
         **charts(site),
-    }
-
-
-def _front(site: Site) -> str:
-    """The finder's form, and the minimum hardware of each size."""
-    rows = configurations(site.dataset)
-    least: dict[str, dict[str, Any]] = {}
-    for size in site.sizes:
-        least[size.name] = {
-            WEIGHTS[key]: coverage.least_memory_run(rows, size.name, key)
-            for key in coverage.HEADLINES
-        }
-    return site.page(
-        "index.md",
-        choices=choices(site, rows),
-        filters=FILTERS,
-        least=least,
-        data=finder.PATH,
-    )
-
-
-def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:
-    """Words with their titles for each field of the form: every device, of others those in use."""
-
-    def in_use(name: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
-        used: set[str] = set()
-        for row in rows:
-            used |= set(row.words(name))
-        return [(word, title) for word, title in words.items() if word in used]
-
-    sizes = [(size.name, "any model of this size") for size in site.sizes]
-    devices = words_of(site.dataset, "devices", "name")
-    return {
-        "model": sizes + in_use("model", words_of(site.dataset, "models", "size")),
-        "device": [(site.devices.label(key), name) for key, name in devices.items()],
-        **{name: in_use(name, own) for name, own in words_of_filters(site.dataset).items()},
     }
 
 
@@ -108,15 +67,14 @@ def _records(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     index = "records/index.md"
     rows = things.run_rows(site, every, index)
     found = {
-        index: site.page(index, "records.md", records=every, rows=rows.values()),
+        index: site.page(index, "records.md", records=every, html=rows),
         "sizes/index.md": site.page("sizes/index.md", "sizes.md"),
     }
     by_size = grouped(every, attrgetter("size"))
     for size in site.sizes:
         path = f"sizes/{size.name.lower()}.md"
-        own = by_size.get(size.name, [])
-        rows_of_size = [html[row.id] for row in own]
-        found[path] = site.page(path, "size.md", size=size, records=own, rows=rows_of_size)
+        records = by_size.get(size.name, [])
+        found[path] = site.page(path, "size.md", size=size, records=records, html=html)
     return found
 
 
@@ -134,22 +92,17 @@ def _reports(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     for name in (*(size.name for size in site.sizes), UNKNOWN_SIZE):
         if name in by_size:
             sections[name] = sorted(by_size[name], key=rank)
-    moved = moves(site.dataset, "reports")
-    schema = site.package.resources["reports"].schema
-    found = {"reports.md": site.page("reports.md", sections=sections, schema=schema)}
-    for name, own in sections.items():
+    shared = {
+        "sections": sections,
+        "schema": site.package.resources["reports"].schema,
+        "html": html,
+        "moved": moves(site.dataset, "reports"),
+    }
+    found = {"reports.md": site.page("reports.md", **shared)}
+    for name in sections:
         path = f"{reports_url(name).removesuffix('/')}.md"
         only = "" if name == UNKNOWN_SIZE else name
-        ids = {row.id for row in own}
-        found[path] = site.page(
-            path,
-            "reports-of-size.md",
-            sections=sections,
-            section=name,
-            only=only,
-            rows=[html[row.id] for row in own],
-            moved=[move for move in moved.values() if ids & {*items_of(move, "moved_to")}],
-        )
+        found[path] = site.page(path, "reports-of-size.md", **shared, section=name, only=only)
     return found
 
 
@@ -181,16 +134,30 @@ def charts(site: Site) -> dict[str, str]:
         "charts.md": site.page("charts.md", **values),
         "charts/memory.svg": site.page("charts.md", "memory.svg", **values),
         "coverage.md": _coverage_page(site),
-        "estimate.md": site.page(
-            "estimate.md",
-            formula=published(),
-            own_fields=OWN_FIELDS,
-            backtest=backtest(dataset.package.root / BACKTEST),
-            time=formula()["time"],
-            timed=time_backtest(dataset.package.root / BACKTEST),
-            verdicts=VERDICTS,
-            models={row["model"] for row in estimated_models(dataset)},
-        ),
+        **_estimate_pages(site),
+    }
+
+
+def _estimate_pages(site: Site) -> dict[str, str]:
+    """The calculator with its example, its errors, and its formula."""
+    dataset = site.dataset
+    folder = dataset.package.root / BACKTEST
+    values = {
+        "formula": published(),
+        "backtest": backtest(folder),
+        "time": formula()["time"],
+        "timed": time_backtest(folder),
+        "verdicts": VERDICTS,
+        "gb_per_gib": GB_PER_GIB,
+        "own_fields": OWN_FIELDS,
+        "models": {row["model"] for row in estimated_models(dataset)},
+        "example": finder.CALCULATOR,
+        "shown": estimate(dataset, finder.CALCULATOR),
+    }
+    return {
+        "estimate.md": site.page("estimate.md", **values),
+        "estimate/accuracy.md": site.page("estimate/accuracy.md", "accuracy.md", **values),
+        "estimate/formula.md": site.page("estimate/formula.md", "formula.md", **values),
     }
 
 

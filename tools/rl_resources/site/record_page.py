@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -19,6 +17,7 @@ from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import EstimateInputs as Asked
 from rl_resources.estimate.estimate import Estimate, of_script
 from rl_resources.estimate.formula import backends, formula, inputs_by_name
+from rl_resources.files import table_beside
 from rl_resources.git import Repository
 from rl_resources.package import Record
 from rl_resources.query.compatibility import (
@@ -243,8 +242,7 @@ def explained(run: Run) -> list[Explained]:
     return found
 
 
-_TABLE = Path(__file__).with_suffix(".toml")
-_TEXTS = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+_TEXTS = table_beside(__file__)
 
 
 def _setting(run: Run, name: str) -> Setting:

@@ -17,6 +17,7 @@ import polars as pl
 
 from rl_resources.dataset import grouped, moves
 from rl_resources.estimate.frameworks import VERL, profiles
+from rl_resources.estimate.plan import rules
 from rl_resources.package import Record, items_of, text_of
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
@@ -80,13 +81,18 @@ class Line(NamedTuple):
 
 def pages(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     """The lists of models, devices and frameworks, and a page for each; `html` has rows of runs."""
-    arithmetic = _arithmetic(site)
+    arithmetic = arithmetic_of(site)
     found: dict[str, str] = {}
     for table in ("models", "devices", "frameworks"):
         found |= moved_pages(site, table, table)
         every = list(things(site, table))
         schema = site.package.resources[table].schema
-        shared = {"table": table, "schema": schema, "about": TABLES[table]}
+        shared = {
+            "table": table,
+            "schema": schema,
+            "about": TABLES[table],
+            "usual": rules()["usual"],
+        }
         index = f"{table}/index.md"
         found[index] = site.page(index, "things.md", things=every, fewest=fewest_run, **shared)
         for thing in every:
@@ -96,7 +102,8 @@ def pages(site: Site, html: Mapping[str, str]) -> dict[str, str]:
                 "thing.md",
                 thing=thing,
                 fewest=_fewest(site, thing, arithmetic),
-                rows=[html[row.id] for row in _shown(thing.runs)],
+                runs=_shown(thing.runs),
+                html=html,
                 is_profiled=thing.key in profiles(),
                 **shared,
             )
@@ -211,7 +218,8 @@ Arithmetic = Mapping[tuple[str, str], Mapping[int, int]]
 """By model or size, and weights: the fewest GPUs for each memory in GB, 0 where none suffice."""
 
 
-def _arithmetic(site: Site) -> Arithmetic:
+def arithmetic_of(site: Site) -> Arithmetic:
+    """What `benchmarks/fewest.py` wrote; nothing without its file."""
     path = site.package.root / FEWEST
     if not path.is_file():
         return {}

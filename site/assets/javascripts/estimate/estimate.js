@@ -20,11 +20,11 @@ const FUNCTIONS = {
   min: Math.min, max: Math.max, sqrt: Math.sqrt,
 };
 
-/** A tree as a function of named values. @param {any} tree @returns {(values: Values) => any} */
-export function compiled(tree) {
-  if (typeof tree === "string") return (values) => values[tree];
+/** A tree as a function of named values. @param {any} tree @param {(name: string) => (values: any) => number} [read] how a value is found @returns {(values: any) => any} */
+export function compiled(tree, read = (name) => (values) => values[name]) {
+  if (typeof tree === "string") return read(tree);
   if (!Array.isArray(tree)) return () => tree;
-  const [first, second, third] = tree.slice(1).map(compiled);
+  const [first, second, third] = tree.slice(1).map((part) => compiled(part, read));
   if (tree[0] === "if") return (values) => (first(values) ? second : third)(values);
   const apply = FUNCTIONS[tree[0]];
   return second ? (values) => apply(first(values), second(values)) : (values) => apply(first(values));
@@ -34,14 +34,50 @@ export function compiled(tree) {
 const OTHERS = ["loading", "rollout"];
 const RESERVED = ["rollout engine", "KV cache"];
 
+/** The figures of a formula: read by name, kept in one row of numbers, which a search copies a thousand times. @param {Formula} formula */
+function figuresOf(formula) {
+  const terms = formula.terms.map(({ name }) => name);
+  const inputs = [...formula.inputs.map(({ name }) => name), ...formula.models.flatMap((model) => Object.keys(model.inputs))];
+  const names = [...new Set([...Object.keys(formula.constants), ...inputs, ...terms])];
+  const places = Object.fromEntries(names.map((name, place) => [name, place]));
+  const read = (name) => {
+    const { [name]: place } = places;
+    return (cells) => cells[place];
+  };
+  const evaluated = formula.terms.map(({ name, tree }) => [places[name], compiled(tree, read)]);
+  class Figures {
+    constructor(cells) { this.cells = cells; }
+
+    /** A copy with other inputs, and all terms. @param {Values} inputs */
+    with(inputs) {
+      const cells = this.cells.slice();
+      for (const [name, value] of Object.entries(inputs)) cells[places[name]] = value;
+      for (const [place, term] of evaluated) cells[place] = term(cells);
+      return new Figures(cells);
+    }
+
+    /** The sum of some of them. @param {Record<string, string>} components */
+    sum(components) {
+      let sum = 0;
+      for (const name of Object.values(components)) sum += this.cells[places[name]];
+      return sum;
+    }
+
+    toJSON() { return Object.fromEntries(names.map((name) => [name, this[name]]).filter(([, value]) => value !== undefined)); }
+  }
+  for (const [name, place] of Object.entries(places)) {
+    const get = function figure() { return Number.isNaN(this.cells[place]) ? undefined : this.cells[place]; };
+    Object.defineProperty(Figures.prototype, name, { get });
+  }
+  return new Figures(new Float64Array(names.length).fill(NaN)).with(formula.constants);
+}
+
 /**
  * All terms, the largest moment of each phase, the peak of training with its interval, what decides,
- * and the verdict. What needs other estimates is made where it is asked for. `values` are filled; with
- * those of another estimate no property is added, which is five times as fast.
- * @param {Formula} formula @param {Configuration} configuration @param {Values} values
+ * and the verdict. What needs other estimates is made where it is asked for.
+ * @param {Formula} formula @param {Configuration} configuration @param {Values} [values]
  */
-export function estimate(formula, configuration, values = { ...formula.constants, ...configuration.inputs }) {
-  for (const term of formula.terms) values[term.name] = (term.value ??= compiled(term.tree))(values);
+export function estimate(formula, configuration, values = (formula.figures ??= figuresOf(formula)).with(configuration.inputs)) {
   const moments = momentsOf(formula, values);
   const phases = largest(moments);
   const [tightest] = Object.values(phases).filter(({ phase }) => !OTHERS.includes(phase)).sort((a, b) => b.peak - a.peak);
@@ -57,13 +93,14 @@ export function estimate(formula, configuration, values = { ...formula.constants
   if (!configuration.assumed.some(({ input }) => input === "gpu_memory_utilization")) delete saving.has_engine;
   const isOpen = Object.keys(saving).length > 0;
   const fits = (starts && isRoom) || (isOpen && changed(formula, { configuration, values }, saving).fits);
-  let options;
+  let [options, bounds] = [];
   return {
     configuration, values, moments, phases, tightest, peak, device, others, starts, caches, fits,
     known: factors, host: values.host_peak / GB,
+    get hostRange() { return formula.interval[values.loads_per_process ? "host_of_each" : "host"].map((factor) => factor * this.host); },
     get options() { return (options ??= optionsOf(formula, this)); },
     get doubts() { return doubtsOf(this.options); },
-    get factors() { return widened(factors, savingOf(formula, this), Object.values(this.doubts), furtherOf(formula, configuration)); },
+    get factors() { return (bounds ??= widened(factors, savingOf(formula, this), Object.values(this.doubts), furtherOf(formula, configuration))); },
     get low() { return this.factors[0] * (isKnown ? peak : changed(formula, this, { fill: values.mean_fill }).peak); },
     get high() { return this.factors[1] * peak; },
     get floor() {
@@ -137,12 +174,13 @@ function widened([least, most], saving, doubts, further) {
 /** All moments; no rollout where no engine shares the GPUs. @param {Formula} formula @param {Values} values */
 function momentsOf(formula, values) {
   const counted = formula.moments.filter(({ phase }) => phase !== "rollout" || values.has_engine);
-  return counted.map(({ phase, name, components: terms }) => {
-    const held = Object.entries(terms).map(([title, term]) => [title, values[term] / GB]);
-    const components = Object.fromEntries(held.filter(([, gb]) => gb));
-    const peak = Object.values(components).reduce((sum, gb) => sum + gb, 0);
-    return { phase, name, components, peak };
-  });
+  return counted.map(({ phase, name, components }) => ({
+    phase, name, peak: values.sum(components) / GB,
+    get components() {
+      const held = Object.entries(components).map(([title, term]) => [title, values[term] / GB]);
+      return Object.fromEntries(held.filter(([, gb]) => gb));
+    },
+  }));
 }
 
 /** The largest moment of each phase. @param {any[]} moments */
@@ -157,35 +195,45 @@ function largest(moments) {
 /** The same question with other inputs, which are no longer assumed. @param {Formula} formula @param {{configuration: Configuration, values: Values}} before @param {Values} inputs @returns {any} */
 export function changed(formula, { configuration, values }, inputs) {
   const assumed = configuration.assumed.filter(({ input }) => !(input in inputs));
-  return estimate(formula, { ...configuration, assumed }, { ...values, ...inputs });
+  return estimate(formula, { ...configuration, assumed }, values.with(inputs));
 }
 
 /** The estimate at the smallest sizes of model parallelism, where a backend needs it, and of the engine. Throws `Mistake`. @param {Formula} formula @param {Configuration} configuration */
 export function sized(formula, configuration) {
   const before = estimate(formula, configuration);
-  const { gpus, undivided, layers, experts } = before.values;
+  const { gpus, undivided } = before.values;
   if (undivided) throw new Mistake(`${gpus} GPUs cannot be divided by the parallel sizes`);
-  const { defaults } = formula.backends.find(({ backend }) => backend === configuration.train);
-  const possible = formula.sizes.filter(({ pipeline_parallel: stages, expert_parallel: parts }) =>
-    defaults.splits && stages <= layers && parts <= Math.max(1, experts));
-  const split = chosen(formula, before, possible, ({ known, peak, device }) => Math.max(0, known[1] * peak - device));
+  return sizedFrom(formula, before, ({ values }) => !values.undivided);
+}
+
+/** The same of an estimate, at sizes that are possible. @param {Formula} formula @param {Estimate} before @param {(found: Estimate) => boolean} isPossible */
+export function sizedFrom(formula, before, isPossible) {
+  const { layers, experts, gpus } = before.values;
+  const { defaults } = formula.backends.find(({ backend }) => backend === before.configuration.train);
+  const possible = formula.sizes.filter(({ pipeline_parallel: stages, tensor_parallel: slices, expert_parallel: parts }) =>
+    defaults.splits && gpus % (stages * slices) === 0 && stages <= layers && parts <= Math.max(1, experts));
+  const split = chosen(formula, before, possible, isPossible, ({ known, peak, device }) => Math.max(0, known[1] * peak - device));
   const shares = [before.values.gpu_memory_utilization, ...formula.search.engine_shares];
   const engines = shares.flatMap((gpu_memory_utilization) =>
     formula.engine_sizes.map((size) => ({ ...size, gpu_memory_utilization })));
   if (!split.phases.rollout) return split;
-  return chosen(formula, split, engines, ({ caches, phases, device, values }) =>
+  return chosen(formula, split, engines, isPossible, ({ caches, phases, device, values }) =>
     (caches && phases.rollout.peak <= device ? 0 : 1 / values.engine_tensor_parallel));
 }
 
-/** The estimate at the first sizes that lack nothing, else the least, as far as nobody gave them. @param {Formula} formula @param {Estimate} before @param {Values[]} sizes @param {(one: Estimate) => number} lack */
-function chosen(formula, before, sizes, lack) {
+/** The estimate at the first sizes that lack nothing, else the least, as far as nobody gave them. @param {Formula} formula @param {Estimate} before @param {Values[]} sizes @param {(found: Estimate) => boolean} isPossible @param {(one: Estimate) => number} lack */
+function chosen(formula, before, sizes, isPossible, lack) {
   const { assumed } = before.configuration;
   const names = Object.keys(sizes[0] ?? {}).filter((name) => assumed.some(({ input }) => input === name));
-  const wanted = sizes.map((one) => Object.fromEntries(names.map((name) => [name, one[name]])));
-  const every = wanted.map((one) => changed(formula, before, one)).filter(({ values }) => !values.undivided);
-  if (!names.length || !every.length) return before;
-  const lacking = every.map(lack);
-  const { configuration, values } = every[lacking.indexOf(Math.min(...lacking))];
+  let [best, least] = [before, Infinity];
+  for (const one of names.length ? sizes : []) {
+    const tried = changed(formula, before, Object.fromEntries(names.map((name) => [name, one[name]])));
+    const lacking = isPossible(tried) ? lack(tried) : Infinity;
+    if (lacking < least) [best, least] = [tried, lacking];
+    if (!lacking) break;
+  }
+  if (best === before) return before;
+  const { configuration, values } = best;
   const others = assumed.filter(({ input }) => !names.includes(input));
   const own = assumed.filter(({ input }) => names.includes(input)).map((item) =>
     ({ ...item, value: values[item.input], reason: `${item.reason}, ${DERIVED}` }));

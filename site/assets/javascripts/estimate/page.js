@@ -30,5 +30,5 @@ answer(form, { memory: "device_gb" }, (place, formula, words, strange) => {
   if (strange.length) throw new Mistake(`Not known: ${strange.join(", ")}`);
   const found = sized(formula, configuration(formula, words));
   showDefaults(found.values);
-  return draw(place, formula, found, commandOf(words));
+  return draw(place, formula, found, words, commandOf(words));
 });

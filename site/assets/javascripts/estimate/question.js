@@ -5,6 +5,7 @@
  * @typedef {import("./estimate.js").Configuration} Configuration
  */
 
+import { fill } from "../elements.js";
 import { Mistake } from "../form.js";
 
 const USUAL_RANK = 32;
@@ -107,7 +108,6 @@ export function evidence({ runs, sizes_of_models: sizes, said }, { values, verdi
     run.size === size && run.has_experts === values.experts > 0 && run.weights === weights);
   const failed = alike.filter((run) => !run.ran && run.gb >= gb && run.length <= values.sequence_length);
   const run = alike.filter((one) => one.ran && one.gb <= gb && one.length >= values.sequence_length).at(-1);
-  const fill = (text, words) => text.replace(/\{(\w+)\}/g, (_, name) => words[name]);
   const [failing, running] = verdict === "fits" ? [said.failed, said.ran_too] : [said.failed_too, said.ran];
   const sources = failed.slice(0, MOST_SOURCES).map(({ source }) => source).join(", ");
   return [failed.length && fill(failing, { count: failed.length, sources }), run && fill(running, run)].filter(Boolean);

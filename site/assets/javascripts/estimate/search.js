@@ -32,11 +32,11 @@ function knobOf(formula, before, row) {
   if (values.undivided) return undefined;
   const differences = Object.entries(before.phases).map(([phase, { peak }]) => [phase, peak - phases[phase].peak]);
   const saves = Object.fromEntries(differences.filter(([, gb]) => Math.abs(gb) >= SMALLEST_GB));
-  return { setting, saves, price: row.price, cost: row.cost ?? Number.MAX_VALUE };
+  return { setting, saves, price: row.price, cost: row.cost ?? Number.MAX_VALUE, inputs: { [row.input]: after } };
 }
 
 /** A knob at a value as the framework writes it. @param {Estimate} before @param {Record<string, any>} row @param {number} value */
-function written({ configuration: { framework, train, infer, stage } }, row, value) {
+export function written({ configuration: { framework, train, infer, stage } }, row, value) {
   const own = framework && framework !== "verl";
   const setting = own ? row.settings[`${framework} ${train} ${stage}`] : row.settings[`${train} ${infer}`] ?? row.settings[train];
   return setting?.endsWith("=") ? setting + Number(value.toPrecision(10)) : setting;
@@ -63,12 +63,17 @@ function needOf({ values, moments }, { phase, name }) {
   return moments.find((moment) => moment.phase === phase && moment.name === name).peak;
 }
 
-/** The combination of least cost that suffices, as the Python searches it; `null` where no tried one does. @param {Formula} formula @param {Estimate} start @param {(found: Estimate) => boolean} suffices */
-export function cheapest(formula, start, suffices = ({ verdict }) => verdict === "fits") {
-  const table = formula.knobs.filter((row) => row.cost !== null && written(start, row, row.value ?? 1));
+/** The combination of least cost that suffices; `null` where no tried one does. @param {Formula} formula @param {Estimate} start */
+export const cheapest = (formula, start) => sufficient(formula, start, ({ verdict }) => verdict === "fits", [], 1)[0] ?? null;
+
+/** The first combinations that suffice, in the order of their costs, as the Python searches them; inputs in `never` stay. @param {Formula} formula @param {Estimate} start @param {(found: Estimate) => boolean} suffices @param {string[]} never @param {number} most */
+export function sufficient(formula, start, suffices, never, most) {
+  const table = formula.knobs.filter((row) =>
+    row.cost !== null && !never.includes(row.input) && written(start, row, row.value ?? 1));
+  const every = [];
   const seen = new Set();
   const waiting = [{ cost: 0, turns: {}, parent: start }];
-  for (let tried = 0; tried < formula.search.most && waiting.length; tried += 1) {
+  for (let tried = 0; tried < formula.search.most && waiting.length && every.length < most; tried += 1) {
     waiting.sort((a, b) => a.cost - b.cost);
     const { cost, turns, parent } = waiting.shift();
     const found = changed(formula, start, turns);
@@ -76,18 +81,19 @@ export function cheapest(formula, start, suffices = ({ verdict }) => verdict ===
     if (found.values.undivided || seen.has(key)) continue;
     const place = tightestOf(parent);
     if (tried && needOf(parent, place) - needOf(found, place) < SMALLEST_GB) continue;
+    seen.add(key);
     if (suffices(found)) {
       const own = formula.knobs.filter(({ input }) => input in turns);
-      return { found, turns: own.map((row) => ({ setting: written(start, row, turns[row.input]), price: row.price })) };
+      every.push({ found, cost, inputs: turns, turns: own.map((row) => ({ setting: written(start, row, turns[row.input]), price: row.price })) });
+      continue;
     }
-    seen.add(key);
     for (const row of table) {
       const { [row.input]: value } = found.values;
       const after = turned(row, value);
       if (after !== value) waiting.push({ cost: cost + row.cost, turns: { ...turns, [row.input]: after }, parent: found });
     }
   }
-  return null;
+  return every;
 }
 
 /** How far one can go with all else unchanged; 0 where nothing fits. @param {Formula} formula @param {Estimate} before */

@@ -20,7 +20,7 @@ export function stepTime({ time }, { configuration: { infer, assumed }, values: 
   const isCacheKnown = memory.has_engine && given("gpu_memory_utilization");
   const values = {
     ...time.constants, ...Object.fromEntries(time.inputs.map((name) => [name, 0])), ...engine,
-    micro_known: given("micro_batch") || given("max_tokens") ? 1 : 0, cache_known: isCacheKnown ? 1 : 0, ...memory,
+    micro_known: given("micro_batch") || given("max_tokens") ? 1 : 0, cache_known: isCacheKnown ? 1 : 0, ...memory.toJSON(),
   };
   for (const term of time.terms) values[term.name] = (term.value ??= compiled(term.tree))(values);
   const [low, high] = time.interval[values.mean_response_length + values.mean_total_length > 0 ? "known" : "longest"];

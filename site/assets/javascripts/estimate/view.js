@@ -5,40 +5,40 @@
  * @typedef {import("./estimate.js").Estimate} Estimate
  */
 
-import { element, filled, list } from "../elements.js";
+import { element, filled, queryOf } from "../elements.js";
 import { DERIVED } from "./estimate.js";
 import { evidence } from "./question.js";
 import { cheapest, knobs, limits } from "./search.js";
 import { timeOf } from "./time.js";
 
 const DECIDES = 0.02;
-const FIRST = 2;
+const MOST_DECISIVE = 3;
 const NO_COMBINATION = "None that is known: no settings that keep what is trained make it fit.";
 
 const gigabytes = (gb) => `${gb.toFixed(1)} GB`;
 const count = (figure) => Math.floor(figure).toLocaleString("en");
 const lines = (texts) => texts.map((text) => element("li", null, text));
 
-/** Returns what a screen reader announces. @param {HTMLElement} place @param {Formula} formula @param {Estimate} found @param {string} command */
-export function draw(place, formula, found, command) {
+/** Returns what a screen reader announces. @param {HTMLElement} place @param {Formula} formula @param {Estimate} found @param {Record<string, string>} words of the form @param {string} command */
+export function draw(place, formula, found, words, command) {
   const { verdict, peak, low, high, device, deciding, configuration: { assumed } } = found;
-  const words = verdict[0].toUpperCase() + verdict.slice(1);
-  const headline = `${words}: ${gigabytes(peak)} (${low.toFixed(1)} to ${high.toFixed(1)}) of ${gigabytes(device)}`;
+  const headline = `${verdict[0].toUpperCase()}${verdict.slice(1)}: ${gigabytes(peak)} (${low.toFixed(1)} to ${high.toFixed(1)}) of ${gigabytes(device)}`;
   place.replaceChildren(filled("estimate-answer", {
     headline: element("span", { class: `estimate-verdict estimate-verdict--${verdict.replace(" ", "-")}` }, headline),
-    decisive: list("", decisive(found), FIRST, (text) => element("p", null, text)),
+    decisive: lines(decisive(found).slice(0, MOST_DECISIVE)),
     why: reasonOf(formula, found),
     deciding: deciding.moment !== found.tightest && `What decides is ${deciding.moment.phase}: `
       + `${gigabytes(deciding.moment.peak)}, ${deciding.low.toFixed(1)} to ${deciding.high.toFixed(1)}.`,
     evidence: evidence(formula, found).map((text) => element("p", null, ...linked(text))),
     time: timeOf(formula, found),
     rollout: rolloutOf(found),
-    host: hostOf(formula, found),
+    host: hostOf(found),
     bars: bars(found),
     ...table(found),
-    knobs: turns(formula, found),
-    limits: lines(reach(formula, found)),
-    number: `${assumed.length} assumed values`,
+    knobs: turns(formula, found, words),
+    limits: reach(formula, found),
+    number: `All ${assumed.length} assumed values`,
+    share: element("a", { href: `${queryOf(words)}#estimate-result` }, "Link to this question"),
     assumed: lines(assumed.map(({ input, value, reason }) => `${input} ${value}: ${reason}`)),
     command,
   }));
@@ -73,9 +73,9 @@ function rolloutOf({ phases: { rollout }, values }) {
   return rollout && `Rollout: ${gigabytes(rollout.peak)} with a KV cache for ${count(values.kv_tokens)} tokens.`;
 }
 
-/** Host memory of a node. @param {Formula} formula @param {Estimate} found */
-function hostOf({ interval }, { host, values: { local_gpus: gpus } }) {
-  const [least, most] = interval.host.map((factor) => (factor * host).toFixed(0));
+/** Host memory of a node. @param {Estimate} found */
+function hostOf({ host, hostRange, values: { local_gpus: gpus } }) {
+  const [least, most] = hostRange.map((gb) => gb.toFixed(0));
   return `Host memory: ${host.toFixed(0)} GB of a node with ${gpus} GPU${gpus > 1 ? "s" : ""}, 90 % interval ${least} to ${most}.`;
 }
 
@@ -114,26 +114,27 @@ function table({ phases }) {
   };
 }
 
-/** The cheapest combination that suffices, then single settings. @param {Formula} formula @param {Estimate} found */
-function turns(formula, found) {
+/** The cheapest combination that suffices, then single settings, each applied by its link. @param {Formula} formula @param {Estimate} found @param {Record<string, string>} words */
+function turns(formula, found, words) {
   const signed = (gb) => `${gb > 0 ? "−" : "+"}${gigabytes(Math.abs(gb))}`;
-  const turn = ({ setting, saves, price }) => {
-    const saved = Object.entries(saves ?? {}).map(([phase, gb]) => `${signed(gb)} in ${phase}`).join(", ");
-    return element("p", null, element("code", null, setting), ` ${saved}. Price: ${price}.`);
+  const apply = (inputs, text) => element("a", { class: "finder-button", href: `${queryOf({ ...words, ...inputs })}#estimate-result` }, text);
+  const code = ({ setting }) => element("code", null, setting);
+  const knob = (one) => {
+    const saved = Object.entries(one.saves).map(([phase, gb]) => `${signed(gb)} in ${phase}`).join(", ");
+    return element("p", null, apply(one.inputs, "Apply"), code(one), ` ${saved}. Price: ${one.price}.`);
   };
   const every = knobs(formula, found);
   const together = found.verdict === "fits" ? { turns: [] } : cheapest(formula, found);
-  const first = together ? together.turns.map(turn) : [element("p", null, NO_COMBINATION)];
+  const all = together?.turns.length > 0 && element("p", null, apply(together.inputs, "Apply all"), "The cheapest combination that fits: ", ...together.turns.flatMap((turn) => [code(turn), " "]));
   return [
-    first.length && element("p", null, "The cheapest combination that fits:"), ...first,
-    element("p", null, every.length ? "One setting alone, the cheapest first:" : "No setting that is known here would lower it."),
-    ...list("", every, 0, turn, ({ length }) => `${length} settings`),
-  ];
+    all, !together && element("p", null, NO_COMBINATION), ...every.map(knob),
+    every.length === 0 && element("p", null, "No setting that is known here would lower it."),
+  ].filter(Boolean);
 }
 
 /** @param {Formula} formula @param {Estimate} found */
 function reach(formula, found) {
   const known = Object.entries(limits(formula, found)).filter(([, figure]) => figure);
-  const texts = known.map(([name, figure]) => `${name.replaceAll("_", " ")}: ${count(figure)}`);
-  return texts.length ? texts : ["No number of GPUs, micro batch or length alone makes it fit."];
+  const texts = known.map(([name, figure]) => `${name === "gpus" ? "fewest GPUs" : `most ${name.replaceAll("_", " ")}`} ${count(figure)}`);
+  return texts.length ? `With all else unchanged it fits up to: ${texts.join(", ")}.` : "No number of GPUs, micro batch or length alone makes it fit.";
 }

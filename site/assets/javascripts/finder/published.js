@@ -6,6 +6,8 @@
  * @typedef {Record<string, any>} Index the published value, with `rows`
  */
 
+import { fill } from "../elements.js";
+
 /** The published value, from now on with `rows`, made of its `columns`. @param {Index} index @returns {Index} */
 export function indexOf(index) {
   const names = Object.keys(index.columns);
@@ -15,7 +17,7 @@ export function indexOf(index) {
 }
 
 /** A message with its words filled in. @param {Index} index @param {string} name @param {Row} [words] */
-export const say = (index, name, words = {}) => index.messages[name].replace(/\{(\w+)\}/g, (_, word) => words[word]);
+export const say = (index, name, words = {}) => fill(index.messages[name], words);
 
 /** Between keys of which a spelling may mean any. */
 export const EITHER = " or ";

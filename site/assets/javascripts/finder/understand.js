@@ -26,7 +26,8 @@ class Reader {
     const { position = 0 } = sizes.find(({ name }) => name === size) ?? {};
     const adapter_task = this.withAdapters(task);
     const own = { model, architecture, experts: this.experts(architecture), size, position, task, adapter_task, gpus };
-    const limits = { length: this.length(), host_memory_gb: this.hostMemory() };
+    const [prompt, ...rest] = this.lengths();
+    const limits = { length: rest.reduce((sum, part) => sum + part, prompt), prompt, host_memory_gb: this.hostMemory() };
     return { ...words, ...own, ...hardware, ...limits, project: this.project(words.framework), notes: this.notes };
   }
 
@@ -169,13 +170,13 @@ class Reader {
     return factors.match(/[0-9]+/g).reduce((product, factor) => product * Number(factor), 1);
   }
 
-  /** Tokens of prompt and response together. */
-  length() {
+  /** Tokens of the parts of a context. */
+  lengths() {
     const { length: text } = this.tokens;
-    if (!text) return 0;
+    if (!text) return [0];
     const parts = text.split("+").map((part) => this.amount("length", part).amount);
     if (!parts.every(Boolean)) this.refuse("length", text);
-    return parts.reduce((sum, part) => sum + Math.floor(part + 0.5), 0);
+    return parts.map((part) => Math.floor(part + 0.5));
   }
 
   /** The known word of a field, whatever its case and punctuation. */

@@ -11,8 +11,8 @@ import { element, filled, list, queryOf } from "../elements.js";
 import { find, folded, isAsked, isOfProject } from "./find.js";
 import { say } from "./published.js";
 
-// How many of a list are in sight: of the only one, of the first and of each other one.
-const [ALONE, FIRST, OTHER] = [4, 2, 1];
+// How many of a list are in sight: of the only one, and of each of several.
+const [ALONE, OTHER] = [4, 1];
 
 /** What was asked, and how many answers of each fit there are. @param {Index} index @param {Found} found */
 export function headline(index, { query, answers }) {
@@ -101,10 +101,10 @@ export function draw(place, index, words, found) {
   place.toggleAttribute("data-open", isOpen); // There is no hardware that anything "ran on".
   const wider = element("a", { href: queryOf({ ...words, model: query.size }) }, `All ${query.size} models`);
   place.replaceChildren(filled("finder-answer", {
-    headline: title,
+    headline: headlineOf(title),
+    plan: query.size && element("p", { class: "hint" }, "What fits by arithmetic …"),
     notes: [headline(index, found), ...query.notes].join(". ").replace("..", "."),
     warning: warning && element("a", { href: "#finder-failures" }, warning),
-    estimate: estimate(index, found),
     wider: query.model && ["Only this model counts. ", wider],
     minimum: isOpen && extremes(index, found),
     found: [largest(index, found), ...answers(index, found), nearest(index, found)],
@@ -115,6 +115,12 @@ export function draw(place, index, words, found) {
     ],
   }));
   return [title, warning].filter(Boolean).join(". ");
+}
+
+/** A sentence, with what stands in brackets less loud. @param {string} text */
+function headlineOf(text) {
+  const [first] = text.split(" (", 1);
+  return [first, element("span", null, text.slice(first.length))];
 }
 
 /** A section of cards, those of one series as one; nothing where there are none. @param {Index} index @param {string} id @param {string} title @param {Answer[]} items @param {number} [shown] */
@@ -145,18 +151,16 @@ function largest(index, { largest: tops }) {
     element("strong", null, `${row.task}: ${row.size}`), `, ${row.model_label}, `, ...sure(row), " on ", link(row, row.hardware),
     element("span", { class: "said" }, row.conditions.join(", ")));
   return tops.length > 0 && element("section", { id: "finder-largest" },
-    element("h3", null, "Largest size known to run, by task"), ...list("finder-list", tops, FIRST, line));
+    element("h3", null, "Largest size known to run, by task"), ...list("finder-list", tops, OTHER, line));
 }
 
 /** What trains decides most of the memory, so each has its own list, those with a run first. @param {Index} index @param {Found} found */
 function answers(index, { answers: items }) {
   const isClaimed = (kind) => items.every(({ row, fit: fits }) => row.weights !== kind || fits === "claimed");
   const kinds = [...Object.keys(index.weights), ""].filter((kind) => items.some(({ row }) => row.weights === kind));
-  const lists = kinds.sort((a, b) => isClaimed(a) - isClaimed(b)).map((kind, i) => {
-    const title = index.weights[kind] ?? "What trains is not stated";
-    const shown = kinds.length === 1 ? ALONE : i ? OTHER : FIRST;
-    return listed(index, `finder-${kind || "unstated"}`, title, items.filter(({ row }) => row.weights === kind), shown);
-  });
+  const lists = kinds.sort((a, b) => isClaimed(a) - isClaimed(b)).map((kind) => listed(
+    index, `finder-${kind || "unstated"}`, index.weights[kind] ?? "What trains is not stated",
+    items.filter(({ row }) => row.weights === kind), kinds.length === 1 ? ALONE : OTHER));
   return [...lists, items.length > 1 && element("p", { class: "hint" }, say(index, "frameworks"))];
 }
 
@@ -166,25 +170,7 @@ function nearest(index, { nearest: items, answers: { length } }) {
   if (!items.length) return element("p", null, "Nothing that is known comes near.");
   return element("section", { class: "finder-nearest" },
     element("h3", null, "The nearest"),
-    ...list("finder-list", items, FIRST, ({ reason: text, ...answer }) => card(index, [answer], text)));
-}
-
-/** A link to the form of the estimate, filled in with the question; what it leaves open is as in the first row of its size. @param {Index} index @param {Found} found */
-function estimate(index, { query, answers: items, nearest: others }) {
-  const isMeant = ({ row }) => index.estimable.includes(row.model) && [row.size, ""].includes(query.size);
-  const first = [...items, ...others].find(isMeant)?.row;
-  const [model, weights] = [query.model || first?.model, query.weights || first?.weights];
-  const open = !query.gpus || !query.memory_gb || query.devices.length > 1;
-  if (open || weights === "partial" || !index.estimable.includes(model)) return null;
-  const words = {
-    model, weights, gpus: query.gpus, device: query.device, device_gb: !query.device && query.memory_gb,
-    task: query.task, train: query.train, infer: query.infer,
-    framework: index.profiled.includes(query.framework) && query.framework,
-    prompt_length: query.length && "0", response_length: query.length,
-  };
-  const title = `Estimate ${model.replace(/^.*\//, "")} on ${askedHardware(query)}`;
-  const link = element("a", { href: `estimate/${queryOf(words)}#estimate-result` }, title);
-  return [link, ", and what would lower its memory."];
+    ...list("finder-list", items, OTHER, ({ reason: text, ...answer }) => card(index, [answer], text)));
 }
 
 /** An item of a list: the first of a series, with the others on demand. @param {Index} index @param {Answer[]} fold @param {string} [why] */

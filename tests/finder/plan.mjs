@@ -1,0 +1,33 @@
+// Asks the plan's modules, without a page. Argument: the folder of all modules and the published data.
+// Reads a list of questions in words from standard input; writes what is planned for each.
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+const folder = process.argv[2];
+const module = (name) => import(pathToFileURL(`${folder}/${name}.js`).href);
+const { indexOf } = await module("finder/published");
+const { understand } = await module("finder/understand");
+const { planWords } = await module("finder/plan");
+const { begin, plan } = await module("estimate/plan");
+const { Mistake } = await module("form");
+
+const read = (name) => JSON.parse(readFileSync(`${folder}/${name}.json`, "utf-8"));
+const [index, estimate] = [indexOf(read("finder")), read("estimate")];
+const formula = { ...estimate, plan: index.plan };
+
+function answer(words) {
+  const query = understand(index, words);
+  const { minimum, recommended, short, more } = plan(begin(formula, planWords(index, query)), query.gpus);
+  const told = (one) => (one ? [one.configuration.train, one.values.gpus, one.deciding.high] : null);
+  return { minimum: told(minimum), recommended: told(recommended), short: told(short), more: more?.values.gpus ?? null };
+}
+
+const answers = JSON.parse(readFileSync(0, "utf-8")).map((words) => {
+  try {
+    return answer(words);
+  } catch (error) {
+    if (!(error instanceof Mistake)) throw error;
+    return { message: error.message };
+  }
+});
+process.stdout.write(JSON.stringify(answers));
