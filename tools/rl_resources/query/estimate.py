@@ -212,9 +212,10 @@ def estimated_models(dataset: Dataset) -> Iterator[Record]:
 
 
 def sizes_as_models(dataset: Dataset) -> Iterator[Record]:
-    """Each size as the model that an estimate takes for it: `7B`."""
+    """Each size, `7B`, as the model that an estimate takes for it, if any model is near."""
     for row in dataset.records["sizes"]:
-        yield _with_layers(dataset, {"model": row["size"], "active_parameters_b": None})
+        with suppress(UnusableInput):
+            yield _with_layers(dataset, {"model": row["size"], "active_parameters_b": None})
 
 
 def config_file(named: str) -> Path | None:

@@ -172,7 +172,8 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
         others = [weights for weights in _ALL_WEIGHTS if weights != first.weights]
         questions |= {name: ask_plan(dataset, {**asked, "weights": name}) for name in others}
     known = devices_of(dataset).known
-    devices = [known[item["device"]] for item in rules()["class"]]
+    classes = [item["device"] for item in rules()["class"]]
+    devices = [known[device] for device in classes if device in known]
     columns = {name: _column(one, devices) for name, one in questions.items()}
     rows: dict[str, dict[str, FewestGpus]] = {}
     for device in devices:

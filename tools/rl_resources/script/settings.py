@@ -164,6 +164,8 @@ class Settings:
         """Whether a key that the framework does not know may have been meant for this one."""
         rejected = self.composition.rejected
         unknown = [item.key for item in rejected if item.kind == "unknown-key"]
+        if not unknown:
+            return False
         names = [other.rpartition(".")[2] for other in unknown]
         _, _, name = key.rpartition(".")
         if any(other.startswith(f"{name}_") for other in names):

@@ -60,7 +60,6 @@ class FewestCell(NamedTuple):
 def front(site: Site) -> str:
     """The front page."""
     rows = configurations(site.dataset)
-    known = site.devices.known
     example = _TABLE["example"]
     found, notes = ask(site.dataset, example)
     fits = [row.fit for row in found.answers]
@@ -70,7 +69,7 @@ def front(site: Site) -> str:
         filters=FILTERS,
         data=PATH,
         weights=WEIGHTS,
-        devices=[known[item["device"]] for item in rules()["class"]],
+        devices=_classes(site),
         matrix=matrix(site, rows),
         fewest_tokens=_TABLE["fewest_tokens"],
         example=example,
@@ -83,6 +82,13 @@ def front(site: Site) -> str:
     )
 
 
+def _classes(site: Site) -> list[Device]:
+    """The device of each column of the matrix; a package of fewer devices has fewer columns."""
+    known = site.devices.known
+    keys = [str(item["device"]) for item in rules()["class"]]
+    return [known[key] for key in keys if key in known]
+
+
 def matrix(
     site: Site, rows: Sequence[Configuration]
 ) -> Mapping[str, Mapping[str, Sequence[FewestCell]]]:
@@ -91,7 +97,7 @@ def matrix(
     of_text = [row for row in counted if NO_TEXT.isdisjoint(row.scenario)]
     by_size = grouped(of_text, attrgetter("size"))
     arithmetic = arithmetic_of(site)
-    devices = [site.devices.known[str(item["device"])] for item in rules()["class"]]
+    devices = _classes(site)
     tables: dict[str, dict[str, list[FewestCell]]] = {}
     for weights in HEADLINES:
         tables[weights] = {}
