@@ -52,9 +52,9 @@ generate: $(READY)  ## rewrite the files that are derived from rules and schemas
 release: $(READY)  ## commit the next version, write its artifacts to dist
 	$(BIN)/python -m rl_resources.release
 
-# Without what `make serve` never imports: pandas, numpy (the Python API), babel (Material's blog).
+# Without what `make serve` never imports: pandas and numpy (the Python API).
 SERVE := $(addprefix --extra ,check site build) \
-  $(addprefix --no-emit-package ,pandas numpy babel) --constraint requirements/test.txt
+  $(addprefix --no-emit-package ,pandas numpy) --constraint requirements/test.txt
 
 # The lowest versions that pyproject.toml allows, which CI tries.
 LOWEST := --resolution lowest-direct $(addprefix --extra ,check site build)

@@ -28,9 +28,12 @@ from watchdog.observers.polling import PollingObserverVFS
 
 from rl_resources import publish
 from rl_resources.check import all_rules, check_root
+from rl_resources.dataset import read_dataset
 from rl_resources.errors import refuse_errors
 from rl_resources.git import read_repository, utc
+from rl_resources.package import read_package
 from rl_resources.script_rules import shellcheck
+from rl_resources.site import translation
 from rl_resources.site.findings import error_as_text
 
 _NO_ERRORS = {name for name, rule in all_rules().items() if rule.severity == "warning"}
@@ -100,6 +103,8 @@ def on_pre_build(config: MkDocsConfig) -> None:
     try:
         refuse_errors(check_root(root, ignore=_NO_ERRORS))
         _session.files = publish.render(root, repository)
+        _session.catalog = translation.translations(root / translation.CATALOG)
+        _session.names = translation.names_of(read_dataset(read_package(root)))
         _session.mistakes = ""
     except Exception as error:  # whatever is wrong, a server must live on to show it
         if not _session.serving:
@@ -118,8 +123,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_env(env: Environment, **_: Any) -> Environment:
-    """Add the filter that the theme's main template needs for the policy of a page."""
+    """Add what the main template needs: the policy of a page, its URL in the other language."""
     env.filters["script_sources"] = script_sources
+    env.filters["other_language"] = translation.url_of
     return env
 
 
@@ -186,3 +192,18 @@ def on_page_context(context: dict[str, Any], page: Page, **_: Any) -> dict[str, 
             f"</p><pre>{html.escape(_session.mistakes)}</pre></div>{page.content}"
         )
     return context
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Write the page in the other language, too."""
+    if page.url in translation.PAGES:
+        translator = translation.Translator(page.url, _session.catalog, _session.names)
+        translator.feed(output.replace('<html lang="en"', f'<html lang="{translation.LANGUAGE}"'))
+        translator.close()
+        text = translator.html
+        for script, moved in translator.moved_scripts.items():
+            text = text.replace(_source(script), _source(moved))
+        path = Path(config.site_dir, translation.url_of(page.url), "index.html")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return output

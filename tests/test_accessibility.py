@@ -50,6 +50,8 @@ ASKED = (
     "/?gpus=1&device=rtx-4090&model=14B",
     "/?device=h1oo",
     "/estimate/?model=Qwen2.5-7B-Instruct&gpus=8&device=h100&infer=vllm&fsdp_size=8",
+    "/zh/",
+    "/zh/estimate/",
 )
 CHECKED = {
     "light": {"type": "tag", "values": STANDARDS},

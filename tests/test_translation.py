@@ -1,0 +1,71 @@
+"""Pages in Chinese: texts are replaced, markup and data stay, the catalog is complete."""
+
+import re
+
+from cases import cases
+from rl_resources.site.translation import CATALOG, PAGES, Translator, names_of, translations
+from shipped import DATASET
+from website import ROOT
+
+NAMES = names_of(DATASET)
+
+
+def translated(page: str, url: str = "", **catalog: str) -> Translator:
+    translator = Translator(url, catalog, NAMES)
+    translator.feed(page)
+    translator.close()
+    return translator
+
+
+@cases("translation", "texts")
+def test_a_text_is_replaced_and_its_markup_stays(page, message, translation, written):
+    assert translated(page).messages == [message]
+    assert translated(page).html == page
+    assert translated(page, **{message: translation}).html == written
+
+
+@cases("translation", "no_texts")
+def test_what_is_no_text_stays(page):
+    assert not translated(page).messages
+    assert translated(page).html == page
+
+
+def test_what_is_marked_as_data_is_said_in_english():
+    page = '<tbody{} translate="no"><tr><td>in <b>words</b></td></tr></tbody>'
+    assert not translated(page.format("")).messages
+    assert translated(page.format("")).html == page.format(' lang="en"')
+
+
+@cases("translation", "links")
+def test_a_link_leads_where_it_led(url, link, written):
+    page = '<a href="{}">go</a>'
+    assert translated(page.format(link), url).html == page.format(written)
+
+
+def test_the_switch_leads_to_the_page_in_english():
+    switch = '<a hreflang="en" href="./">English</a>'
+    assert translated(switch, "estimate/").html == switch.replace("./", "../../estimate/")
+
+
+def test_an_inline_script_finds_the_root():
+    page = '<script>scope=new URL("..",location)</script>'
+    translator = translated(page, "estimate/")
+    assert translator.html == page.replace('".."', '"../.."')
+    scripts = {'scope=new URL("..",location)': 'scope=new URL("../..",location)'}
+    assert translator.moved_scripts == scripts
+
+
+def test_every_text_of_a_translated_page_stands_in_the_catalog_and_no_other(built):
+    messages = set()
+    for url in PAGES:
+        page = (built / url / "index.html").read_text("utf-8")
+        messages.update(translated(page, url).messages)
+    known = translations(ROOT / CATALOG).keys()
+    assert sorted(messages - known) == []
+    assert sorted(known - messages) == []
+
+
+def test_a_translation_has_the_holes_of_its_message():
+    holes = re.compile(r"</?\d+/?>|\{\d+\}")
+    for message, translation in translations(ROOT / CATALOG).items():
+        assert sorted(holes.findall(translation)) == sorted(holes.findall(message)), message

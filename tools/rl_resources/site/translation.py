@@ -1,0 +1,303 @@
+"""A finished page in another language: its texts are replaced one by one, its markup stays.
+
+What stands in one block is one message. `<p>The <a href="…">estimate</a> knows 96 runs.</p>` is
+`The <1>estimate</1> knows {1} runs.` in the catalog: tags, numbers and names from the data are
+holes, so a new record needs no new translation. A text without a translation stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape, unescape
+from html.parser import HTMLParser
+from itertools import product
+from pathlib import Path, PurePosixPath
+from posixpath import join, normpath, relpath
+from typing import Literal
+from urllib.parse import urlsplit
+
+from babel.messages.pofile import read_po
+
+from rl_resources.dataset import Dataset
+from rl_resources.devices import devices_of
+
+LANGUAGE = "zh-CN"
+FOLDER = "zh/"
+"""Where its pages lie below the root of the site."""
+CATALOG = PurePosixPath("site/locale/zh.po")
+PAGES = ("", "estimate/", "sizes/", "records/", "contributing/")
+"""The pages that exist in both languages, as URLs below the root of the site."""
+
+_INLINE = re.compile("a|abbr|b|br|code|em|i|kbd|mark|small|span|strong|sub|sup|svg|time")
+_OPAQUE = re.compile("code|kbd|pre|script|style|svg|textarea")
+"""Elements that are copied as they are."""
+_NAMES = {
+    "models": ("model", "slug"),
+    "devices": ("device", "name"),
+    "tasks": ("task", "title"),
+    "frameworks": ("framework", "title"),
+    "backends": ("backend", "title"),
+    "sizes": ("size",),
+}
+"""The columns with names, which are the same in every language."""
+_VOID = re.compile("br|col|hr|img|input|link|meta|wbr")
+_SPOKEN = re.compile(r'(?<= )((?:alt|aria-label|placeholder|title)=)"([^"]*)"')
+_DESCRIPTION = re.compile(r'(?<=<meta name="description" )(content=)"([^"]*)"')
+_LINKED = re.compile(r'(?<= )((?:action|data-url|href|src)=)"([^"]*)"')
+_BASE = re.compile(r'(?:(?<=new URL\()|(?<="base": )|(?<="search": ))"([^"]*)"')
+"""Where the theme's scripts name the root of the site, or a file below it."""
+_HOLE = re.compile(r"</?\d+/?>|\{\d+\}|[&<>]")
+_NUMBER = r"\d+(?:[.,]\d+)*(?: ?(?:GB|GiB|TB|[BKMT])\b)?"
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+
+
+def translations(path: Path) -> dict[str, str]:
+    """The translations of a catalog by message; without those that are missing or fuzzy.
+
+    Raises `OSError` for a file that cannot be read.
+    """
+    with path.open("rb") as file:
+        entries = read_po(file, locale="zh")
+    known: dict[str, str] = {}
+    for entry in entries:
+        if entry.id and entry.string and not entry.fuzzy:
+            known[str(entry.id)] = str(entry.string)
+    return known
+
+
+def url_of(url: str) -> str:
+    """The Chinese URL of a page, or that of the front page if the page is in English only."""
+    return FOLDER + (url if url in PAGES else "")
+
+
+def names_of(dataset: Dataset) -> re.Pattern[str]:
+    """A pattern of numbers and of names from the data, which stay the same in every language."""
+    names = {device.label for device in devices_of(dataset).known.values()}
+    for table, columns in _NAMES.items():
+        for row, column in product(dataset.records[table], columns):
+            names.add(str(row[column]).rpartition("/")[2])
+    escaped = [re.escape(name) for name in sorted(names, key=len, reverse=True)]
+    return re.compile(rf"(?<![\w.-])(?:{'|'.join(escaped)})(?![\w-])|{_NUMBER}")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a block: text, a tag, or an element without one: a word of code, or a mark."""
+
+    kind: Literal["text", "open", "close", "word", "mark"]
+    html: str
+
+
+class Message:
+    """The text of a block as the catalog names it, with what its holes stand for."""
+
+    def __init__(self, pieces: Iterable[Piece], names: re.Pattern[str]) -> None:
+        self._holes: dict[str, str] = {}
+        self._names = names
+        self._words = 0
+        self.id = " ".join("".join(self._parts(pieces)).split())
+
+    def _parts(self, pieces: Iterable[Piece]) -> Iterator[str]:
+        opened: list[int] = []
+        for number, piece in enumerate(pieces, start=1):
+            if piece.kind == "text":
+                yield self._names.sub(self._word, unescape(piece.html))
+                continue
+            hole = f"<{number}/>"
+            if piece.kind == "open":
+                hole = f"<{number}>"
+                opened.append(number)
+            elif piece.kind == "close" and opened:
+                hole = f"</{opened.pop()}>"
+            self._holes[hole] = piece.html
+            yield hole
+
+    def _word(self, name: re.Match[str]) -> str:
+        self._words += 1
+        hole = f"{{{self._words}}}"
+        self._holes[hole] = escape(name[0])
+        return hole
+
+    def filled(self, text: str) -> str:
+        """A translation as HTML."""
+        return _HOLE.sub(lambda hole: self._holes.get(hole[0], escape(hole[0])), text)
+
+
+class Translator(HTMLParser):
+    """Reads a page of the site and writes it in the other language.
+
+    `url` is the page below the site's root. After `feed` and `close`, `html` is the translated page
+    and `messages` all that was looked up, translated or not.
+    """
+
+    def __init__(self, url: str, catalog: Mapping[str, str], names: re.Pattern[str]) -> None:
+        super().__init__(convert_charrefs=False)
+        self.messages: list[str] = []
+        self.moved_scripts: dict[str, str] = {}
+        """Each inline script as it was, and as it is."""
+        self._url = url
+        self._catalog = catalog
+        self._names = names
+        self._written: list[str] = []
+        self._block: list[Piece] = []
+        self._whole: list[str] = []
+        """The HTML of an element that is copied as a whole, while it is open."""
+        self._open: list[str] = []
+        """Its name, and those of the elements in it of the same name."""
+
+    @property
+    def html(self) -> str:
+        """The translated page."""
+        return "".join(self._written)
+
+    def close(self) -> None:
+        """Write the last block."""
+        super().close()
+        self._end_block()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Collect an inline element; any other ends the block."""
+        text = self._translated_tag(self.get_starttag_text() or "", dict(attrs))
+        if self._open:
+            self._whole.append(text)
+            if tag == self._open[0]:
+                self._open.append(tag)
+        elif _OPAQUE.fullmatch(tag) or ("translate", "no") in attrs:
+            self._whole = [text]
+            self._open = [tag]
+        else:
+            self._add(tag, Piece("mark" if _VOID.fullmatch(tag) else "open", text))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Collect an element that closes itself."""
+        text = self._translated_tag(self.get_starttag_text() or "", dict(attrs))
+        if self._open:
+            self._whole.append(text)
+        else:
+            self._add(tag, Piece("mark", text))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Collect the end of an inline element, or end the block."""
+        text = f"</{tag}>"
+        if not self._open:
+            self._add(tag, Piece("close", text))
+            return
+        self._whole.append(text)
+        if tag != self._open[0]:
+            return
+        self._open.pop()
+        if not self._open:
+            self._add(tag, Piece("mark" if tag == "svg" else "word", "".join(self._whole)))
+
+    def handle_data(self, data: str) -> None:
+        """Collect text."""
+        if not self._open:
+            self._block.append(Piece("text", data))
+            return
+        moved = data
+        if self._open == ["script"]:
+            moved = _BASE.sub(lambda url: f'"{self.moved(url[1], to_english=True)}"', data)
+            self.moved_scripts[data] = moved
+        self._whole.append(moved)
+
+    def handle_entityref(self, name: str) -> None:
+        """Collect a character reference unchanged."""
+        self.handle_data(f"&{name};")
+
+    def handle_charref(self, name: str) -> None:
+        """Collect a character reference unchanged."""
+        self.handle_data(f"&#{name};")
+
+    def handle_decl(self, decl: str) -> None:
+        """Copy the document type."""
+        self._written.append(f"<!{decl}>")
+
+    def _add(self, tag: str, piece: Piece) -> None:
+        if _INLINE.fullmatch(tag):
+            self._block.append(piece)
+            return
+        self._end_block()
+        self._written.append(piece.html)
+
+    def _end_block(self) -> None:
+        """Write the block, its text translated; what surrounds the text stays where it is."""
+        text = _text_of(self._block)
+        message = Message(self._block[text], self._names)
+        written = [piece.html for piece in self._block]
+        translation = self._translation(message)
+        if translation:
+            written[text] = [translation]
+        self._written.extend(written)
+        self._block.clear()
+
+    def _translation(self, message: Message) -> str:
+        if not _LETTERS.search(_HOLE.sub("", message.id)):
+            return ""
+        self.messages.append(message.id)
+        return message.filled(self._catalog.get(message.id, ""))
+
+    def _translated_tag(self, text: str, attributes: Mapping[str, str | None]) -> str:
+        """A tag with its texts translated, and with links as they are one folder further down."""
+        is_switch = "hreflang" in attributes
+        text = _LINKED.sub(lambda link: self._linked(link, is_switch), text)
+        if self._open or {"lang", "translate"} <= attributes.keys():
+            return text
+        if "translate" in attributes:
+            return text.replace(' translate="no"', ' lang="en" translate="no"')
+        text = _SPOKEN.sub(self._spoken, text)
+        return _DESCRIPTION.sub(self._spoken, text)
+
+    def _spoken(self, attribute: re.Match[str]) -> str:
+        message = Message([Piece("text", attribute[2])], self._names)
+        translation = self._translation(message)
+        if not translation:
+            return attribute[0]
+        quoted = translation.replace('"', "&quot;")
+        return f'{attribute[1]}"{quoted}"'
+
+    def _linked(self, link: re.Match[str], is_switch: bool) -> str:
+        return f'{link[1]}"{self.moved(link[2], to_english=is_switch)}"'
+
+    def moved(self, link: str, to_english: bool = False) -> str:
+        """A link of the page as the translated page needs it: to a translated page where one is."""
+        path = re.split("[?#]", link)[0]
+        if not path or path.startswith("/") or urlsplit(link).scheme:
+            return link
+        target = normpath(join(self._url, path)).lstrip(".")
+        folder = "" if to_english or not _is_translated(target) else FOLDER
+        moved = relpath(folder + target or ".", FOLDER + self._url)
+        if path.endswith("/"):
+            moved += "/"
+        return moved + link.removeprefix(path)
+
+
+def _is_translated(path: str) -> bool:
+    return any(path == page.removesuffix("/") for page in PAGES)
+
+
+def _text_of(block: Sequence[Piece]) -> slice:
+    """Where the text of a block begins and ends, without the tags that surround all of it."""
+    first = 0
+    last = len(block)
+    while first < last and _is_around(block[first]):
+        first += 1
+    while first < last and _is_around(block[last - 1]):
+        last -= 1
+    # What opens before the text and closes in it belongs to it, and what closes after it.
+    while first > 0 and _balance(block[first:last]) < 0:
+        first -= 1
+    while last < len(block) and _balance(block[first:last]) > 0:
+        last += 1
+    return slice(first, last)
+
+
+def _is_around(piece: Piece) -> bool:
+    return piece.kind not in {"text", "word"} or not piece.html.strip()
+
+
+def _balance(pieces: Sequence[Piece]) -> int:
+    """How many tags stay open, or below 0 how many close that were not opened."""
+    kinds = [piece.kind for piece in pieces]
+    return kinds.count("open") - kinds.count("close")
