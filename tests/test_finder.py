@@ -2,10 +2,12 @@
 
 import random
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cases import read_cases
 from conftest import answers_in_node
 from rl_resources import UnusableInput
 from rl_resources.dataset import Dataset
@@ -19,6 +21,7 @@ from rl_resources.query.plan_question import ask_plan
 from rl_resources.query.understand import understand
 from rl_resources.query.vocabulary import FILTERS, vocabulary
 from rl_resources.site import api, finder
+from rl_resources.site.plan import plan_as_text
 from shipped import DATASET
 from test_find import UNDERSTOOD
 
@@ -143,7 +146,8 @@ def plan_of_python(tokens: dict[str, str]) -> dict[str, Any]:
         return {}
     options = {"minimum": found.minimum, "recommended": found.recommended, "short": found.short}
     more = found.more.values["gpus"] if found.more else None
-    return {name: _told(one) for name, one in options.items()} | {"more": more}
+    first, *_ = plan_as_text(found, tokens).splitlines()
+    return {name: _told(one) for name, one in options.items()} | {"more": more, "first": first}
 
 
 def _told(found: Estimate | None) -> list[Any] | None:
@@ -174,19 +178,37 @@ _PLANNED = {
     "host_memory": ["512", "1024", "64"],
 }
 """What a plan is asked besides a model and a device."""
+_CASES = read_cases("plan")
+_PLANS = [*_CASES["answers"].values(), *_CASES["first"].values()]
+"""Questions whose answers begin with each kind of word."""
 
 
 @pytest.mark.parametrize("number", [12, pytest.param(200, marks=pytest.mark.nightly)])
 def test_the_page_plans_as_python_does(tmp_path, number):
     asked = list(plan_questions(number))
+    for tokens, answer in zip(asked, plans_of_page(asked, tmp_path), strict=True):
+        if "message" in answer:
+            assert plan_of_python(tokens) == {}, tokens
+        else:
+            assert answer == plan_of_python(tokens), tokens
+
+
+def test_a_plan_of_the_page_begins_as_the_command_does(tmp_path):
+    asked = [case["asked"] for case in _PLANS]
+    refused: list[str] = []
+    for tokens, answer in zip(asked, plans_of_page(asked, tmp_path), strict=True):
+        if "message" in answer:
+            refused.append(tokens["model"])
+        else:
+            assert answer["first"] == plan_of_python(tokens)["first"]
+    # The page has no layers of a model that only reports name.
+    assert refused == ["InternVL3-38B"]
+
+
+def plans_of_page(asked: list[dict[str, str]], folder: Path) -> list[dict[str, Any]]:
     documents = {
         one.path: one.text for one in api.documents(DATASET, Repository(None, None, None), {})
     }
     published = {"finder.json": finder.files(DATASET)[finder.PATH]}
     published["estimate.json"] = documents["estimate.json"]
-    answers = answers_in_node("plan", published, asked, tmp_path)
-    for tokens, answer in zip(asked, answers, strict=True):
-        if "message" in answer:
-            assert plan_of_python(tokens) == {}, tokens
-        else:
-            assert answer == plan_of_python(tokens), tokens
+    return answers_in_node("plan", published, asked, folder)

@@ -151,6 +151,14 @@ def test_without_hardware_less_memory_never_takes_fewer_gpus(dataset: Dataset) -
         assert numbers
 
 
+def test_without_hardware_one_memory_that_fails_does_not_rule_out_less(dataset: Dataset) -> None:
+    asked = {"model": "32B", "weights": "full", "host_memory": "256"}
+    fits = [cells["full"].fits for cells in plan_table(dataset, asked).rows.values()]
+    *others, largest = [found and found.values["gpus"] for found in fits]
+    assert largest is None
+    assert others == [128] * 5
+
+
 def _classes(dataset: Dataset) -> list[Device]:
     known = devices_of(dataset).known
     return [known[item["device"]] for item in rules()["class"]]

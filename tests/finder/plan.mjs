@@ -7,7 +7,7 @@ const folder = process.argv[2];
 const module = (name) => import(pathToFileURL(`${folder}/${name}.js`).href);
 const { indexOf } = await module("finder/published");
 const { understand } = await module("finder/understand");
-const { planWords } = await module("finder/plan");
+const { planWords, sentenceOf } = await module("finder/plan");
 const { begin, plan } = await module("estimate/plan");
 const { Mistake } = await module("form");
 
@@ -17,9 +17,13 @@ const formula = { ...estimate, plan: index.plan };
 
 function answer(words) {
   const query = understand(index, words);
-  const { minimum, recommended, short, more } = plan(begin(formula, planWords(index, query)), query.gpus);
+  const asked = planWords(index, query);
+  const start = begin(formula, asked);
+  const made = plan(start, query.gpus);
+  const { minimum, recommended, short, more } = made;
   const told = (one) => (one ? [one.configuration.train, one.values.gpus, one.deciding.high] : null);
-  return { minimum: told(minimum), recommended: told(recommended), short: told(short), more: more?.values.gpus ?? null };
+  const first = sentenceOf(index, start, made, words, asked);
+  return { first, minimum: told(minimum), recommended: told(recommended), short: told(short), more: more?.values.gpus ?? null };
 }
 
 const answers = JSON.parse(readFileSync(0, "utf-8")).map((words) => {

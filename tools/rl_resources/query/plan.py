@@ -188,10 +188,9 @@ def _column(question: PlanQuestion, devices: Sequence[Device]) -> dict[str, Fewe
     found: dict[str, FewestGpus] = {}
     counts: Sequence[int] = counts_up_to(0)
     for device in sorted(devices, key=lambda one: -one.memory_gb):
-        fits = None
-        if counts:
-            fits = smallest(_start_on(question.start, device), counts, rare=False)
-        counts = [count for count in counts if fits and count >= fits.values["gpus"]]
+        fits = smallest(_start_on(question.start, device), counts, rare=False)
+        if fits:
+            counts = [count for count in counts if count >= fits.values["gpus"]]
         small = [known for known in runs if 0 < known.row.memory_gb <= device.memory_gb]
         own = [known for known in small if known.row.vendor == device.vendor]
         ran = min(own, key=lambda known: known.row.gpus, default=None)

@@ -26,6 +26,7 @@ from rl_resources.query.vocabulary import (
 
 _BATCHES = {"per-device": "batch {} per device", "unstated": "batch {} (unit not stated)"}
 _KINDS_OF_MEMORY = {"gpu": "GPU ", "host": "host "}
+NO_TASK = "task not stated"
 
 
 def resource(row: Configuration) -> str:
@@ -77,7 +78,7 @@ def parts(row: Configuration) -> dict[str, str]:
     return {
         "hardware": resource(row),
         "model_label": model_label,
-        "task_label": row.task_label or "task not stated",
+        "task_label": row.task_label or NO_TASK,
         "size": row.size,
         "weights_label": ADAPTERS.get(row.weights, row.conditions[0]),
         "context": context(row),

@@ -69,7 +69,7 @@ const rank = (/** @type {Answer} */ { row }) => row.rank;
 const of = (matching, ...fits) => matching.filter(({ fit }) => fits.includes(fit));
 
 /** The rows that match, with their fit and in what they differ. @param {Index} index @param {Query} query @returns {Answer[]} */
-function match({ rows, filters }, query) {
+export function match({ rows, filters }, query) {
   const names = [query.architecture ? "architecture" : "size", ...filters].filter((name) => query[name]);
   const asked = names.map((name) => [name, query[name].split(EITHER).concat(name === "task" ? adapterTasks(query) : [])]);
   const isOther = ({ experts }) => query.experts && experts && query.experts !== experts;
@@ -79,7 +79,7 @@ function match({ rows, filters }, query) {
 }
 
 /** @param {Query} query */
-const adapterTasks = ({ adapter_task: tasks }) => tasks.split(EITHER).filter(Boolean);
+export const adapterTasks = ({ adapter_task: tasks }) => tasks.split(EITHER).filter(Boolean);
 
 /** In what a match is not just what was asked. @param {Query} query @param {Row} row */
 function differing(query, row) {
@@ -119,7 +119,7 @@ const amongAsked = (query, row) => row.possible_devices.every((key) => query.dev
 const sameVendor = (query, row) => !query.vendor || row.vendor === query.vendor;
 
 /** Whether it had no fewer GPUs of no less memory each, of the same vendor. @param {Query} query @param {Row} row */
-function noLess(query, row) {
+export function noLess(query, row) {
   const known = query.gpus && query.memory_gb && (row.device || amongAsked(query, row));
   if (row.out_of_memory_on === "host" && row.host_memory_gb < query.host_memory_gb) return false;
   return Boolean(known) && row.gpus >= query.gpus && row.memory_gb >= query.memory_gb && sameVendor(query, row);
@@ -129,14 +129,14 @@ function noLess(query, row) {
 const by = (...figures) => (a, b) => figures.reduce((found, figure) => found || figure(a) - figure(b), 0);
 
 /** Best first; equal ones keep the published order. @param {Answer[]} items @param {Query} query */
-function ordered(items, query) {
+export function ordered(items, query) {
   const distance = (asked, has) => (has ? Math.abs(asked - has) : Infinity);
   return [...items].sort(by(
     ({ row }) => row.doubtful,
     ({ row }) => !isOfProject(query, row),
     ({ differs }) => differs.length,
     ({ row }) => row.kind !== "record",
-    ({ fit }) => FITTING.indexOf(fit),
+    ({ fit }) => Math.max(0, FITTING.indexOf(fit)),
     ({ row }) => -row.position,
     ({ row }) => distance(query.gpus, row.gpus),
     ({ row }) => distance(query.memory_gb, row.memory_gb),

@@ -12,7 +12,9 @@ import { element, fill, filled, queryOf } from "../elements.js";
 import { begin, plan, rareOf, roomOf, smallest, turnedOn } from "../estimate/plan.js";
 import { stepTime } from "../estimate/time.js";
 import { Mistake } from "../form.js";
-import { EITHER } from "./published.js";
+import { adapterTasks, match, noLess, ordered } from "./find.js";
+import { EITHER, minBy } from "./published.js";
+import { understand } from "./understand.js";
 
 const round = (gb) => gb.toFixed(gb < 100 ? 1 : 0);
 
@@ -46,7 +48,7 @@ export function drawPlan(room, index, formula, words, found) {
       const start = begin(known, asked);
       const made = plan(start, query.gpus);
       room.replaceChildren(sectionOf(index, start, made, words, asked, found));
-      if (!best) room.parentNode.querySelector("h2").textContent = sentenceOf(index, start, made.recommended ?? made.short, asked, query);
+      if (!best) room.parentNode.querySelector("h2").textContent = sentenceOf(index, start, made, words, asked);
     }
   } catch (error) {
     if (!(error instanceof Mistake)) throw error;
@@ -68,7 +70,7 @@ async function drawTable(room, { plan: rules, vocabulary, weights: titles, ...in
     const cells = kinds.map((kind) => {
       const asked = planWords({ plan: rules, ...index }, { ...query, weights: kind, memory_gb, devices: [] });
       const gpus = smallest(begin(formula, asked), counts[kind], false)?.values.gpus;
-      counts[kind] = counts[kind].filter((count) => count >= gpus);
+      counts[kind] = counts[kind].filter((count) => !(count < gpus));
       const link = element("a", { href: `${queryOf({ ...words, weights: kind, device: label, gpus })}#finder-answers` }, String(gpus));
       return gpus ? element("td", { class: "certain certain--estimated" }, link) : element("td", { class: "fewest-none" }, "–");
     });
@@ -82,14 +84,45 @@ async function drawTable(room, { plan: rules, vocabulary, weights: titles, ...in
 const calculator = (index, { host_memory: _, ...asked }) =>
   element("a", { href: `estimate/${queryOf(asked)}#estimate-result` }, index.plan.said.settings);
 
-/** @param {Index} index @param {Start} start @param {Estimate} shown @param {Record<string, any>} asked @param {Row} query */
-function sentenceOf({ plan: { said }, weights }, start, shown, asked, query) {
-  const fits = rareOf(start, shown).length ? "rare" : "arithmetic";
-  const lacks = shown.verdict === "tight" ? "tight" : "no";
-  const model = asked.model.replace(/^.*\//, "");
-  const what = `${asked.task} of ${model}, ${weights[asked.weights]},`;
-  return fill(said.verdict[shown.verdict === "fits" ? fits : lacks], { what, model, hardware: hardwareOf(shown, query) });
+/** What is published of the model, task and weights of a plan, best first: `scope` of `query/plan_question.py`. @param {Index} index @param {Start} start @param {Row} query */
+function published(index, { groups: [[{ values }]] }, query) {
+  const { said, no_task, no_text } = index.plan;
+  const tasks = [no_task, query.task, ...adapterTasks(query)];
+  const isMeant = ({ row }) => tasks.includes(row.task_label) && (query.model || !row.words.scenario.some((one) => no_text.includes(one)));
+  const matching = match(index, { ...query, task: "", experts: values.experts ? "mixture" : "dense" }).filter(isMeant);
+  const marked = ordered(matching, query).map(({ row, fit, differs }) => {
+    const mark = differs.includes("model") && fill(said.mark.twin, { model: nameOf(row.model) });
+    return { ...row, fit, mark, where: `${row.hardware} (${[row.framework_label, row.context, mark].filter(Boolean).join(", ")})` };
+  });
+  return marked.sort((a, b) => Boolean(a.mark) - Boolean(b.mark));
 }
+
+/** The first sentence of the command: the word of `query/plan.py`, the words of `site/plan.py`. @param {Index} index @param {Start} start @param {ReturnType<typeof plan>} found @param {Record<string, string>} words @param {Record<string, any>} asked */
+export function sentenceOf(index, start, { recommended, short }, words, { task, weights, prompt_length, response_length }) {
+  const query = understand(index, { ...words, task, weights });
+  const { values } = recommended ?? short;
+  const length = prompt_length + response_length;
+  const gb = values.gpus * values.device_gb;
+  const rows = published(index, start, query);
+  const runs = rows.filter((row) => row.task && row.state === "run" && !row.doubtful);
+  const near = query.gpus && runs.find(({ fit }) => ["ran-on-it", "ran-on-no-more"].includes(fit));
+  const less = runs.find((row) => row.length >= length && row.memory_gb > 0 && row.gpus > 0 && row.gpus * row.memory_gb <= gb);
+  const failures = rows.filter((row) => !row.mark && row.state === "out-of-memory" && row.length <= length && noLess(query, row));
+  const failed = query.model && minBy(failures, ({ rank }) => rank);
+  const isRare = recommended && rareOf(start, recommended).length > 0;
+  const verdicts = {
+    yes: near && (query.model || new RegExp(`^(?:${index.patterns.billions})$`, "i").test(words.model)), yes_of_size: near,
+    probably: recommended && !isRare && less, failed: recommended && failed, rare: isRare, arithmetic: recommended,
+    tight: short?.verdict === "tight", no: true,
+  };
+  const model = nameOf(query.model || words.model);
+  const what = `${query.task} of ${near ? nameOf(near.model) : model}, ${index.weights[weights]},`;
+  const told = { what, model, hardware: hardwareOf({ values }, query), ran: (near || less)?.where, failed: failed?.where };
+  return fill(index.plan.said.verdict[Object.keys(verdicts).find((one) => verdicts[one])], told);
+}
+
+/** A model without its owner. @param {string} model */
+const nameOf = (model) => model.replace(/^[\w.-]+\/(?=[\w.-]+$)/, "");
 
 const hardwareOf = ({ values }, { label }) => `${values.gpus} × ${label}`;
 
