@@ -17,9 +17,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from rl_resources.estimate.configuration import DERIVED, Assumed
-from rl_resources.estimate.estimate import OTHERS, ROLLOUT, Estimate, Need
+from rl_resources.estimate.estimate import OTHERS, ROLLOUT, Estimate
 from rl_resources.estimate.formula import (
     ENGINE_SIZE,
+    Need,
     Number,
     backends,
     engine_sizes,

@@ -57,6 +57,23 @@ class KnownRun(NamedTuple):
     row: Configuration
     mark: str = ""
 
+    def as_dict(self) -> dict[str, Any]:
+        """The run as JSON holds it."""
+        row = self.row
+        return {
+            "id": row.id,
+            "model": row.model,
+            "task": row.task or None,
+            "weights": row.weights or None,
+            "gpus": row.gpus,
+            "device": row.device or None,
+            "memory_gb": row.memory_gb or None,
+            "certainty": row.certainty,
+            "differs": self.mark or None,
+            "source": row.source,
+            "script": row.script or None,
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class PlanQuestion:
