@@ -286,7 +286,7 @@ def _starts(
         kind = "full"
     if words["weights"] == "full" and of_verl("fsdp").values["experts"]:
         kind = "experts"
-    return [[of_verl(train) for train in group] for group in search[kind]]
+    return [list(map(of_verl, group)) for group in search[kind]]
 
 
 def _as_verl(found: Estimate, query: Query) -> Estimate:

@@ -50,12 +50,13 @@ def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, 
     for name in _EXTREMES:
         extreme = getattr(found, name)
         value[name] = extreme.id if extreme else None
-    value["largest"] = [
-        {"task": row.task, "size": row.size, "best": row.id} for row in found.largest
-    ]
-    value["nearest"] = [
-        {"nearest": item.kind, "missing": item.reason, **_flat(item.row)} for item in found.nearest
-    ]
+    value["largest"] = []
+    for row in found.largest:
+        value["largest"].append({"task": row.task, "size": row.size, "best": row.id})
+    value["nearest"] = []
+    for item in found.nearest:
+        why = {"nearest": item.kind, "missing": item.reason}
+        value["nearest"].append(why | _flat(item.row))
     value["failures"] = list(map(_flat, found.failures))
     value["unclear"] = list(map(_flat, found.unclear))
     against = _contradictions(dataset, found)
