@@ -12,6 +12,7 @@ from rl_resources.contribute.new import ScriptRequest, script_text
 from rl_resources.contribute.training_log import read_log
 from rl_resources.estimate.configuration import DERIVED
 from rl_resources.estimate.frameworks import _cells
+from rl_resources.estimate.published import published
 from rl_resources.estimate.search import knobs
 from rl_resources.facts.pairs import Pair, Said
 from rl_resources.git import Repository
@@ -39,12 +40,18 @@ MODEL = "Qwen/Qwen2.5-7B-Instruct"
 QUESTION = {"model": MODEL, "gpus": "8", "device": "h100", "infer": "vllm"}
 
 
+KEPT = (_cells, published, api._estimate_parts)
+"""What is kept of the engines that there are."""
+
+
 @pytest.fixture(autouse=True)
 def swift(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(ENGINES, "swift", SWIFT)
-    _cells.cache_clear()
+    for kept in KEPT:
+        kept.cache_clear()
     yield
-    _cells.cache_clear()
+    for kept in KEPT:
+        kept.cache_clear()
 
 
 def test_every_engine_is_a_backend_of_the_dataset():
