@@ -76,7 +76,7 @@ WORDS: Mapping[str, str] = {
 
 def load(path: Path) -> dict[str, Any]:
     """The cases of a file by the sentence that they stand under."""
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text()
     found = {}
     for name, case in tomllib.loads(text).items():
         found[name] = _expanded(case, new=case.get("new", False))
@@ -128,7 +128,7 @@ def plant_frozen(root: Path) -> Path:
     records = root / "records"
     for table in (DATASET / "records").iterdir():
         text = aligned(table)
-        (records / table.name).write_text(text, encoding="utf-8")
+        (records / table.name).write_text(text)
     shutil.copy(REPOSITORY / "records/backends.csv", records)  # what `new` offers today
     return root
 
@@ -139,7 +139,7 @@ def plant_repository(root: Path, *, new: bool) -> Path:
     plant_frozen(root)
     for path in (TUNING, "records/trials.csv", "records/compatibility.csv"):
         text = "\n".join([*_lines(path), ""])
-        (root / path).write_text(text, encoding="utf-8")
+        (root / path).write_text(text)
     for script in (root / "examples").rglob("*.sh"):
         if LARGE.match(script.name):
             script.unlink()
@@ -152,12 +152,12 @@ def plant_repository(root: Path, *, new: bool) -> Path:
 
 
 def _contribute(root: Path) -> None:
-    text = (root / SCRIPT).read_text(encoding="utf-8")
+    text = (root / SCRIPT).read_text()
     for old, right in RIGHT_IN_NEW.items():
         assert old in text
         text = text.replace(old, right)
     script = root / NEW
-    script.write_text(text, encoding="utf-8")
+    script.write_text(text)
     script.chmod(0o755)
     apply(root, [{"file": TUNING, "before_line": NEW_LINE, "with": NEW_ROW}])
 

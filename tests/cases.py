@@ -15,7 +15,7 @@ from rl_resources.rule import Rule
 def read_cases(name: str) -> dict[str, Any]:
     """The tables of `tests/NAME.toml`."""
     path = Path(__file__).parent / f"{name}.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return tomllib.loads(path.read_text())
 
 
 def findings_in(target: object, *rules: Rule) -> list[Finding]:

@@ -18,6 +18,8 @@ from botched_tree import plant_frozen
 from rl_resources import load
 from rl_resources.build import build
 from rl_resources.cli import main
+from rl_resources.contribute import draft as draft_module
+from rl_resources.contribute.changes import Fixed
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Package, read_package
@@ -33,6 +35,13 @@ settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
 MOST_SECONDS_OF_A_PAGE = 180
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """A test of a path is called by the name of the path."""
+    if isinstance(val, Path):
+        return val.name
+    return None
 
 
 def cannot_run(reason: str) -> NoReturn:
@@ -57,7 +66,7 @@ def answers_in_node(
     """
     shutil.copytree(ROOT / "site/assets/javascripts", folder, dirs_exist_ok=True)
     for name, text in {"package.json": '{"type": "module"}', **data}.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text)
     script = f"{ROOT}/tests/finder/{modules}.mjs"
     done = ran(program("node", "nodejs"), script, folder, input=json.dumps(questions))
     assert done.returncode == 0, done.stderr
@@ -90,6 +99,13 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> Package:
 def dataset() -> Dataset:
     """The dataset of this checkout."""
     return load(ROOT)
+
+
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No rule reports or fixes anything, which would take most of the time."""
+    monkeypatch.setattr(draft_module, "findings_about", lambda *_: [])
+    monkeypatch.setattr(draft_module, "fix", lambda snapshot, *_: Fixed(snapshot, {}))
 
 
 Command = Callable[..., str]

@@ -37,14 +37,14 @@ def plant(root: Path) -> Path:
         text = write([names])
         if table.exists():
             text = aligned(SAMPLE / path)
-        table.write_text(text, encoding="utf-8")
+        table.write_text(text)
     return root
 
 
 @cache
 def aligned(path: Path) -> str:
     """A table of `tests` under the columns of today, so that a new one needs no edit of it."""
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text()
     header, *rows = csv.reader(io.StringIO(text, newline=""))
     (names,) = (names for table, names in _columns().items() if str(path).endswith(table))
     if header == names:

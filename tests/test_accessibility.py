@@ -1,13 +1,10 @@
 """Accessibility of the site according to axe, keys on a phone, the weight of the front page."""
 
-import gzip
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page
 
 from conftest import cannot_run
-from website import PAGES, ROOT, visited
+from website import PAGES, ROOT, compressed_bytes, visited
 
 pytestmark = pytest.mark.nightly
 AXE = ROOT / "tools/web/node_modules/axe-core/axe.min.js"
@@ -28,7 +25,7 @@ def axe() -> str:
     """The text of axe, which npm installs."""
     if not AXE.exists():
         cannot_run("no axe: run `sh tools/setup/web.sh`")
-    return AXE.read_text(encoding="utf-8")
+    return AXE.read_text()
 
 
 def violations(page: Page, axe: str, **run_only: object) -> list[str]:
@@ -87,14 +84,8 @@ def test_the_front_page_with_all_it_loads_stays_within_its_weight(browser, built
     page.goto(f"{address}/", wait_until="networkidle")
     page.close()
     assert {"", "search/search_index.json"} <= loaded
-    assert sum(compressed_bytes(built, path) for path in loaded) <= FRONT_PAGE_BYTES
-
-
-def compressed_bytes(site: Path, path: str) -> int:
-    """The size of a file of the site as it is sent."""
-    name = path.partition("?")[0] or "index.html"
-    content = (site / name).read_bytes()
-    return len(gzip.compress(content))
+    names = {path.partition("?")[0] or "index.html" for path in loaded}
+    assert sum(compressed_bytes(built / name) for name in names) <= FRONT_PAGE_BYTES
 
 
 def test_the_menu_of_a_phone_is_reached_and_left_by_keys(browser, address):

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +15,8 @@ from rl_resources.script.bash import read
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules.tags import trials_in_comments
+from website import ROOT
 
-ROOT = Path(__file__).parents[1]
 PATH = "examples/tuning/7b/a.sh"
 TABLES = read_cases("agreement")
 SETTINGS = TABLES["sound"]["settings"]
@@ -98,7 +97,7 @@ def test_nothing_is_found_where_all_agrees_or_nothing_is_known(text):
 
 
 def test_every_algorithm_that_is_held_to_an_estimator_is_a_task():
-    tasks = (ROOT / "records/tasks.csv").read_text(encoding="utf-8").upper().splitlines()
+    tasks = (ROOT / "records/tasks.csv").read_text().upper().splitlines()
     assert set(ESTIMATORS) <= {line.partition(",")[0] for line in tasks}
 
 

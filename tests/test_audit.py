@@ -6,8 +6,9 @@ The page and its mistakes are of our own making; the scripts are those of the da
 import json
 import re
 import shutil
+from collections.abc import Callable
 from copy import deepcopy
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 
 SEVEN = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+IN_7B = f"7b/{SEVEN}"
 LORA = "qwen2.5-7b-instruct_grpo-lora_1_h100_fsdp_vllm.sh"
 FOURTEEN = "qwen2.5-14b-instruct_grpo-lora_2_h100_fsdp_vllm.sh"
 UNDERSCORE = FOURTEEN.replace("qwen2.5-14b", "qwen2.5_14b")
@@ -32,7 +34,7 @@ BASE = "https://example.org/blob/main/examples/tuning"
 AT_COMMIT = BASE.replace("main", "0a" * 20)
 LINK = f"`{SEVEN} <{BASE}/7b/{SEVEN}>`_"
 FOLDER = Path(__file__).parent / "audit"
-PAGE = (FOLDER / "page.rst").read_text(encoding="utf-8")
+PAGE = (FOLDER / "page.rst").read_text()
 CASES = read_cases("audit/cases")
 AT_HEADER = PAGE.index(".. list-table")
 AT_ROWS = PAGE.index("    * - MIN")
@@ -79,7 +81,7 @@ def rename(folder: Path, old: str, new: str) -> None:
 def import_command(scripts: Path, text: str) -> list[str]:
     """The command that imports a page of this text."""
     page = scripts.parent / "page.rst"
-    page.write_text(text, encoding="utf-8")
+    page.write_text(text)
     return ["import-page", str(page), "--scripts", str(scripts)]
 
 
@@ -101,7 +103,7 @@ def _audited(dataset: Dataset, folder: Path, page: str) -> list[Finding]:
     texts: dict[str, str] = {}
     for path in sorted(folder.rglob("*.sh")):
         name = path.relative_to(folder).as_posix()
-        texts[name] = path.read_text(encoding="utf-8")
+        texts[name] = path.read_text()
     parsed = read_page(page, "page.rst")
     reading = read_rows(parsed, dataset, list(texts))
     known: dict[str, ScriptText] = {}
@@ -125,17 +127,29 @@ def _rules(dataset: Dataset, folder: Path, page: str) -> list[str]:
     return [item.rule for item in _audited(dataset, folder, page)]
 
 
+@pytest.fixture
+def findings(dataset: Dataset, scripts: Path) -> Callable[[str], list[str]]:
+    """What the audit of a page of this text says."""
+    return partial(_findings, dataset, scripts)
+
+
+@pytest.fixture
+def reported(dataset: Dataset, scripts: Path) -> Callable[[str], list[str]]:
+    """The rules that the audit of a page of this text reports."""
+    return partial(_rules, dataset, scripts)
+
+
 def _change(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text()
     assert old in text
     changed = text.replace(old, new, 1)
-    path.write_text(changed, encoding="utf-8")
+    path.write_text(changed)
 
 
 @cases_of("mistake")
-def test_one_mistake_is_reported_once(dataset, scripts, case):
+def test_one_mistake_is_reported_once(findings, case):
     page = _edited((case["old"], case["new"]))
-    assert _findings(dataset, scripts, page) == [f"{case['finding']}\n{case['help']}"]
+    assert findings(page) == [f"{case['finding']}\n{case['help']}"]
 
 
 MOVED = {
@@ -149,22 +163,22 @@ MOVED = {
 
 
 @pytest.mark.parametrize("page", MOVED, ids=MOVED.get)
-def test_a_row_that_is_elsewhere_is_reported_once(dataset, scripts, page):
-    assert _findings(dataset, scripts, page) == [MOVED[page]]
+def test_a_row_that_is_elsewhere_is_reported_once(findings, page):
+    assert findings(page) == [MOVED[page]]
 
 
 @pytest.mark.parametrize("sizes", ["1B - 40B", "1B - 7B", "1B, 7B"])
-def test_a_section_of_several_sizes_has_no_size_of_its_own(dataset, scripts, sizes):
+def test_a_section_of_several_sizes_has_no_size_of_its_own(findings, sizes):
     page = PAGE.replace("\n7B\n~~", f"\n{sizes}\n~~~~~~~~")
     assert page != PAGE
-    assert _findings(dataset, scripts, page) == []
+    assert findings(page) == []
 
 
-def test_a_script_that_is_not_called_as_the_page_asks(dataset, scripts):
+def test_a_script_that_is_not_called_as_the_page_asks(findings, dataset, scripts):
     rename(scripts / "14b", FOURTEEN, UNDERSCORE)
     wrong = f"the script name `{UNDERSCORE}` has 7 instead of 6 parts between `_`"
     page = PAGE.replace(FOURTEEN, UNDERSCORE)
-    found = _findings(dataset, scripts, page)
+    found = findings(page)
     form = "[model]_[task]_[gpunums]_[device]_[train]_[infer].sh"
     fix = f"The page asks for {form}, in lower case, with `-` inside a part."
     assert found == [f"page-script-name: 67:9: {wrong}\n{fix}"]
@@ -174,34 +188,34 @@ def test_a_script_that_is_not_called_as_the_page_asks(dataset, scripts):
     assert finding.help == f"Did you mean `14b/{UNDERSCORE}`?"
 
 
-def test_a_script_that_is_named_after_another_model_is_reported(dataset, scripts):
+def test_a_script_that_is_named_after_another_model_is_reported(findings, scripts):
     other = SEVEN.replace("qwen2", "qwen1", 1)
     rename(scripts / "7b", SEVEN, other)
     said = "the row says `qwen2-7b-instruct`, the name of its script `qwen1-7b-instruct`"
     page = PAGE.replace(SEVEN, other)
-    found = _findings(dataset, scripts, page)
+    found = findings(page)
     fix = "Name the script after the model that it trains, or fix the row."
     assert found == [f"page-name-of-model: 26:9: {said}\n{fix}"]
 
 
-def test_a_name_of_six_parts_is_of_the_form_only_with_a_known_backend_or_engine(dataset, scripts):
+def test_a_name_of_six_parts_is_of_the_form_only_with_a_known_backend_or_engine(findings, scripts):
     other = "run_qwen2_5_vl_7b_fsdp.sh"
     rename(scripts / "7b", SEVEN, other)
     page = PAGE.replace(SEVEN, other)
-    assert _findings(dataset, scripts, page) == []
+    assert findings(page) == []
 
 
-def test_a_script_that_bash_cannot_read_is_one_mistake(dataset, scripts):
-    path = scripts / "7b" / SEVEN
+def test_a_script_that_bash_cannot_read_is_one_mistake(reported, scripts):
+    path = scripts / IN_7B
     with path.open("a", encoding="utf-8") as script:
         script.write("echo 'never closed\n")
-    assert _rules(dataset, scripts, PAGE) == ["syntax"]
+    assert reported(PAGE) == ["syntax"]
 
 
 def test_scripts_that_nothing_leads_to_are_counted(scripts, capsys):
     command = import_command(scripts, PAGE)
     other = scripts / "run_other.sh"
-    other.write_text("echo $undefined\n", encoding="utf-8")
+    other.write_text("echo $undefined\n")
     assert main([*command, "--check"]) == 0
     said = capsys.readouterr().err
     assert "Not read, because no row leads to them: run_other.sh." in said
@@ -218,22 +232,22 @@ def test_every_rule_of_a_page_has_a_case():
 
 
 @cases_of("right")
-def test_what_is_right_is_not_reported(dataset, scripts, case):
+def test_what_is_right_is_not_reported(findings, case):
     page = _edited((case["old"], case["new"]))
-    assert _findings(dataset, scripts, page) == []
+    assert findings(page) == []
 
 
 @each(CASES["links"], "link rules")
-def test_a_wrong_link_is_read_where_it_names_one_script(dataset, scripts, link, rules):
+def test_a_wrong_link_is_read_where_it_names_one_script(reported, link, rules):
     page = _edited((LINK, link), ("2*H800", "4*H800"))
-    found = _rules(dataset, scripts, page)
+    found = reported(page)
     assert sorted(found) == rules
 
 
 @each(CASES["models"], "model wrong")
-def test_only_a_size_within_a_listed_family_does_not_exist(dataset, scripts, model, wrong):
+def test_only_a_size_within_a_listed_family_does_not_exist(reported, model, wrong):
     page = _edited(("- Qwen2-7B-Instruct", f"- {model}"))
-    found = _rules(dataset, scripts, page)
+    found = reported(page)
     assert ("page-unknown-model" in found) == wrong
 
 
@@ -249,18 +263,18 @@ def test_the_folder_may_be_a_flat_copy(dataset, scripts):
     assert _findings(dataset, flat, PAGE) == []
 
 
-def test_a_link_to_a_commit_may_lead_to_a_script_that_the_folder_lacks(dataset, scripts):
+def test_a_link_to_a_commit_may_lead_to_a_script_that_the_folder_lacks(findings, reported, scripts):
     """The folder then has scripts of other names, which no row has to link."""
-    rename(scripts, f"7b/{SEVEN}", "run_qwen2_5_vl_7b_fsdp.sh")
+    rename(scripts, IN_7B, "run_qwen2_5_vl_7b_fsdp.sh")
     link = f"{BASE}/7b/{SEVEN}"
     to_commit = f"{AT_COMMIT}/7b/{SEVEN}"
     page = _edited((link, to_commit))
-    assert _findings(dataset, scripts, page) == []
-    assert _rules(dataset, scripts, PAGE) == ["page-missing-script"]
+    assert findings(page) == []
+    assert reported(PAGE) == ["page-missing-script"]
 
 
 def test_where_no_link_leads_to_a_script_all_are_read_and_their_names_say_no_model(
-    dataset, scripts
+    reported, scripts
 ):
     rename(scripts / "7b", SEVEN, "run_other.sh")
     for name in (LORA, FOURTEEN):
@@ -268,7 +282,7 @@ def test_where_no_link_leads_to_a_script_all_are_read_and_their_names_say_no_mod
         script.unlink()
     _change(scripts / "7b/run_other.sh", "\n", "\necho $undefined\n")
     page = PAGE.replace(BASE, AT_COMMIT).replace("Qwen2-7B-", "Qwen2.5-7B-")
-    assert _rules(dataset, scripts, page) == ["undefined-variable"]
+    assert reported(page) == ["undefined-variable"]
 
 
 SHORT = PAGE.replace("      - 2*H800\n", "")
@@ -276,9 +290,9 @@ WITHOUT_LABEL = SHORT.replace(f"`{SEVEN} <", "`script <")
 
 
 @pytest.mark.parametrize("page", [SHORT, WITHOUT_LABEL, "No table.\n"])
-def test_the_script_of_a_row_that_is_not_read_is_audited(dataset, scripts, page):
-    _change(scripts / "7b" / SEVEN, "\n", "\necho $undefined\n")
-    assert "undefined-variable" in _rules(dataset, scripts, page)
+def test_the_script_of_a_row_that_is_not_read_is_audited(reported, scripts, page):
+    _change(scripts / IN_7B, "\n", "\necho $undefined\n")
+    assert "undefined-variable" in reported(page)
 
 
 @pytest.mark.parametrize(
@@ -290,12 +304,12 @@ def test_the_script_of_a_row_that_is_not_read_is_audited(dataset, scripts, page)
         (PAGE.replace("      - 116\n", ""), 0),
     ],
 )
-def test_a_script_that_a_row_may_mean_is_no_orphan(dataset, scripts, page, orphans):
-    found = _rules(dataset, scripts, page)
+def test_a_script_that_a_row_may_mean_is_no_orphan(reported, page, orphans):
+    found = reported(page)
     assert found.count("page-script-without-row") == orphans
 
 
-def test_the_size_of_the_section_may_stand_in_a_scripts_name(frozen, dataset, scripts):
+def test_the_size_of_the_section_may_stand_in_a_scripts_name(findings, frozen, scripts):
     name = "qwen2.5-70b-instruct_grpo-lora_8_h100_fsdp_vllm.sh"
     examples = frozen.root / "examples"
     (source,) = examples.rglob(name.replace("70b", "72b"))
@@ -305,14 +319,14 @@ def test_the_size_of_the_section_may_stand_in_a_scripts_name(frozen, dataset, sc
     row = LORA_ROW.replace("2.5-7B", "2.5-72B").replace("1*H100", "8*H100")
     row = row.replace(LORA, name).replace("/7b/", "/70b/")
     page = f"{PAGE}\n70B\n~~~~\n\n{HEADER}{row}"
-    assert _findings(dataset, scripts, page) == []
+    assert findings(page) == []
 
 
 def test_rows_that_no_script_is_read_of_are_said(scripts, capsys):
     commit = "0" * 40
     page = PAGE.replace("/blob/main/", f"/blob/{commit}/")
     command = import_command(scripts, page)
-    script = scripts / "7b" / SEVEN
+    script = scripts / IN_7B
     script.unlink()
     main([*command, "--check"])
     expected = "Not compared, because no script with one training is read of them: lines 32."
@@ -332,7 +346,7 @@ def test_findings_are_the_output_in_other_formats(command, tmp_path, capsys):
     assert main(command + arguments) == 1
     (finding,) = json.loads(capsys.readouterr().out)
     assert finding["rule"] == "max-batch-agrees"
-    table = (out / "tuning.csv").read_text(encoding="utf-8")
+    table = (out / "tuning.csv").read_text()
     assert table.count("\n") == 4
 
 
@@ -368,12 +382,12 @@ def _checkout(
     for folder in (trainer / "config", of_version.parent):
         folder.mkdir(parents=True)
     start = '@hydra.main(config_path="config", config_name="ppo_trainer", version_base=None)\n'
-    (trainer / "main_ppo.py").write_text(start, encoding="utf-8")
-    of_version.write_text(f"{version}\n", encoding="utf-8")
+    (trainer / "main_ppo.py").write_text(start)
+    of_version.write_text(f"{version}\n")
     own = {**config, "tools": {"turns": 1, "names": []}}
     for name, values in {"ppo_trainer": config, "tools_trainer": own}.items():
         text = json.dumps(values)
-        (trainer / f"config/{name}.yaml").write_text(text, encoding="utf-8")
+        (trainer / f"config/{name}.yaml").write_text(text)
 
 
 def _audit_of(scripts: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
@@ -394,7 +408,7 @@ def _audit_of(scripts: Path, capsys: pytest.CaptureFixture[str], *options: str) 
 def test_scripts_are_judged_by_the_framework_of_their_own_checkout(scripts, capsys, case):
     keys = {name: case[name] for name in ("gone", "added", "default") if name in case}
     _checkout(scripts, case["version"], **keys)
-    _change(scripts / "7b" / SEVEN, "trainer.total_epochs", case["setting"])
+    _change(scripts / IN_7B, "trainer.total_epochs", case["setting"])
     said, *found = _audit_of(scripts, capsys)
     assert said == f"Judged by the verl {case['version']} of this checkout."
     assert found == case["found"]
@@ -405,9 +419,9 @@ def test_no_help_names_a_setting_that_the_checkout_lacks(scripts, capsys):
     config = deepcopy(shipped(FRAMEWORK).choices["megatron"].config or {})
     del config["actor_rollout_ref"]["actor"]["megatron"]["override_transformer_config"]
     path = scripts.parent / "verl/trainer/config/ppo_megatron_trainer.yaml"
-    path.write_text(json.dumps(config), encoding="utf-8")
+    path.write_text(json.dumps(config))
     other = "--config-name=ppo_megatron_trainer trainer.total_epochs"
-    script = scripts / "7b" / SEVEN
+    script = scripts / IN_7B
     _change(script, "trainer.total_epochs", other)
     _change(script, "actor.strategy=fsdp", "actor.strategy=megatron")
     found = _audit_of(scripts, capsys)
@@ -418,7 +432,7 @@ def test_no_help_names_a_setting_that_the_checkout_lacks(scripts, capsys):
 
 
 def test_the_settings_of_a_fork_are_not_judged(scripts, capsys):
-    script = scripts / "7b" / SEVEN
+    script = scripts / IN_7B
     own = "max_turns=4 retriever.topk=3 retriever.url=x trainer.total_epochs"
     _change(script, "trainer.total_epochs", own)
     main(import_command(scripts, PAGE))
@@ -438,7 +452,7 @@ def test_without_a_checkout_scripts_are_judged_by_the_newest_release(scripts, ca
 
 
 def test_shell_style_is_asked_for(scripts, capsys):
-    script = scripts / "7b" / SEVEN
+    script = scripts / IN_7B
     _change(script, "#!/usr/bin/env bash\n", "")
     assert _audit_of(scripts, capsys)[1:] == []
     (found,) = _audit_of(scripts, capsys, "--style")[1:]
@@ -447,7 +461,7 @@ def test_shell_style_is_asked_for(scripts, capsys):
 
 def test_a_script_that_no_row_leads_to_is_asked_what_the_framework_refuses(scripts, capsys):
     """The sizes of the model come from the path that the script itself names."""
-    rename(scripts, f"7b/{SEVEN}", f"7b/{SEVEN.replace('_2_', '_4_')}")
+    rename(scripts, IN_7B, f"7b/{SEVEN.replace('_2_', '_4_')}")
     script = scripts / "7b" / SEVEN.replace("_2_", "_4_")
     for name in ("GPUS_PER_NODE", "ROLLOUT_TENSOR_PARALLEL_SIZE"):
         _change(script, f"{name}:-2", f"{name}:-3")
@@ -455,17 +469,17 @@ def test_a_script_that_no_row_leads_to_is_asked_what_the_framework_refuses(scrip
     assert "the model's 28 attention heads cannot be divided by it" in found
 
 
-def test_a_module_that_is_started_as_a_file_is_reported(dataset, scripts):
-    _change(scripts / "7b" / SEVEN, "python3 -m verl.", "python3 verl.")
+def test_a_module_that_is_started_as_a_file_is_reported(findings, scripts):
+    _change(scripts / IN_7B, "python3 -m verl.", "python3 verl.")
     said = "`verl.trainer.main_ppo` is a module, which Python does not start without `-m`"
     fix = "Write `-m verl.trainer.main_ppo`."
-    assert _findings(dataset, scripts, PAGE) == [f"no-launcher: 106:9: {said}\n{fix}"]
+    assert findings(PAGE) == [f"no-launcher: 106:9: {said}\n{fix}"]
 
 
 def test_two_configurations_of_one_name_are_two_records(scripts, capsys):
     beside = scripts / "7b/4k"
     beside.mkdir()
-    shutil.copy(scripts / "7b" / SEVEN, beside)
+    shutil.copy(scripts / IN_7B, beside)
     at_row = PAGE.index("    * - MIN\n      - Qwen2-7B")
     row = PAGE[at_row:AT_LORA]
     page = PAGE.replace(row, row + row.replace(f"/7b/{SEVEN}", f"/7b/4k/{SEVEN}"))

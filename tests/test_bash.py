@@ -4,7 +4,6 @@ import re
 import subprocess
 from collections.abc import Callable, Sequence
 from itertools import count, islice
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -14,8 +13,8 @@ from conftest import program
 from rl_resources.errors import UnusableInput
 from rl_resources.script.bash import parser, read
 from rl_resources.script.bash.script import Command, Script, Value, Word
+from website import ROOT
 
-ROOT = Path(__file__).parents[1]
 SHIPPED = sorted((ROOT / "examples" / "tuning").glob("*/*.sh"))
 HOME = "/home/someone"
 STUBS = {
@@ -95,7 +94,7 @@ def _home_filled(value: Value) -> str:
 # The whole of it, against bash
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SHIPPED)
 def test_a_shipped_script_gets_the_arguments_that_bash_gives_it(path, bash):
     text = path.read_text()
     script = read(text)

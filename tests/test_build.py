@@ -50,7 +50,7 @@ def test_two_builds_are_byte_for_byte_equal(built, out):
 
 
 def text_of(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+    return path.read_text()
 
 
 def test_the_missing_page_leads_home_and_to_the_index(built):

@@ -15,8 +15,8 @@ from rl_resources.check import all_rules
 from rl_resources.cli import main
 from rl_resources.cli.command import INTERRUPTED
 from sample_tree import apply, ran
+from website import ROOT
 
-ROOT = Path(__file__).parents[1]
 TRIALS = "records/trials.csv"
 TUNING = "records/tuning.csv"
 
@@ -200,7 +200,7 @@ CRLF = {"replace": "\n", "with": "\r\n", "all": True}
 
 
 def lines_of(path: Path) -> list[str]:
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text()
     return text.splitlines()
 
 
@@ -208,7 +208,7 @@ def test_check_shows_a_unified_diff_and_changes_nothing(root, capsys):
     trials = root / TRIALS
     header, first, second, *others = lines_of(trials)
     swapped = "\n".join([header, second, first, *others, ""])
-    trials.write_text(swapped, encoding="utf-8")
+    trials.write_text(swapped)
     assert main(["fmt", "--check"]) == 1
     shown = capsys.readouterr()
     old, new, *lines = shown.out.splitlines()
@@ -217,7 +217,7 @@ def test_check_shows_a_unified_diff_and_changes_nothing(root, capsys):
     changed = [line for line in lines if line.startswith(("+", "-"))]
     assert changed == [f"+{first}", f"-{first}"]
     assert shown.err == f"{TRIALS}: would be rewritten\n"
-    assert trials.read_text(encoding="utf-8") == swapped
+    assert trials.read_text() == swapped
 
 
 def test_what_cannot_be_seen_is_shown_in_the_diff(root, command):
@@ -253,11 +253,11 @@ def test_fix_adds_a_column_that_the_schema_has_and_the_file_lacks(root, command)
     git(root, "init", "--quiet")
     commit(root)
     path = root / "schema/trials.json"
-    schema = json.loads(path.read_text(encoding="utf-8"))
+    schema = json.loads(path.read_text())
     fields = schema["fields"]
     seed = {**fields[1], "name": "seed", "constraints": {}}
     fields.insert(1, seed)
-    path.write_text(json.dumps(schema), encoding="utf-8")
+    path.write_text(json.dumps(schema))
     _, *before = lines_of(root / TRIALS)
     command("check", "--fix", "--select", "header,row-length")
     header, *after = lines_of(root / TRIALS)

@@ -125,7 +125,7 @@ def test_a_revision_is_compared_with_the_files_here_and_nothing_is_checked_out(r
 
 def test_a_revision_may_lack_tables_and_hold_properties_that_nobody_knows(repository, command):
     path = repository / "datapackage.json"
-    descriptor = json.loads(path.read_text(encoding="utf-8"))
+    descriptor = json.loads(path.read_text())
     kept = [item for item in descriptor["resources"] if item["name"] != "trials"]
     path.write_text(json.dumps({"resources": kept}))
     tasks = repository / "schema/tasks.json"

@@ -191,7 +191,7 @@ def test_no_text_of_the_descriptor_ends_the_block_that_describes_the_dataset():
 
 
 def test_the_dataset_card_names_the_license_and_a_file_for_every_table(downloads_folder):
-    content = (downloads_folder / "README.md").read_text(encoding="utf-8")
+    content = (downloads_folder / "README.md").read_text()
     _, front, text = content.split("---\n", 2)
     card = yaml.safe_load(front)
     licenses = PACKAGE.document["licenses"]

@@ -14,8 +14,6 @@ import pytest
 from botched_tree import plant_frozen
 from cases import each, read_cases
 from rl_resources.cli import main
-from rl_resources.contribute import draft as draft_module
-from rl_resources.contribute.changes import Fixed
 from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.stated import read_form
 from rl_resources.contribute.training_log import TrainingLog, read_log
@@ -27,9 +25,8 @@ from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import Snapshot, Table, name_of, take_snapshot
 from sample_tree import files, with_tables
-from website import read_rows
+from website import ROOT, read_rows
 
-ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "examples" / "tuning").rglob("*.sh"))
 DATASET = read_dataset(read_package(ROOT))
 SCHEMA = DATASET.package.resources["tuning"].schema
@@ -149,13 +146,6 @@ def run(root: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     return draft
 
 
-@pytest.fixture
-def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No rule reports or fixes anything, which would take most of the time."""
-    monkeypatch.setattr(draft_module, "findings_about", lambda *_: [])
-    monkeypatch.setattr(draft_module, "fix", lambda snapshot, *_: Fixed(snapshot, {}))
-
-
 def saved(tmp_path: Path, text: str, name: str = "run.log") -> Path:
     path = tmp_path / name
     path.write_text(text)
@@ -182,13 +172,13 @@ def bare() -> tuple[Dataset, Snapshot]:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SCRIPTS)
 def test_every_shipped_script_states_its_row_also_under_another_name(path, bare):
     """In a dataset without the record, with device and task stated."""
     own = name_of(path.as_posix())
     (wanted,) = (row for row in table(ROOT, "tuning") if row["script"] == own)
     wanted["script"] = path.name
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text()
     stated = {
         "device": Fact(wanted["device"]),
         "task": Fact(wanted["task"]),

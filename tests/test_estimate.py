@@ -136,7 +136,10 @@ def test_a_critic_is_sharded_as_the_backend_does_and_trains_with_its_gradients()
 
 @cases("estimate", "host")
 def test_host_memory_is_that_of_one_node(words, loading, state):
-    values = asked(**words).values
+    found = asked(**words)
+    low, high = found.host_interval_gb
+    assert low < found.host_memory_gb < high
+    values = found.values
     parameters = values["parameters"]
     assert values["loading"] == pytest.approx(loading * parameters)
     assert values["node_state"] == pytest.approx(state * parameters)
@@ -150,12 +153,6 @@ def test_what_cannot_fit_says_what_it_needs_at_least(command):
     assert found["verdict"] == "cannot fit"
     assert found["floor_gb"] == pytest.approx(2 * 72, rel=0.01)
     assert "At least 144.0 GB are needed." in command("estimate", *words)
-
-
-def test_host_memory_has_an_interval_around_it():
-    found = asked()
-    low, high = found.host_interval_gb
-    assert low < found.host_memory_gb < high
 
 
 @cases("estimate", "more")
@@ -268,7 +265,7 @@ def test_a_setting_is_an_input_a_key_of_verl_or_the_end_of_one(setting, name, va
 def test_what_nobody_gave_is_what_the_framework_does(words, train, inputs):
     found = asked(**words).configuration
     assert found.train == train
-    assert {name: found.inputs[name] for name in inputs} == inputs
+    assert found.inputs.items() >= inputs.items()
 
 
 CELLS = [(name, cell) for name in profiles() for cell in cells_of(name) if cell.source]
@@ -328,7 +325,7 @@ def test_no_cell_of_a_profile_is_hidden_by_one_before_it():
 @cases("estimate", "named")
 def test_a_setting_has_the_name_that_its_framework_gives_it(framework, setting, inputs):
     found = asked(framework=framework, settings=[setting]).configuration
-    assert {name: found.inputs[name] for name in inputs} == inputs
+    assert found.inputs.items() >= inputs.items()
 
 
 @cases("estimate", "foreign")
@@ -338,7 +335,7 @@ def test_a_script_of_another_framework_is_read(script, train, inputs, tmp_path):
     found = DATASET.estimate(str(path), device="h100").configuration
     assert found.train == train
     assert found.model == "Qwen/Qwen2.5-7B-Instruct"
-    assert {name: found.inputs[name] for name in inputs} == inputs
+    assert found.inputs.items() >= inputs.items()
     given = found.inputs.keys() - {item.input for item in found.assumed}
     assert "gpus" in given
 
@@ -359,30 +356,19 @@ def offer(found: Estimate) -> str:
     return " ".join(settings_of(knobs(found)))
 
 
-def offload_key(train: str) -> str:
-    """The key with which a backend moves its weights to host memory."""
-    section = BACKENDS[train].section
-    return f"actor_rollout_ref.actor.{section}.param_offload"
-
-
 @pytest.mark.parametrize("train", sorted(BACKENDS))
-def test_a_backend_of_verl_has_its_settings_in_its_own_section(train):
-    key = offload_key(train)
+def test_a_backend_of_verl_has_its_settings_in_its_own_section(train, tmp_path):
+    key = f"actor_rollout_ref.actor.{BACKENDS[train].section}.param_offload"
     for setting in ("param_offload=True", f"{key}=True"):
         found = asked(train=train, settings=[setting])
         assert found.values["parameter_offload"] == 1
     offered = knobs(asked(train=train, infer="vllm"))
     assert f"{key}=True" in settings_of(offered)
-
-
-@pytest.mark.parametrize("train", sorted(BACKENDS))
-def test_a_script_of_a_backend_has_its_settings_in_its_section(train, tmp_path):
+    # A script has them there too.
     choice = re.sub(r"fsdp2?", "dp", train)
     strategy = f"model_engine={choice} actor_rollout_ref.actor.strategy={train}"
-    offload = f"{offload_key(train)}=True"
-    command = f"python3 -m verl.trainer.main_ppo {strategy} {offload}\n"
     script = tmp_path / f"qwen2.5-7b_grpo_8_h100_{train}_vllm.sh"
-    script.write_text(command)
+    script.write_text(f"{TRAIN} {strategy} {key}=True\n")
     found = of_script(script)
     assert found.values["parameter_offload"] == 1
 
@@ -503,12 +489,6 @@ def of_config(tmp_path: Path) -> Callable[[str], Estimate]:
     return estimate
 
 
-def test_what_a_config_json_lacks_is_assumed(of_config):
-    found = assumed(of_config(json.dumps(CONFIG)))
-    for name in ("kv_heads", "tie_word_embeddings"):
-        assert found[name].reason == "not known of this model"
-
-
 def test_a_config_json_stands_for_a_model(of_config):
     config = {**CONFIG, "num_key_value_heads": 4}
     found = of_config(json.dumps(config))
@@ -516,11 +496,11 @@ def test_a_config_json_stands_for_a_model(of_config):
     assert found.peak_gb == pytest.approx(listed.peak_gb, rel=0.01)
 
 
-def test_what_a_config_json_leaves_out_is_listed(of_config):
+def test_what_a_config_json_leaves_out_is_listed_as_assumed(of_config):
     config = {"text_config": "none", "llm_config": CONFIG}
     listed = assumed(of_config(json.dumps(config)))
-    assert listed["kv_heads"].value == 28
-    assert listed["tie_word_embeddings"].value == 0
+    for name, value in {"kv_heads": 28, "tie_word_embeddings": 0}.items():
+        assert listed[name] == Assumed(name, value, "not known of this model")
 
 
 def test_a_config_json_says_whether_the_kv_cache_is_compressed(of_config):
@@ -679,8 +659,7 @@ def test_most_runs_that_did_not_run_are_tight_or_worse():
     assert failed.count("fits") <= 0.2 * len(failed)
 
 
-def test_the_committed_cases_are_those_of_the_formula(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+def test_the_committed_cases_are_those_of_the_formula():
     import backtest
 
     every = [*backtest.measured(DATASET, []), *backtest.reports(DATASET, [])]
@@ -709,8 +688,7 @@ def test_the_terms_of_a_question_have_no_surprise_at_the_edges(name, value):
 # The committed figures of `make oracle`
 
 
-def test_every_case_of_the_oracle_has_one_row(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+def test_every_case_of_the_oracle_has_one_row():
     import memory_cases
 
     wanted = {case.id for case in memory_cases.CASES}

@@ -185,8 +185,7 @@ def page_of_estimate(root: Path) -> str:
     return made["estimate.md"] + made["estimate/accuracy.md"]
 
 
-def test_the_back_test_counts_errors_and_verdicts(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+def test_the_back_test_counts_errors_and_verdicts(tmp_path):
     from backtest import errors
 
     root = plant_site(tmp_path / "checkout")

@@ -41,7 +41,7 @@ def test_markdown_links_by_a_template(export):
 def test_out_writes_the_file_and_nothing_to_standard_output(export, tmp_path):
     out = tmp_path / "new" / "table.md"
     assert export("markdown", "--size", "7B", "--out", out) == ""
-    assert out.read_text(encoding="utf-8").startswith("### 7B\n")
+    assert out.read_text().startswith("### 7B\n")
     said = export("json", "--out", out / "x", status=2)
     assert said.startswith("rl-resources: error: ") and "cannot be written" in said
 
@@ -57,23 +57,23 @@ HEAD = ".. _tuning:\n\nOur own title\n-------------"
 @pytest.mark.parametrize("body", ["", "\n\n7B\n====\n\nText.\n"])
 def test_a_page_that_is_written_again_keeps_its_title(export, tmp_path, body):
     page = tmp_path / "page.rst"
-    page.write_text(HEAD + body, encoding="utf-8")
+    page.write_text(HEAD + body)
     export("rst", "--keep-title", "--out", page)
-    text = page.read_text(encoding="utf-8")
+    text = page.read_text()
     assert text.startswith(f"{HEAD}\n\nLast updated: ")
     assert "\n7B\n====\n" in text
     assert rst.TITLE not in text
     export("rst", "--keep-title", "--out", page)
-    assert page.read_text(encoding="utf-8") == text
+    assert page.read_text() == text
 
 
 @pytest.mark.parametrize("text", [None, "No title.\n"])
 def test_a_page_without_a_title_gets_ours(export, tmp_path, text):
     page = tmp_path / "page.rst"
     if text:
-        page.write_text(text, encoding="utf-8")
+        page.write_text(text)
     export("rst", "--keep-title", "--out", page)
-    assert page.read_text(encoding="utf-8").startswith(f"{rst.TITLE}\n=====")
+    assert page.read_text().startswith(f"{rst.TITLE}\n=====")
 
 
 @pytest.mark.parametrize("options", [["json", "--out", "x"], ["rst"], ["rst", "--size", "7B"]])

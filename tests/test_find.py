@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from cases import cases
+from cases import cases, read_cases
 from rl_resources import UnusableInput
 from rl_resources.certainty import RUNS
 from rl_resources.cli import main
@@ -65,7 +65,7 @@ def test_a_report_without_a_device_is_found_by_memory_vendor_and_name(dataset, r
     assert fits.get(report, "") == fit
 
 
-WORDS = tomllib.loads((ROOT / "tests/find/words.toml").read_text("utf-8"))["case"]
+WORDS = tomllib.loads((ROOT / "tests/find/words.toml").read_text())["case"]
 UNDERSTOOD = [case for case in WORDS if "query" in case]
 NOT_KNOWN = [case for case in WORDS if "help" in case]
 
@@ -204,7 +204,7 @@ def test_a_record_of_a_vision_language_model_is_multimodal_and_trains_on_images(
     assert of_model
     assert answers >= of_model
     for row in multimodal:
-        text = (ROOT / row.script).read_text(encoding="utf-8")
+        text = (ROOT / row.script).read_text()
         assert re.search("image_key|geo3k", text)
 
 
@@ -286,43 +286,16 @@ def test_failures_come_after_the_answers_those_on_as_much_or_more_first(dataset)
     assert "The longest context: " in text
 
 
+RUN = read_cases("find")["run"]
+
+
 def row_of(dataset, **cells):
     """A run of a dense model on 8 H100, with these cells changed."""
-    plain_row = configurations(dataset)[0]._replace(
-        kind="report",
-        outcome="ran",
-        tag="",
-        model="A/a-7b",
-        architecture="A/a-7b",
-        experts="dense",
-        model_label="a-7b",
-        task="GRPO",
-        task_label="GRPO",
-        weights="full",
-        scenario=(),
-        conditions=("full fine-tuning", "bf16", "no offload stated", "?", "?", "?"),
-        memory_optimizations=(),
-        gpus=8,
-        gpus_maximum=0,
-        nodes=0,
-        pools="",
-        device="h100",
-        device_label="H100",
-        possible_devices=("h100",),
-        memory_gb=80.0,
-        host_memory_gb=0,
-        max_total_length=2048,
-        framework_label="verl",
-        statement="stated-run",
-        certainty="ran",
-        marks=(),
-        no_room=False,
-        out_of_memory_on="",
-        fit="ran-on-it",
-        differs=(),
-    )
-    listed = {name: tuple(cell) if isinstance(cell, list) else cell for name, cell in cells.items()}
-    return plain_row._replace(**listed)
+    listed = RUN | cells
+    for name, cell in listed.items():
+        if isinstance(cell, list):
+            listed[name] = tuple(cell)
+    return configurations(dataset)[0]._replace(**listed)
 
 
 ASKED = Query(model="A/a-7b", architecture="A/a-7b", size="7B", task="GRPO", vendor="NVIDIA")

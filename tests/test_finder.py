@@ -25,6 +25,8 @@ from rl_resources.site.plan import plan_as_text
 from shipped import DATASET
 from test_find import UNDERSTOOD
 
+_ASKED = read_cases("finder/asked")
+
 
 def answer_of_python(dataset: Dataset, tokens: dict[str, str]) -> dict[str, Any]:
     known = vocabulary(dataset)
@@ -109,11 +111,9 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
             field = _FIELDS.get(name, name)
             if field != "task":
                 words.setdefault(field, []).append(text)
-    for field in ("gpus", "device", "length", "model"):
-        words[field] += ["0", "zx81", "24564MiB", "1e4", "4k+", "5090", "640", "32b", "2 x 0GB"]
-    words["gpus"] += ["1", "2", "3", "4", "8", "8", "16", "64", "8\u5361", "9999999 x 9999999"] * 5
-    words["task"] += ["GRPO", "GRPO-LoRA", "PPO", "DAPO"] * 8
-    words["model"] += ["7B", "8b", "14B", "32B", "70B", "30B-A3B", "Mixtral 8x22B"] * 12
+    for item in _ASKED["more"]:
+        for field in item["fields"]:
+            words[field] += item["words"] * item["times"]
     return words
 
 
@@ -163,21 +163,12 @@ def plan_questions(number: int) -> Iterator[dict[str, str]]:
     models = [str(row["model"]) for row in DATASET.records["models"]]
     models += [str(row["size"]) for row in DATASET.records["sizes"]] * 5
     for _ in range(number):
-        words = {name: chance.choice(found) for name, found in _PLANNED.items()}
+        words = {name: chance.choice(found) for name, found in _ASKED["plan"].items()}
         kept = {name: word for name, word in words.items() if chance.random() < 0.5}
         device = chance.choice(["h100", "a100-40g", "a100-80g", "rtx-4090", "h20", "mi300x"])
         yield {"model": chance.choice(models), "device": device, **kept}
 
 
-_PLANNED = {
-    "gpus": ["1", "2", "4", "8", "16", "32"],
-    "weights": ["full", "lora", "qlora"],
-    "task": ["GRPO", "PPO", "DAPO", "RLOO"],
-    "length": ["16K", "2048+16384", "8192"],
-    "framework": ["verl", "trl", "openrlhf"],
-    "host_memory": ["512", "1024", "64"],
-}
-"""What a plan is asked besides a model and a device."""
 _CASES = read_cases("plan")
 _PLANS = [*_CASES["answers"].values(), *_CASES["first"].values()]
 """Questions whose answers begin with each kind of word."""

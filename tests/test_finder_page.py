@@ -1,10 +1,8 @@
 """The finder in a browser: by keyboard, by address, without JavaScript, and as Python answers."""
 
-import gzip
 import json
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -16,7 +14,7 @@ from rl_resources.query.sentences import reason
 from rl_resources.query.vocabulary import WEIGHTS
 from rl_resources.site import finder
 from shipped import DATASET
-from website import visited
+from website import compressed_bytes, visited
 
 SMALL = {"model": "7B", "device": "h800", "gpus": "2"}
 """What is typed; the task is that of the example."""
@@ -293,20 +291,15 @@ def test_the_finder_is_light_and_preloads_its_modules(built):
     folder = built / "javascripts" / "finder"
     own = {*folder.glob("*.js")} - {folder / "plan.js"}
     shared = {built / name for name in SHARED}
-    page = (built / "index.html").read_text(encoding="utf-8")
+    page = (built / "index.html").read_text()
     preloaded = re.findall('<link rel="modulepreload" href="(javascripts/[^"]+)">', page)
     modules = {built / name for name in preloaded}
     assert own == {folder / "page.js", *modules} - shared
     code = [*own, *shared, built / "stylesheets" / "finder.css"]
-    assert sum(map(_compressed, code)) <= 30_000
+    assert sum(map(compressed_bytes, code)) <= 30_000
 
 
 def test_the_data_of_the_finder_are_light(built):
     data = built / finder.PATH
     rows = json.loads(data.read_bytes())["columns"]["gpus"]
-    assert _compressed(data) <= 85 * len(rows)
-
-
-def _compressed(path: Path) -> int:
-    """Its bytes as they are sent."""
-    return len(gzip.compress(path.read_bytes()))
+    assert compressed_bytes(data) <= 85 * len(rows)

@@ -166,18 +166,18 @@ def test_a_new_column_is_added(with_column):
 
 def test_a_column_that_was_dropped_is_not_added_without_its_cells(with_column):
     table = with_column / TRIALS
-    dropped = table.read_text(encoding="utf-8")
+    dropped = table.read_text()
     found = fixed(in_memory(with_column, []))
-    table.write_text(found.snapshot.tables["trials"].decoded, encoding="utf-8")
+    table.write_text(found.snapshot.tables["trials"].decoded)
     commit(with_column)
-    table.write_text(dropped, encoding="utf-8")
+    table.write_text(dropped)
     assert not fixed(in_memory(with_column, [])).done
 
 
 def test_a_column_that_every_row_needs_is_not_added(with_column):
     table = with_column / TRIALS
-    before = table.read_text(encoding="utf-8")
-    table.write_text(re.sub(r",[^,\n]*$", "", before, flags=re.M), encoding="utf-8")
+    before = table.read_text()
+    table.write_text(re.sub(r",[^,\n]*$", "", before, flags=re.M))
     assert not fixed(in_memory(with_column, [])).done
 
 

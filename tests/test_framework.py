@@ -44,8 +44,8 @@ from rl_resources.script.framework.shipped import (
 )
 from rl_resources.script.framework.syntax import ParsedOverride, disagreement
 from rl_resources.script.script_text import ScriptText
+from website import ROOT
 
-ROOT = Path(__file__).parents[1]
 SHIPPED = rl_resources.load(ROOT)
 SCRIPTS = sorted(ROOT.glob("examples/tuning/**/*.sh"))
 MODULE = "verl.trainer.main_ppo"
@@ -394,7 +394,7 @@ def root(tmp_path: Path, cache: Path) -> Path:
     shutil.copy(ROOT / "datapackage.json", root)
     (root / HISTORY).mkdir(parents=True)
     header, *_ = lines_of(root / COMPATIBILITY)
-    (root / COMPATIBILITY).write_text(header, encoding="utf-8")
+    (root / COMPATIBILITY).write_text(header)
     for version in ("8.0", "9.0"):
         cached(cache, version)
         shutil.copytree(cache / "wheels", tmp_path / "index", dirs_exist_ok=True)
@@ -406,7 +406,7 @@ TUNING = "records/tuning.csv"
 
 
 def lines_of(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return path.read_text().splitlines(keepends=True)
 
 
 def rows_in(table: str) -> int:
@@ -429,7 +429,7 @@ def test_every_script_is_composed_with_every_release(root):
     assert again[COMPATIBILITY] == files[COMPATIBILITY]
     assert f"{HISTORY}/verl.json" not in again
     *others, _ = lines_of(root / TUNING)
-    (root / TUNING).write_text("".join(others), encoding="utf-8")
+    (root / TUNING).write_text("".join(others))
     fewer = compat(root, ["9.0"])
     assert rows_in(fewer[COMPATIBILITY]) == 2 * len(SCRIPTS) - 2  # each release lacks its script
 
@@ -486,9 +486,9 @@ def test_the_table_has_every_release_and_the_newest_accepts_every_script():
         assert versions == every, script
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=[path.name for path in SCRIPTS])
+@pytest.mark.parametrize("path", SCRIPTS)
 def test_each_script_names_data_that_every_release_that_accepts_it_scores(path):
-    script, known = ScriptText(path.name, path.read_text(encoding="utf-8")), support("verl")
+    script, known = ScriptText(path.name, path.read_text()), support("verl")
     lines, reward = script.labeled("Data"), script.labeled("Reward")
     assert lines
     assert reward or all(line.data_sources for line in lines)
@@ -514,14 +514,14 @@ def test_what_verl_supports_is_known_by_releases_that_there_are():
 def test_what_is_committed_is_what_compat_writes():
     known = [release_of_verl(version) for version in history("verl").releases]
     *_, newest = known
-    assert (ROOT / DEFAULTS / "verl.json").read_text("utf-8") == describe(newest)
-    assert (ROOT / HISTORY / "verl.json").read_text("utf-8") == write_history(known)
+    assert (ROOT / DEFAULTS / "verl.json").read_text() == describe(newest)
+    assert (ROOT / HISTORY / "verl.json").read_text() == write_history(known)
     rows: dict[tuple[object, object], object] = {}
     for row in rl_resources.load(ROOT).records["compatibility"]:
         rows[row["script"], row["framework_version"]] = row
     for path in SCRIPTS:
         _, name = path.relative_to(ROOT / "examples/tuning").as_posix().split("/", 1)
-        script = ScriptText(name, path.read_text(encoding="utf-8"))
+        script = ScriptText(name, path.read_text())
         assert len(script.launches) == 1
         for release in known:
             expected = row_of(script, release)

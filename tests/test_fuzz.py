@@ -47,12 +47,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = plant(tmp_path_factory.mktemp("fuzz") / "dataset")
     shutil.copy(root / "records/tuning.csv", root / "mine.csv")
     page = device_tuning(load(REPOSITORY), "https://example.org/{path}")
-    (root / "page.rst").write_text(page, encoding="utf-8")
-    script = SHIPPED[0].read_text(encoding="utf-8")
-    (root / SCRIPT).write_text(script, encoding="utf-8")
-    (root / "run.log").write_text(LOG, encoding="utf-8")
+    (root / "page.rst").write_text(page)
+    script = SHIPPED[0].read_text()
+    (root / SCRIPT).write_text(script)
+    (root / "run.log").write_text(LOG)
     issue = f"### Script\n\n```bash\n{script}```\n\n### Log\n\n```text\n{LOG}```\n"
-    (root / "issue.md").write_text(issue, encoding="utf-8")
+    (root / "issue.md").write_text(issue)
     return root
 
 

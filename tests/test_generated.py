@@ -14,8 +14,8 @@ from rl_resources.devices import Devices
 from rl_resources.generate import FORM, REQUIRED
 from rl_resources.package import read_package
 from rl_resources.site.environment import Site
+from website import ROOT
 
-ROOT = Path(__file__).parents[1]
 DATASET = load(ROOT)
 DERIVED = sorted(generate.generated(ROOT))
 
@@ -35,14 +35,14 @@ def checkout(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("path", DERIVED)
 def test_no_committed_file_is_stale(path):
     wanted = generate.generated(ROOT)[path]
-    written = (ROOT / path).read_text(encoding="utf-8")
+    written = (ROOT / path).read_text()
     assert written == wanted, f"run `{generate.COMMAND}`"
 
 
 def test_a_stale_part_is_reported_and_then_written_and_what_is_by_hand_stays(checkout, capsys):
     for name in DERIVED:
         path = checkout / name
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text()
         stale = text.replace("framework", "frame")
         path.write_text(f"# By hand.\n{stale}")
     assert generate.main(checkout, check=True) == 1
@@ -50,13 +50,13 @@ def test_a_stale_part_is_reported_and_then_written_and_what_is_by_hand_stays(che
     assert generate.main(checkout, check=False) == 0
     assert "CONTRIBUTING.md: written\n" in capsys.readouterr().out
     assert generate.main(checkout, check=True) == 0
-    written = (checkout / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    written = (checkout / "CONTRIBUTING.md").read_text()
     assert written.startswith("# By hand.\n")
 
 
 def test_the_citation_names_what_the_descriptor_does():
     package = read_package(ROOT)
-    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    text = (ROOT / "CITATION.cff").read_text()
     cited = yaml.safe_load(text)
     assert cited["title"] == package.document["title"]
     assert cited["abstract"] == package.document["description"]
@@ -66,7 +66,7 @@ def test_the_citation_names_what_the_descriptor_does():
 
 @pytest.mark.parametrize("path", ["CONTRIBUTING.md", "site/pages/contributing.md"])
 def test_the_checklist_has_a_line_for_each_family_of_a_contribution_and_no_other(path):
-    page = (ROOT / path).read_text(encoding="utf-8")
+    page = (ROOT / path).read_text()
     for family in FAMILIES.values():
         is_of_contribution = family.scope != "page"
         assert (family.summary in page) == is_of_contribution, family.title
@@ -81,7 +81,7 @@ def test_one_page_has_all_that_the_registry_says_of_every_rule_at_an_anchor_of_i
     assert len(anchors) == len(set(anchors))
 
 
-ISSUE_FORM = yaml.safe_load((ROOT / FORM).read_text("utf-8"))
+ISSUE_FORM = yaml.safe_load((ROOT / FORM).read_text())
 QUESTIONS = ISSUE_FORM["body"]
 ANSWERED = [item for item in QUESTIONS if "id" in item]
 ASKED = {item["id"]: item["attributes"] for item in ANSWERED}

@@ -32,7 +32,7 @@ Answers = dict[str, list[Any]]
 def plant(root: Path) -> Path:
     """The frozen dataset with the reports of `tests/golden`."""
     plant_frozen(root)
-    (root / "records/reports.csv").write_text(aligned(GOLDEN / "records/reports.csv"), "utf-8")
+    (root / "records/reports.csv").write_text(aligned(GOLDEN / "records/reports.csv"))
     return root
 
 
@@ -85,7 +85,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("number", [60, pytest.param(300, marks=pytest.mark.nightly)])
 def test_find_gives_the_recorded_answers_in_their_order(root, number):
-    recorded = json.loads((GOLDEN / "find.json").read_text(encoding="utf-8"))
+    recorded = json.loads((GOLDEN / "find.json").read_text())
     found = answers(root, number)
     differing = [question for question in found if found[question] != recorded[question]]
     assert differing == []
@@ -93,16 +93,16 @@ def test_find_gives_the_recorded_answers_in_their_order(root, number):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_an_export_gives_the_recorded_page(root, form):
-    assert exported(root, form) == (GOLDEN / f"page.{form}").read_text(encoding="utf-8")
+    assert exported(root, form) == (GOLDEN / f"page.{form}").read_text()
 
 
 def record() -> None:
     with TemporaryDirectory() as folder:
         root = plant(Path(folder) / "dataset")
         text = json.dumps(answers(root), indent=0, ensure_ascii=False)
-        (GOLDEN / "find.json").write_text(text + "\n", encoding="utf-8")
+        (GOLDEN / "find.json").write_text(text + "\n")
         for form in FORMS:
-            (GOLDEN / f"page.{form}").write_text(exported(root, form), encoding="utf-8")
+            (GOLDEN / f"page.{form}").write_text(exported(root, form))
 
 
 if __name__ == "__main__":

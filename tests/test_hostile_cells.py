@@ -122,7 +122,7 @@ def findings(root: Path, command: Command) -> list[Finding]:
     *cells, _ = table.rows[0].cells
     rows = [(*cells, text) for text in texts]
     spoilt = write([table.header, *rows])
-    (root / table.path).write_text(spoilt, encoding="utf-8")
+    (root / table.path).write_text(spoilt)
     answer = command(
         "check", "--root", root, "--format", "json", "--ignore", "shellcheck", status=1
     )

@@ -119,7 +119,7 @@ def files(shared_folder: SharedFolder, root: Path) -> Path:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             if isinstance(content, str):
-                path.write_text(content, encoding="utf-8")
+                path.write_text(content)
             else:
                 path.write_bytes(content)
 
@@ -209,7 +209,7 @@ def test_the_page_of_a_record_has_one_shape_whatever_its_notes_say(browser, orig
 
 
 def test_the_index_for_assistants_leads_to_no_other_site(files):
-    text = (files / "llms.txt").read_text(encoding="utf-8")
+    text = (files / "llms.txt").read_text()
     markdown = MarkdownIt("gfm-like", {"html": True, "linkify": False})
     page = markdown.render(text)
     tags = set(re.findall(r"<(\w+)", page))
@@ -236,7 +236,7 @@ def _of_csv(files: Path, table: str, column: str) -> list[str]:
 
 def _of_json(files: Path, table: str, column: str) -> list[str]:
     name = "records" if table == "tuning" else table
-    text = (files / f"api/v1/{name}.json").read_text(encoding="utf-8")
+    text = (files / f"api/v1/{name}.json").read_text()
     items = json.loads(text)[name]
     return [item[column] for item in items]
 

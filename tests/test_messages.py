@@ -57,37 +57,7 @@ def test_a_command_says_exactly(
 # Every message stands in some test, whole
 
 TOOLS = REPOSITORY / "tools/rl_resources"
-NO_MESSAGES = {
-    "site/": "words of pages, which the golden pages have",
-    "certainty.toml": "the legend of pages",
-    "generate.py": "parts of generated files",
-    "estimate/formula.toml": "words of the page of the estimate",
-    "estimate/time.toml": "words of the page of the estimate",
-    "estimate/frameworks.toml": "words of other frameworks",
-    "contribute/training_log.toml": "words of other frameworks",
-    "query/plan_sentences.toml": "answers, which tests/plan.toml has",
-    "query/words.toml": "words that people use",
-    "script/algorithm.": "reasons for who edits it",
-    "query/messages.toml": "templates of the finder's answers",
-    "query/vocabulary.py": "parts of sentences of query/messages.toml",
-    "query/sentences.py": "parts of sentences of query/messages.toml",
-    "query/configurations.py": "parts of sentences of query/messages.toml",
-    "cli/command.toml": "help of options",
-    "query/vocabulary.toml": "words of fields and filters",
-    ", for example ": "help of an option",
-    "a model, a size such as": "help of an option",
-    "GB of host memory of a node": "help of an option",
-    "write the artifacts of": "help of an option",
-    "python -m": "the name of a program",
-    "--format": "an argument of git",
-    "token recognition error": "words of Hydra's parser",
-    "_no response_": "words of GitHub",
-    "abbr acronym": "elements of HTML",
-    "the headers are the same": "cannot be",
-    "the rows are in order": "cannot be",
-    "it has no cells": "cannot be",
-    "its folder cannot be": "no rule asks for it",
-}
+NO_MESSAGES = read_cases("no_messages")
 """Parts of the names of modules, and of texts, that nobody is told, and why."""
 WORDS = re.compile(r"[a-z]{2,}\S* \S*[a-z]{2,}")
 REGEX = re.compile(r"\(\?|\\[bdsw.\[(]|\[\^|\]\*|\.\*|\|")
@@ -128,7 +98,7 @@ def read(path: Path) -> object:
     reader = readers.get(path.suffix)
     if reader is None:
         return None
-    return reader(path.read_text(encoding="utf-8"))
+    return reader(path.read_text())
 
 
 def messages() -> Iterator[tuple[str, str]]:

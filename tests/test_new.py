@@ -15,8 +15,7 @@ from cases import each, read_cases
 from rl_resources.check import findings_in
 from rl_resources.check.registry import chosen_rules
 from rl_resources.cli import main
-from rl_resources.contribute import draft as draft_module
-from rl_resources.contribute.changes import Fixed, with_rows, with_script
+from rl_resources.contribute.changes import with_rows, with_script
 from rl_resources.contribute.merge import Proposal
 from rl_resources.contribute.new import (
     OPTIONS,
@@ -35,9 +34,8 @@ from rl_resources.script.backends import BACKENDS
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.snapshot import Snapshot, take_snapshot
 from sample_tree import files
-from website import read_rows
+from website import ROOT, read_rows
 
-ROOT = Path(__file__).parents[1]
 CASES = read_cases("new")
 ASKED = CASES["asked"]
 NAME = "qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh"
@@ -64,13 +62,6 @@ def snapshot(frozen: Package) -> Snapshot:
 def root(tmp_path: Path) -> Path:
     """A copy of the dataset as it was once."""
     return plant_frozen(tmp_path)
-
-
-@pytest.fixture
-def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No rule reports or fixes anything, which would take most of the time."""
-    monkeypatch.setattr(draft_module, "findings_about", lambda *_: [])
-    monkeypatch.setattr(draft_module, "fix", lambda snapshot, *_: Fixed(snapshot, {}))
 
 
 def _new(root: Path, **changed: str | None) -> int:
@@ -221,7 +212,7 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
     assert found - {"fused-logits"} == expected  # which RECOMMENDED takes where nothing else fits
 
 
-def test_new_writes_a_script_that_can_be_started_and_its_row(root, capsys):
+def test_new_writes_a_script_that_can_be_started_and_its_row(root, capsys, command):
     before = files(root)
     assert _new(root) == 0
     out, err = capsys.readouterr()
@@ -236,7 +227,7 @@ def test_new_writes_a_script_that_can_be_started_and_its_row(root, capsys):
     assert "\n# Hardware: 8 x NVIDIA H100" in text
     assert "nobody has run it yet" in text
     assert max(map(len, text.splitlines())) <= 110
-    assert main(["check", "--strict", "--root", str(root)]) == 0
+    command("check", "--strict", "--root", root)
     subprocess.run(["bash", "-n", root / PATH], check=True)
 
 
@@ -252,9 +243,8 @@ def test_what_cannot_be_is_refused_with_everything_that_is_wrong(
     assert files(root) == before
 
 
-def test_a_question_mark_lists_the_words(root, capsys):
-    assert main(["new", "?", "--root", str(root)]) == 0
-    out = capsys.readouterr().out
+def test_a_question_mark_lists_the_words(root, command):
+    out = command("new", "?", "--root", root)
     assert " Qwen/Qwen2.5-7B-Instruct, " in " ".join(out.split())
     assert "--tag: MIN, RECOMMENDED" in out
 
@@ -281,7 +271,7 @@ def test_nothing_is_overwritten(root, capsys, unchecked):
     assert files(root) == before
 
 
-def test_a_configuration_of_another_tag_lies_beside_the_one_of_its_name(root, capsys):
+def test_a_configuration_of_another_tag_lies_beside_the_one_of_its_name(root, capsys, command):
     assert _new(root, tag="MIN") == 0
     capsys.readouterr()
     assert _new(root, tag="RECOMMENDED") == 0
@@ -290,17 +280,17 @@ def test_a_configuration_of_another_tag_lies_beside_the_one_of_its_name(root, ca
     assert out.splitlines() == [beside, "records/tuning.csv"]
     assert f"bash {beside}" in err
     run = f"recommended_{NAME}".removesuffix(".sh")
-    assert f"EXPERIMENT_NAME:-{run}" in (root / beside).read_text(encoding="utf-8")
+    assert f"EXPERIMENT_NAME:-{run}" in (root / beside).read_text()
     tags = {row["script"]: row["tag"] for row in read_rows(root / "records/tuning.csv")}
     assert tags[NAME] == "MIN"
     assert tags[f"recommended/{NAME}"] == "RECOMMENDED"
-    assert main(["check", "--strict", "--root", str(root)]) == 0
+    command("check", "--strict", "--root", root)
     assert _new(root, tag="RECOMMENDED") == 2
     assert f"has a row for recommended/{NAME} already" in capsys.readouterr().err
 
 
 def test_two_new_records_that_are_neighbors_merge_by_pull_and_fmt(
-    root, tmp_path_factory, unchecked
+    root, tmp_path_factory, unchecked, command
 ):
     shutil.copy(ROOT / ".gitattributes", root)
     git(root, "init", "--quiet", "--initial-branch", "main")
@@ -313,10 +303,10 @@ def test_two_new_records_that_are_neighbors_merge_by_pull_and_fmt(
     clone = tmp_path_factory.mktemp("clone")
     git(clone, "clone", "--quiet", "--branch", "neighbor", str(root), ".")
     git(clone, *IDENTITY, "pull", "--quiet", "--no-rebase", "origin", "first")
-    assert main(["fmt", "--root", str(clone)]) == 0
+    command("fmt", "--root", clone)
     scripts = {row["script"] for row in read_rows(clone / "records/tuning.csv")}
     assert scripts >= {NAME, NAME.replace("h100", "h800")}
-    assert main(["check", "--strict", "--root", str(clone)]) == 0
+    command("check", "--strict", "--root", clone)
 
 
 def test_batches_are_multiples_of_the_gpus():

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 
 import frictionless
 import pandas as pd
@@ -12,8 +11,7 @@ import rl_resources
 from rl_resources import InvalidDataset
 from rl_resources.cli import main
 from sample_tree import apply, ran
-
-ROOT = Path(__file__).parents[1]
+from website import ROOT
 
 
 def test_the_shipped_package_is_valid_to_an_independent_judge():
@@ -59,14 +57,13 @@ def test_an_unreadable_cell_is_reported_with_its_place(root):
 
 
 @pytest.mark.parametrize("gone", ["trials", "reports", "compatibility", "moved"])
-def test_an_answer_from_a_package_that_lacks_a_table_says_which(gone, root, capsys):
+def test_an_answer_from_a_package_that_lacks_a_table_says_which(gone, root, command):
     path = root / "datapackage.json"
-    document = json.loads(path.read_text(encoding="utf-8"))
+    document = json.loads(path.read_text())
     kept = [item for item in document["resources"] if item["name"] != gone]
     document["resources"] = kept
-    path.write_text(json.dumps(document), encoding="utf-8")
-    assert main(["check", "--root", str(root)]) == 1
-    answer = capsys.readouterr().out
+    path.write_text(json.dumps(document))
+    answer = command("check", "--root", root, status=1)
     wrong = f"error: descriptor: there is no resource called `{gone}`"
     assert answer.endswith(f": {wrong}\n  help: Bring its entry back.\n")
     assert main(["find", "--root", str(root)]) in (0, 1)

@@ -8,23 +8,22 @@ from pathlib import Path
 import pytest
 
 from cases import each, findings_in, read_cases
+from conftest import Command
 from rl_resources import load
 from rl_resources.check.registry import all_rules
-from rl_resources.cli import main
 from rl_resources.contribute.draft import draft
 from rl_resources.contribute.new import plan_script
-from rl_resources.dataset import Dataset, read_dataset
+from rl_resources.dataset import Dataset
 from rl_resources.devices import Device, devices_of
 from rl_resources.errors import Finding
 from rl_resources.estimate.plan import divides, rare_settings, rules
-from rl_resources.package import read_package
 from rl_resources.query.estimate import estimate
 from rl_resources.query.plan import Plan, plan, plan_table
 from rl_resources.query.plan_question import ask_plan
 from rl_resources.rule import Rule
 from rl_resources.script.script_text import ScriptText
+from website import ROOT
 
-ROOT = Path(__file__).parents[1]
 CASES = read_cases("plan")
 ASKED = {name: {"asked": case["asked"]} for name, case in CASES["answers"].items()}
 MANY = CASES["many"]["asked"]
@@ -32,18 +31,19 @@ MOST_LINES = 20
 SCRIPT_RULES = [rule for rule in all_rules().values() if rule.scope == "script"]
 
 
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return read_dataset(read_package(ROOT))
-
-
 def _plan(dataset: Dataset, asked: Mapping[str, str]) -> Plan:
     return plan(ask_plan(dataset, asked))
 
 
-def _options(asked: Mapping[str, str]) -> list[str]:
-    """The options of the command for a question."""
-    return [f"--{name.replace('_', '-')}={text}" for name, text in asked.items()]
+@pytest.fixture
+def planned(command: Command) -> Command:
+    """A function that runs the command for a question."""
+
+    def run(asked: Mapping[str, str], *words: object, status: int = 0) -> str:
+        options = [f"--{name.replace('_', '-')}={text}" for name, text in asked.items()]
+        return command("plan", "--root", ROOT, *options, *words, status=status)
+
+    return run
 
 
 @each(CASES["answers"], "asked verdict gpus")
@@ -57,29 +57,22 @@ def test_word_of_an_answer(
 
 
 @each(ASKED, "asked")
-def test_what_is_proposed_fits_and_divides(dataset: Dataset, asked: Mapping[str, str]) -> None:
+def test_what_is_proposed_fits_divides_and_is_rare_only_where_nothing_else_fits(
+    dataset: Dataset, asked: Mapping[str, str]
+) -> None:
     found = _plan(dataset, asked)
     for option in found.options.values():
         assert found.question.start.holds(option)
         assert divides(option)
         assert not option.values["undivided"]
-
-
-@each(ASKED, "asked")
-def test_rare_settings_only_where_nothing_else_fits(
-    dataset: Dataset, asked: Mapping[str, str]
-) -> None:
-    found = _plan(dataset, asked)
-    for option in found.options.values():
         assert not rare_settings(option) or found.verdict == "rare"
 
 
 @each(ASKED, "asked")
 def test_answer_is_short_and_begins_with_its_word(
-    dataset: Dataset, asked: Mapping[str, str], capsys: pytest.CaptureFixture[str]
+    asked: Mapping[str, str], planned: Command
 ) -> None:
-    assert main(["plan", "--root", str(ROOT), *_options(asked)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = planned(asked).splitlines()
     words = ("Yes: ", "Probably: ", "Perhaps: ", "No: ", "Nobody has published it; ")
     assert lines[0].startswith(words)
     assert len(lines) <= MOST_LINES
@@ -87,16 +80,10 @@ def test_answer_is_short_and_begins_with_its_word(
 
 @each(CASES["refused"], "asked message help_")
 def test_refusal_is_one_line_with_its_fix(
-    dataset: Dataset,
-    asked: Mapping[str, str],
-    message: str,
-    help_: str,
-    capsys: pytest.CaptureFixture[str],
+    asked: Mapping[str, str], message: str, help_: str, planned: Command
 ) -> None:
-    assert main(["plan", "--root", str(ROOT), *_options(asked)]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err == f"rl-resources: error: {message}\n  help: {help_}\n"
+    said = planned(asked, status=2)
+    assert said == f"rl-resources: error: {message}\n  help: {help_}\n"
 
 
 @each(CASES["scripts"], "asked")
@@ -108,7 +95,7 @@ def test_the_estimate_of_a_script_is_that_of_its_plan(
         text = plan_script(answer, tag)
         assert [item for rule in SCRIPT_RULES for item in _findings(rule, text)] == []
         path = tmp_path / "plan.sh"
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text)
         words = {"model": answer.question.model, "gpus": f"{option.values['gpus']:g}"}
         found = estimate(dataset, {**words, "device": asked["device"]}, script=str(path))
         assert found.verdict == option.verdict
@@ -126,7 +113,7 @@ def test_nothing_is_found_in_the_script_of_a_plan(
     stated = [f"device={asked['device']}", "contributor=octocat"]
     for tag in answer.options:
         path = tmp_path / f"{tag}.sh"
-        path.write_text(plan_script(answer, tag), encoding="utf-8")
+        path.write_text(plan_script(answer, tag))
         assert draft(ROOT, str(path), log="", issue="", stated=stated, write=False).findings == []
 
 
@@ -134,11 +121,11 @@ def _findings(rule: Rule, text: str) -> list[Finding]:
     return findings_in(ScriptText("plan.sh", text), rule)
 
 
-def test_script_of_what_does_not_fit_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_script_of_what_does_not_fit_is_refused(planned: Command) -> None:
     asked = CASES["answers"]["what has no room"]["asked"]
-    assert main(["plan", "--root", str(ROOT), *_options(asked), "--script", "MIN"]) == 2
     message = "no settings fit this hardware\n  help: `plan` without --script says why.\n"
-    assert capsys.readouterr().err == f"rl-resources: error: {message}"
+    said = planned(asked, "--script", "MIN", status=2)
+    assert said == f"rl-resources: error: {message}"
 
 
 def test_without_hardware_less_memory_never_takes_fewer_gpus(dataset: Dataset) -> None:
@@ -164,25 +151,23 @@ def _classes(dataset: Dataset) -> list[Device]:
     return [known[item["device"]] for item in rules()["class"]]
 
 
-def test_script_that_does_not_fit_says_what_to_change(capsys: pytest.CaptureFixture[str]) -> None:
+def test_script_that_does_not_fit_says_what_to_change(planned: Command) -> None:
     script = ROOT / "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
-    assert main(["plan", "--root", str(ROOT), str(script), "--gpus=4", "--device=a100-40g"]) == 0
-    first, _, change, *_ = capsys.readouterr().out.splitlines()
+    on_less = {"gpus": "4", "device": "a100-40g"}
+    first, _, change, *_ = planned(on_less, script).splitlines()
     assert first == (
         f"No: by arithmetic {script.name} does not fit on 4 GPUs of 40 GB as it is, but with these "
         "changes together it does."
     )
     assert change.startswith("-  add actor_rollout_ref.")
-    assert main(["plan", "--root", str(ROOT), str(script)]) == 0
-    first, *_ = capsys.readouterr().out.splitlines()
+    first, *_ = planned({}, script).splitlines()
     assert first == f"Yes: {script.name} ran on 2 \N{MULTIPLICATION SIGN} H800 80 GB."
 
 
-def test_python_gives_the_answer_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_gives_the_answer_of_the_command(planned: Command) -> None:
     asked = {"model": "7B", "gpus": "8", "device": "h100"}
     answer = load(ROOT).plan(**asked)
-    assert main(["plan", "--root", str(ROOT), *_options(asked)]) == 0
-    assert capsys.readouterr().out == str(answer)
+    assert planned(asked) == str(answer)
     assert answer.as_dict()["verdict"] == "yes"
     assert answer.script("MIN").startswith("#!/usr/bin/env bash\n")
 
@@ -193,26 +178,22 @@ def test_a_device_without_bf16_is_said(dataset: Dataset) -> None:
 
 
 @each(CASES["first"], "asked first")
-def test_first_line(
-    asked: Mapping[str, str], first: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["plan", "--root", str(ROOT), *_options(asked)]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == first
+def test_first_line(asked: Mapping[str, str], first: str, planned: Command) -> None:
+    assert planned(asked).splitlines()[0] == first
 
 
 def test_runs_of_a_config_are_those_of_its_size(dataset: Dataset, tmp_path: Path) -> None:
     config = {"model_type": "qwen3", "num_hidden_layers": 28, "hidden_size": 2048}
     config |= {"intermediate_size": 6144, "num_attention_heads": 16, "num_key_value_heads": 8}
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({**config, "vocab_size": 151936}), encoding="utf-8")
+    path.write_text(json.dumps({**config, "vocab_size": 151936}))
     question = ask_plan(dataset, {"model": str(path), "gpus": "8", "device": "h100"})
     assert {known.row.size for known in question.scope} == {"1.5B"}
 
 
-def test_the_time_of_a_step_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_time_of_a_step_is_said(planned: Command) -> None:
     asked = {"model": "Qwen3-32B", "gpus": "16", "device": "h20"}
-    assert main(["plan", "--root", str(ROOT), *_options(asked)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = planned(asked).splitlines()
     form = r"   A step of 256 prompts, 5 each: \d+ s, \d+ to \d[\d,]* \(estimated\)"
     shortest = "; of the settings that fit these take the shortest."
     steps = [line for line in lines if line.startswith("   A step of")]
@@ -221,6 +202,6 @@ def test_the_time_of_a_step_is_said(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_hardly_any_script_has_what_is_called_rare() -> None:
     scripts = list((ROOT / "examples").rglob("*.sh"))
-    policy = [path for path in scripts if "offload_policy=True" in path.read_text(encoding="utf-8")]
+    policy = [path for path in scripts if "offload_policy=True" in path.read_text()]
     assert "offload_policy" in rules()["search"]["rare"]
     assert len(policy) * 50 < len(scripts)

@@ -37,7 +37,7 @@ class Preview:
         build(config, serve_url="http://localhost/")
 
     def text(self, page: str) -> str:
-        return (self.site / page).read_text("utf-8")
+        return (self.site / page).read_text()
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def test_what_is_gone_goes(preview):
 def test_a_preview_is_what_a_first_build_gives(preview, tmp_path):
     edit_record(preview, max_batch="100", notes="Edited once more.")
     page = preview.root / "site/pages/contributing.md"
-    text = page.read_text("utf-8")
-    page.write_text(f"{text}\n\n## A last word\n", "utf-8")
+    text = page.read_text()
+    page.write_text(f"{text}\n\n## A last word\n")
     preview.update()
     again = preview.root.rename(tmp_path / "again")  # with a hook of its own
     fresh = Preview(again, tmp_path / "fresh")

@@ -20,8 +20,8 @@ from cases import cases
 from rl_resources.check import all_rules
 from rl_resources.cli import main
 from sample_tree import ran
+from website import ROOT
 
-ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 ACTIONS = [ROOT / "action.yml", *sorted((ROOT / ".github" / "actions").glob("*/action.yml"))]
@@ -31,7 +31,7 @@ LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
 
 
 def _read(path: str | Path) -> str:
-    return (ROOT / path).read_text(encoding="utf-8")
+    return (ROOT / path).read_text()
 
 
 def _run(*command: str | Path) -> subprocess.CompletedProcess[str]:
@@ -61,7 +61,7 @@ def test_a_tool_accepts_files_of_the_project(tool, pattern):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.fixture(params=WORKFLOWS, ids=lambda path: path.name)
+@pytest.fixture(params=WORKFLOWS)
 def workflow(request: pytest.FixtureRequest) -> Path:
     """Each workflow."""
     path: Path = request.param
@@ -123,7 +123,7 @@ def test_an_action_is_pinned_and_gets_its_inputs_as_variables(path):
 REQUIREMENT = r"[a-z0-9.\[\],_-]+==\S+( ; .+?)?( \\\n    --hash=sha256:[0-9a-f]{64})+(\n    #.*)*"
 
 
-@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", LOCKS)
 def test_every_requirement_has_one_version_and_hashes(path):
     entries = re.split(r"\n(?!\s)", _read(path))
     requirements = [entry.strip() for entry in entries if entry[:1].isalnum()]
@@ -223,7 +223,7 @@ def _reachable(drawn: dict[str, set[str]], package: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_by_hand_is_in_the_menu_with_a_title_and_a_description(page):
     before, head, *_ = _read(page).split("---\n")
     assert before == ""

@@ -14,7 +14,7 @@ from sample_tree import ran
 from shipped import DATASET
 from website import ROOT, read_rows
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text()
 SERVED = "http://localhost:8000"
 INTERPRETERS = {"sh": "bash", "python": sys.executable}
 TUNING = "records/tuning.csv"
@@ -79,7 +79,7 @@ def _new(root: Path) -> Path:
 
 
 def _lines(table: Path) -> list[str]:
-    text = table.read_text(encoding="utf-8")
+    text = table.read_text()
     return text.splitlines()
 
 
@@ -98,7 +98,7 @@ def test_the_finding_as_printed_is_that_of_a_wrong_row(tmp_path):
     tuning = tmp_path / TUNING
     lines = _lines(tuning)
     lines.insert(5, wrong)
-    tuning.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    tuning.write_text("\n".join([*lines, ""]))
     done = ran(sys.executable, "-m", "rl_resources", "check", cwd=tmp_path)
     said = done.stdout.replace(name, "…")
     found = [line.strip() for line in said.splitlines()]
@@ -138,7 +138,7 @@ def test_new_as_printed_makes_a_row_that_draft_as_printed_turns_into_a_measured_
 
 
 def test_every_target_that_the_readme_names_exists():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text()
     targets = re.findall(r"^([a-z]+):", makefile, re.MULTILINE)
     named = set(re.findall(r"(?:^|`|&& )make ([a-z]+)\b", README, re.MULTILINE))
     assert named >= {"serve", "test"}

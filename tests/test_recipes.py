@@ -177,7 +177,7 @@ def test_the_examples_of_a_record_give_its_row_and_its_script(codes, folder, cap
     printed = capsys.readouterr()
     assert printed.out.split() == shown
     script = folder / record["script"]
-    assert script.read_text(encoding="utf-8").startswith("#!")
+    assert script.read_text().startswith("#!")
 
 
 def test_a_copy_is_updated_by_fetching_what_differs(codes, folder):
@@ -207,7 +207,7 @@ def test_duckdb_and_sqlite_join_to_the_same_rows(codes, folder):
 def test_a_page_of_another_origin_reads_the_records(browser, codes, tmp_path):
     (code,) = codes("recipes", "browser")
     text = f"<!doctype html><title>Elsewhere</title><script type=module>{code}</script>"
-    (tmp_path / "open.html").write_text(text, encoding="utf-8")
+    (tmp_path / "open.html").write_text(text)
     with served(tmp_path) as elsewhere:
         page = browser.new_page()
         with page.expect_console_message(lambda line: line.type == "log") as logged:
@@ -237,15 +237,15 @@ def _missing_of_7b(text: str) -> list[str]:
 def test_a_sphinx_site_includes_the_table(codes, tmp_path):
     before, configuration, include = codes("recipes", "sphinx")
     _run_shell(before, tmp_path)
-    (tmp_path / "conf.py").write_text(configuration, encoding="utf-8")
+    (tmp_path / "conf.py").write_text(configuration)
     page = f"Our runs\n========\n\n{include}\nAfter it.\n"
     source = tmp_path / "index.rst"
-    source.write_text(page, encoding="utf-8")
+    source.write_text(page)
     options = ["-W", "-n", "-q"]
     done = ran(sys.executable, "-m", "sphinx", *options, ".", "html", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stderr == ""
-    text = (tmp_path / "html/index.html").read_text(encoding="utf-8")
+    text = (tmp_path / "html/index.html").read_text()
     assert _missing_of_7b(text) == []
 
 
@@ -259,15 +259,15 @@ def test_a_mkdocs_site_includes_the_table(codes, tmp_path):
     done = ran("bash", "-c", before, cwd=tmp_path, env=variables)
     assert done.returncode == 0, done.stderr
     settings = tmp_path / "mkdocs.yml"
-    settings.write_text(f"site_name: Ours\n{configuration}", encoding="utf-8")
+    settings.write_text(f"site_name: Ours\n{configuration}")
     docs = tmp_path / "docs"
     docs.mkdir(exist_ok=True)
     page = f"# Our runs\n\n## Here\n\n{include}"
-    (docs / "index.md").write_text(page, encoding="utf-8")
+    (docs / "index.md").write_text(page)
     build = ["-m", "mkdocs", "build", "--strict", "--quiet"]
     done = ran(sys.executable, *build, cwd=tmp_path, env=variables)
     assert done.returncode == 0, done.stderr
-    text = (tmp_path / "site/index.html").read_text(encoding="utf-8")
+    text = (tmp_path / "site/index.html").read_text()
     assert _missing_of_7b(unescape(text)) == []
 
 

@@ -28,7 +28,7 @@ LORA = DATASET.by_key["tuning"][f"{RECORD}.sh"]
 SEVERAL = next(row for row in RECORDS if row["nodes"] and int(str(row["nodes"])) > 2)
 KNOWN = Repository("a" * 40, 0, "https://example.org/o/r")
 PAYLOAD = "<img src=x onerror=window.hacked=1></code></td><script>window.hacked=1</script>"
-HOSTILE = (ROOT / "tests/hostile/record.sh").read_text(encoding="utf-8")
+HOSTILE = (ROOT / "tests/hostile/record.sh").read_text()
 
 
 def text_of(record: Record) -> str:

@@ -80,11 +80,10 @@ def random_file(chance: Random, rows: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(8, 24, 3))
-def test_a_large_file_has_the_findings_of_a_small_one(sample, tmp_path, monkeypatch, seed):
+def test_a_large_file_has_the_findings_of_a_small_one(sample, tmp_path, request, seed):
     path = saved(tmp_path, random_file(Random(seed), rows=seed // 2))
     as_table = places(not_of_empty_rows(found_in(sample, path)))
-    monkeypatch.setattr(records_file, "SMALL_BYTES", 0)
-    monkeypatch.setattr(records_file, "ROWS_AT_ONCE", 2)
+    request.getfixturevalue("in_blocks")
     assert places(not_of_empty_rows(found_in(sample, path))) == as_table
 
 

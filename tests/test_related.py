@@ -82,18 +82,10 @@ def test_a_report_of_the_lines_of_a_record_is_no_answer_of_its_own():
     assert every - answers == both.keys()
 
 
-def _recorded_runs() -> dict[str, str]:
-    """The record of each report, whose id has no number of its source here."""
-    return {id_.rpartition("-")[0]: script for id_, script in recorded(DATASET).items()}
-
-
-def test_a_report_of_another_speed_is_another_run():
-    both = _recorded_runs()
+def test_a_report_of_another_speed_or_task_is_another_run():
+    # An id ends with a number of its source.
+    both = {id_.rpartition("-")[0]: script for id_, script in recorded(DATASET).items()}
     assert "qwen2.5-math-7b-dapo-fully-async-policy-64-h20" in both
     assert "qwen2.5-math-7b-dapo-colocate-sync-64-h20" not in both
-
-
-def test_of_two_tasks_each_report_has_its_record():
-    both = _recorded_runs()
     assert "_ppo_" in both["ppo-4-a100"]
     assert "_grpo_" in both["grpo-4-a100"]

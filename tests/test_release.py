@@ -18,8 +18,8 @@ from rl_resources.generate import stale
 from rl_resources.package import read_package
 from rl_resources.query.diff import StateTable, diff
 from rl_resources.release import data_section, next_version, notes, release_files
+from website import ROOT
 
-ROOT = Path(__file__).parents[1]
 DAY = date(2027, 1, 9)
 
 
@@ -72,11 +72,11 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cases("release", "changelog")
 def test_a_release_has_one_section_of_the_changelog(checkout, before, after):
     path = checkout / "CHANGELOG.md"
-    own = path.read_text(encoding="utf-8")
+    own = path.read_text()
     version = read_package(checkout).version
-    path.write_text(before.replace("VERSION", version), encoding="utf-8")
+    path.write_text(before.replace("VERSION", version))
     _, files = release_files(checkout, DAY)
-    path.write_text(own, encoding="utf-8")
+    path.write_text(own)
     changelog = files["CHANGELOG.md"]
     found = re.sub(r"- tuning: .*?(?=\n\n)", "RECORDS", changelog, flags=re.DOTALL)
     assert found == after.replace("VERSION", version)
@@ -129,7 +129,7 @@ def test_a_release_that_is_the_last_commit_is_not_done_again(checkout):
 def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checkout):
     git(checkout, "tag", f"v{read_package(checkout).version}")
     trials = checkout / "records" / "trials.csv"
-    *others, _ = trials.read_text(encoding="utf-8").splitlines(keepends=True)
+    *others, _ = trials.read_text().splitlines(keepends=True)
     trials.write_text("".join(others))
     git(checkout, "commit", "-qam", "One trial less")
     said = release.release(checkout, DAY)
@@ -138,7 +138,7 @@ def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checko
     assert json.loads((checkout / "datapackage.json").read_text())["version"] == "2027.1.0"
     assert read_package(checkout).created == DAY.isoformat()
     assert stale(checkout) == {}
-    changelog = (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
+    changelog = (checkout / "CHANGELOG.md").read_text()
     assert "## 2027.1.0 (2027-01-09)\n\n### Data\n\n- trials: 1 removed\n" in changelog
     assert said == (
         "Release 2027.1.0 is committed. Artifacts:\n"
@@ -163,7 +163,7 @@ def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checko
     check = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
     done = subprocess.run(check, cwd=dist, capture_output=True, text=True, check=True)
     assert done.stdout.count(": OK\n") == len(artifacts)
-    section = (dist / "NOTES.md").read_text(encoding="utf-8")
+    section = (dist / "NOTES.md").read_text()
     assert section.startswith("### Data\n")
     with tarfile.open(dist / site) as archive:
         assert "site/index.html" in archive.getnames()

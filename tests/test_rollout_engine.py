@@ -11,8 +11,8 @@ from rl_resources.check.registry import all_rules
 from rl_resources.contribute.new import ScriptRequest, script_text
 from rl_resources.contribute.training_log import read_log
 from rl_resources.estimate.configuration import DERIVED
-from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.frameworks import _cells
+from rl_resources.estimate.published import published
 from rl_resources.estimate.search import knobs
 from rl_resources.facts.pairs import Pair, Said
 from rl_resources.git import Repository
@@ -25,6 +25,7 @@ from rl_resources.script.run import Run
 from rl_resources.script.script_text import ScriptText
 from rl_resources.site import api
 from shipped import DATASET
+from test_estimate import settings_of
 
 SOUND = read_cases("agreement")["sound"]
 OWN = f"{ROLLOUT}.engine_kwargs.swift"
@@ -39,12 +40,18 @@ MODEL = "Qwen/Qwen2.5-7B-Instruct"
 QUESTION = {"model": MODEL, "gpus": "8", "device": "h100", "infer": "vllm"}
 
 
+KEPT = (_cells, published, api._estimate_parts)
+"""What is kept of the engines that there are."""
+
+
 @pytest.fixture(autouse=True)
 def swift(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(ENGINES, "swift", SWIFT)
-    _cells.cache_clear()
+    for kept in KEPT:
+        kept.cache_clear()
     yield
-    _cells.cache_clear()
+    for kept in KEPT:
+        kept.cache_clear()
 
 
 def test_every_engine_is_a_backend_of_the_dataset():
@@ -121,11 +128,7 @@ def test_an_estimate_says_what_it_assumes_where_the_script_does_not_set_them(tmp
 
 def test_what_would_lower_a_peak_is_named_by_its_key(path):
     found = estimate(DATASET, {}, script=path)
-    assert f"{SWIFT.utilization}=0.525" in settings_of(found)
-
-
-def settings_of(found: Estimate) -> set[str]:
-    return {knob.setting for knob in knobs(found)}
+    assert f"{SWIFT.utilization}=0.525" in settings_of(knobs(found))
 
 
 def test_a_setting_of_the_question_may_be_its_key(path):

@@ -22,7 +22,7 @@ RECORD = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 TEMPLATE = "https://example.org/blob/main/{path}"
 HOSTILE = Path(__file__).parent / "hostile"
 
-RST = tomllib.loads((HOSTILE / "rst.toml").read_text(encoding="utf-8"))
+RST = tomllib.loads((HOSTILE / "rst.toml").read_text())
 PAYLOADS = list(dict.fromkeys([*RST["payloads"], *map(one_line, corpus.PAYLOADS)]))
 
 _CELL_SIGNS = st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"])
@@ -75,12 +75,12 @@ def _build(folder: Path, pages: dict[str, str], excluded: str = "") -> dict[str,
         encoding="utf-8",
     )
     for name, text in pages.items():
-        (source / f"{name}.rst").write_text(text, encoding="utf-8")
+        (source / f"{name}.rst").write_text(text)
     out = folder / "html"
     done = ran(sys.executable, "-m", "sphinx", "-W", "-n", "-q", source, out)
     assert done.stderr == ""
     assert done.returncode == 0
-    return {path.stem: path.read_text("utf-8") for path in out.glob("*.html")}
+    return {path.stem: path.read_text() for path in out.glob("*.html")}
 
 
 def _html_cells(page: str) -> list[list[str]]:

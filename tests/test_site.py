@@ -22,7 +22,7 @@ SHOW_ALL = """(found) => {
     for (const one of found) one.tagName === "BUTTON" ? one.click() : (one.open = true);
 }"""
 META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
-PLANTED = (ROOT / "tests/hostile/planted.html").read_text(encoding="utf-8")
+PLANTED = (ROOT / "tests/hostile/planted.html").read_text()
 
 
 @cache
@@ -96,7 +96,7 @@ def test_a_policy_allows_no_inline_script_unhashed(built):
         file = built / path.removeprefix("/")
         if file.is_dir():
             file /= "index.html"
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text()
         (policy,) = META.findall(text)
         assert "unsafe" not in policy
         assert text.index("Content-Security-Policy") < text.index("<script")

@@ -253,7 +253,7 @@ def test_what_is_shown_is_copied_and_saved_as_csv(browser, address):
     with visited(browser, f"{address}/sizes/7b/{query}") as page:
         with page.expect_download() as started:
             page.get_by_text("Save as CSV").click()
-        rows = list(csv.reader(started.value.path().read_text(encoding="utf-8").splitlines()))
+        rows = list(csv.reader(started.value.path().read_text().splitlines()))
         head, *body = rows
         shown_headers = page.locator("table.runs thead th").filter(visible=True)
         assert head == [header.strip() for header in shown_headers.all_text_contents()]

@@ -15,23 +15,10 @@ from rl_resources.package import read_package
 from rl_resources.script.algorithm import ASKED_OF_MIN, NOT_ASKED_OF_MIN
 from rl_resources.snapshot import take_snapshot
 from sample_tree import apply
+from website import ROOT
 
-ROOT = Path(__file__).parents[1]
 CASES = read_cases("tags")
-REPORT = {
-    "scenario": "",
-    "task": "GRPO-LoRA",
-    "weights": "lora",
-    "statement": "stated-run",
-    "gpus": "1",
-    "gpus_per_node": "",
-    "nodes": "",
-    "device": "",
-    "device_memory_gb": "24",
-    "device_as_published": "24 GB",
-    "max_prompt_length": "1024",
-    "max_response_length": "1024",
-}
+REPORT = CASES["report"]
 
 
 def names_of_smaller_runs(root: Path, report: dict[str, str], record: dict[str, str]) -> list[str]:
@@ -70,11 +57,9 @@ def test_the_statements_of_runs_are_words_of_their_column():
     assert set(table.field("statement").words) >= RUNS
 
 
-@pytest.mark.parametrize(
-    "path", sorted(ROOT.glob("examples/tuning/**/*.sh")), ids=lambda it: it.stem
-)
+@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/tuning/**/*.sh")))
 def test_a_header_has_the_tag_of_its_row_and_no_second_definition(path):
     with (ROOT / "records/tuning.csv").open(encoding="utf-8") as file:
         tags = {row["script"]: row["tag"] for row in csv.DictReader(file)}
-    lines = re.findall("^# Tag.*", path.read_text(encoding="utf-8"), re.MULTILINE)
+    lines = re.findall("^# Tag.*", path.read_text(), re.MULTILINE)
     assert lines == [tag_line(tags[path.name] or NO_TAG)]

@@ -1,7 +1,6 @@
 """The pages of models, devices and frameworks, and the rows of runs that all pages share."""
 
 import re
-from functools import cache
 from html import unescape
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
@@ -14,17 +13,12 @@ from rl_resources.site.pages import pages
 from rl_resources.site.things import fewest_run, run_rows
 from sample_tree import with_tables
 from shipped import DATASET
-from website import ROOT, visited
+from test_site import made
+from website import ROOT, read_rows, visited
 
 MODEL = "models/qwen2-7b-instruct.md"
 KEYS = {"models": "model", "devices": "device", "frameworks": "framework"}
 REPOSITORY = "https://github.com/OWNER/NAME"
-
-
-@cache
-def made() -> dict[str, str]:
-    """The pages of this checkout as text."""
-    return pages(Site(DATASET))
 
 
 @pytest.mark.parametrize("table", KEYS)
@@ -75,11 +69,9 @@ def test_the_fewest_known_is_an_undisputed_run_and_a_real_one_before_random_toke
 
 
 def test_a_page_shows_the_committed_fewest_gpus_by_arithmetic():
-    line = "Qwen/Qwen2-7B-Instruct,full,"
-    text = (ROOT / "benchmarks/fewest.csv").read_text(encoding="utf-8")
-    head, *rows = [row.split(",") for row in text.splitlines()]
-    (of_model,) = [row for row in rows if ",".join(row).startswith(line)]
-    by_memory = dict(zip(head, of_model, strict=True))
+    rows = read_rows(ROOT / "benchmarks/fewest.csv")
+    asked = ["Qwen/Qwen2-7B-Instruct", "full"]
+    (by_memory,) = [row for row in rows if [*row.values()][:2] == asked]
     page = made()[MODEL]
     cells = re.findall(r'data-label="Estimated, (\d+) GB"> <[^>]+>([^<]*)<', page)
     memories = TABLES["models"]["memories"]
@@ -88,11 +80,10 @@ def test_a_page_shows_the_committed_fewest_gpus_by_arithmetic():
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("asked", [("Qwen/Qwen3-8B", "full"), ("7B", "lora"), ("32B", "qlora")])
-def test_the_committed_fewest_gpus_are_those_of_the_formula(monkeypatch, asked):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+def test_the_committed_fewest_gpus_are_those_of_the_formula(asked):
     import fewest
 
-    rows = (ROOT / "benchmarks/fewest.csv").read_text(encoding="utf-8").splitlines()
+    rows = (ROOT / "benchmarks/fewest.csv").read_text().splitlines()
     made = ",".join(map(str, [*asked, *fewest.fewest(DATASET, asked)]))
     assert made in rows, "run make backtest"
 
@@ -119,7 +110,7 @@ def test_a_run_of_ones_own_is_filled_in_where_the_form_can_be_filled_in():
     assert url.path == "/OWNER/NAME/issues/new"
     assert asked.pop("template") == "record.yml"
     assert asked.pop("title").startswith("Record: ")
-    form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/record.yml").read_text("utf-8"))
+    form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/record.yml").read_text())
     inputs = {item.get("id") for item in form["body"] if item["type"] == "input"}
     assert asked.keys() <= inputs
     assert asked["gpus"] == str(row.gpus)
@@ -159,7 +150,7 @@ def test_no_page_of_a_table_has_more_than_two_folds():
 )
 def test_an_unknown_address_offers_the_nearest(browser, address, built, wrong, near):
     page = browser.new_page()
-    text = (built / "404.html").read_text(encoding="utf-8")
+    text = (built / "404.html").read_text()
     page.route(
         f"**/{wrong}", lambda route: route.fulfill(status=404, body=text, content_type="text/html")
     )

@@ -53,9 +53,9 @@ def trapped(tmp_path: Path) -> Path:
         (folder / "Makefile").write_text("all:\n\ttouch $(TRIPWIRE)/make\n")
         (folder / ".envrc").write_text('touch "$TRIPWIRE/envrc"\n')
     for script in (root / "examples").rglob("*.sh"):
-        text = script.read_text(encoding="utf-8")
+        text = script.read_text()
         trap = 'mkdir "${TRIPWIRE:-}/script"\n: "$(mkdir "${TRIPWIRE:-}/substitution")"\n'
-        script.write_text(text.replace("\n", f"\n{trap}", 1), encoding="utf-8")
+        script.write_text(text.replace("\n", f"\n{trap}", 1))
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in PROGRAMS:
@@ -63,7 +63,7 @@ def trapped(tmp_path: Path) -> Path:
         program.write_text(SHELL)
         program.chmod(0o755)
     page = root / "page.rst"
-    page.write_text("Page\n====\n\n.. include:: records/tuning.csv\n", encoding="utf-8")
+    page.write_text("Page\n====\n\n.. include:: records/tuning.csv\n")
     (tmp_path / "tripwire").mkdir()
     return tmp_path
 

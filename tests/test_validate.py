@@ -142,7 +142,7 @@ def test_the_schema_is_the_same_on_every_engine(engine, table):
 def test_the_recipe_for_many_machines_runs_on_a_cluster(tmp_path, monkeypatch):
     from dask.distributed import Client, LocalCluster
 
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    readme = (REPOSITORY / "README.md").read_text()
     recipes = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     (recipe,) = [text for text in recipes if "import dask" in text]
     code = compile(recipe, "README.md", "exec")
@@ -196,7 +196,7 @@ def package_of(name: str, folder: Path) -> None:
         shutil.copytree(REPOSITORY / part, folder / part)
     keys = SNAPSHOT.tables[name].schema.foreign_keys
     wanted = {name, *(key.resource for key in keys)}
-    descriptor = (REPOSITORY / "datapackage.json").read_text(encoding="utf-8")
+    descriptor = (REPOSITORY / "datapackage.json").read_text()
     package = json.loads(descriptor)
     every = package["resources"]
     package["resources"] = [item for item in every if item["name"] in wanted]
@@ -213,7 +213,7 @@ def write_keys(folder: Path, key: ForeignKey) -> None:
         words.update(script.name for script in SNAPSHOT.scripts)
     rows = [[word] for word in sorted(words)]
     text = write([[key.reference], *rows])
-    (folder / table.path).write_text(text, encoding="utf-8")
+    (folder / table.path).write_text(text)
     column = {"name": key.reference, "type": "string"}
     schema = {"fields": [column]}
     (folder / table.schema.path).write_text(json.dumps(schema))
@@ -266,7 +266,7 @@ def test_frictionless_finds_the_same_cells(name, records, tmp_path):
         row = chance.choice(table.rows)
         rows.append(mutated(row.cells, chance))
     text = write([names, *rows])
-    (tmp_path / table.path).write_text(text, encoding="utf-8")
+    (tmp_path / table.path).write_text(text)
     by_column = zip(*rows, strict=True)
     columns = dict(zip(names, by_column, strict=True))
     found = failures(table.schema, columns, vocabulary_of(SNAPSHOT, table))

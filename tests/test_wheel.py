@@ -230,7 +230,7 @@ EXTRAS: Mapping[str, str] = read_cases("wheel")["extra"]
 def test_every_command_is_tried_and_every_extra_is_one_that_the_project_has():
     tried = {line.partition(" ")[0] for line in EXTRAS}
     assert tried == set(OFFERED.choices)
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    text = (ROOT / "pyproject.toml").read_text()
     extras = tomllib.loads(text)["project"]["optional-dependencies"]
     assert set(EXTRAS.values()) - {""} <= extras.keys()
 
@@ -242,9 +242,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # With all that its script states in the row, `draft` has nothing to validate.
     assert main(["draft", str(script), "--root", str(root), "--write"]) == 0
     shutil.copy(ROOT / "tests/audit/page.rst", root)
-    text = script.read_text(encoding="utf-8")
+    text = script.read_text()
     another = text.replace("Qwen2-7B", "Qwen2.5-7B")
-    (root / "run.sh").write_text(another, encoding="utf-8")
+    (root / "run.sh").write_text(another)
     return root
 
 

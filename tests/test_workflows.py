@@ -43,7 +43,7 @@ case "$*" in *--body-file*) for file; do :; done; cp "$file" "$RUNNER_TEMP/said-
 
 def put(path: Path, text: str = "", mode: int = 0o644) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     path.chmod(mode)
 
 
@@ -111,7 +111,7 @@ class Runner:
         path = self.temporary / name
         if not path.is_file():
             return ""
-        return path.read_text(encoding="utf-8")
+        return path.read_text()
 
     def asked(self) -> list[str]:
         """The commands for `gh`, without their options."""
@@ -127,7 +127,7 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
 
 
 def _loaded(path: str) -> dict[str, Any]:
-    text = (ROOT / path).read_text(encoding="utf-8")
+    text = (ROOT / path).read_text()
     return dict(yaml.safe_load(text))
 
 
@@ -138,7 +138,7 @@ def _jobs(workflow: str) -> dict[str, Any]:
 
 def _issue(name: str) -> dict[str, Any]:
     """The event of an issue with a filled form."""
-    text = (ROOT / f"tests/issues/{name}.json").read_text(encoding="utf-8")
+    text = (ROOT / f"tests/issues/{name}.json").read_text()
     return dict(json.loads(text))
 
 
@@ -266,9 +266,9 @@ def test_only_a_label_starts_the_draft_and_only_the_second_job_may_write():
 def _annotated(runner: Runner, page: str, status: int, report: str = "") -> str:
     """What the action prints of a page, in which one row says another number of GPUs."""
     action = _loaded("action.yml")
-    text = (ROOT / "tests/audit/page.rst").read_text(encoding="utf-8")
+    text = (ROOT / "tests/audit/page.rst").read_text()
     wrong = text.replace("2*H800", "4*H800")
-    (runner.root / "page.rst").write_text(wrong, encoding="utf-8")
+    (runner.root / "page.rst").write_text(wrong)
     return runner.run(
         action["runs"],
         status,
@@ -289,7 +289,7 @@ def test_the_action_annotates_a_page_and_writes_its_report(runner):
     printed = _annotated(runner, "page.rst", 1, "found.sarif")
     assert printed != ""
     report = runner.root / "found.sarif"
-    assert "gpus-agree" in report.read_text(encoding="utf-8")
+    assert "gpus-agree" in report.read_text()
 
 
 def test_the_action_writes_no_report_of_a_page_that_is_not_there(runner):

@@ -1,6 +1,7 @@
 """Helpers for tests of the site: the tables of a checkout, its site and a page in a browser."""
 
 import csv
+import gzip
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,10 +24,15 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def compressed_bytes(path: Path) -> int:
+    """The size of a file as it is sent."""
+    return len(gzip.compress(path.read_bytes()))
+
+
 SEARCHED = [row["script"] for row in read_rows(ROOT / "records/trials.csv")]
 RECORD = next(name for name in SEARCHED if "-7b-" in name).removesuffix(".sh")
 """A record of a 7B model whose largest batch was searched."""
-MENU = re.findall(r"^  - [^:]+: (.+)\.md$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+MENU = re.findall(r"^  - [^:]+: (.+)\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
 
 
 def address_of(name: str) -> str:

@@ -90,9 +90,9 @@ def row_of(script: ScriptText, release: Source) -> Record:
         if composed.problem or launch.unresolved:
             accepted = None  # nobody knows
         # Hydra stops at arguments that are no overrides.
-        rejected.extend(
-            RejectedSetting(it.place.line, it.value.shown, "syntax") for it in launch.stray
-        )
+        for it in launch.stray:
+            text = it.value.shown
+            rejected.append(RejectedSetting(it.place.line, text, "syntax"))
         for item in composed.rejected:
             place = launch.command.place
             if item.index >= 0:

@@ -154,10 +154,10 @@ def as_read(data: bytes, at: int) -> str:
     if data[at] == 0:
         return ""
     cell = next(found[0] for found in _CELL.finditer(data) if found.end() > at)
-    readings = [
-        f"`{shown(cell.decode(codec, 'replace'), 120)}` in {name}"
-        for name, codec in _LEGACY.items()
-    ]
+    readings: list[str] = []
+    for name, codec in _LEGACY.items():
+        text = cell.decode(codec, "replace")
+        readings.append(f"`{shown(text, 120)}` in {name}")
     return f"; the cell is {' or '.join(readings)}"
 
 

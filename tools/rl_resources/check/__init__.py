@@ -140,7 +140,10 @@ def _places(mistakes: Iterable[Sequence[Mistake]]) -> set[Place]:
 
 
 def _of_target(target: object, rules: tuple[Rule, ...]) -> list[tuple[str, Mistake]]:
-    return [(rule.name, mistake) for rule in rules for mistake in rule.mistakes(target)]
+    found: list[tuple[str, Mistake]] = []
+    for rule in rules:
+        found += [(rule.name, mistake) for mistake in rule.mistakes(target)]
+    return found
 
 
 # The text of a script is all that its rules look at: a preview asks them only about edited ones.

@@ -211,9 +211,11 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
     for broken in _cells(snapshot, *_BOUNDS):
         field = broken.field
         constraints = field.constraints
-        bounds = [
-            _BOUNDS[name].format(constraints[name]) for name in _BOUNDS if name in constraints
-        ]
+        bounds: list[str] = []
+        for name, words in _BOUNDS.items():
+            if name not in constraints:
+                continue
+            bounds.append(words.format(constraints[name]))
         unit = ""
         if field.unit:
             unit = f" {field.unit}"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from math import exp, log, sqrt
-from operator import add, attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from rl_resources.estimate.configuration import DERIVED, Assumed, EstimateInputs, of_run
 from rl_resources.estimate.formula import (
+    Moment,
+    Need,
     Number,
     backends,
     evaluate,
@@ -30,53 +32,12 @@ _DECIDES = 0.02
 ROLLOUT = "rollout"
 OTHERS = ("loading", ROLLOUT)
 """The phases that do not train."""
-_RESERVED = ("rollout engine", "KV cache")
-"""Components that the engine reserves to the byte."""
 VERDICTS: Mapping[str, str] = {
     "fits": "The whole interval is below the memory of the GPU.",
     "tight": "The memory of the GPU lies within the interval, above the estimate, its middle.",
     "unlikely": "The memory of the GPU is below the estimate, the middle of the interval.",
     "cannot fit": "No such run is possible: what it needs at least is more than the GPU has.",
 }
-
-
-class Moment(NamedTuple):
-    """What one GPU holds at one moment of a phase: GB (10⁹ bytes) by component."""
-
-    phase: str
-    name: str
-    components: Mapping[str, float]
-
-    @property
-    def peak_gb(self) -> float:
-        """The sum of its components, added as the page does: `sum` is exact from Python 3.12 on."""
-        return reduce(add, self.components.values(), 0.0)
-
-    @property
-    def reserved_gb(self) -> float:
-        """What the engine reserves of it, which is exact."""
-        return sum(self.components.get(title, 0) for title in _RESERVED)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The moment as JSON holds it."""
-        components = dict(self.components)
-        return {"moment": self.name, "peak_gb": self.peak_gb, "components": components}
-
-
-class Need(NamedTuple):
-    """What a phase needs: its largest moment, and its interval."""
-
-    moment: Moment
-    low_gb: float
-    high_gb: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """The need as JSON holds it."""
-        return {
-            "phase": self.moment.phase,
-            "peak_gb": self.moment.peak_gb,
-            "interval_gb": [self.low_gb, self.high_gb],
-        }
 
 
 @dataclass(frozen=True)

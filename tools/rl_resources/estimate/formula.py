@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, reduce
 from itertools import product
+from operator import add
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from rl_resources.files import table_beside
 from rl_resources.package import number
@@ -34,6 +35,48 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Lt: "<",
 }
 _FUNCTIONS: Mapping[str, Any] = {"min": min, "max": max, "sqrt": math.sqrt, "__builtins__": {}}
+
+_RESERVED = ("rollout engine", "KV cache")
+"""Components that the engine reserves to the byte."""
+
+
+class Moment(NamedTuple):
+    """What one GPU holds at one moment of a phase: GB (10⁹ bytes) by component."""
+
+    phase: str
+    name: str
+    components: Mapping[str, float]
+
+    @property
+    def peak_gb(self) -> float:
+        """The sum of its components, added as the page does: `sum` is exact from Python 3.12 on."""
+        return reduce(add, self.components.values(), 0.0)
+
+    @property
+    def reserved_gb(self) -> float:
+        """What the engine reserves of it, which is exact."""
+        return sum(self.components.get(title, 0) for title in _RESERVED)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The moment as JSON holds it."""
+        components = dict(self.components)
+        return {"moment": self.name, "peak_gb": self.peak_gb, "components": components}
+
+
+class Need(NamedTuple):
+    """What a phase needs: its largest moment, and its interval."""
+
+    moment: Moment
+    low_gb: float
+    high_gb: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The need as JSON holds it."""
+        return {
+            "phase": self.moment.phase,
+            "peak_gb": self.moment.peak_gb,
+            "interval_gb": [self.low_gb, self.high_gb],
+        }
 
 
 def as_number(value: object) -> Number | None:

@@ -17,9 +17,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from rl_resources.estimate.configuration import DERIVED, Assumed
-from rl_resources.estimate.estimate import OTHERS, ROLLOUT, Estimate, Need
+from rl_resources.estimate.estimate import OTHERS, ROLLOUT, Estimate
 from rl_resources.estimate.formula import (
     ENGINE_SIZE,
+    Need,
     Number,
     backends,
     engine_sizes,
@@ -340,10 +341,9 @@ def _chosen(
             break
     if best is found:
         return found
-    chosen = [
-        Assumed(name, best.values[name], f"{reasons[name]}, {DERIVED}")
-        for name in reasons
-        if name in names
-    ]
+    chosen: list[Assumed] = []
+    for name, reason in reasons.items():
+        if name in names:
+            chosen.append(Assumed(name, best.values[name], f"{reason}, {DERIVED}"))
     before = best.configuration
     return Estimate(replace(before, assumed=[*before.assumed, *chosen]))

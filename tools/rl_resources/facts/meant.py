@@ -197,8 +197,7 @@ def in_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, st
     """
     schema = table.schema
     names = [column_named(schema, name) for name in header.cells]
-    filled = [row for row in table.text.rows if not row.empty]
-    rows = [row for row in filled if row.cells != header.cells]
+    rows = [row for row in table.text.rows if not row.empty and row.cells != header.cells]
     by_place = [row.cells for row in rows]
     lengths = {len(header.cells), *map(len, by_place)}
     if table.text.defects or len(lengths) > 1:

@@ -107,16 +107,24 @@ def coverage(dataset: Dataset) -> Coverage:
 
     reports = dataset.by_key["reports"]
     ordered_combinations = sorted(by_combination, key=rank)
-    every = [_cell(one, by_combination[one], reports) for one in ordered_combinations]
-    partial = tuple(cell for cell in every if cell.is_partial)
-    cells = tuple(cell for cell in every if not cell.is_partial)
+    partial: list[CoverageCell] = []
+    cells: list[CoverageCell] = []
+    for one in ordered_combinations:
+        cell = _cell(one, by_combination[one], reports)
+        if cell.is_partial:
+            partial.append(cell)
+        else:
+            cells.append(cell)
     missing = {}
     for tag in ("MIN", "RECOMMENDED"):
-        covered = {cell.size for cell in cells if getattr(cell, f"records_{tag.lower()}")}
+        covered: set[str] = set()
+        for cell in cells:
+            if getattr(cell, f"records_{tag.lower()}"):
+                covered.add(cell.size)
         lacking = [str(size) for size in dataset.by_key["sizes"] if size not in covered]
         if lacking:
             missing[tag] = lacking
-    return Coverage(cells, partial, missing)
+    return Coverage(tuple(cells), tuple(partial), missing)
 
 
 def _cell(
@@ -182,6 +190,9 @@ def minimum_memory(known: Iterable[Configuration]) -> list[Point]:
 
 def throughputs(known: Iterable[Configuration]) -> list[Point]:
     """Every configuration with tokens per second, by device, the fastest first."""
-    measured = (row for row in known if row.tokens_per_second_per_gpu)
-    points = [Point(row, row.tokens_per_second_per_gpu) for row in measured]
+    points: list[Point] = []
+    for row in known:
+        speed = row.tokens_per_second_per_gpu
+        if speed:
+            points.append(Point(row, speed))
     return sorted(points, key=lambda point: (point.configuration.device_label, -point.value))

@@ -57,6 +57,23 @@ class KnownRun(NamedTuple):
     row: Configuration
     mark: str = ""
 
+    def as_dict(self) -> dict[str, Any]:
+        """The run as JSON holds it."""
+        row = self.row
+        return {
+            "id": row.id,
+            "model": row.model,
+            "task": row.task or None,
+            "weights": row.weights or None,
+            "gpus": row.gpus,
+            "device": row.device or None,
+            "memory_gb": row.memory_gb or None,
+            "certainty": row.certainty,
+            "differs": self.mark or None,
+            "source": row.source,
+            "script": row.script or None,
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class PlanQuestion:
@@ -269,7 +286,7 @@ def _starts(
         kind = "full"
     if words["weights"] == "full" and of_verl("fsdp").values["experts"]:
         kind = "experts"
-    return [[of_verl(train) for train in group] for group in search[kind]]
+    return [list(map(of_verl, group)) for group in search[kind]]
 
 
 def _as_verl(found: Estimate, query: Query) -> Estimate:

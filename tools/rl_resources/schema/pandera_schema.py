@@ -58,15 +58,12 @@ def pandera_columns(
     """The `Column` of each field, which can validate by itself."""
     api = import_module(f"pandera.{engine}")
     types = PANDAS if engine == "pandas" else _TYPES
-    return [
-        api.Column(
-            types.get(field.type, str),
-            [*_checks(api.Check, field, vocabulary.get(field.name))],
-            nullable=not field.required,
-            name=field.name,
-        )
-        for field in schema.fields
-    ]
+    columns: list[Any] = []
+    for field in schema.fields:
+        kind = types.get(field.type, str)
+        checks = list(_checks(api.Check, field, vocabulary.get(field.name)))
+        columns.append(api.Column(kind, checks, nullable=not field.required, name=field.name))
+    return columns
 
 
 def _checks(check: Any, field: Field, words: Collection[str] | None) -> Iterator[Any]:

@@ -136,11 +136,12 @@ def asked_of_min(run: Run, family: str) -> dict[str, Setting]:
     """
     if not run.known_backend:
         return {}
-    return {
-        word: run.optimizations[word]
-        for word in ASKED_OF_MIN
-        if run.optimizations[word] is not LACKING and _applies(word, run, family)
-    }
+    asked: dict[str, Setting] = {}
+    for word in ASKED_OF_MIN:
+        setting = run.optimizations[word]
+        if setting is not LACKING and _applies(word, run, family):
+            asked[word] = setting
+    return asked
 
 
 def _applies(word: str, run: Run, family: str) -> bool:

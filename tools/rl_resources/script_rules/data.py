@@ -137,7 +137,9 @@ def data_line(pair: Pair, run: Run) -> Iterator[Mistake]:
 def data_sources(pair: Pair, run: Run) -> Sequence[str]:
     """Each known `data_source`: those in the header, otherwise those of the files."""
     lines = pair.script.labeled("Data")
-    found = [name for line in lines for name in line.data_sources]
+    found: list[str] = []
+    for line in lines:
+        found += line.data_sources
     if lines or run.content("data.custom_cls.path"):
         return found
     if run.content("data.reward_fn_key"):

@@ -127,11 +127,10 @@ def _unexpected(target: ScriptText) -> Iterator[Part]:
     script = target.script
     text = script.text
     # Of a function its definition is reported, which no tuning script needs.
-    expected = [
-        item.place.offset
-        for item in script.commands
-        if item.name in script.functions or starts_plainly(script, item.words)
-    ]
+    expected: set[int] = set()
+    for item in script.commands:
+        if item.name in script.functions or starts_plainly(script, item.words):
+            expected.add(item.place.offset)
     rest: list[Any] = list(parse(text).statements)
     while rest:
         node = rest.pop()

@@ -1,10 +1,10 @@
-"""Answers of `find`, `coverage` and `estimate`: text for a person, JSON for a program."""
+"""Answers of `find`, `coverage`, `estimate`, the table of `plan`: for a person and as JSON."""
 
 from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from textwrap import fill
 from typing import Any
@@ -22,7 +22,9 @@ from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Coverage, Cove
 from rl_resources.query.estimate import estimated_models
 from rl_resources.query.find import Found, folded, verdicts
 from rl_resources.query.fit import RAN_ON_NO_MORE
-from rl_resources.query.vocabulary import say, vocabulary
+from rl_resources.query.plan import FewestGpus, PlanTable
+from rl_resources.query.plan_question import sentences as plan_sentences
+from rl_resources.query.vocabulary import WEIGHTS, say, vocabulary
 from rl_resources.site.templates import rendered, terminal
 from rl_resources.text import json_text
 
@@ -48,12 +50,13 @@ def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, 
     for name in _EXTREMES:
         extreme = getattr(found, name)
         value[name] = extreme.id if extreme else None
-    value["largest"] = [
-        {"task": row.task, "size": row.size, "best": row.id} for row in found.largest
-    ]
-    value["nearest"] = [
-        {"nearest": item.kind, "missing": item.reason, **_flat(item.row)} for item in found.nearest
-    ]
+    value["largest"] = []
+    for row in found.largest:
+        value["largest"].append({"task": row.task, "size": row.size, "best": row.id})
+    value["nearest"] = []
+    for item in found.nearest:
+        why = {"nearest": item.kind, "missing": item.reason}
+        value["nearest"].append(why | _flat(item.row))
     value["failures"] = list(map(_flat, found.failures))
     value["unclear"] = list(map(_flat, found.unclear))
     against = _contradictions(dataset, found)
@@ -275,3 +278,75 @@ def estimate_as_text(
         limits=limits(estimate),
         fill=fill,
     )
+
+
+def table_as_text(table: PlanTable) -> str:
+    """The fewest GPUs by device and weights, after a line that says what they come to."""
+    said = plan_sentences()["table"]
+    question = table.question
+    columns = {name: WEIGHTS[name] for name in next(iter(table.rows.values()))}
+    lines = [["", *columns.values()]]
+    for device, cells in table.rows.items():
+        lines.append([device, *map(_fewest, cells.values())])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    aligned = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+    limit = ""
+    if question.query.gpus:
+        limit = said["limit"].format(gpus=question.query.gpus)
+    first = said["first"].format(
+        task=question.task,
+        model=question.model.rpartition("/")[2],
+        parts="; ".join(_parts(table)),
+        limit=limit,
+    )
+    taken = plan_sentences()["line"]["taken"].format(taken=", ".join(question.taken))
+    return "\n".join([first, said["meaning"], taken, "", *aligned, ""])
+
+
+def _parts(table: PlanTable) -> Iterator[str]:
+    """For each kind of weights the smallest device that suffices, or how many GPUs it takes."""
+    said = plan_sentences()["table"]
+    gpus = table.question.query.gpus
+    for weights in next(iter(table.rows.values())):
+        fitting = {device: cells[weights].fits for device, cells in table.rows.items()}
+        enough: list[tuple[float, str]] = []
+        for device, found in fitting.items():
+            if found is None or (gpus and found.values["gpus"] > gpus):
+                continue
+            gb = found.values["gpus"] * found.values["device_gb"]
+            enough.append((gb, f"{found.values['gpus']:g} × {device}"))
+        if enough:
+            _, least = min(enough)
+            yield said["part"].format(weights=WEIGHTS[weights], least=least)
+        else:
+            yield said["no_part"].format(weights=WEIGHTS[weights])
+
+
+def _fewest(cell: FewestGpus) -> str:
+    said = plan_sentences()["table"]
+    ran = "-"
+    if cell.ran:
+        ran = f"{cell.ran.row.gpus}"
+    fits = "-"
+    if cell.fits:
+        fits = f"{cell.fits.values['gpus']:g}"
+    return str(said["cell"].format(ran=ran, fits=fits))
+
+
+def table_as_json(table: PlanTable) -> str:
+    """The table for a program."""
+    rows: list[dict[str, Any]] = []
+    for device, cells in table.rows.items():
+        for weights, cell in cells.items():
+            rows.append(
+                {
+                    "device": device,
+                    "weights": weights,
+                    "gpus_that_ran": cell.ran.row.gpus if cell.ran else None,
+                    "gpus_by_arithmetic": cell.fits.values["gpus"] if cell.fits else None,
+                    "ran": cell.ran.as_dict() if cell.ran else None,
+                }
+            )
+    version = table.question.dataset.version
+    taken = list(table.question.taken)
+    return json_text({"dataset_version": version, "taken": taken, "devices": rows}, 2)

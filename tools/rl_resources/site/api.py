@@ -188,19 +188,15 @@ def _of_id(dataset: Dataset, id_: str, value: Mapping[str, Any], script: str | N
 def _index(
     head: Mapping[str, Any], listed: Sequence[Document], files: Mapping[str, str | bytes]
 ) -> Document:
-    value = {
-        **head,
-        "openapi": "openapi.json",
-        "documents": [
-            {"path": item.path, "schema": f"schema/{item.schema}.json", **_checksum(item.text)}
-            for item in listed
-        ],
-        "downloads": [
-            {"path": f"../../{path}", **_checksum(content)}
-            for path, content in sorted(files.items())
-            if path.startswith(DOWNLOADS)
-        ],
-    }
+    documents: list[dict[str, Any]] = []
+    for item in listed:
+        schema = f"schema/{item.schema}.json"
+        documents.append({"path": item.path, "schema": schema, **_checksum(item.text)})
+    downloads: list[dict[str, Any]] = []
+    for path, content in sorted(files.items()):
+        if path.startswith(DOWNLOADS):
+            downloads.append({"path": f"../../{path}", **_checksum(content)})
+    value = {**head, "openapi": "openapi.json", "documents": documents, "downloads": downloads}
     return Document("index.json", "index", value)
 
 
@@ -230,17 +226,15 @@ def _records(dataset: Dataset, rows: Iterable[Record]) -> list[Record]:
     Their tag was always there when v1 was published, so an empty one is a text too.
     """
     models = dataset.by_key["models"]
-    return [
-        {
+    records: list[Record] = []
+    for row in rows:
+        derived = {
             "id": record_id(row),
             "size": models[row["model"]]["size"],
             "path": script_path(dataset, row),
-            **row,
-            "tag": text_of(row, "tag"),
-            **_sure(row),
         }
-        for row in rows
-    ]
+        records.append({**derived, **row, "tag": text_of(row, "tag"), **_sure(row)})
+    return records
 
 
 def _sure(row: Record) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def database(dataset: Dataset) -> bytes:
     with closing(sqlite3.connect(":memory:")) as connection:
         for name, resource in dataset.package.resources.items():
             connection.execute(_create_table(resource))
-            rows = [[_stored(value) for value in row.values()] for row in dataset.records[name]]
+            rows = [list(map(_stored, row.values())) for row in dataset.records[name]]
             places = ", ".join("?" * len(resource.schema.fields))
             connection.executemany(f'INSERT INTO "{name}" VALUES ({places})', rows)  # noqa: S608
         connection.execute(_create_view(dataset.package))

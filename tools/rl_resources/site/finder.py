@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from rl_resources.dataset import Dataset, grouped
@@ -86,7 +86,7 @@ def front(site: Site) -> str:
 def _classes(site: Site) -> list[Device]:
     """The device of each column of the matrix; a package of fewer devices has fewer columns."""
     known = site.devices.known
-    keys = [str(item["device"]) for item in rules()["class"]]
+    keys = map(itemgetter("device"), rules()["class"])
     return [known[key] for key in keys if key in known]
 
 
@@ -94,9 +94,7 @@ def matrix(
     site: Site, rows: Sequence[Configuration]
 ) -> Mapping[str, Mapping[str, Sequence[FewestCell]]]:
     """The fewest GPUs known: by weights and size a cell for each class of devices."""
-    counted = [row for row in rows if row.length >= _TABLE["fewest_tokens"] and row.gpus]
-    of_text = [row for row in counted if NO_TEXT.isdisjoint(row.scenario)]
-    by_size = grouped(of_text, attrgetter("size"))
+    by_size = grouped(filter(_is_counted, rows), attrgetter("size"))
     arithmetic = arithmetic_of(site)
     devices = _classes(site)
     tables: dict[str, dict[str, list[FewestCell]]] = {}
@@ -112,6 +110,12 @@ def matrix(
                 line.append(FewestCell(fewest_run(small, weights), least))
             tables[weights][size.name] = line
     return tables
+
+
+def _is_counted(row: Configuration) -> bool:
+    """Whether it trained on texts of some length, on a known number of GPUs."""
+    is_text = NO_TEXT.isdisjoint(row.scenario)
+    return is_text and row.gpus > 0 and row.length >= _TABLE["fewest_tokens"]
 
 
 def _is_no_more(row: Configuration, device: Device) -> bool:

@@ -12,10 +12,11 @@ from rl_resources.estimate.frameworks import VERL, profiles
 from rl_resources.estimate.plan import FITS, RECOMMENDED, counts_up_to, rare_settings, turned_on
 from rl_resources.estimate.search import Turn
 from rl_resources.estimate.time import lacking, step_time
-from rl_resources.query.plan import Answer, FewestGpus, Plan, PlanTable, ScriptPlan
+from rl_resources.query.plan import Answer, Plan, PlanTable, ScriptPlan
 from rl_resources.query.plan_question import KnownRun, sentences
 from rl_resources.query.sentences import asked_hardware, context, resource
 from rl_resources.query.vocabulary import WEIGHTS, vocabulary
+from rl_resources.site.answers import table_as_json, table_as_text
 from rl_resources.site.templates import rendered
 from rl_resources.text import json_text
 
@@ -243,78 +244,6 @@ def _run(known: KnownRun) -> str:
     return f"-  {said}: {row.conditions[-1]}. {row.source.split()[0]}"
 
 
-def table_as_text(table: PlanTable) -> str:
-    """The fewest GPUs by device and weights, after a line that says what they come to."""
-    said = sentences()["table"]
-    question = table.question
-    columns = {name: WEIGHTS[name] for name in next(iter(table.rows.values()))}
-    lines = [["", *columns.values()]]
-    for device, cells in table.rows.items():
-        lines.append([device, *map(_cell, cells.values())])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    aligned = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
-    limit = ""
-    if question.query.gpus:
-        limit = said["limit"].format(gpus=question.query.gpus)
-    first = said["first"].format(
-        task=question.task,
-        model=question.model.rpartition("/")[2],
-        parts="; ".join(_parts(table)),
-        limit=limit,
-    )
-    taken = sentences()["line"]["taken"].format(taken=", ".join(question.taken))
-    return "\n".join([first, said["meaning"], taken, "", *aligned, ""])
-
-
-def _parts(table: PlanTable) -> Iterator[str]:
-    """For each kind of weights the smallest device that suffices, or how many GPUs it takes."""
-    said = sentences()["table"]
-    gpus = table.question.query.gpus
-    for weights in next(iter(table.rows.values())):
-        fitting = {device: cells[weights].fits for device, cells in table.rows.items()}
-        enough: list[tuple[float, str]] = []
-        for device, found in fitting.items():
-            if found is None or (gpus and found.values["gpus"] > gpus):
-                continue
-            gb = found.values["gpus"] * found.values["device_gb"]
-            enough.append((gb, f"{found.values['gpus']:g} × {device}"))
-        if enough:
-            _, least = min(enough)
-            yield said["part"].format(weights=WEIGHTS[weights], least=least)
-        else:
-            yield said["no_part"].format(weights=WEIGHTS[weights])
-
-
-def _cell(cell: FewestGpus) -> str:
-    said = sentences()["table"]
-    ran = "-"
-    if cell.ran:
-        ran = f"{cell.ran.row.gpus}"
-    fits = "-"
-    if cell.fits:
-        fits = f"{cell.fits.values['gpus']:g}"
-    return str(said["cell"].format(ran=ran, fits=fits))
-
-
-def table_as_json(table: PlanTable) -> str:
-    """The table for a program."""
-    rows: list[dict[str, Any]] = []
-    for device, cells in table.rows.items():
-        for weights, cell in cells.items():
-            rows.append(
-                {
-                    "device": device,
-                    "weights": weights,
-                    "gpus_that_ran": cell.ran.row.gpus if cell.ran else None,
-                    "gpus_by_arithmetic": cell.fits.values["gpus"] if cell.fits else None,
-                    "ran": _known(cell.ran),
-                }
-            )
-    version = table.question.dataset.version
-    taken = list(table.question.taken)
-    return json_text({"dataset_version": version, "taken": taken, "devices": rows}, 2)
-
-
 def answer_as_text(answer: Answer, asked: Mapping[str, str], *, verbose: bool = False) -> str:
     """Any answer of `plan` for a person."""
     match answer:
@@ -404,6 +333,7 @@ def script_as_json(answer: ScriptPlan) -> str:
 def plan_as_json(plan: Plan) -> str:
     """The answer for a program."""
     question = plan.question
+    least = question.least(question.weights)
     value: dict[str, Any] = {
         "dataset_version": question.dataset.version,
         "verdict": plan.verdict,
@@ -413,9 +343,9 @@ def plan_as_json(plan: Plan) -> str:
         "options": {tag: _option(plan, found) for tag, found in plan.options.items()},
         "short": plan.short.as_dict() if plan.short else None,
         "more_gpus": plan.more.values["gpus"] if plan.more else None,
-        "runs": [_known(known) for known in question.ran(question.weights)],
-        "failures": [_known(known) for known in question.failed],
-        "least_that_ran": _known(question.least(question.weights)),
+        "runs": [known.as_dict() for known in question.ran(question.weights)],
+        "failures": [known.as_dict() for known in question.failed],
+        "least_that_ran": least.as_dict() if least else None,
     }
     return json_text(value, 2)
 
@@ -429,23 +359,4 @@ def _option(plan: Plan, found: Estimate) -> dict[str, Any]:
         "certainty": ESTIMATED,
         "host_room_gb": plan.question.start.room_gb(found),
         **found.as_dict(),
-    }
-
-
-def _known(known: KnownRun | None) -> dict[str, Any] | None:
-    if known is None:
-        return None
-    row = known.row
-    return {
-        "id": row.id,
-        "model": row.model,
-        "task": row.task or None,
-        "weights": row.weights or None,
-        "gpus": row.gpus,
-        "device": row.device or None,
-        "memory_gb": row.memory_gb or None,
-        "certainty": row.certainty,
-        "differs": known.mark or None,
-        "source": row.source,
-        "script": row.script or None,
     }
