@@ -195,7 +195,7 @@ def test_the_time_of_a_step_is_said(planned: Command) -> None:
     asked = {"model": "Qwen3-32B", "gpus": "16", "device": "h20"}
     lines = planned(asked).splitlines()
     form = r"   A step of 256 prompts, 5 each: \d+ s, \d+ to \d[\d,]* \(estimated\)"
-    shortest = "; of the settings that fit these take the shortest."
+    shortest = "; the fastest of the settings that fit."
     steps = [line for line in lines if line.startswith("   A step of")]
     assert [re.sub(form, "", line) for line in steps] == [shortest, "."]
 
