@@ -108,8 +108,7 @@ def test_the_formula_is_fetched_when_somebody_asks(browser, address):
     with visited(browser, f"{address}/estimate/") as page:
         assert "api/v1/estimate.json" not in page.evaluate(fetched)
         page.locator("#estimate-model").focus()
-        page.wait_for_load_state("networkidle")
-        assert "api/v1/estimate.json" in page.evaluate(fetched)
+        page.wait_for_function(f"() => {fetched}.includes('api/v1/estimate.json')")
 
 
 def follow_estimate(page: Page) -> tuple[str, dict[str, str]]:
