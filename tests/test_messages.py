@@ -58,7 +58,7 @@ def test_a_command_says_exactly(
 
 TOOLS = REPOSITORY / "tools/rl_resources"
 NO_MESSAGES = read_cases("no_messages")
-"""Parts of the names of modules, and of texts, that nobody is told, and why."""
+"""Parts of the names of modules, and of texts, that no user sees, and why."""
 WORDS = re.compile(r"[a-z]{2,}\S* \S*[a-z]{2,}")
 REGEX = re.compile(r"\(\?|\\[bdsw.\[(]|\[\^|\]\*|\.\*|\|")
 VALUE = re.compile(r"\0|\{\w*\}")

@@ -21,9 +21,9 @@ function answer(words) {
   const start = begin(formula, asked);
   const made = plan(start, query.gpus);
   const { minimum, recommended, short, more } = made;
-  const told = (one) => (one ? [one.configuration.train, one.values.gpus, one.deciding.high] : null);
+  const summary = (one) => (one ? [one.configuration.train, one.values.gpus, one.deciding.high] : null);
   const first = sentenceOf(index, start, made, words, asked);
-  return { first, minimum: told(minimum), recommended: told(recommended), short: told(short), more: more?.values.gpus ?? null };
+  return { first, minimum: summary(minimum), recommended: summary(recommended), short: summary(short), more: more?.values.gpus ?? null };
 }
 
 const answers = JSON.parse(readFileSync(0, "utf-8")).map((words) => {

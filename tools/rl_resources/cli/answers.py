@@ -70,11 +70,11 @@ def estimate(arguments: Arguments) -> int:
     asked = {name: getattr(arguments, name) for name in (*WORDS, *NUMBERS)}
     dataset = dataset_of_answers(arguments)
     found = estimate(dataset, asked, arguments.set, arguments.script)
-    told = evidence(dataset, found)
+    runs = evidence(dataset, found)
     written = answers.estimate_as_text
     if arguments.format == "json":
         written = answers.estimate_as_json
-    sys.stdout.write(written(found, told, arguments.steps, arguments.price))
+    sys.stdout.write(written(found, runs, arguments.steps, arguments.price))
     return 0
 
 

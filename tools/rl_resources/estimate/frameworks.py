@@ -1,4 +1,4 @@
-"""What a framework does unless told otherwise, and its names for settings: `frameworks.toml`.
+"""What a framework does by default, and its names for settings: `frameworks.toml`.
 
 A profile has cells. Each says of one input of the formula what the framework does by default, with
 which setting it changes it, or both, and where its source says so.

@@ -84,7 +84,7 @@ def divides(found: Estimate) -> bool:
     inputs = found.configuration.inputs
     for parts, whole in rules()["divides"]:
         if inputs[whole] % inputs[parts]:
-            return False  # told by the inputs alone: to evaluate all terms takes longer
+            return False  # the inputs alone show it: to evaluate all terms takes longer
     groups = inputs["kv_heads"]
     for name in (ENGINE_SIZE, "tensor_parallel"):
         if groups % inputs[name] and inputs[name] % groups:

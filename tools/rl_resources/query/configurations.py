@@ -31,7 +31,7 @@ from rl_resources.files import table_beside
 from rl_resources.package import Record, text_of
 from rl_resources.query.vocabulary import architectures, conditions, experts_of
 
-NO_TEXT = frozenset({"multimodal", "image-generation", "video-generation", "robotics"})
+NOT_TEXT_ALONE = frozenset({"multimodal", "image-generation", "video-generation", "robotics"})
 """Scenarios whose memory is not that of a run on text."""
 
 

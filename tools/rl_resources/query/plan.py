@@ -208,7 +208,7 @@ def _start_on(start: PlanStart, device: Device) -> PlanStart:
 
 @dataclass(frozen=True)
 class ScriptPlan:
-    """What is to change in a script so that it fits; `told` is what published runs say.
+    """What is to change in a script so that it fits; `evidence` is what published runs say.
 
     `ran` is the hardware of its record, where it is one of ours and nothing else was asked.
     """
@@ -218,7 +218,7 @@ class ScriptPlan:
     found: Estimate
     start: PlanStart
     combination: Combination | None
-    told: Sequence[str]
+    evidence: Sequence[str]
 
 
 def plan_of_script(dataset: Dataset, asked: Mapping[str, str], script: str) -> ScriptPlan:

@@ -22,7 +22,7 @@ from rl_resources.estimate.frameworks import VERL, profile, profiles
 from rl_resources.estimate.plan import FITS, PlanStart, rules
 from rl_resources.package import Record
 from rl_resources.query.configurations import (
-    NO_TEXT,
+    NOT_TEXT_ALONE,
     Configuration,
     configurations,
     every_configuration,
@@ -134,7 +134,7 @@ class PlanQuestion:
         rows = matches_of(configurations(self.dataset), wanted)
         rows = [row for row in rows if row.task_label in tasks]
         if not self.query.model:
-            rows = [row for row in rows if NO_TEXT.isdisjoint(row.scenario)]
+            rows = [row for row in rows if NOT_TEXT_ALONE.isdisjoint(row.scenario)]
         found = [KnownRun(row, self._mark(row)) for row in ordered(rows, self.query)]
         return sorted(found, key=lambda known: bool(known.mark))
 
@@ -337,7 +337,7 @@ def _is_evidence(row: Configuration) -> bool:
     if row.state not in {"run", OUT_OF_MEMORY} or row.out_of_memory_on == "host":
         return False
     is_known = row.size and row.weights and row.total_memory_gb
-    return bool(is_known) and NO_TEXT.isdisjoint(row.scenario)
+    return bool(is_known) and NOT_TEXT_ALONE.isdisjoint(row.scenario)
 
 
 def _evidence(row: Configuration) -> Evidence:
@@ -374,11 +374,11 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
         name_of_failed = "failed"
         name_of_ran = "ran_too"
     said = formula()["said"]
-    told: list[str] = []
+    lines: list[str] = []
     if failed:
         sources = ", ".join(one.source for one in failed[:_MOST_SOURCES])
-        told.append(said[name_of_failed].format(count=len(failed), sources=sources))
+        lines.append(said[name_of_failed].format(count=len(failed), sources=sources))
     if ran:
         nearest_run = ran[-1]
-        told.append(said[name_of_ran].format(label=nearest_run.label, source=nearest_run.source))
-    return told
+        lines.append(said[name_of_ran].format(label=nearest_run.label, source=nearest_run.source))
+    return lines

@@ -93,17 +93,17 @@ def parts(row: Configuration) -> dict[str, str]:
 def how(row: Configuration) -> str:
     """What decides its memory, as far as it is stated."""
     *stated, _context, _micro_batch, _certainty = row.conditions
-    told = [words for words in stated if "stated" not in words]
+    pieces = [words for words in stated if "stated" not in words]
     if row.length:
-        told.append(context(row))
-    return ", ".join(told)
+        pieces.append(context(row))
+    return ", ".join(pieces)
 
 
 def _given(row: Configuration) -> str:
     """What decides its memory, and in what it is not just what was asked, in brackets."""
-    told = _joined("; ", *_marks(row), how(row))
-    if told:
-        return f" ({told})"
+    pieces = _joined("; ", *_marks(row), how(row))
+    if pieces:
+        return f" ({pieces})"
     return ""
 
 
@@ -232,24 +232,24 @@ def line(row: Configuration, *, is_open: bool = True) -> str:
         hardware = f"{hardware} on {row.nodes} nodes"
     what = _joined(", ", row.tag, words["model_label"], words["task_label"], hardware)
     marks = _marks(row)
-    told = _joined("; ", short(row), row.pools, row.framework_label, certainty, *marks)
-    return f"{fit}: {what}: {told}."
+    pieces = _joined("; ", short(row), row.pools, row.framework_label, certainty, *marks)
+    return f"{fit}: {what}: {pieces}."
 
 
 def short(row: Configuration) -> str:
     """What trains, whether anything is offloaded, the context, and the time of a step."""
-    told = [WEIGHTS.get(row.weights, "weights not stated")]
+    pieces = [WEIGHTS.get(row.weights, "weights not stated")]
     if "synthetic" in row.scenario:
-        told.append("one update on random tokens")
+        pieces.append("one update on random tokens")
     if any("offload" in word for word in row.memory_optimizations):
-        told.append("offload")
+        pieces.append("offload")
     if row.host_memory_gb:
-        told.append(f"host memory {row.host_memory_gb:g} GB")
+        pieces.append(f"host memory {row.host_memory_gb:g} GB")
     if row.length:
-        told.append(context(row))
+        pieces.append(context(row))
     if row.step_seconds:
-        told.append(step_time(row.step_seconds, row.step_seconds_statistic))
-    return ", ".join(told)
+        pieces.append(step_time(row.step_seconds, row.step_seconds_statistic))
+    return ", ".join(pieces)
 
 
 def lines(folds: Iterable[Sequence[Configuration]], *, is_open: bool = True) -> list[str]:

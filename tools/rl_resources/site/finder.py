@@ -18,8 +18,7 @@ from rl_resources.estimate.frameworks import profiles
 from rl_resources.estimate.plan import rules
 from rl_resources.files import table_beside
 from rl_resources.query import plan_question, sentences, understand
-from rl_resources.query.configurations import NO_TEXT as NO_TEXT_OF_PLANS
-from rl_resources.query.configurations import Configuration, configurations
+from rl_resources.query.configurations import NOT_TEXT_ALONE, Configuration, configurations
 from rl_resources.query.coverage import HEADLINES, NO_TEXT
 from rl_resources.query.estimate import estimated_models
 from rl_resources.query.find import ALTERNATIVES, OTHER_BASE, ask, folded, verdicts
@@ -181,7 +180,7 @@ def _plan(dataset: Dataset) -> dict[str, Any]:
     published = {name: rules()[name] for name in _TABLE["plan"]}
     return published | {
         "no_task": sentences.NO_TASK,
-        "no_text": sorted(NO_TEXT_OF_PLANS),
+        "no_text": sorted(NOT_TEXT_ALONE),
         "tasks": {name: plan_question.of_task(name) for name in vocabulary(dataset).tasks},
         "said": _TABLE["said"]
         | {name: said[name] for name in ("verdict", "mark", "line", "setting", "size")},

@@ -283,13 +283,13 @@ def script_as_text(answer: ScriptPlan) -> str:
     name = _word_of_script(answer, turns)
     lines = [said[name].format(**figures), said["phase"].format(**figures)]
     if answer.ran:
-        return "\n".join([*lines, *answer.told, ""])
+        return "\n".join([*lines, *answer.evidence, ""])
     for turn in turns:
         kind = "turn" if turn.line else "new_turn"
         lines.append(said[kind].format(**turn._asdict()))
     if answer.combination and turns:
         lines.append(said["after"].format(**_need(answer.combination.estimate)))
-    return "\n".join([*lines, *answer.told, ""])
+    return "\n".join([*lines, *answer.evidence, ""])
 
 
 def _word_of_script(answer: ScriptPlan, turns: Sequence[Turn]) -> str:
@@ -324,7 +324,7 @@ def script_as_json(answer: ScriptPlan) -> str:
     value = {
         "script": answer.script,
         "changes": changes,
-        "evidence": list(answer.told),
+        "evidence": list(answer.evidence),
         "estimate": answer.found.as_dict(),
     }
     return json_text(value, 2)

@@ -56,10 +56,10 @@ function decisive({ doubts, configuration: { assumed, notes } }) {
     const [least, most] = doubts[input] ?? [1, 1];
     const isDerived = reason.endsWith(DERIVED);
     const effect = isDerived ? reason : `other usual values change the peak by ${percent(least)} to ${percent(most)}`;
-    return { span: most - least, told: isDerived || most - least >= DECIDES, text: `${input} ${value}: ${effect}` };
+    return { span: most - least, decides: isDerived || most - least >= DECIDES, text: `${input} ${value}: ${effect}` };
   });
-  const told = rows.filter(({ told: isTold }) => isTold).sort((a, b) => b.span - a.span);
-  return [...told.map(({ text }) => text), ...notes];
+  const shown = rows.filter(({ decides }) => decides).sort((a, b) => b.span - a.span);
+  return [...shown.map(({ text }) => text), ...notes];
 }
 
 /** @param {Formula} formula @param {Estimate} found */

@@ -117,8 +117,8 @@ export function sentenceOf(index, start, { recommended, short }, words, { task, 
   };
   const model = nameOf(query.model || words.model);
   const what = `${query.task} of ${near ? nameOf(near.model) : model}, ${index.weights[weights]},`;
-  const told = { what, model, hardware: hardwareOf({ values }, query), ran: (near || less)?.where, failed: failed?.where };
-  return fill(index.plan.said.verdict[Object.keys(verdicts).find((one) => verdicts[one])], told);
+  const slots = { what, model, hardware: hardwareOf({ values }, query), ran: (near || less)?.where, failed: failed?.where };
+  return fill(index.plan.said.verdict[Object.keys(verdicts).find((one) => verdicts[one])], slots);
 }
 
 /** A model without its owner. @param {string} model */

@@ -80,8 +80,8 @@ function opening(query, { row, fit: name, differs }, on) {
 function saidOf(index, name, { row, differs }, words = {}) {
   const marks = differs.filter((one) => one !== "adapters").map((one) => say(index, `differs-${one}`));
   const stated = row.conditions.slice(0, -3).filter((one) => !one.includes("stated"));
-  const told = [...marks, [...stated, row.length && row.context].filter(Boolean).join(", ")].filter(Boolean).join("; ");
-  return say(index, name, { ...row, ...words, given: told && ` (${told})` });
+  const parts = [...marks, [...stated, row.length && row.context].filter(Boolean).join(", ")].filter(Boolean).join("; ");
+  return say(index, name, { ...row, ...words, given: parts && ` (${parts})` });
 }
 
 /** @param {Row} query */
