@@ -88,6 +88,7 @@ export function answer(form, same, draw) {
     const words = (asked = wordsOf(form));
     const isOpen = !location.search && ["{}", ofExample].includes(JSON.stringify(words));
     if (isOpen) place.replaceChildren(...example);
+    else if (example.some((node) => node.isConnected)) place.replaceChildren(); // It answers another question.
     const { default: data } = await import(source, { with: { type: "json" } }).catch(() => ({}));
     if (words !== asked || isOpen) return;
     if (data) show(data, words, strange);
