@@ -183,7 +183,7 @@ def _plan(dataset: Dataset) -> dict[str, Any]:
         "no_text": sorted(NOT_TEXT_ALONE),
         "tasks": {name: plan_question.of_task(name) for name in vocabulary(dataset).tasks},
         "said": _TABLE["said"]
-        | {name: said[name] for name in ("verdict", "mark", "line", "setting", "size")},
+        | {name: said[name] for name in ("verdict", "mark", "line", "held", "setting", "size")},
     }
 
 

@@ -224,17 +224,23 @@ def _backends(found: Estimate) -> str:
 
 
 def setting_words(found: Estimate) -> Iterator[str]:
-    """What is on and saves memory, and the parallel sizes, in short."""
+    """Precision, micro batch, what is on and saves memory, and the parallel sizes, in short."""
+    values = found.values
+    held = sentences()["held"]
+    base = "base" if values["quantized"] else "weights"
+    batch = "max_tokens" if values["max_tokens"] else "micro_batch"
+    yield held[base].format(bits=f"{8 * values['parameter_bytes']:g}")
+    yield held[batch].format_map({batch: f"{values[batch]:g}"})
     words = sentences()["setting"]
     for name, _ in turned_on(found):
-        if name in words and (found.values["lora_rank"] or name not in OF_LORA):
+        if name in words and (values["lora_rank"] or name not in OF_LORA):
             yield words[name]
     for name, word in sentences()["size"].items():
-        size = found.values[name]
+        size = values[name]
         if size > 1:
             yield f"{word} {size:g}"
     if ROLLOUT in found.phases:
-        yield f"utilization {found.values['gpu_memory_utilization']:.2g}"
+        yield f"utilization {values['gpu_memory_utilization']:.2g}"
 
 
 def _run(known: KnownRun) -> str:

@@ -168,12 +168,14 @@ function card(index, start, tag, found, words, query) {
   });
 }
 
-/** What is on and saves memory, and the parallel sizes, in short. @param {Index} index @param {any} formula @param {Estimate} found */
+/** Precision, micro batch, what is on and saves memory, and the parallel sizes, in short. @param {Index} index @param {any} formula @param {Estimate} found */
 function settingsOf({ plan: { said } }, formula, found) {
   const { values } = found;
   const isOwn = ({ input }) => said.setting[input] && (values.lora_rank || input !== "layered_summon");
   const sizes = Object.entries(said.size).filter(([input]) => values[input] > 1);
   return [
+    fill(said.held[values.quantized ? "base" : "weights"], { bits: 8 * values.parameter_bytes }),
+    fill(said.held[values.max_tokens ? "max_tokens" : "micro_batch"], values),
     ...turnedOn(formula, found).filter(isOwn).map(({ input }) => said.setting[input]),
     ...sizes.map(([input, word]) => `${word} ${values[input]}`),
     found.phases.rollout && `utilization ${Number(values.gpu_memory_utilization.toPrecision(2))}`,
