@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from functools import cache
@@ -36,6 +37,12 @@ def environment(*folders: Path, autoescape: bool = False) -> Environment:
 def rendered(name: str, /, **values: Any) -> str:
     """The text of a template next to this file."""
     return environment(OWN).get_template(f"{name}.jinja").render(values)
+
+
+def document(name: str, /, **values: Any) -> dict[str, Any]:
+    """The JSON object that a template next to this file writes."""
+    found: dict[str, Any] = json.loads(rendered(f"{name}.json", **values))
+    return found
 
 
 def terminal(text: str, width: int, *, color: bool) -> str:
