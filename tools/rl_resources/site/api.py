@@ -28,6 +28,7 @@ from rl_resources.query.estimate import estimated_models, sizes_as_models
 from rl_resources.query.plan_question import published_runs
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.schema.json_schema import Schema, array_of, object_of, property_schema
+from rl_resources.site.templates import document
 from rl_resources.site.tuning_table import records_of_size, sizes
 from rl_resources.text import json_text
 
@@ -335,29 +336,20 @@ def _or_null(schema: Schema, name: str) -> Schema:
 
 
 def openapi(
-    dataset: Dataset, site_url: str, listed: Sequence[Document], known: Mapping[str, Schema]
+    dataset: Dataset, site_url: str, listed: Iterable[Document], known: Mapping[str, Schema]
 ) -> Schema:
     """The OpenAPI 3.1 description of `listed`; the first document of a kind is its example."""
-    operations: dict[str, Schema] = {}
+    operations: dict[str, Document] = {}
     for item in listed:
-        path = f"/{_path_of_kind(item)}"
-        if path not in operations:
-            operations[path] = {"get": _get(item, known)}
-    about = dataset.package.document
-    license_ = about["licenses"][0]
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": about["title"],
-            "summary": _WORDS["summary"],
-            "description": about["description"],
-            "version": dataset.version,
-            "license": {"name": license_["title"], "identifier": license_["name"]},
-        },
-        "servers": [{"url": f"{site_url}{BASE}" if site_url else "."}],
-        "paths": operations,
-        "components": {"schemas": dict(known)},
-    }
+        operations.setdefault(f"/{_path_of_kind(item)}", item)
+    return document(
+        "openapi",
+        about=dataset.package.document,
+        server=f"{site_url}{BASE}" if site_url else ".",
+        operations=operations,
+        parameters=_PARAMETERS,
+        schemas=known,
+    )
 
 
 def _path_of_kind(item: Document) -> str:
@@ -366,28 +358,3 @@ def _path_of_kind(item: Document) -> str:
         return item.path
     folder, _, _ = item.path.partition("/")
     return f"{folder}/{{{parameter}}}.json"
-
-
-def _get(item: Document, known: Mapping[str, Schema]) -> Schema:
-    """The operation that gets a document, and all of its kind."""
-    operation: Schema = {"summary": known[item.schema]["description"]}
-    if item.schema in _PARAMETERS:
-        parameter = {
-            "name": _PARAMETERS[item.schema],
-            "in": "path",
-            "required": True,
-            "description": _WORDS["about"]["parameter"],
-            "schema": _TEXT,
-            "example": item.path.partition("/")[2].removesuffix(".json"),
-        }
-        operation["parameters"] = [parameter]
-    content = {
-        "schema": {"$ref": f"#/components/schemas/{item.schema}"},
-        "examples": {"published": {"externalValue": item.path}},
-    }
-    reply = {
-        "description": "The document.",
-        "content": {"application/json": content},
-    }
-    operation["responses"] = {"200": reply}
-    return operation

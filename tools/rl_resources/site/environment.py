@@ -253,7 +253,6 @@ def _environment(templates: Path) -> Environment:
         "tag": tag,
         "tested_word": TESTED,
     }
-    found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return found
 
 
