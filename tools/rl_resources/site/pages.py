@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from math import log
 from operator import attrgetter, itemgetter
 from pathlib import Path, PurePosixPath
@@ -108,13 +107,12 @@ def _reports(site: Site, html: Mapping[str, str]) -> dict[str, str]:
 
 def data_page(site: Site, files: Sequence[Download]) -> str:
     """The page of the downloads and of what every column means."""
-    contents = {item.name: item.content for item in files}
-    croissant = json.loads(contents.get("croissant.json", "{}"))
-    return site.page(
-        "data.md",
-        formats=[(name, list(found)) for name, found in groupby(files, attrgetter("format"))],
-        structured={name: value for name, value in croissant.items() if name != "recordSet"},
-    )
+    structured: dict[str, Any] = {}
+    for file in files:
+        if file.name == "croissant.json":
+            structured = json.loads(file.content)
+            del structured["recordSet"]
+    return site.page("data.md", files=files, structured=structured)
 
 
 def charts(site: Site) -> dict[str, str]:
