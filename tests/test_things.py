@@ -74,7 +74,7 @@ def test_a_page_shows_the_committed_fewest_gpus_by_arithmetic():
     (by_memory,) = [row for row in rows if [*row.values()][:2] == asked]
     page = made()[MODEL]
     cells = re.findall(r'data-label="Estimated, (\d+) GB"> <[^>]+>([^<]*)<', page)
-    memories = TABLES["models"]["memories"]
+    memories = TABLES["models"]["estimated"].values()
     assert cells[: len(memories)] == [(str(gb), by_memory[str(gb)]) for gb in memories]
 
 
