@@ -34,7 +34,7 @@ from rl_resources.site import finder, things
 from rl_resources.site.api import record_id
 from rl_resources.site.downloads import Download
 from rl_resources.site.environment import UNKNOWN_SIZE, Site, reports_url
-from rl_resources.site.record_page import OWN_FIELDS
+from rl_resources.site.record_page import OWN_FIELDS, records_by_id
 from rl_resources.site.tuning_table import sizes
 
 STYLE = PurePosixPath("site/assets/stylesheets/charts.css")
@@ -63,7 +63,7 @@ def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
 
 def _records(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     """All records, the sizes, and the records of each size."""
-    by_id = {row.id: row for row in configurations(site.dataset)}
+    by_id = records_by_id(site.dataset)
     every = [by_id[record_id(record)] for record in site.records["tuning"]]
     by_size = grouped(every, attrgetter("size"))
     index = "records/index.md"
