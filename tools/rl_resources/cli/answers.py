@@ -89,13 +89,14 @@ _PLAN_HELP = {
 @command({name: _PLAN_HELP[name] for name in PLAN_OPTIONS})
 def plan(arguments: Arguments) -> int:
     """Answer whether and how a run fits your hardware, with its script."""
-    from rl_resources.contribute.new import plan_script
     from rl_resources.query.plan import answer_plan
     from rl_resources.site.plan import answer_as_json, answer_as_text
 
     asked = {name: getattr(arguments, name) for name in PLAN_OPTIONS}
     answer = answer_plan(dataset_of_answers(arguments), asked, arguments.path)
     if arguments.script:
+        from rl_resources.contribute.new import plan_script  # it imports all rules
+
         text = plan_script(answer, arguments.script)
     elif arguments.format == "json":
         text = answer_as_json(answer)
