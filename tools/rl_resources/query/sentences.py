@@ -204,7 +204,7 @@ def line(row: Configuration, *, is_open: bool = True) -> str:
 
 
 def short(row: Configuration) -> str:
-    """What trains, whether anything is offloaded, the context, and the time of a step."""
+    """What decides its memory, as far as it is known, and the time of a step."""
     return _said("short", row)
 
 
