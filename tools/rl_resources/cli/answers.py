@@ -207,7 +207,7 @@ def build(arguments: Arguments) -> str:
 @command()
 def compat(arguments: Arguments) -> str:
     """Compose every script's configuration with every release."""
-    from rl_resources.compat import compat
+    from rl_resources.query.compatibility import compat
 
     root = root_of(arguments)
     files = compat(root, arguments.framework_version, lambda text: print(text, file=sys.stderr))
