@@ -13,7 +13,7 @@ from functools import lru_cache
 from rl_resources.files import table_beside
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Value
-from rl_resources.script.launch import Override
+from rl_resources.script.launch import TRAINER, Override
 from rl_resources.script.script_text import ScriptText, trains, value_of
 from rl_resources.script_rules.variables import dollars_missing, places, split_of
 from rl_resources.text import shown
@@ -145,9 +145,11 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
         data.val_files="$HOME/a.parquet"`
     Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a/train.parquet"
         data.val_files="$HOME/a/test.parquet"`
+
+    A program that is not of the framework may make its data itself.
     """
     for launch in target.launches:
-        if not trains(launch):
+        if not (trains(launch) and TRAINER.fullmatch(launch.module)):
             continue
         files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
         train = files.get("data.train_files")
