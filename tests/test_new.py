@@ -32,7 +32,7 @@ from rl_resources.package import Package
 from rl_resources.script.algorithm import ALGORITHMS
 from rl_resources.script.backends import BACKENDS
 from rl_resources.script.framework.shipped import shipped
-from rl_resources.snapshot import Snapshot, take_snapshot
+from rl_resources.snapshot import ScriptFile, Snapshot, take_snapshot
 from sample_tree import files
 from website import ROOT, read_rows
 
@@ -96,7 +96,8 @@ def _assert_clean_if_there_is_room(
     after = with_rows(snapshot, {"tuning": [record.row for record in made.values()]})
     expected = []
     for path, record in made.items():
-        after = with_script(after, path, record.sources.script.text.encode())
+        data = record.sources.script.text.encode()
+        after = with_script(after, ScriptFile(path, data, executable=True))
         if _lacks_room(record, dataset):
             expected.append(f"run-memory: gpus of {record.name}")
     reported = []

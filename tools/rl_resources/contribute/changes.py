@@ -63,16 +63,17 @@ def with_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> Snapshot
 
     A row replaces the one with the same key. Raises `UnusableInput` if a table cannot be read.
     """
-    paths = {snapshot.tables[name].path for name in rows}
-    after, unreadable = formatted(snapshot, paths.__contains__)
-    if unreadable:
-        raise UnusableInput(
-            f"{unreadable[0]}: cannot be read, so nothing is added to it",
-            "`rl-resources check` reports every error in the file and its fix.",
-        )
+    after = snapshot
     for name, new in rows.items():
-        after = _with_data(after, name, _joined(after.tables[name], new))
-    return formatted(after, paths.__contains__)[0]
+        table = snapshot.tables[name]
+        if canonical(snapshot, table) is None:
+            raise UnusableInput(
+                f"{table.path}: cannot be read, so nothing is added to it",
+                "`rl-resources check` reports every error in the file and its fix.",
+            )
+        after = _with_data(after, name, _joined(table, new))
+    changed = {snapshot.tables[name].path for name in rows}
+    return formatted(after, changed.__contains__)[0]
 
 
 def formatted(snapshot: Snapshot, asked: Asked) -> tuple[Snapshot, list[str]]:
@@ -112,44 +113,23 @@ def _cells(row: Row, columns: Iterable[str]) -> tuple[str, ...]:
     return tuple(row.get(column, "") for column in columns)
 
 
-def with_script(snapshot: Snapshot, path: str, data: bytes) -> Snapshot:
-    """The dataset with an executable script at `path`."""
-    return _with_script(snapshot, path, ScriptFile(path, data=data, executable=True))
-
-
-def _with_script(snapshot: Snapshot, path: str, script: ScriptFile) -> Snapshot:
-    """The dataset with a script in the place of the one at `path`."""
+def with_script(snapshot: Snapshot, script: ScriptFile, instead_of: str = "") -> Snapshot:
+    """The dataset with a script in the place of the one at its path, or at another one."""
+    path = instead_of or script.path
     others = [other for other in snapshot.scripts if other.path != path]
     in_order = sorted([*others, script], key=attrgetter("path"))
     return replace(snapshot, scripts=tuple(in_order))
 
 
-class _Content(NamedTuple):
-    """What a file holds; `None` if there is no such file."""
-
-    data: bytes | None = None
-    executable: bool = False
-
-
 def changes_between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
-    """The files that differ between two states of a dataset."""
-    before = _contents(old)
-    after = _contents(new)
+    """The files that differ between two states of a dataset, scripts first."""
+    before = {file.path: file for file in old.files}
+    after = {file.path: file for file in new.files}
     for path in dict.fromkeys([*after, *before]):
-        was = before.get(path, _Content())
-        becomes = after.get(path, _Content())
-        if was != becomes:
-            yield Change(path, was.data, becomes.data, becomes.executable)
-
-
-def _contents(snapshot: Snapshot) -> Mapping[str, _Content]:
-    """All files of a dataset by path, scripts first."""
-    found = {}
-    for script in snapshot.scripts:
-        found[script.path] = _Content(script.data, bool(script.executable))
-    for table in snapshot.tables.values():
-        found[table.path] = _Content(table.data)
-    return found
+        was = before.get(path, ScriptFile(path))
+        becomes = after.get(path, ScriptFile(path))
+        if was.content != becomes.content:
+            yield Change(path, was.data, *becomes.content)
 
 
 def findings_about(old: Snapshot, new: Snapshot) -> list[Finding]:
@@ -210,7 +190,7 @@ def _edited(snapshot: Snapshot, edit: Edit) -> Snapshot:
             continue
         after = replace(script, **edit.fields)
         if after != script:
-            return _with_script(snapshot, script.path, after)
+            return with_script(snapshot, after, script.path)
     return snapshot
 
 

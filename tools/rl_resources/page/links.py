@@ -25,25 +25,33 @@ _AS_TEXT = re.compile(
 class Link:
     """What a Link cell leads to.
 
-    `label` and `target` are the script names in its label and in its URL, `folder` is the size in
-    its URL, `variant` the folder below it. `script` is the file name that it means, `file` the path
-    of that script under the directory of scripts, or of the only one whose name differs just in
-    case or in `_` for `-`. Each is `None` where there is none, or where the scripts are unknown.
+    `label` and `target` are the script names in its label and in its URL, of which the second one
+    counts. `folder` is the size in its URL, `variant` the folder below it. Each is empty if there
+    is none. `file` is the path of that script under the directory of scripts, or of the only one
+    with nearly its name; `None` if there is none, or if the scripts are unknown.
 
     `missing` says that there is no such script. A URL with a commit may lead to a script that the
-    directory lacks, so there it is said only where a script has nearly that name. The link is
-    `ambiguous` where label and URL name two scripts. Names that differ just in case, or in `_` for
-    `-`, are one.
+    directory lacks, so there it is said only if a script has nearly that name.
     """
 
-    script: str
-    label: str | None
-    target: str | None
-    folder: str | None
+    label: str
+    target: str
+    folder: str
     variant: str
     file: str | None
     missing: bool
-    ambiguous: bool
+
+    @property
+    def script(self) -> str:
+        """The file name of the script."""
+        return self.target or self.label
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether label and URL name two scripts."""
+        if not self.label:
+            return False
+        return _with_hyphens(self.label) != _with_hyphens(self.script)
 
     @property
     def key(self) -> str:
@@ -63,41 +71,26 @@ class Link:
 def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     """What a cell leads to; `None` if it names no script.
 
-    `scripts` are paths below the directory of scripts. Of two names, the one in the URL counts.
+    `scripts` are paths below the directory of scripts.
     """
-    text = cell.text.strip()
-    url = cell.target or ""
-    written = link_as_text(cell)
-    if written:
-        text, url = written
+    text, url = link_as_text(cell) or (cell.text.strip(), cell.target or "")
+    named = PurePosixPath(text)
     path = PurePosixPath(unquote(_NO_PATH.sub("", url)))
-    label = _script_name(PurePosixPath(text))
+    label = _script_name(named)
     if label:
         label = f"{label.removesuffix('.sh')}.sh"
     target = _script_name(path)
     script = target or label
-    if script is None:
+    if not script:
         return None
-    folder = None
-    if target:
-        folder = _size_folder(path)
-    variant = _variant(path) or _variant(PurePosixPath(text))
+    folder = _size_folder(path)
+    variant = _variant(path) or _variant(named)
     exact = _file_of(script, folder, variant, scripts or ())
     file = exact or _file_nearly_of(script, scripts or ())
-    of_commit = any(map(_COMMIT.fullmatch, path.parts))
-    missing = scripts is not None and exact is None
-    if of_commit and file is None:
-        missing = False  # that commit may have it
-    return Link(
-        script=script,
-        label=label,
-        target=target,
-        folder=folder,
-        variant=variant,
-        file=file,
-        missing=missing,
-        ambiguous=label is not None and _with_hyphens(label) != _with_hyphens(script),
-    )
+    # A commit may have a script that the directory lacks.
+    may_exist = not file and any(map(_COMMIT.fullmatch, path.parts))
+    missing = scripts is not None and not exact and not may_exist
+    return Link(label, target, folder, variant, file, missing)
 
 
 def link_as_text(cell: Cell) -> tuple[str, str] | None:
@@ -108,14 +101,12 @@ def link_as_text(cell: Cell) -> tuple[str, str] | None:
     return match[1], match[2]
 
 
-def _script_name(path: PurePosixPath) -> str | None:
+def _script_name(path: PurePosixPath) -> str:
     """The last part of a path if it names a script, with or without `.sh`."""
     name = path.name
-    if path.suffix == ".sh":
+    if path.suffix == ".sh" or parsed(f"{name}.sh"):
         return name
-    if parsed(f"{name}.sh"):
-        return name
-    return None
+    return ""
 
 
 def _variant(path: PurePosixPath) -> str:
@@ -123,24 +114,24 @@ def _variant(path: PurePosixPath) -> str:
     return variant_of(path.parent.as_posix())
 
 
-def _size_folder(path: PurePosixPath) -> str | None:
-    """The directory of a size that a path lies in."""
+def _size_folder(path: PurePosixPath) -> str:
+    """The directory of a size that a path lies in; empty if it lies in none."""
     parent = path.parent
     if _variant(path):
         parent = parent.parent
     folder = parent.name.lower()
     if _SIZE_FOLDER.fullmatch(folder):
         return folder
-    return None
+    return ""
 
 
-def _file_of(script: str, folder: str | None, variant: str, scripts: Sequence[str]) -> str | None:
+def _file_of(script: str, folder: str, variant: str, scripts: Sequence[str]) -> str | None:
     """The path of a script by its file name, in the directory of its size or in none."""
     for path in map(PurePosixPath, scripts):
         if path.name != script or _variant(path) != variant:
             continue
         own = _size_folder(path)
-        if folder is None or own in {None, folder}:
+        if not folder or own in {"", folder}:
             return str(path)
     return None
 
