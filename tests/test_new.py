@@ -12,8 +12,7 @@ import pytest
 
 from botched_tree import IDENTITY, commit, git, plant_frozen
 from cases import each, read_cases
-from rl_resources.check import findings_in
-from rl_resources.check.registry import chosen_rules
+from rl_resources.check import chosen_rules, findings_in
 from rl_resources.cli import main
 from rl_resources.contribute.changes import with_rows, with_script
 from rl_resources.contribute.merge import Proposal

@@ -7,7 +7,7 @@ import pytest
 
 from cases import findings_in, read_cases
 from conftest import answers_in_node
-from rl_resources.check.registry import all_rules
+from rl_resources.check import all_rules
 from rl_resources.contribute.new import ScriptRequest, script_text
 from rl_resources.contribute.training_log import read_log
 from rl_resources.estimate.configuration import DERIVED

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rl_resources.check import Asked, all_rules, everything, findings_in, targets_of
-from rl_resources.dataset_rules.form import canonical
 from rl_resources.errors import Finding, UnusableInput
+from rl_resources.facts import canonical
 from rl_resources.files import locked, sweep, write_file
 from rl_resources.package import DESCRIPTOR, SCRIPTS
 from rl_resources.rule import Edit, Rule
@@ -71,7 +71,7 @@ def with_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> Snapshot
                 f"{table.path}: cannot be read, so nothing is added to it",
                 "`rl-resources check` reports every error in the file and its fix.",
             )
-        after = _with_data(after, name, _joined(table, new))
+        after = _with_table(after, _joined(table, new))
     changed = {snapshot.tables[name].path for name in rows}
     return formatted(after, changed.__contains__)[0]
 
@@ -80,24 +80,23 @@ def formatted(snapshot: Snapshot, asked: Asked) -> tuple[Snapshot, list[str]]:
     """The dataset with tables in canonical form, and the paths of those that cannot be read."""
     after = snapshot
     unreadable = []
-    for name, table in snapshot.tables.items():
+    for table in snapshot.tables.values():
         if not asked(table.path):
             continue
         text = canonical(snapshot, table)
         if text is None:
             unreadable.append(table.path)
         else:
-            after = _with_data(after, name, text)
+            after = _with_table(after, Table(table.resource, text.encode()))
     return after, unreadable
 
 
-def _with_data(snapshot: Snapshot, name: str, text: str) -> Snapshot:
-    table = Table(snapshot.package.resources[name], text.encode())
-    return replace(snapshot, tables={**snapshot.tables, name: table})
+def _with_table(snapshot: Snapshot, table: Table) -> Snapshot:
+    return replace(snapshot, tables={**snapshot.tables, table.resource.name: table})
 
 
-def _joined(table: Table, new: Sequence[Row]) -> str:
-    """A table's text with new rows at its end, without those that they replace."""
+def _joined(table: Table, new: Sequence[Row]) -> Table:
+    """A table with new rows at its end, without those that they replace."""
     names = table.schema.names
     key = table.schema.primary_key
     added = [_cells(row, names) for row in new]
@@ -106,7 +105,8 @@ def _joined(table: Table, new: Sequence[Row]) -> str:
     for row, its_key in zip(table.rows, table.cells(key), strict=True):
         if its_key not in replaced:
             kept.append(row.cells)
-    return write([names, *kept, *added])
+    text = write([names, *kept, *added])
+    return Table(table.resource, text.encode())
 
 
 def _cells(row: Row, columns: Iterable[str]) -> tuple[str, ...]:
@@ -182,15 +182,15 @@ def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
 
 def _edited(snapshot: Snapshot, edit: Edit) -> Snapshot:
     """The snapshot after an edit; the same one if nothing changes."""
-    for name, table in snapshot.tables.items():
-        if table.path == edit.path and table.data != edit.fields["data"]:
-            return _with_data(snapshot, name, edit.fields["data"].decode())
-    for script in snapshot.scripts:
-        if script.path != edit.path:
+    for file in snapshot.files:
+        if file.path != edit.path:
             continue
-        after = replace(script, **edit.fields)
-        if after != script:
-            return with_script(snapshot, after, script.path)
+        after = replace(file, **edit.fields)
+        if (after.path, after.content) == (file.path, file.content):
+            return snapshot
+        if isinstance(after, Table):
+            return _with_table(snapshot, after)
+        return with_script(snapshot, after, file.path)
     return snapshot
 
 

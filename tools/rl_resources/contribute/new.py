@@ -20,8 +20,8 @@ from rl_resources.dataset import Dataset, read_dataset, script_path, typed_datas
 from rl_resources.errors import InvalidDataset, UnusableInput
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.plan import RECOMMENDED, gpus_per_node, rules, turned_on
+from rl_resources.facts.comparison import NO_TAG, tag_line
 from rl_resources.facts.script_names import TABLES, name_beside
-from rl_resources.facts.tags import NO_TAG, tag_line
 from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.package import Record, read_package, text_of
 from rl_resources.query.plan import Answer, Plan, settings_for
