@@ -96,9 +96,8 @@ def feed(site: Site, times: Mapping[int, int]) -> str:
     entries: list[tuple[str, Record]] = []
     rows = site.dataset.records["tuning"]
     for line, row in enumerate(rows, start=2):
-        changed = released
-        if line in times:
-            changed = utc(times[line])
+        time = times.get(line)
+        changed = released if time is None else utc(time)
         entries.append((changed, row))
     entries.sort(key=itemgetter(0), reverse=True)
     return site.page(

@@ -18,7 +18,7 @@ import polars as pl
 from rl_resources.dataset import grouped, moves
 from rl_resources.estimate.frameworks import VERL, profiles
 from rl_resources.estimate.plan import rules
-from rl_resources.package import Record, Value, items_of, text_of
+from rl_resources.package import Record, Value, text_of
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
     Configuration,
@@ -119,8 +119,7 @@ def moved_pages(site: Site, table: str, folder: str) -> dict[str, str]:
         if table == "models":
             name = id_.rpartition("/")[2].lower()
         path = f"{folder}/{name}.md"
-        urls = {target: site.thing(table, target) for target in items_of(move, "moved_to")}
-        found[path] = site.page(path, "moved.md", move=move, urls=urls, kind=folder[:-1])
+        found[path] = site.page(path, "moved.md", move=move, table=table, kind=folder[:-1])
     return found
 
 
