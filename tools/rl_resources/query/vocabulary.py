@@ -127,7 +127,7 @@ def say(name: str, /, **words: object) -> str:
 @cache
 def _macros() -> Any:
     templates = environment(Path(__file__).parent)
-    words = {"weights": WEIGHTS, "adapters": ADAPTERS, "batch_units": _TABLES["batch_units"]}
+    words = {**_TABLES, "hardware": devices.hardware}
     return templates.get_template("messages.jinja", globals=words).module
 
 
