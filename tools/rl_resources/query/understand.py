@@ -104,12 +104,18 @@ class Query(NamedTuple):
         return found
 
 
+def stated(tokens: Tokens) -> dict[str, str]:
+    """The words of a question that are not empty."""
+    words = {name: text.strip() for name, text in tokens.items()}
+    return {name: text for name, text in words.items() if text}
+
+
 def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...]]:
     """The question in keys, and what a person must know of how it was read.
 
     Raises `UnusableInput` with the nearest known words.
     """
-    words = {name: text.strip() for name, text in tokens.items() if text.strip()}
+    words = stated(tokens)
     if "device" in words and "memory" in words:
         raise UnusableInput("a device and a memory are both asked", "Leave one of them out.")
     if "memory" in words:
