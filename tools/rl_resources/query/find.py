@@ -172,8 +172,7 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     matching = matches_of(rows, query)
     fitting = ordered(of_fits(matching, *FITTING), query)
     failures = _failures(rows, query)
-    runs = _undisputed(of_fits(fitting, RAN_ON_IT, RAN_ON_NO_MORE))
-    runs = [row for row in runs if query.project and sentences.is_of_project(query, row)] or runs
+    runs = _for_headlines(query, of_fits(fitting, RAN_ON_IT, RAN_ON_NO_MORE))
     long = [row for row in runs if row.length]
     own = [row for row in matching if "adapters" not in row.differs]
     full = [row for row in runs if row.weights == "full"]
@@ -195,10 +194,13 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     )
 
 
-def _undisputed(rows: list[Configuration]) -> list[Configuration]:
-    """The rows that nothing contradicts, for a headline; all if there is none."""
-    undisputed = [row for row in rows if not row.doubtful]
-    return undisputed or rows
+def _for_headlines(query: Query, rows: list[Configuration]) -> list[Configuration]:
+    """The rows that nothing contradicts; of these the asked project's own. All if there is none."""
+    undisputed = [row for row in rows if not row.doubtful] or rows
+    if not query.project:
+        return undisputed
+    own = [row for row in undisputed if sentences.is_of_project(query, row)]
+    return own or undisputed
 
 
 def folded(rows: Iterable[Configuration]) -> list[list[Configuration]]:

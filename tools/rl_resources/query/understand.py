@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from rl_resources.devices import Device, vendor_in
+from rl_resources.devices import Device, stated_gigabytes, vendor_in
 from rl_resources.errors import UnusableInput
 from rl_resources.query.vocabulary import (
     EITHER,
@@ -43,7 +43,6 @@ def hint(field: str) -> str:
 
 _HUB = pattern("hub")
 _SHARED = pattern("shared")
-_GIGABYTES = pattern("gigabytes")
 
 Tokens = Mapping[str, str]
 """The words of a question by field: `gpus`, `device`, `memory`, and others of `Query`."""
@@ -388,8 +387,8 @@ def lengths_in(text: str) -> list[int]:
 
 def _unlisted(text: str) -> Device | None:
     """A device by the vendor and the memory that its words say; none where they lack one."""
-    memory = _GIGABYTES.search(text)
+    memory_gb = stated_gigabytes(text)
     vendor = vendor_in(text)
-    if memory and vendor:
-        return Device(vendor=vendor, memory_gb=float(memory[1]))
+    if memory_gb and vendor:
+        return Device(vendor, memory_gb)
     return None
