@@ -36,6 +36,7 @@ from rl_resources.query.plan_question import (
     lengths_of,
 )
 from rl_resources.query.sentences import resource
+from rl_resources.query.understand import stated
 
 _ALL_WEIGHTS = ("full", "lora", "qlora")
 
@@ -223,7 +224,7 @@ class ScriptPlan:
 
 def plan_of_script(dataset: Dataset, asked: Mapping[str, str], script: str) -> ScriptPlan:
     """Answer whether a script fits, and what would make it fit. Raises `UnusableInput`."""
-    words = {name: text.strip() for name, text in asked.items() if text.strip()}
+    words = stated(asked)
     query, _ = understood(dataset, {"host_memory": words.pop("host_memory", "")})
     length = words.pop("length", "")
     sets: list[str] = []
