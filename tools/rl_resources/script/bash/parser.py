@@ -23,6 +23,8 @@ Node = Mapping[str, Any]
 WORKERS = ThreadPoolExecutor(os.cpu_count())
 """Each waits for a process: shfmt here, ShellCheck in the rules."""
 _ERROR = re.compile(r"(\d+):(\d+): (.*)")
+_WITHOUT_GC = {**os.environ, "GOGC": "off", "GOMEMLIMIT": "100MiB"}
+"""shfmt ends before it would have to collect garbage, unless a script is huge."""
 
 
 class Tree(NamedTuple):
@@ -77,7 +79,12 @@ def _parsed(text: str) -> Tree:
         )
     plain = re.sub(r"\r|(?<!\\)\\\Z", " ", text)
     command = [shfmt, "-ln=bash", "--to-json"]
-    done = subprocess.run(command, input=plain.encode("utf-8", "replace"), capture_output=True)
+    done = subprocess.run(
+        command,
+        input=plain.encode("utf-8", "replace"),
+        capture_output=True,
+        env=_WITHOUT_GC,
+    )
     if done.returncode:
         return _broken(text, done.stderr.decode("utf-8", "replace"))
     try:
