@@ -15,7 +15,7 @@ from itertools import islice
 
 from rl_resources.rule import Edit, Mistake, rewritten, rule, with_lines
 from rl_resources.script.bash.parser import parse
-from rl_resources.script.bash.script import Command, Option, Script, SourceText
+from rl_resources.script.bash.script import Command, Option, Script
 from rl_resources.script.script_text import ScriptText, settings_of
 from rl_resources.script_rules.safety import COMMANDS
 from rl_resources.script_rules.shellcheck import UNQUOTED, Comment, comments
@@ -71,7 +71,7 @@ def _module_without_m(target: ScriptText) -> Iterator[Mistake]:
     found = _WITHOUT_M.search(target.text)
     if found:
         yield target.mistake(
-            SourceText(target.text).place(found.start(1)),
+            target.script.source.place(found.start(1)),
             f"`{found[1]}` is a module, which Python does not start without `-m`",
             f"Write `-m {found[1]}`.",
         )

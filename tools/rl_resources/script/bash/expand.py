@@ -182,16 +182,9 @@ class Expander:
             if match[0].isspace():
                 found.append(None)
                 continue
-            place = self._place_in(part, match)
+            place = self.source.place_in(part, match.start())
             found.append(part._replace(text=match[0], origin=place))
         return found
-
-    def _place_in(self, part: Part, match: re.Match[str]) -> Place:
-        """Where a piece of a part is defined; the beginning of the part if it is not as written."""
-        offset = part.origin.offset + match.start()
-        if self.source.text.startswith(match[0], offset):
-            return self.source.place(offset)
-        return part.origin
 
     # Parameters
 
