@@ -497,7 +497,7 @@ def test_each_script_names_data_that_every_release_that_accepts_it_scores(path):
         for name in () if reward else line.data_sources:
             assert known.scores(name, first)
         for preparation in re.findall(r"verl's (\S+)", line.text):
-            assert known.script(preparation).is_in(first)
+            assert known.preparation(preparation).is_in(first)
 
 
 def test_what_verl_supports_is_known_by_releases_that_there_are():
