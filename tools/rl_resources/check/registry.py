@@ -40,7 +40,6 @@ from rl_resources.script_rules import (
     safety,
     shellcheck,
     tags,
-    values,
     variables,
 )
 from rl_resources.text import nearest
@@ -78,7 +77,7 @@ FAMILIES: Mapping[str, Family] = {
     "compatibility": family("compatibility", "dataset", compatibility),
     "content": family("content", "script", content, shellcheck),
     "variables": family("variables", "script", variables),
-    "arguments": family("arguments", "script", arguments, values),
+    "arguments": family("arguments", "script", arguments),
     "releases": family("releases", "script", releases),
     "safety": family("safety", "script", safety, privacy),
     "agreement": family("agreement", "pair", agreement, tags),
