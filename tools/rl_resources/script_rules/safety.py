@@ -21,6 +21,7 @@ from rl_resources.text import shown
 _TABLE = table_beside(__file__)
 _SHAPE = frozenset(_TABLE["shape"])
 COMMANDS = frozenset(_TABLE["commands"])
+OTHER_COMMANDS = frozenset(_TABLE["other_commands"])
 _RAY = re.compile(r"ray (?:start|status|stop)\b")
 _OF_ARGUMENTS = re.compile(_TABLE["of_arguments"])
 """How a loop that reads the script's own arguments begins."""
