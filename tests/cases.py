@@ -1,7 +1,7 @@
 """Tables of test cases in TOML: each case stands under the sentence that says it."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,18 @@ def read_cases(name: str) -> dict[str, Any]:
     """The tables of `tests/NAME.toml`."""
     path = Path(__file__).parent / f"{name}.toml"
     return tomllib.loads(path.read_text())
+
+
+def with_texts(value: Any, meaning: Callable[[str], str]) -> Any:
+    """A case with the meaning of each of its texts."""
+    match value:
+        case str():
+            return meaning(value)
+        case dict():
+            return {key: with_texts(item, meaning) for key, item in value.items()}
+        case list():
+            return [with_texts(item, meaning) for item in value]
+    return value
 
 
 def findings_in(target: object, *rules: Rule) -> list[Finding]:

@@ -167,13 +167,6 @@ def test_a_row_that_is_elsewhere_is_reported_once(findings, page):
     assert findings(page) == [MOVED[page]]
 
 
-@pytest.mark.parametrize("sizes", ["1B - 40B", "1B - 7B", "1B, 7B"])
-def test_a_section_of_several_sizes_has_no_size_of_its_own(findings, sizes):
-    page = PAGE.replace("\n7B\n~~", f"\n{sizes}\n~~~~~~~~")
-    assert page != PAGE
-    assert findings(page) == []
-
-
 def test_a_script_that_is_not_called_as_the_page_asks(findings, dataset, scripts):
     rename(scripts / "14b", FOURTEEN, UNDERSCORE)
     wrong = f"the script name `{UNDERSCORE}` has 7 instead of 6 parts between `_`"

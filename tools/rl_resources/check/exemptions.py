@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from posixpath import basename
 
 from rl_resources.errors import Finding
 from rl_resources.rule import Mistake, Rule, rule
@@ -47,8 +48,7 @@ class Outcome:
         record = self._records_by_place.get((finding.path, finding.line))
         if record:
             return record
-        _, _, name = finding.path.rpartition("/")
-        return name
+        return basename(finding.path)
 
     @cached_property
     def _records_by_place(self) -> Mapping[tuple[str, int], str]:
