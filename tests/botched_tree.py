@@ -14,7 +14,6 @@ import re
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,7 @@ def new_row(**cells: str) -> str:
 
 
 NEW_ROW = new_row()
-WORDS: Mapping[str, str] = {
+WORDS = {
     "NEWROW": NEW_ROW,
     "TABBEDROW": NEW_ROW.replace(",", "\t"),
     "SEMICOLONROW": NEW_ROW.replace(",", ";"),
@@ -76,7 +75,7 @@ WORDS: Mapping[str, str] = {
 
 def load(path: Path) -> dict[str, Any]:
     """The cases of a file by the sentence that they stand under."""
-    found: dict[str, Any] = with_texts(tomllib.loads(path.read_text()), _with_meanings)
+    found = with_texts(tomllib.loads(path.read_text()), _with_meanings)
     for case in found.values():
         for steps in (case["edit"], case["follow"]):
             steps[:] = [_with_row(edit, new=case.get("new", False)) for edit in steps]

@@ -65,7 +65,7 @@ def scripts(tmp_path: Path, frozen: Package) -> Path:
 def cases_of(table: str) -> pytest.MarkDecorator:
     """Run a test for each case of a list, called by what is found or why nothing is."""
     cases = CASES[table]
-    names: list[str] = []
+    names = []
     for case in cases:
         name = case.get("why") or case["finding"]
         names.append(name[:40])
@@ -100,13 +100,13 @@ def _script(path: str, text: str) -> ScriptText:
 
 
 def _audited(dataset: Dataset, folder: Path, page: str) -> list[Finding]:
-    texts: dict[str, str] = {}
+    texts = {}
     for path in sorted(folder.rglob("*.sh")):
         name = path.relative_to(folder).as_posix()
         texts[name] = path.read_text()
     parsed = read_page(page, "page.rst")
     reading = read_rows(parsed, dataset, list(texts))
-    known: dict[str, ScriptText] = {}
+    known = {}
     for path in reading.subjects():
         known[path] = _script(path, texts[path])
     return audit(reading, known)
@@ -390,7 +390,7 @@ def _audit_of(scripts: Path, capsys: pytest.CaptureFixture[str], *options: str) 
     output = capsys.readouterr()
     found = json.loads(output.out)
     lines = output.err.splitlines()
-    words: list[str] = []
+    words = []
     for item in found:
         rule = f"{item['severity']} {item['rule']}"
         words.append(f"{rule}: {item['message']} {item['help']}")

@@ -14,10 +14,9 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -70,7 +69,7 @@ def _of_table(word: re.Match[str]) -> str:
     return str(len(names) + int(more or 0))
 
 
-CASES: dict[str, Any] = {}
+CASES = {}
 for path in sorted(BAD.glob("*.toml")):
     name = path.stem
     CASES[name] = with_texts(read_cases(f"bad/{name}"), expanded)
@@ -274,7 +273,7 @@ def test_files_that_are_named_have_the_findings_that_they_have_among_all(root):
 
 Slip = Callable[[str], Sequence[str]]
 """What is written in the place of a cell: nothing, or one cell or more."""
-SLIPS: Mapping[str, Slip] = {
+SLIPS = {
     "another last letter": lambda cell: [quote(cell[:-1] + "x")],
     "empty": lambda cell: [""],
     "a comma too many": lambda cell: ["", quote(cell)],

@@ -144,7 +144,7 @@ def test_every_combination_that_is_offered_is_clean_where_it_has_room(tag, datas
 
 def _thinned(combinations: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
     """Every task and backend that is offered, each pair of them once."""
-    seen: set[tuple[str, ...]] = set()
+    seen = set()
     for item in combinations:
         _, task, _, device, train, infer = item
         if train not in (*strategies(shipped("verl")), "mindspeed"):
@@ -201,7 +201,7 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
     assert {value for _, value in switches} == {str(on)}
     assert [name for name, _ in switches].count("optimizer_offload") == 2  # of actor and critic
     expected = {"sequence-packing", "dynamic-batch", "rollout-sleep"}
-    of_backend: dict[str, set[str]] = {
+    of_backend = {
         "fsdp2": {"gradient-offload"},
         "megatron": {"gradient-offload"},
     }

@@ -53,7 +53,7 @@ class Outcome:
     @cached_property
     def _records_by_place(self) -> Mapping[tuple[str, int], str]:
         """The keys of records and reports by path and line."""
-        found: dict[tuple[str, int], str] = {}
+        found = {}
         for resource in RUNS:
             table = self.snapshot.tables[resource]
             names = table.columns[table.schema.primary_key[0]]
@@ -65,7 +65,7 @@ class Outcome:
     def reported(self) -> list[Finding]:
         """The findings without an exemption."""
         exempt = set(self.table.cells(("record", "rule")))
-        found: list[Finding] = []
+        found = []
         for finding, exemption in self.exemptions.items():
             if finding.rule not in self.exemptable or exemption not in exempt:
                 found.append(finding)
@@ -111,7 +111,7 @@ def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
 
 
 def _records_with_errors(outcome: Outcome) -> set[str]:
-    found: set[str] = set()
+    found = set()
     for finding in outcome.reported:
         if finding.severity == "error":
             record, _ = outcome.exemptions[finding]

@@ -104,8 +104,8 @@ def read_page(text: str, path: str) -> Page:
     lines = text.expandtabs().split("\n")
     if path.endswith(".md"):
         return _markdown_page(lines, path)
-    tables: list[PageTable] = []
-    mistakes: list[Mistake] = []
+    tables = []
+    mistakes = []
     try:
         document = _document(lines)
     except RecursionError as error:
@@ -255,7 +255,7 @@ def _line(node: nodes.Element) -> int:
 
 
 def _markdown_page(lines: Sequence[str], path: str) -> Page:
-    headings: list[Heading] = []
+    headings = []
     tables: list[list[list[_Source]]] = []
     markdown = MarkdownIt("commonmark").enable("table")
     tokens = markdown.parse("\n".join(lines))

@@ -134,8 +134,8 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     script, or has another number of cells than the header, becomes no record.
     """
     tables = tuple(filter(_is_of_runs, page.tables))
-    rows: list[ReadRow] = []
-    unlinked: list[Cell] = []
+    rows = []
+    unlinked = []
     for cells in chain.from_iterable(map(_cells_by_header, tables)):
         link = link_of(cells["Link"], scripts)
         if link:
@@ -253,7 +253,7 @@ def _model(text: str, dataset: Dataset) -> Fact:
 
 def _listed_sizes(family: str, dataset: Dataset) -> dict[float, str]:
     """The sizes of a family of models in the dataset, each as a number and as it is written."""
-    sizes: dict[float, str] = {}
+    sizes = {}
     for model in known_words(dataset, "model"):
         match = _MODEL_SIZE.match(basename(model.lower()))
         if match and match["family"] == family:
