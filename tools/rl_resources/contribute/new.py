@@ -23,6 +23,7 @@ from rl_resources.estimate.plan import RECOMMENDED, gpus_per_node, rules, turned
 from rl_resources.facts.comparison import NO_TAG, tag_line
 from rl_resources.facts.script_names import TABLES, name_beside
 from rl_resources.facts.words import Fact, known_words, read_word
+from rl_resources.files import environment
 from rl_resources.package import Record, read_package, text_of
 from rl_resources.query.plan import Answer, Plan, settings_for
 from rl_resources.query.plan_question import ask_plan
@@ -40,7 +41,6 @@ from rl_resources.script.backends import (
 from rl_resources.script.framework.shipped import Shipped, shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.site.templates import environment
 from rl_resources.snapshot import Snapshot, take_snapshot
 
 LEAST_UPDATE_PROMPTS = 64

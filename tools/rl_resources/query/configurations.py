@@ -21,6 +21,7 @@ from rl_resources.certainty import (
     REPRODUCED,
     RUNS,
     certainty,
+    in_words,
     marks,
     statement_of,
 )
@@ -28,8 +29,8 @@ from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.devices import Device, Meant, device_label, devices_of, written
 from rl_resources.facts.comparison import same_runs
 from rl_resources.files import table_beside
-from rl_resources.package import Record, text_of
-from rl_resources.query.vocabulary import architectures, conditions, experts_of
+from rl_resources.package import Record, items_of, text_of
+from rl_resources.query.vocabulary import architectures, experts_of, pieces
 
 NOT_TEXT_ALONE = frozenset({"multimodal", "image-generation", "video-generation", "robotics"})
 """Scenarios whose memory is not that of a run on text."""
@@ -259,8 +260,16 @@ def _evidence(dataset: Dataset, row: Record) -> dict[str, Any]:
         "certainty": certainty(row),
         "marks": marks(row),
         "no_room": row.get("report") in no_room,
-        "conditions": tuple(conditions(dataset, row)),
+        "conditions": conditions(dataset, row),
     }
+
+
+def conditions(dataset: Dataset, row: Record) -> tuple[str, ...]:
+    """Weights, precision, offload, context, micro batch and certainty, in words."""
+    model = dataset.by_key["models"].get(row["model"], {})
+    known = dataset.by_key["memory_optimizations"]
+    savings = [known[word] for word in items_of(row, "memory_optimizations")]
+    return tuple(pieces("conditions", row, model, savings, in_words(row)))
 
 
 def _labels(row: Record) -> dict[str, Any]:
