@@ -33,7 +33,6 @@ ON_PAGE = (
 TEMPLATES = [None, "https://example.org/blob/main/{path}", "https://example.org/?of={script}"]
 
 HEADER = f"Runs\n====\n\n7B\n~~\n\n{TABLE}"
-FIRST_ROW_LINE = 20
 GOOD = CASES["row"]
 PLACEHOLDER = CASES["placeholder"]["text"]
 
@@ -202,8 +201,7 @@ def test_where_nothing_is_near_it_is_said_what_is_wanted(dataset, cells, scripts
 @each(CASES["lost"], "table line message")
 def test_a_table_that_is_lost_is_reported_where_it_breaks_off(table, line, message):
     (mistake,) = read_page(table, "page.rst").mistakes
-    assert mistake.line == line
-    assert mistake.message == message
+    assert (mistake.line, mistake.message) == (line, message)
 
 
 def test_a_table_that_is_only_shown_is_not_read():
@@ -211,32 +209,16 @@ def test_a_table_that_is_only_shown_is_not_read():
     assert read_page(shown, "page.rst").tables == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("Runs\n====\n", 1),
-        ("\n.. list-table::\n\n   * - a\n     - b\n", 4),
-        (HEADER, FIRST_ROW_LINE - 9),
-    ],
-)
+@each(CASES["empty"], "text line")
 def test_a_page_without_runs_is_reported(dataset, text, line):
-    _, (finding,) = _import(dataset, text)
-    assert finding.rule == "page-table"
-    assert finding.line == line
+    _, (finding,) = _import(dataset, text.replace("HEADER", HEADER))
+    assert (finding.rule, finding.line) == ("page-table", line)
 
 
 # Files
 
 
-@pytest.mark.parametrize(
-    ("encoding", "finding"),
-    [
-        ("utf-8", []),
-        ("utf-8-sig", []),
-        ("gb18030", ["page-encoding: 3: the page is not in UTF-8; it is read as GB18030"]),
-        ("utf-16", ["page-encoding: 3: the page is not in UTF-8; it is read as UTF-16"]),
-    ],
-)
+@each(CASES["encodings"], "encoding finding")
 def test_a_page_is_read_in_its_encoding(dataset, tmp_path, encoding, finding):
     page = tmp_path / "page.rst"
     text = f"Runs\n====\n硬件资源\n\n7B\n~~~~\n\n{TABLE}{_row(Contributor='a')}"
