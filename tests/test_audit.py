@@ -477,12 +477,10 @@ def test_without_a_checkout_scripts_are_judged_by_the_newest_release(scripts, ca
     assert found == []
 
 
-def test_shell_style_is_asked_for(scripts, capsys):
-    script = scripts / IN_7B
-    _change(script, "#!/usr/bin/env bash\n", "")
-    assert _audit_of(scripts, capsys)[1:] == []
-    (found,) = _audit_of(scripts, capsys, "--style")[1:]
-    assert found.startswith("warning shebang: the first line is not a shebang")
+@cases_of("script")
+def test_a_change_of_a_script_is_reported_or_is_a_matter_of_style(scripts, capsys, case):
+    _change(scripts / IN_7B, case["old"], case["new"])
+    assert _audit_of(scripts, capsys, *case["options"])[1:] == case["found"]
 
 
 def test_a_script_that_no_row_leads_to_is_asked_what_the_framework_refuses(scripts, capsys):
@@ -493,13 +491,6 @@ def test_a_script_that_no_row_leads_to_is_asked_what_the_framework_refuses(scrip
         _change(script, f"{name}:-2", f"{name}:-3")
     found = "\n".join(_audit_of(scripts, capsys)[1:])
     assert "the model's 28 attention heads cannot be divided by it" in found
-
-
-def test_a_module_that_is_started_as_a_file_is_reported(findings, scripts):
-    _change(scripts / IN_7B, "python3 -m verl.", "python3 verl.")
-    said = "`verl.trainer.main_ppo` is a module, which Python does not start without `-m`"
-    fix = "Write `-m verl.trainer.main_ppo`."
-    assert findings(PAGE) == [f"no-launcher: 106:9: {said}\n{fix}"]
 
 
 def test_two_configurations_of_one_name_are_two_records(scripts, capsys):
