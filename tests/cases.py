@@ -42,7 +42,8 @@ def each(cases: Mapping[str, Mapping[str, Any]], words: str) -> pytest.MarkDecor
     """Run a test for each case, with the values under these words; one that is left out is None."""
     names = words.split()
     for sentence, case in cases.items():
-        assert case.keys() <= {*names}, f"{sentence}: nothing reads {case.keys() - {*names}}"
+        unread = case.keys() - names
+        assert not unread, f"{sentence}: nothing reads {unread}"
     values = [[case.get(name) for name in names] for case in cases.values()]
     return pytest.mark.parametrize(names, values, ids=cases)
 

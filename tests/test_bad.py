@@ -131,12 +131,12 @@ def unseen(snapshot: Snapshot, found: Sequence[Finding]) -> list[Finding]:
     What no text may contain is a mistake of `schema/text_rules.py`.
     """
     seen = {cell.record.place(cell.field.name) for cell in broken_cells(snapshot)}
-    rules = all_rules()
-    return [
-        item
-        for item in found
-        if rules[item.rule].family == "cells" and (item.path, item.line, item.column) not in seen
-    ]
+    left = []
+    for item in found:
+        place = (item.path, item.line, item.column)
+        if all_rules()[item.rule].family == "cells" and place not in seen:
+            left.append(item)
+    return left
 
 
 ANSWER = "{path}:{line}:{column}: {severity}: {rule}: {message}\n  help: {help}\n"

@@ -346,8 +346,8 @@ def test_a_record_with_a_figure_of_a_log_is_of_a_measured_run(run, mine, tmp_pat
     log = saved(tmp_path, RAN)
     found = run(root / PLACE, *ON_A100, "--log", log, "--write")
     assert found.row["step_seconds"] == "90"
-    (record,) = [row for row in table(root, "tuning") if row["script"] == found.row["script"]]
-    assert record["statement"] == "measured-run"
+    statements = {row["script"]: row["statement"] for row in table(root, "tuning")}
+    assert statements[found.row["script"]] == "measured-run"
 
 
 def test_a_log_of_another_release_fills_nothing(run, mine, tmp_path, root, unchecked):
@@ -492,6 +492,7 @@ def test_hostile_answers_reach_no_terminal(root, tmp_path, capsys, unchecked):
 
 def test_a_header_that_leaves_the_tag_open_is_not_given_one(proposed):
     log = step(1)
-    earned = proposed(script(), log=log).row["tag"]
-    open_ = proposed(f"# Tag:      {NO_TAG}\n{script()}", log=log).row["tag"]
-    assert (earned, open_) == ("MIN", "")
+    text = script()
+    assert proposed(text, log=log).row["tag"] == "MIN"
+    left_open = f"# Tag:      {NO_TAG}\n{text}"
+    assert proposed(left_open, log=log).row["tag"] == ""

@@ -31,6 +31,7 @@ from rl_resources.package import Package
 from rl_resources.script.algorithm import ALGORITHMS
 from rl_resources.script.backends import BACKENDS
 from rl_resources.script.framework.shipped import shipped
+from rl_resources.script.name import PARTS
 from rl_resources.snapshot import ScriptFile, Snapshot, take_snapshot
 from sample_tree import files
 from website import ROOT, read_rows
@@ -122,12 +123,14 @@ def _lacks_room(record: Proposal, dataset: Dataset) -> bool:
 @pytest.mark.parametrize("tag", ["MIN", "RECOMMENDED"])
 def test_every_combination_that_is_offered_is_clean_where_it_has_room(tag, dataset, snapshot):
     """Each word of each option at least once, in combinations that change from one to the next."""
+    words = {name: known_words(dataset, name) for name in PARTS}
     tagged = []
     for options in CASES["products"]:
-        words = [options.get(name) or known_words(dataset, name) for name in OPTIONS[:-1]]
-        tagged += [(*item, tag) for item in _thinned(product(*words))]
-    made = _made(tagged, dataset, snapshot)
-    assert len(made) > len(known_words(dataset, "model")) + len(known_words(dataset, "device"))
+        chosen = words | options
+        lists = [chosen[name] for name in PARTS]
+        tagged += product(*lists, [tag])
+    made = _made(_thinned(tagged), dataset, snapshot)
+    assert len(made) > len(words["model"]) + len(words["device"])
     _assert_clean_if_there_is_room(made, dataset, snapshot)
 
 
@@ -135,7 +138,7 @@ def _thinned(combinations: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...
     """Every task and backend that is offered, each pair of them once."""
     seen = set()
     for item in combinations:
-        model, task, gpus, device, train, infer = item
+        model, task, gpus, device, train, infer, _ = item
         if train not in (*strategies(shipped("verl")), "mindspeed"):
             continue
         pairs = {(task, train), (train, infer, device), (model, gpus, train)}

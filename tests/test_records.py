@@ -90,11 +90,12 @@ def not_of_empty_rows(findings: list[Finding]) -> list[Finding]:
 @each(CASES["blocks"], "at rows found")
 @pytest.mark.usefixtures("in_blocks")
 def test_records_in_blocks_keep_their_places(sample, tmp_path, at, rows, found):
-    path = saved(tmp_path, trials(*GOOD[:at], *rows, *GOOD[at:]))
+    before = GOOD[:at]
+    after = GOOD[at:]
+    path = saved(tmp_path, trials(*before, *rows, *after))
     expected = []
-    for rule, line, *after in found:
-        column = PLACE + after[0] if after else 1
-        expected.append((rule, line, column))
+    for rule, line, column in found:
+        expected.append((rule, line, column or PLACE))
     assert places(found_in(sample, path)) == expected
 
 
