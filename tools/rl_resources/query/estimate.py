@@ -230,14 +230,7 @@ def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record
     Raises `UnusableInput` where neither a model nor a size is known.
     """
     named = words.get("model", "")
-    try:
-        query, _ = understood(dataset, words)
-    except UnusableInput:
-        longer = _longer_name(dataset, named)
-        if not longer:
-            raise
-        query, _ = understood(dataset, {**words, "model": longer})
-        return _with_layers(dataset, _meant(dataset, named, longer)), query
+    query, _ = understood(dataset, words)
     config = config_file(named)
     if config:
         return read_config(config), query
@@ -245,19 +238,6 @@ def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record
         raise UnusableInput("which model?", OWN_CONFIG)
     row = dataset.by_key["models"].get(query.model) or _read_as(dataset, named)
     return _with_layers(dataset, row), query
-
-
-def _longer_name(dataset: Dataset, named: str) -> str:
-    """The first model whose name begins with all of this one; empty where sizes differ."""
-    beginning = _SEPARATORS.sub("-", named.rpartition("/")[2].lower()) + "-"
-    longer: list[Record] = []
-    for row in dataset.records["models"]:
-        name = str(row["model"]).rpartition("/")[2]
-        if name.lower().startswith(beginning):
-            longer.append(row)
-    if len({row["size"] for row in longer}) == 1:
-        return str(longer[0]["model"])
-    return ""
 
 
 def _with_layers(dataset: Dataset, row: Record) -> Record:
@@ -317,13 +297,8 @@ def _read_as(dataset: Dataset, named: str) -> Record:
     is_size = pattern("billions").fullmatch(name)
     if is_size or not key:
         return {"model": named, "active_parameters_b": active_billions_in(name)}
-    return _meant(dataset, named, key)
-
-
-def _meant(dataset: Dataset, named: str, key: str) -> Record:
-    """The model that a name is read as, with a note that says so."""
     reason = f"{shown(named)} is read as {key}"
-    return {**dataset.by_key["models"][key], GUESSED.format("parameters_b"): reason}
+    return {**models[key], GUESSED.format("parameters_b"): reason}
 
 
 def _of_backend(query: Query, source: Run | FrameworkStart | None, release: str) -> EstimateInputs:
