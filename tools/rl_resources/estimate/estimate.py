@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, log, sqrt
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rl_resources.estimate.configuration import Assumed, EstimateInputs, of_run
 from rl_resources.estimate.formula import (
+    Doubt,
     Moment,
     Need,
     Number,
@@ -35,36 +36,6 @@ _DECIDES = 0.02
 ROLLOUT = "rollout"
 OTHERS = ("loading", ROLLOUT)
 """The phases that do not train."""
-VERDICTS: Mapping[str, str] = {
-    "fits": "The whole interval is below the memory of the GPU.",
-    "tight": "The memory of the GPU lies within the interval, above the estimate, its middle.",
-    "unlikely": "The memory of the GPU is below the estimate, the middle of the interval.",
-    "cannot fit": "No such run is possible: what it needs at least is more than the GPU has.",
-}
-
-
-class Doubt(NamedTuple):
-    """By which factors other usual values of an input would change the peak of training.
-
-    `saving` is the value of the least one.
-    """
-
-    least: float
-    most: float
-    saving: Number
-
-    @property
-    def spread(self) -> float:
-        """How much the input decides."""
-        return self.most - self.least
-
-    def as_text(self) -> str:
-        """The factors in a sentence."""
-        return (
-            f"other usual values change the peak by {self.least - 1:+.0%} to {self.most - 1:+.0%}"
-        )
-
-
 _NO_DOUBT = Doubt(1.0, 1.0, 0)
 
 
@@ -297,7 +268,7 @@ class Estimate:
 
     @property
     def verdict(self) -> str:
-        """Whether all phases fit the GPU, one of `VERDICTS`."""
+        """Whether all phases fit the GPU, one of the words of the file."""
         room = self.device_gb
         if self.is_impossible or not self.rollout_fits:
             return "cannot fit"
@@ -318,7 +289,8 @@ class Estimate:
             return said["no_cache"]
         if not self.rollout_fits:
             return said["no_room"].format(moment=self.phases[ROLLOUT].name)
-        return VERDICTS[self.verdict]
+        sentence: str = formula()["verdicts"][self.verdict]
+        return sentence
 
     @property
     def decisive(self) -> list[tuple[Assumed, str]]:
