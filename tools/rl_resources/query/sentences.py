@@ -1,54 +1,32 @@
-"""Answers in words."""
+"""Answers in words: the sentences of `messages.toml`, the pieces of `messages.jinja`."""
 
 from __future__ import annotations
 
 import posixpath
-import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from rl_resources.certainty import OUT_OF_MEMORY, script_said
-from rl_resources.devices import device_label, hardware
+from rl_resources.devices import device_label
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.understand import Query
 from rl_resources.query.vocabulary import (
     ADAPTERS,
     EITHER,
-    FIGURES,
-    FILTERS,
     NO_TAG,
-    STEP_TIMES,
-    WEIGHTS,
     Vocabulary,
+    pieces,
     say,
 )
 
-_BATCHES = {"per-device": "batch {} per device", "unstated": "batch {} (unit not stated)"}
 _KINDS_OF_MEMORY = {"gpu": "GPU ", "host": "host "}
 NO_TASK = "task not stated"
 
 
 def resource(row: Configuration) -> str:
     """The hardware of a configuration: `2 × H800 80 GB`."""
-    gpus = str(row.gpus)
-    if row.gpus_maximum:
-        gpus = f"{row.gpus} to {row.gpus_maximum}"
-    device = _joined(" ", row.device_label, _memory(row))
-    return hardware(gpus, device)
-
-
-def _memory(row: Configuration) -> str:
-    """The memory of each device; empty where it is unknown, or in the device's name already."""
-    if not row.memory_gb:
-        return ""
-    said = rf"\b{row.memory_gb:g} ?GB?\b"
-    if re.search(said, row.device_label, re.IGNORECASE):
-        return ""
-    is_open = not row.device and len(row.possible_devices) > 1
-    if is_open and not row.memory_stated:
-        return f"(at most {row.memory_gb:g} GB)"
-    return f"{row.memory_gb:g} GB"
+    return _said("resource", row)
 
 
 def _joined(between: str, *texts: str) -> str:
@@ -58,11 +36,12 @@ def _joined(between: str, *texts: str) -> str:
 
 def context(row: Configuration) -> str:
     """The context of a configuration, as far as it is known."""
-    if not row.length:
-        return "context not stated"
-    if row.max_total_length or (row.max_prompt_length and row.max_response_length):
-        return f"{row.length} tokens"
-    return f"at least {row.length} tokens"
+    return _said("context", row)
+
+
+def _said(name: str, /, *given: object) -> str:
+    """The pieces of a macro, between commas."""
+    return ", ".join(pieces(name, *given))
 
 
 def software(row: Configuration) -> str:
@@ -92,11 +71,7 @@ def parts(row: Configuration) -> dict[str, str]:
 
 def how(row: Configuration) -> str:
     """What decides its memory, as far as it is stated."""
-    *stated, _context, _micro_batch, _certainty = row.conditions
-    pieces = [words for words in stated if "stated" not in words]
-    if row.length:
-        pieces.append(context(row))
-    return ", ".join(pieces)
+    return _said("how", row)
 
 
 def _given(row: Configuration) -> str:
@@ -114,24 +89,8 @@ def _marks(row: Configuration) -> list[str]:
 
 def _claim(row: Configuration) -> str:
     """What is known where no run is, or where the source leaves the device open."""
-    where = resource(row)
-    if row.no_room:
-        return (
-            f"Published for {where}, which has no room for full fine-tuning; the source "
-            "does not say what trains or what is offloaded."
-        )
-    certainty = row.certainty.capitalize()
-    published = f"{certainty} on {where}"
-    if row.variant:
-        named = EITHER.join(map(device_label, row.possible_devices))
-        return f"{published}, another variant of {named}."
-    if row.state == "run":
-        return f"{published}; the source does not say which variant."
-    word, _, kind = row.conditions[-1].partition(": ")
-    on = f"{word.capitalize()} on {where}"
-    if kind:
-        return f"{on}: {kind}."
-    return f"{on}."
+    devices = map(device_label, row.possible_devices)
+    return _said("claim", row, resource(row), EITHER.join(devices))
 
 
 def reason(row: Configuration, name: str = "", **words: object) -> str:
@@ -148,16 +107,7 @@ def instead(kind: str, row: Configuration) -> str:
 def asked_hardware(query: Query, known: Vocabulary) -> str:
     """The hardware of a question: `8 × H100 80 GB`; empty where it is open."""
     labels = map(known.devices.label, query.devices)
-    device = EITHER.join(labels)
-    if not device and query.memory_gb:
-        device = _joined(" ", query.vendor, f"{query.memory_gb:g} GB")
-    if not query.gpus:
-        return device
-    if device:
-        return hardware(query.gpus, device)
-    if query.gpus == 1:
-        return "1 GPU"
-    return f"{query.gpus} GPUs"
+    return _said("asked_hardware", query, EITHER.join(labels))
 
 
 def verdict(query: Query, row: Configuration, on: str, failed: Sequence[Configuration]) -> str:
@@ -165,7 +115,8 @@ def verdict(query: Query, row: Configuration, on: str, failed: Sequence[Configur
 
     A claim is followed by the first failure of just what was asked.
     """
-    said = reason(row, _opening(query, row, on), project=query.project)
+    opening = _said("opening", query, row, on, is_of_project(query, row))
+    said = reason(row, opening, project=query.project)
     if row.state == "claim" and on and failed:
         return _joined(" ", said, reason(failed[0], "but-failed"))
     return said
@@ -174,28 +125,6 @@ def verdict(query: Query, row: Configuration, on: str, failed: Sequence[Configur
 def is_of_project(query: Query, row: Configuration) -> bool:
     """Whether its source is the asked project; with none asked every one is."""
     return query.project.lower() in software(row).lower()
-
-
-def _opening(query: Query, row: Configuration, on: str) -> str:
-    """The message that a verdict begins with; the first doubt decides."""
-    is_claim = row.state == "claim"
-    is_less = row.fit == "ran-on-no-more"
-    is_part = "adapters" in row.differs or (row.weights == "partial" and not query.weights)
-    openings = {
-        "project-base": not is_of_project(query, row),
-        "disputed": row.doubtful,
-        "largest": not query.size and not is_claim,
-        "least-claimed": is_claim and not on,
-        "least": not on,
-        "probably-claimed": is_claim,
-        "probably-precision": "precision" in row.differs,
-        "yes-part": is_part,
-        "yes-host-memory": "host-memory" in row.differs,
-        "probably": is_less and not query.vendor,
-        "yes-fewer": is_less,
-        "yes": True,
-    }
-    return next(name for name, holds in openings.items() if holds)
 
 
 def nobody(query: Query, on: str, failed: Sequence[Configuration]) -> str:
@@ -210,46 +139,17 @@ def nobody(query: Query, on: str, failed: Sequence[Configuration]) -> str:
 
 def asked_words(query: Query) -> str:
     """Model, filters and context of a question: `Qwen3-8B, GRPO`."""
-    model = query.model or query.architecture
-    asked = [model.rpartition("/")[2] or query.size]
-    words = query.asked(*FILTERS)
-    asked.extend(WEIGHTS.get(word, word) for word in words.values())
-    if query.length:
-        asked.append(f"{query.length} tokens or more")
-    return _joined(", ", *asked) or "Any model"
+    return _said("asked_words", query) or "Any model"
 
 
 def line(row: Configuration, *, is_open: bool = True) -> str:
     """An answer in a line: how it fits, what ran where, and what decides."""
-    words = parts(row)
-    fit = row.fit.replace("-", " ")
-    certainty = sure(row)
-    if is_open:
-        fit = certainty
-        certainty = ""
-    hardware = words["hardware"]
-    if row.nodes > 1:
-        hardware = f"{hardware} on {row.nodes} nodes"
-    what = _joined(", ", row.tag, words["model_label"], words["task_label"], hardware)
-    marks = _marks(row)
-    pieces = _joined("; ", short(row), row.pools, row.framework_label, certainty, *marks)
-    return f"{fit}: {what}: {pieces}."
+    return _said("line", row, parts(row), short(row), sure(row), _marks(row), is_open)
 
 
 def short(row: Configuration) -> str:
-    """What trains, whether anything is offloaded, the context, and the time of a step."""
-    pieces = [WEIGHTS.get(row.weights, "weights not stated")]
-    if "synthetic" in row.scenario:
-        pieces.append("one update on random tokens")
-    if any("offload" in word for word in row.memory_optimizations):
-        pieces.append("offload")
-    if row.host_memory_gb:
-        pieces.append(f"host memory {row.host_memory_gb:g} GB")
-    if row.length:
-        pieces.append(context(row))
-    if row.step_seconds:
-        pieces.append(step_time(row.step_seconds, row.step_seconds_statistic))
-    return ", ".join(pieces)
+    """What decides its memory, as far as it is known, and the time of a step."""
+    return _said("short", row)
 
 
 def lines(folds: Iterable[Sequence[Configuration]], *, is_open: bool = True) -> list[str]:
@@ -310,28 +210,14 @@ def summary(row: Configuration) -> str:
     return ", ".join([*named, *row.conditions])
 
 
-def figures(row: Configuration) -> Iterator[str]:
+def figures(row: Configuration) -> list[str]:
     """What is known of batch, rollouts, memory and time."""
-    if row.batch:
-        unit = row.batch_unit
-        if row.batch == 1:
-            unit = unit.removesuffix("s")
-        words = _BATCHES.get(unit, f"batch {{}} {unit}")
-        yield words.format(row.batch)
-    for name, words in FIGURES.items():
-        value = getattr(row, name)
-        if value == 1:
-            words = words.replace("rollouts", "rollout")
-        if value:
-            yield words.format(f"{value:g}")
-    if row.step_seconds:
-        yield step_time(row.step_seconds, row.step_seconds_statistic)
+    return pieces("figures", row)
 
 
 def step_time(seconds: float, statistic: str | None) -> str:
     """The duration of a step, with what it is of several: `mean step 93.5 s`."""
-    words = STEP_TIMES.get(statistic or "", "step {} s")
-    return words.format(f"{seconds:g}")
+    return _said("step_time", seconds, statistic)
 
 
 def series(rows: Sequence[Configuration]) -> str:
@@ -344,12 +230,7 @@ def series(rows: Sequence[Configuration]) -> str:
 
 def evidence(row: Configuration) -> str:
     """Why a configuration may be believed: kind, status, evidence, software, age."""
-    kind = f"{row.kind}, {sure(row)}".replace("-", " ")
-    evidence_kind = row.evidence_kind.replace("-", " ")
-    wording = row.requirement_wording
-    if wording:
-        wording = f"in its words: {wording}"
-    return _joined("; ", kind, evidence_kind, wording, software(row), row.age)
+    return "; ".join(pieces("evidence", row, sure(row), software(row)))
 
 
 def note(row: Configuration) -> str:

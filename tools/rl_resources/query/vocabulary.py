@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rl_resources import devices
-from rl_resources.certainty import in_words
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, devices_of
-from rl_resources.package import Record, items_of, text_of
+from rl_resources.files import environment
+from rl_resources.package import items_of, text_of
 
 EITHER = " or "
 """Between keys of which a spelling may mean any."""
@@ -31,8 +30,6 @@ FIELDS: Mapping[str, str] = _TABLES["fields"]
 FILTERS: Mapping[str, Mapping[str, str]] = _TABLES["filters"]
 WEIGHTS: Mapping[str, str] = _TABLES["weights"]
 ADAPTERS: Mapping[str, str] = _TABLES["adapters"]
-FIGURES: Mapping[str, str] = _TABLES["figures"]
-STEP_TIMES: Mapping[str, str] = _TABLES["step_times"]
 UNITS: Mapping[str, Mapping[str, float]] = _TABLES["units"]
 PATTERNS: Mapping[str, str] = {**devices.PATTERNS, **_TABLES["patterns"]}
 MESSAGES: Mapping[str, str] = _read("messages.toml")
@@ -47,6 +44,8 @@ def pattern(name: str) -> re.Pattern[str]:
     return re.compile(PATTERNS[name], re.IGNORECASE | re.ASCII)
 
 
+_PUNCTUATION = re.compile(r"[^a-z0-9.]+")
+_NOT_BETWEEN_NUMBERS = re.compile(r"(?<![0-9])[-.]+|[-.]+(?![0-9])")
 _SIZE_IN_NAME = pattern("size_in_name")
 _ACTIVE = pattern("active")
 
@@ -56,8 +55,9 @@ def plain(text: str) -> str:
 
     Of all punctuation only what keeps two numbers apart is left: `qwen2.5-7binstruct`.
     """
-    words = re.sub(r"[^a-z0-9.]+", "-", text.lower().replace("++", "pp"))
-    return re.sub(r"(?<![0-9])[-.]+|[-.]+(?![0-9])", "", words)
+    lower = text.lower().replace("++", "pp")
+    words = _PUNCTUATION.sub("-", lower)
+    return _NOT_BETWEEN_NUMBERS.sub("", words)
 
 
 def amount_of(name: str, text: str) -> tuple[float, str]:
@@ -127,6 +127,19 @@ def say(name: str, /, **words: object) -> str:
     return MESSAGES[name].format_map(words)
 
 
+@cache
+def _macros() -> Any:
+    templates = environment(Path(__file__).parent)
+    words = {**_TABLES, "hardware": devices.hardware}
+    return templates.get_template("messages.jinja", globals=words).module
+
+
+def pieces(name: str, /, *given: object) -> list[str]:
+    """The lines of the macro `name` that are not empty."""
+    text: str = getattr(_macros(), name)(*given)
+    return list(filter(None, text.split("\n")))
+
+
 class SizeClass(NamedTuple):
     """A section of models. `below` is the number of parameters in 10⁹ at which it ends, if any."""
 
@@ -162,7 +175,8 @@ class Vocabulary(NamedTuple):
     def written(self, field: str) -> list[str]:
         """What people may write for a field: its keys, of frameworks also the projects."""
         meanings = EITHER.join(self.spellings[field].values())
-        names = [key.rpartition("/")[2] for key in dict.fromkeys(meanings.split(EITHER))]
+        keys = dict.fromkeys(meanings.split(EITHER))
+        names = list(map(without_owner, keys))
         if field == "framework":
             names += self.projects.values()
         return names
@@ -172,11 +186,14 @@ class Vocabulary(NamedTuple):
 def vocabulary(dataset: Dataset) -> Vocabulary:
     """The words of a dataset."""
     models = _models(dataset)
-    of_filters = words_of_filters(dataset)
-    spellings = {name: _spellings(name, words) for name, words in of_filters.items()}
+    spellings: dict[str, dict[str, str]] = {}
+    for name, words in words_of_filters(dataset).items():
+        own = {word: word for word in words}
+        spellings[name] = _plainly(own) | _plainly(_WORDS.get(name, {}))
+    spellings["framework"] |= _plainly(PROJECTS)
     spellings["model"] = _spellings_of_models(dataset, models)
     known = devices_of(dataset)
-    spellings["device"] = {name: EITHER.join(keys) for name, keys in known.spellings.items()}
+    spellings["device"] = _either(known.spellings)
     return Vocabulary(
         spellings=spellings,
         models=models,
@@ -189,6 +206,21 @@ def vocabulary(dataset: Dataset) -> Vocabulary:
     )
 
 
+def _plainly(words: Mapping[str, str]) -> dict[str, str]:
+    """The same meanings by their plain spellings."""
+    return {plain(word): meaning for word, meaning in words.items()}
+
+
+def _either(meanings: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    return {spelling: EITHER.join(keys) for spelling, keys in meanings.items()}
+
+
+def without_owner(key: str) -> str:
+    """The name of a model without whose it is, any other key as it is."""
+    _, _, name = key.rpartition("/")
+    return name
+
+
 def _size_class(row: Mapping[str, Any]) -> SizeClass:
     return SizeClass(row["size"], row["position"], row["below_parameters_b"])
 
@@ -196,8 +228,12 @@ def _size_class(row: Mapping[str, Any]) -> SizeClass:
 def _with_adapters(dataset: Dataset) -> dict[str, str]:
     """The same algorithm with LoRA for each task; empty where there is none."""
     rows = dataset.records["tasks"]
-    adapters = {row["algorithm"]: text_of(row, "task") for row in rows if row["adapters_only"]}
-    found = {text_of(row, "task"): adapters.get(row["algorithm"], "") for row in rows}
+    with_adapters = [row for row in rows if row["adapters_only"]]
+    adapters = {text_of(row, "algorithm"): text_of(row, "task") for row in with_adapters}
+    found = {}
+    for row in rows:
+        algorithm = text_of(row, "algorithm")
+        found[text_of(row, "task")] = adapters.get(algorithm, "")
     return found | dict.fromkeys(adapters.values(), "")
 
 
@@ -233,13 +269,6 @@ def experts_of(dataset: Dataset, model: str) -> str:
     return ""
 
 
-def _spellings(name: str, words: Iterable[str]) -> dict[str, str]:
-    others = {plain(other): word for other, word in _WORDS.get(name, {}).items()}
-    if name == "framework":
-        others |= {plain(project): meaning for project, meaning in PROJECTS.items()}
-    return {plain(word): word for word in words} | others
-
-
 def _models(dataset: Dataset) -> dict[str, str]:
     """The size of each model, also of those that only reports name."""
     sizes: dict[str, str] = {}
@@ -259,98 +288,23 @@ def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, s
         key = text_of(row, "model")
         owner, _, name = key.rpartition("/")
         with_size = f"{name} {row['size']}"
-        for text in (key, text_of(row, "slug"), name, with_size, *items_of(row, "aliases")):
+        aliases = items_of(row, "aliases")
+        for text in (key, text_of(row, "slug"), name, with_size, *aliases):
             exact.setdefault(plain(text), key)
         organization, _, _ = owner.lower().partition("-")
         whole = name.lower()
         without_organization = whole.removeprefix(f"{organization}-")
-        for beginning in (*beginnings(whole), *beginnings(without_organization)):
-            begun.setdefault(plain(beginning), {})[key] = None
-    published = {plain(name): name for name in models if name not in dataset.by_key["models"]}
-    return published | {name: EITHER.join(keys) for name, keys in begun.items()} | exact
+        for text in (*beginnings(whole), *beginnings(without_organization)):
+            keys = begun.setdefault(plain(text), {})
+            keys[key] = None
+    only_published = {name: name for name in models if name not in dataset.by_key["models"]}
+    return _plainly(only_published) | _either(begun) | exact
 
 
 def beginnings(name: str) -> Iterator[str]:
     """The name with fewer and fewer parts at its end, as long as the size is in it."""
-    parts = name.split("-")
-    for end in range(len(parts), 0, -1):
-        beginning = "-".join(parts[:end])
+    beginning = name
+    while beginning:
         if _SIZE_IN_NAME.search(beginning):
             yield beginning
-
-
-def conditions(dataset: Dataset, row: Record) -> Iterator[str]:
-    """Weights, precision, offload, context, micro batch and certainty of a record or report.
-
-    Each is always there, with "not stated" where the source does not say it. Parameters of a
-    mixture of experts, the scenario and host memory are there where they apply or are known.
-    """
-    yield _weights(row)
-    model = dataset.by_key["models"].get(row["model"])
-    if model and model["active_parameters_b"]:
-        yield f"{model['parameters_b']:g}B parameters, {model['active_parameters_b']:g}B active"
-    for word in items_of(row, "scenario"):
-        if word == "synthetic":
-            yield "one update on random tokens"
-        else:
-            yield word
-    optimizations = _optimizations(dataset, row)
-    precision = row["precision"]
-    if precision:
-        yield str(precision)
-    elif not optimizations["precision"]:
-        yield "precision not stated"
-    yield from optimizations["precision"]
-    no_offload = "no offload stated"
-    if "script" in row:
-        no_offload = "no offload"
-    yield ", ".join(optimizations["offload"]) or no_offload
-    host_memory = row["host_memory_gb"]
-    if host_memory:
-        yield f"host memory {host_memory:g} GB"
-    yield from optimizations["recompute"]
-    yield _context(row)
-    yield _micro_batch(row)
-    yield in_words(row)
-
-
-def _weights(row: Record) -> str:
-    """What trains, and the rank of its adapters."""
-    weights = text_of(row, "weights")
-    label = WEIGHTS.get(weights, "what trains is not stated")
-    rank = row["lora_rank"]
-    if weights in ADAPTERS and rank:
-        return f"{label}, rank {rank}"
-    return label
-
-
-def _optimizations(dataset: Dataset, row: Record) -> Mapping[str, Sequence[str]]:
-    """The titles of what saves memory, by kind."""
-    titles: dict[str, list[str]] = defaultdict(list)
-    for word in items_of(row, "memory_optimizations"):
-        known = dataset.by_key["memory_optimizations"][word]
-        titles[str(known["kind"])].append(text_of(known, "title"))
-    return titles
-
-
-def _context(row: Record) -> str:
-    """The longest prompt and response."""
-    prompt = row["max_prompt_length"]
-    response = row["max_response_length"]
-    if prompt or response:
-        return f"{prompt or '?'} + {response or '?'} tokens"
-    total = row.get("max_total_length")
-    if total:
-        return f"{total} tokens in all"
-    return "lengths not stated"
-
-
-def _micro_batch(row: Record) -> str:
-    """How much one GPU computes at once."""
-    batch = row["micro_batch_per_gpu"]
-    if batch:
-        return f"micro batch {batch}"
-    tokens = row["max_tokens_per_gpu"]
-    if tokens:
-        return f"{tokens} tokens per GPU"
-    return "micro batch not stated"
+        beginning, _, _ = beginning.rpartition("-")

@@ -24,14 +24,14 @@ from markupsafe import escape as escape_html
 from rl_resources.certainty import FIGURES, MARKS, REWRITTEN, SCALE, TESTED
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of, hardware
-from rl_resources.files import table_beside
+from rl_resources.files import environment, table_beside
 from rl_resources.package import Field, Record, TableSchema, text_of
 from rl_resources.page.rows import HEADERS
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.sentences import resource, step_time, sure, tag
 from rl_resources.query.vocabulary import NO_TAG, architectures
 from rl_resources.site.api import BASE
-from rl_resources.site.templates import OWN, environment
+from rl_resources.site.templates import OWN
 from rl_resources.site.tuning_table import escape, meaning, records_of_size, sure_of
 from rl_resources.text import is_web_address, printable
 
@@ -40,16 +40,9 @@ UNKNOWN_SIZE = "Unknown size"
 LOCAL = "http://localhost:8000/"
 """In place of the site's URL where it is not configured: there `make serve` shows the site."""
 _THREAD = re.compile(r"^https://[^/]+/(.+?/.+?)/(?:issues|pull|discussions)/.*?([^/]*)$")
-SHOWN: Mapping[str, Sequence[str]] = {
-    "tuning": ("tag", "model", "task", "gpus", "device", "max_batch"),
-    "reports": ("outcome", "model_as_published", "task", "gpus", "device"),
-    "models": ("model", "size", "parameters_b", "layers"),
-    "devices": ("device", "vendor", "memory_gb", "bf16_tflops"),
-    "frameworks": ("framework", "title", "link"),
-}
-"""The columns that code examples print of a table."""
 TABLES = table_beside(str(OWN / "things.py"))
-"""The columns of runs, and what the pages of things show."""
+"""The columns of runs, what the pages of things show, and what code examples print."""
+SHOWN: Mapping[str, Sequence[str]] = TABLES["examples"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +246,6 @@ def _environment(templates: Path) -> Environment:
         "tag": tag,
         "tested_word": TESTED,
     }
-    found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return found
 
 
