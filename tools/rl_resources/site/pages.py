@@ -252,11 +252,13 @@ def time_backtest(folder: Path) -> dict[str, Any] | None:
     path = folder / "time_backtest.csv"
     if not path.is_file():
         return None
+    ratio = pl.col("measured") / pl.col("estimated")
     runs = pl.read_csv(path, infer_schema_length=None).with_columns(
         x=pl.col("measured").log(2),
         y=pl.col("estimated").log(2),
-        factor=(pl.col("estimated") / pl.col("measured")).log().abs().exp(),
+        factor=ratio.log().abs().exp(),
     )
+    ratios = runs.group_by("project").agg(ratio.median().alias("ratio"))["ratio"]
     pairs = runs.join(runs, on="source").filter(
         pl.col("measured") < 0.95 * pl.col("measured_right")
     )
@@ -265,6 +267,7 @@ def time_backtest(folder: Path) -> dict[str, Any] | None:
         "lengths": _factors(runs, "lengths")[::-1],
         "projects": _factors(runs, "project"),
         "pairs": pairs.height,
+        "ratio": ratios.median(),
         "ordered": (pairs["estimated"] < pairs["estimated_right"]).mean(),
         "shares": _shares(runs),
         "scaling": _scaling(runs),
