@@ -8,19 +8,23 @@ published by column, which compresses best. `finder.toml` has the example and th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
+from rl_resources.certainty import MARKS, SCALE
 from rl_resources.dataset import Dataset, grouped
 from rl_resources.devices import VENDORS, Device
+from rl_resources.estimate.estimate import VERDICTS
+from rl_resources.estimate.formula import formula
 from rl_resources.estimate.frameworks import profiles
 from rl_resources.estimate.plan import rules
+from rl_resources.estimate.time import PHASES
 from rl_resources.files import table_beside
 from rl_resources.query import plan_question, sentences, understand
 from rl_resources.query.configurations import NOT_TEXT_ALONE, Configuration, configurations
 from rl_resources.query.coverage import HEADLINES, NO_TEXT
-from rl_resources.query.estimate import estimated_models
 from rl_resources.query.find import ALTERNATIVES, OTHER_BASE, ask, folded, verdicts
 from rl_resources.query.fit import size_of
 from rl_resources.query.vocabulary import (
@@ -46,6 +50,10 @@ _TABLE = table_beside(__file__)
 _SAME: Sequence[str] = _TABLE["same"]
 """The columns that are facts of a configuration, under the same names."""
 _ASKED = ("architecture", "size", *FILTERS)
+_PLAN_SENTENCES: Mapping[str, Mapping[str, str]] = {
+    table: plan_question.sentences()[table] for table in _TABLE["plan_sentences"]
+}
+"""The sentences of `plan` that the page needs, by their tables there."""
 CALCULATOR: Mapping[str, str] = _TABLE["calculator"]
 """The question that the calculator of the estimate has answered."""
 
@@ -79,7 +87,43 @@ def front(site: Site) -> str:
         headline=sentences.headline(found.query, vocabulary(site.dataset), fits),
         notes=notes,
         words=sentences,
+        said=said(),
+        plan_said=plan_question.sentences(),
     )
+
+
+def said() -> dict[str, str]:
+    """What scripts of the front page write, by name."""
+    found = {**MESSAGES, **_TABLE["said"], **_TABLE["mistakes"]}
+    for field in FIELDS:
+        found[f"hint.{field}"] = understand.hint(field)
+    for table, texts in _PLAN_SENTENCES.items():
+        for name, text in texts.items():
+            found[f"{table}.{name}"] = text
+    surest = map(str.capitalize, SCALE)
+    phases = [moment["phase"] for moment in formula()["moment"]]
+    fields = (field.replace("_", " ") for field in FIELDS)
+    return found | _words(_TABLE["words"], fields, WEIGHTS.values(), SCALE, surest, MARKS, phases)
+
+
+def said_of_calculator() -> dict[str, str]:
+    """What the script of the calculator writes: by name, or by the text that the formula has."""
+    written = formula()
+    time = written["time"]
+    tables = (written["said"], time["said"], time["needed"], VERDICTS)
+    texts = chain.from_iterable(table.values() for table in tables)
+    verdicts = [*VERDICTS, *map(str.capitalize, VERDICTS)]
+    words = [*_TABLE["calculator_words"], *verdicts, *PHASES]
+    for moment in written["moment"]:
+        words += [moment["phase"], moment["name"], *moment["components"]]
+    prices = [knob["price"] for knob in written["knob"]]
+    own: dict[str, str] = _TABLE["mistakes"] | _TABLE["calculator_said"]
+    return own | {text: text for text in texts} | _words(words, prices)
+
+
+def _words(*lists: Iterable[str]) -> dict[str, str]:
+    """Single words, each of which is its own text."""
+    return {f"word.{text}": text for text in chain(*lists)}
 
 
 def _classes(site: Site) -> list[Device]:
@@ -159,14 +203,12 @@ def files(dataset: Dataset) -> dict[str, str]:
         "patterns": PATTERNS,
         "units": UNITS,
         "most_gigabytes": understand.MOST_GIGABYTES,
-        "hints": {name: understand.hint(name) for name in FIELDS},
-        "messages": MESSAGES,
         "weights": WEIGHTS,
         "no_tag": NO_TAG,
         "other_base": OTHER_BASE,
         "filters": list(FILTERS),
         "alternatives": [[item._asdict() for item in group] for group in ALTERNATIVES],
-        "estimable": [row["model"] for row in estimated_models(dataset)],
+        "things": _things(dataset),
         "profiled": list(profiles()),
         "columns": columns(configurations(dataset)),
         "plan": _plan(dataset),
@@ -175,16 +217,30 @@ def files(dataset: Dataset) -> dict[str, str]:
 
 
 def _plan(dataset: Dataset) -> dict[str, Any]:
-    """What the page's plan begins with: the rules and the words."""
-    said = plan_question.sentences()
+    """What the page's plan begins with."""
     published = {name: rules()[name] for name in _TABLE["plan"]}
     return published | {
         "no_task": sentences.NO_TASK,
         "no_text": sorted(NOT_TEXT_ALONE),
         "tasks": {name: plan_question.of_task(name) for name in vocabulary(dataset).tasks},
-        "said": _TABLE["said"]
-        | {name: said[name] for name in ("verdict", "mark", "line", "held", "setting", "size")},
+        "sizes": list(_PLAN_SENTENCES["size"]),
     }
+
+
+def _things(dataset: Dataset) -> dict[str, dict[str, str]]:
+    """The page and the title of each model, device and framework."""
+    site = Site(dataset)
+    titles: dict[tuple[str, str], str] = {}
+    for model in map(str, dataset.by_key["models"]):
+        titles["models", model] = model.rpartition("/")[2]
+    for key, device in site.devices.known.items():
+        titles["devices", key] = device.label
+    for name, framework in dataset.by_key["frameworks"].items():
+        titles["frameworks", str(name)] = str(framework["title"])
+    found: dict[str, dict[str, str]] = {}
+    for (table, key), title in titles.items():
+        found[key] = {"url": site.thing(table, key), "title": title}
+    return found
 
 
 def columns(rows: Sequence[Configuration]) -> dict[str, list[Any]]:

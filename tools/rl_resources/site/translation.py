@@ -45,10 +45,10 @@ _NAMES = {
 _VOID = re.compile("br|col|hr|img|input|link|meta|wbr")
 _SPOKEN = re.compile(r'(?<= )((?:alt|aria-label|placeholder|title)=)"([^"]*)"')
 _DESCRIPTION = re.compile(r'(?<=<meta name="description" )(content=)"([^"]*)"')
-_LINKED = re.compile(r'(?<= )((?:action|data-url|href|src)=)"([^"]*)"')
+_LINKED = re.compile(r'(?<= )((?:action|data-url|data-formula|href|src)=)"([^"]*)"')
 _BASE = re.compile(r'(?:(?<=new URL\()|(?<="base": )|(?<="search": ))"([^"]*)"')
 """Where the theme's scripts name the root of the site, or a file below it."""
-_HOLE = re.compile(r"</?\d+/?>|\{\d+\}|[&<>]")
+_HOLE = re.compile(r"</?\d+/?>|\{\w+\}|[&<>]")
 _NUMBER = r"\d+(?:[.,]\d+)*(?: ?(?:GB|GiB|TB|[BKMT])\b)?"
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 
