@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from cases import each, read_cases
+from rl_resources.check import FAMILIES
 from rl_resources.check.page_audit import audit
-from rl_resources.check.registry import FAMILIES
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import Finding
@@ -381,6 +381,7 @@ def _checkout(
     of_version = scripts.parent / "verl/version/version"
     for folder in (trainer / "config", of_version.parent):
         folder.mkdir(parents=True)
+    (scripts.parent / "verl/__init__.py").touch()
     start = '@hydra.main(config_path="config", config_name="ppo_trainer", version_base=None)\n'
     (trainer / "main_ppo.py").write_text(start)
     of_version.write_text(f"{version}\n")
@@ -414,8 +415,43 @@ def test_scripts_are_judged_by_the_framework_of_their_own_checkout(scripts, caps
     assert found == case["found"]
 
 
-def test_no_help_names_a_setting_that_the_checkout_lacks(scripts, capsys):
-    _checkout(scripts, "0.2.0")
+@pytest.mark.parametrize("folder", ["src", "verl"])
+def test_the_package_of_a_repository_may_lie_one_folder_deeper(scripts, capsys, folder):
+    _checkout(scripts, "0.4.0")
+    above = scripts.parent
+    (above / "verl").rename(above / "moved")
+    (above / folder).mkdir()
+    (above / "moved").rename(above / folder / "verl")
+    newest = shipped(FRAMEWORK).version
+    assert _audit_of(scripts, capsys) == [
+        f"Judged by verl {newest}: no checkout of verl holds the scripts."
+    ]
+    (above / ".git").mkdir()
+    assert _audit_of(scripts, capsys) == ["Judged by the verl 0.4.0 of this checkout."]
+
+
+def test_of_a_checkout_that_starts_by_its_own_means_no_key_is_judged(scripts, capsys):
+    _checkout(scripts, "0.4.0")
+    (scripts.parent / "verl/trainer/main_ppo.py").write_text("import yaml\n")
+    _change(scripts / IN_7B, "trainer.total_epochs", "worker.turns=2 trainer.total_epochs")
+    assert _audit_of(scripts, capsys) == ["Judged by the verl 0.4.0 of this checkout."]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        (
+            "0.2.0",
+            [
+                "warning ineffective-setting: `actor_rollout_ref.model.enable_gradient_"
+                "checkpointing` has no effect on Megatron, which recomputes nothing here Delete it."
+            ],
+        ),
+        ("0.4.0", []),  # Megatron read this key
+    ],
+)
+def test_no_help_names_a_setting_that_the_checkout_lacks(scripts, capsys, version, expected):
+    _checkout(scripts, version)
     config = deepcopy(shipped(FRAMEWORK).choices["megatron"].config or {})
     del config["actor_rollout_ref"]["actor"]["megatron"]["override_transformer_config"]
     path = scripts.parent / "verl/trainer/config/ppo_megatron_trainer.yaml"
@@ -425,10 +461,7 @@ def test_no_help_names_a_setting_that_the_checkout_lacks(scripts, capsys):
     _change(script, "trainer.total_epochs", other)
     _change(script, "actor.strategy=fsdp", "actor.strategy=megatron")
     found = _audit_of(scripts, capsys)
-    assert [line for line in found if "ineffective-setting" in line] == [
-        "warning ineffective-setting: `actor_rollout_ref.model.enable_gradient_checkpointing` has "
-        "no effect on Megatron, which recomputes nothing here Delete it."
-    ]
+    assert [line for line in found if "ineffective-setting" in line] == expected
 
 
 def test_the_settings_of_a_fork_are_not_judged(scripts, capsys):

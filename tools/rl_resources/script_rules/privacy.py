@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 
 from rl_resources.files import table_beside
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Value
-from rl_resources.script.launch import Override
+from rl_resources.script.launch import TRAINER, Override
 from rl_resources.script.script_text import ScriptText, trains, value_of
 from rl_resources.script_rules.variables import dollars_missing, places, split_of
 from rl_resources.text import shown
@@ -29,8 +30,8 @@ _PRIVATE = re.compile(
 )
 _HOME = re.compile(r"/(?:home|Users)/(?!user\b|username\b|you\b|your\w*)", re.IGNORECASE)
 """A directory that nobody else has, also no default; others may be usual somewhere."""
-_TESTED = re.compile(r"\s-[defrsx]\s+[\"']?(/[^\s\"'\]]+)")
-"""A path that a script uses only where it exists."""
+_TESTED = re.compile(r"\s-[defrsx]\s+[\"']?(?:\$\{?(\w+)|(/[^\s\"'\]]+))")
+"""A path that a script uses only where it exists, or the variable that has it."""
 _OWN_HOME = re.compile(r"/(?:(?:home|Users)/[^/]+|root)(?=/)")
 _PRIVATE_HOST = re.compile(
     r"(?:hdfs|viewfs)://[^\s'\"]+"
@@ -59,7 +60,8 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _private_paths(target: ScriptText) -> Iterator[Mistake]:
-    tested = set(_TESTED.findall(target.text))
+    tested = set(chain.from_iterable(_TESTED.findall(target.text)))
+    tested.update(item.value.text for item in target.script.assignments if item.name in tested)
     for text, part, place in places(target, _PRIVATE, values(target)):
         is_usual = part.default and not _HOME.match(text)
         if is_usual or text in tested:
@@ -145,9 +147,11 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
         data.val_files="$HOME/a.parquet"`
     Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a/train.parquet"
         data.val_files="$HOME/a/test.parquet"`
+
+    A program that is not of the framework may make its data itself.
     """
     for launch in target.launches:
-        if not trains(launch):
+        if not (trains(launch) and TRAINER.fullmatch(launch.module)):
             continue
         files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
         train = files.get("data.train_files")
