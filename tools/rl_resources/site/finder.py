@@ -88,7 +88,7 @@ def front(site: Site) -> str:
         notes=notes,
         words=sentences,
         said=said(),
-        plan_said=plan_question.sentences(),
+        believe_run=plan_question.sentences()["believe_run"],
     )
 
 
@@ -100,10 +100,11 @@ def said() -> dict[str, str]:
     for table, texts in _PLAN_SENTENCES.items():
         for name, text in texts.items():
             found[f"{table}.{name}"] = text
-    surest = map(str.capitalize, SCALE)
+    certainties = [*SCALE, *map(str.capitalize, SCALE), *MARKS]
+    fields = [field.replace("_", " ") for field in FIELDS]
     phases = [moment["phase"] for moment in formula()["moment"]]
-    fields = (field.replace("_", " ") for field in FIELDS)
-    return found | _words(_TABLE["words"], fields, WEIGHTS.values(), SCALE, surest, MARKS, phases)
+    weights = WEIGHTS.values()
+    return found | _words(_TABLE["words"], certainties, fields, phases, weights)
 
 
 def said_of_calculator() -> dict[str, str]:
@@ -170,18 +171,19 @@ def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tupl
     """Words with their titles for each field of the form: every device, of others those in use."""
 
     def in_use(name: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
-        used: set[str] = set()
-        for row in rows:
-            used |= set(row.words(name))
+        used = set(chain.from_iterable(row.words(name) for row in rows))
         return [(word, title) for word, title in words.items() if word in used]
 
-    sizes = [(size.name, "any model of this size") for size in site.sizes]
+    models = words_of(site.dataset, "models", "size")
     devices = words_of(site.dataset, "devices", "name")
-    return {
-        "model": sizes + in_use("model", words_of(site.dataset, "models", "size")),
+    sizes = [(size.name, "any model of this size") for size in site.sizes]
+    found = {
+        "model": sizes + in_use("model", models),
         "device": [(site.devices.label(key), name) for key, name in devices.items()],
-        **{name: in_use(name, own) for name, own in words_of_filters(site.dataset).items()},
     }
+    for name, words in words_of_filters(site.dataset).items():
+        found[name] = in_use(name, words)
+    return found
 
 
 def files(dataset: Dataset) -> dict[str, str]:
@@ -208,7 +210,7 @@ def files(dataset: Dataset) -> dict[str, str]:
         "other_base": OTHER_BASE,
         "filters": list(FILTERS),
         "alternatives": [[item._asdict() for item in group] for group in ALTERNATIVES],
-        "things": _things(dataset),
+        "things": _urls_of_things(dataset),
         "profiled": list(profiles()),
         "columns": columns(configurations(dataset)),
         "plan": _plan(dataset),
@@ -227,49 +229,55 @@ def _plan(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _things(dataset: Dataset) -> dict[str, dict[str, str]]:
-    """The page and the title of each model, device and framework."""
+def _urls_of_things(dataset: Dataset) -> dict[str, str]:
+    """The page of each model, device and framework below the root."""
     site = Site(dataset)
-    titles: dict[tuple[str, str], str] = {}
-    for model in map(str, dataset.by_key["models"]):
-        titles["models", model] = model.rpartition("/")[2]
-    for key, device in site.devices.known.items():
-        titles["devices", key] = device.label
-    for name, framework in dataset.by_key["frameworks"].items():
-        titles["frameworks", str(name)] = str(framework["title"])
-    found: dict[str, dict[str, str]] = {}
-    for (table, key), title in titles.items():
-        found[key] = {"url": site.thing(table, key), "title": title}
-    return found
+    urls: dict[str, str] = {}
+    for table in ("models", "devices", "frameworks"):
+        for key in map(str, dataset.by_key[table]):
+            urls[key] = site.thing(table, key)
+    return urls
 
 
 def columns(rows: Sequence[Configuration]) -> dict[str, list[Any]]:
     """Rows by column."""
-    ranks = {row.id: rank for rank, row in enumerate(sorted(rows, key=size_of))}
+    smallest_first = sorted(rows, key=size_of)
+    ranks = {row.id: rank for rank, row in enumerate(smallest_first)}
     by_id = {row.id: row for row in rows}
     by_column: dict[str, list[Any]] = {}
     for row in rows:
-        cells = _cells(row, by_id) | {"rank": ranks[row.id]}
+        cells = _cells(row, by_id)
+        cells["rank"] = ranks[row.id]
         for name, cell in cells.items():
-            by_column.setdefault(name, []).append(cell)
+            column = by_column.setdefault(name, [])
+            column.append(cell)
     return by_column
 
 
 def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, Any]:
-    linked = is_web_address(row.source)
     doubts: list[str] = []
     if sentences.is_disputed(row) and row.notes:
         doubts.append(sentences.note(row))
-    doubts += [sentences.contradicted(by_id[name]) for name in row.contradicts if name in by_id]
+    against = [by_id[name] for name in row.contradicts if name in by_id]
+    doubts += map(sentences.contradicted, against)
+    evidence = f"{sentences.evidence(row)}. "
+    source = row.source
+    if not is_web_address(source):
+        evidence += source
+        source = ""
+    folder, _, _ = place(row).partition(row.id)
+    start = ""
+    if row.script:
+        start = sentences.start(row)
     return {
         **{name: getattr(row, name) for name in _SAME},
         **sentences.parts(row),
         "words": {name: row.words(name) for name in _ASKED},
-        "folder": place(row).partition(row.id)[0],
-        "figures": tuple(sentences.figures(row)),
-        "evidence": f"{sentences.evidence(row)}. {'' if linked else row.source}",
-        "source": row.source if linked else "",
+        "folder": folder,
+        "figures": list(sentences.figures(row)),
+        "evidence": evidence,
+        "source": source,
         "doubts": doubts,
-        "start": sentences.start(row) if row.script else "",
+        "start": start,
         "script": sentences.script(row),
     }

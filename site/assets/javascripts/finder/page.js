@@ -88,6 +88,8 @@ const urlOf = ({ folder, id, kind }) => folder + encodeURIComponent(id) + (kind 
 function shown(index, row) {
   const { certainty, doubtful, fit, marks, state } = row;
   const tag = row.tag || (row.kind === "record" ? index.no_tag : "");
+  const titles = { [row.model]: row.model.replace(/^.*\//, ""), [row.words.framework[0]]: row.framework_label };
+  const pages = Object.entries(titles).map(([key, title]) => ({ title, url: index.things[key] })).filter(({ url }) => url);
   const named = fit === "beyond" ? "used more" : fit.replaceAll("-", " ");
   return {
     ...row, url: urlOf(row), kind: word(row.kind),
@@ -95,8 +97,7 @@ function shown(index, row) {
     tags: tag && { name: doubtful ? "quiet" : row.tag.toLowerCase() || "none", text: tag },
     sure: state !== "out-of-memory" && { name: certainty.replace(" ", "-"), text: certaintyOf(row) },
     marks: marks.map((name) => ({ name, text: word(name) })),
-    device_page: index.things[row.device], isOtherDevice: !index.things[row.device],
-    things: [row.model, ...row.words.framework].map((key) => index.things[key]),
+    device_page: index.things[row.device], isOtherDevice: !index.things[row.device], pages,
     conditions: row.conditions.map(word).join(" · "),
     figures: row.figures.join(" · "),
   };

@@ -17,32 +17,28 @@ export const understand = (index, tokens) =>
 
 class Reader {
   query() {
-    const { keys = [], size = "" } = this.modelAndSize();
+    const { model: text = "", host_memory = "" } = this.tokens;
+    const { keys = [], size = "" } = this.modelAndSize(text);
     const { gpus, device } = this.gpusAndDevice();
     const hardware = this.hardware(device);
     const words = Object.fromEntries(this.index.filters.map((name) => [name, this.word(name)]));
     if (words.weights.endsWith("lora")) words.task = this.withAdapters(words.task) || words.task;
     const lengths = this.lengths();
-    const [architecture, another] = new Set(keys.map((key) => this.known.architectures[key] ?? key));
-    const [model, other] = keys;
-    const { position = 0 } = this.known.sizes.find(({ name }) => name === size) ?? {};
+    const [first = "", another] = new Set(keys.map((key) => this.known.architectures[key] ?? key));
+    const architecture = another ? "" : first;
+    const host_memory_gb = this.amount("memory", host_memory).amount;
+    if (host_memory && !host_memory_gb) this.refuse("host_memory", host_memory);
     return {
-      ...words, ...hardware, gpus, size, position,
-      model: other ? "" : model ?? "",
-      architecture: another ? "" : architecture ?? "",
-      experts: this.experts(another ? "" : architecture),
+      ...words, ...hardware, gpus, size, architecture, host_memory_gb,
+      model: keys.length === 1 ? keys[0] : "",
+      position: this.known.sizes.find(({ name }) => name === size)?.position ?? 0,
+      experts: this.pattern("active").test(text) ? "mixture" : this.known.experts[architecture] ?? "",
       adapter_task: this.withAdapters(words.task),
       length: lengths.reduce((sum, part) => sum + part, 0),
       prompt: lengths[0] ?? 0,
-      host_memory_gb: this.hostMemory(),
       project: this.project(words.framework),
       notes: this.notes,
     };
-  }
-
-  /** Whether a mixture of experts is asked, or a dense model; empty where that is open. */
-  experts(architecture) {
-    return this.pattern("active").test(this.tokens.model ?? "") ? "mixture" : this.known.experts[architecture] ?? "";
   }
 
   /** The same algorithms with LoRA, as far as there are any. */
@@ -56,15 +52,8 @@ class Reader {
     return project;
   }
 
-  /** GB of main memory. */
-  hostMemory() {
-    const { host_memory: text } = this.tokens;
-    return text ? this.amount("memory", text).amount || this.refuse("host_memory", text) : 0;
-  }
-
   /** Keys of the models that may be meant, none where only the size is known, and the size. */
-  modelAndSize() {
-    const { model: text } = this.tokens;
+  modelAndSize(text) {
     if (!text) return {};
     const { amount } = this.amount("billions", text);
     if (amount) {
