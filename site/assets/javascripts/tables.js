@@ -35,12 +35,6 @@ function sorted(rows, column, direction) {
   return keyed.map(({ row }) => row);
 }
 
-/** The rows that move within each body: those under a heading of their own stay there. */
-function groupsOf(table) {
-  const moves = (row) => !row.querySelector("th[scope=rowgroup]");
-  return [...table.tBodies].map((body) => ({ body, rows: [...body.rows].filter(moves) }));
-}
-
 /** The values of one data attribute, the most frequent first. */
 function facetOf(name, rows) {
   const values = Map.groupBy(rows.filter(({ dataset }) => dataset[name]), ({ dataset }) => dataset[name]);
@@ -120,18 +114,10 @@ function csvOf(headers, rows) {
   return lines.map((line) => `${line.map(quoted).join(",")}\n`).join("");
 }
 
-/** The button copies what `csv` gives, the link saves it. */
-function exportBy(copy, save, csv) {
-  copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(csv());
-    copy.textContent = say("table.copied");
-  });
-  save.addEventListener("click", () => { save.href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" })); });
-}
-
 function equip(table) {
   const headers = [...(table.tHead?.rows[0].cells ?? [])];
-  const groups = groupsOf(table);
+  const moves = (row) => !row.querySelector("th[scope=rowgroup]"); // a heading stays where it is
+  const groups = [...table.tBodies].map((body) => ({ body, rows: [...body.rows].filter(moves) }));
   const rows = groups.flatMap((group) => group.rows);
   if (!headers.length || rows.length < 2 || table.closest("[data-plain]")) return;
 
@@ -183,10 +169,14 @@ function equip(table) {
     if (type === "reveal") form.dispatchEvent(new Event("change"));
   }
 
-  const inSight = () => [...table.rows].filter((row) => rows.includes(row) && fits(row));
   const shows = panel ? [columnsOf(panel), comparisonOf(headers, rows, compare, place)] : [];
   headers.forEach((header, index) => makeButton(header, index, order));
-  if (panel) exportBy(copy, save, () => csvOf(headers, inSight()));
+  const csv = () => csvOf(headers, [...table.rows].filter((row) => rows.includes(row) && fits(row)));
+  copy?.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(csv());
+    copy.textContent = say("table.copied");
+  });
+  save?.addEventListener("click", () => { save.href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" })); });
   more.addEventListener("click", showAll);
   table.addEventListener("reveal", showAll);
   frame.before(tools);
