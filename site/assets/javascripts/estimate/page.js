@@ -7,8 +7,7 @@
 
 import { filled, queryOf, say, word } from "../elements.js";
 import { answer, Mistake } from "../form.js";
-import { DERIVED, sized } from "./estimate.js";
-import { configuration, evidence } from "./question.js";
+import { answered, evidence } from "./question.js";
 import { cheapest, knobs, limits } from "./search.js";
 import { stepTime } from "./time.js";
 
@@ -42,16 +41,13 @@ function commandOf(words) {
 const linked = (text) => text.split(/(https:[^ ,]+)/).map((part) =>
   (part.startsWith("https:") ? { url: part, shown: part.replace(/^https:..(github.com.)?/, "") } : { text: part }));
 
-/** Why an input has a value that nobody gave. @param {string} reason */
-const because = (reason) => word(reason.replace(DERIVED, say("assumed.derived")));
-
 /** What was assumed and decides, the most first, as `Estimate.decisive` has it. @param {Estimate} found */
 function decisive({ doubts, configuration: { assumed, notes } }) {
   const percent = (factor) => `${factor < 1 ? "-" : "+"}${Math.round(100 * Math.abs(factor - 1))}%`;
   const rows = assumed.map(({ input, value, reason }) => {
     const [least, most] = doubts[input] ?? [1, 1];
-    const isDerived = reason.endsWith(DERIVED);
-    const effect = isDerived ? because(reason) : say("assumed.effect", { least: percent(least), most: percent(most) });
+    const isDerived = reason.includes("derived: ");
+    const effect = isDerived ? word(reason) : say("assumed.effect", { least: percent(least), most: percent(most) });
     return { span: most - least, decides: isDerived || most - least >= DECIDES, text: `${input} ${value}: ${effect}` };
   });
   const shown = rows.filter(({ decides }) => decides).sort((a, b) => b.span - a.span);
@@ -105,7 +101,7 @@ function reasonOf({ said, verdicts }, { starts, fits, verdict, phases }) {
 
 answer(form, { memory: "device_gb" }, (place, formula, words, strange) => {
   if (strange.length) throw new Mistake(say("estimate.strange", { words: strange.join(", ") }));
-  const found = sized(formula, configuration(formula, words));
+  const found = answered(formula, words);
   const { verdict, peak, low, high, device, deciding, host, hostRange, phases: { rollout }, tightest, values } = found;
   const { assumed } = found.configuration;
   const figures = { peak: fixed(peak), low: fixed(low), high: fixed(high), device: fixed(device) };
@@ -119,7 +115,7 @@ answer(form, { memory: "device_gb" }, (place, formula, words, strange) => {
     host: host.toFixed(0), node: say(values.local_gpus > 1 ? "asked.gpus" : "asked.gpu", { number: values.local_gpus }),
     least: hostRange[0].toFixed(0), most: hostRange[1].toFixed(0),
     decisive: decisive(found), number: assumed.length, query: queryOf(words), command: commandOf(words),
-    assumed: assumed.map(({ input, value, reason }) => `${input} ${value}: ${because(reason)}`),
+    assumed: assumed.map(({ input, value, reason }) => `${input} ${value}: ${word(reason)}`),
   }));
   return headline;
 });
