@@ -150,6 +150,7 @@ def _estimate_pages(site: Site) -> dict[str, str]:
         "own_fields": OWN_FIELDS,
         "models": {row["model"] for row in estimated_models(dataset)},
         "example": finder.CALCULATOR,
+        "said": finder.said_of_calculator(),
         "shown": estimate(dataset, finder.CALCULATOR),
     }
     return {
