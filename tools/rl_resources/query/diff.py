@@ -54,9 +54,9 @@ class TableDiff(NamedTuple):
 
     name: str
     key: RowKey
-    removed: Mapping[RowKey, StateRow]
-    added: Mapping[RowKey, StateRow]
-    changed: Mapping[RowKey, Sequence[CellChange]]
+    removed: dict[RowKey, StateRow]
+    added: dict[RowKey, StateRow]
+    changed: dict[RowKey, Sequence[CellChange]]
 
 
 def diff(old: Tables, new: Tables) -> list[TableDiff]:
@@ -75,15 +75,18 @@ def _table_diff(name: str, old: StateTable, new: StateTable) -> TableDiff:
     key = new.key or old.key
     before = old.by_key(key)
     after = new.by_key(key)
-    kept = [place for place in after if place in before]
-    changes = {place: _changes(before[place], after[place]) for place in kept}
-    return TableDiff(
-        name=name,
-        key=key,
-        removed={place: row for place, row in before.items() if place not in after},
-        added={place: row for place, row in after.items() if place not in before},
-        changed={place: cells for place, cells in changes.items() if cells},
-    )
+    found = TableDiff(name, key, removed={}, added={}, changed={})
+    for place, row in before.items():
+        if place not in after:
+            found.removed[place] = row
+    for place, row in after.items():
+        if place not in before:
+            found.added[place] = row
+            continue
+        changes = _changes(before[place], row)
+        if changes:
+            found.changed[place] = changes
+    return found
 
 
 def _changes(old: StateRow, new: StateRow) -> list[CellChange]:
