@@ -149,10 +149,13 @@ def test_host_memory_is_that_of_one_node(words, loading, state):
 
 def test_what_cannot_fit_says_what_it_needs_at_least(command):
     words = ("--model", "72B", "--gpus", "1", "--device", "rtx-4090", "--root", ROOT)
-    found = json.loads(command("estimate", *words, "--format", "json"))
+    in_full = (*words, "--weights", "full")
+    found = json.loads(command("estimate", *in_full, "--format", "json"))
     assert found["verdict"] == "cannot fit"
     assert found["floor_gb"] == pytest.approx(2 * 72, rel=0.01)
-    assert "At least 144.0 GB are needed." in command("estimate", *words)
+    assert "At least 144.0 GB are needed." in command("estimate", *in_full)
+    open_weights = json.loads(command("estimate", *words, "--format", "json"))
+    assert open_weights["floor_gb"] == pytest.approx(44.1, rel=0.01), "LoRA on 4 bits"
 
 
 @cases("estimate", "more")
@@ -507,6 +510,21 @@ def test_a_config_json_says_whether_the_kv_cache_is_compressed(of_config):
     config = {**CONFIG, "kv_lora_rank": 512, "qk_rope_head_dim": 64}
     values = of_config(json.dumps(config)).values
     assert values["kv_bytes"] == 2 * 28 * 576
+
+
+@cases("estimate", "attention")
+def test_a_config_json_says_which_layers_see_the_whole_sequence(config, whole, state, of_config):
+    values = of_config(json.dumps({**CONFIG, **config})).values
+    assert values["whole_layers"] == whole
+    assert values["state_size"] == state
+
+
+def test_a_sliding_window_keeps_its_share_of_the_sequence_in_the_kv_cache(of_config):
+    kinds = ["full_attention"] * 14 + ["sliding_attention"] * 14
+    window = {"layer_types": kinds, "sliding_window": 1024}
+    values = of_config(json.dumps({**CONFIG, **window})).values
+    assert values["cached_layers"] == 14 + 14 * 1024 / values["sequence_length"]
+    assert values["kv_bytes"] == 4 * values["cached_layers"] * values["key_width"]
 
 
 @cases("estimate", "figure")

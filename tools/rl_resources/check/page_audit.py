@@ -8,13 +8,12 @@ from operator import attrgetter
 from pathlib import Path
 
 from rl_resources.check import all_rules, findings_of
-from rl_resources.dataset import Dataset, csv_text
+from rl_resources.dataset import Dataset
 from rl_resources.devices import Device, devices_of
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.facts.models import model_meant
 from rl_resources.facts.pairs import Pair, Said
 from rl_resources.files import read_foreign_text
-from rl_resources.package import Value, text_of
 from rl_resources.page import LARGEST_PAGE_BYTES
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, read_rows
@@ -24,6 +23,7 @@ from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.script_rules.releases import fork, fork_name
 from rl_resources.snapshot import ScriptFile, script_data
+from rl_resources.tabular import write
 from rl_resources.text import MOST_LISTED, shown
 
 Texts = Mapping[str, ScriptText]
@@ -70,8 +70,8 @@ def _read(page: Path, dataset: Dataset, scripts: Sequence[str] | None) -> Readin
 
 
 def _records_of(reading: Reading) -> str:
-    records = (row.record for row in reading.rows)
-    return csv_text(reading.dataset, "tuning", records)
+    names = reading.dataset.package.resources["tuning"].schema.names
+    return write([names, *(row.record.values() for row in reading.rows)])
 
 
 def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator
     unread = [path for path in paths if path not in named]
     if unread:
         yield f"Not read, because no row leads to them: {_listed(unread)}."
-    forks: list[str] = []
+    forks = []
     for text in texts.values():
         own = fork(text)
         if own:
@@ -88,7 +88,7 @@ def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator
     if forks:
         listed = _listed(forks)
         yield f"Not judged by the settings of {FRAMEWORK}, because they are of a fork: {listed}."
-    lines: list[str] = []
+    lines = []
     for row in reading.rows:
         script = _script_of(row, texts)
         if script is None or not script.training:
@@ -117,7 +117,7 @@ def audit(reading: Reading, texts: Texts, *, style: bool = False) -> list[Findin
     path.
     """
     rules = [rule for rule in all_rules().values() if style or not rule.style]
-    pairs: list[Pair] = []
+    pairs = []
     alone = dict(texts)
     for row in reading.rows:
         script = _script_of(row, texts)
@@ -139,9 +139,9 @@ def _place(finding: Finding) -> Place:
 
 def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
     facts = _model_facts(reading.dataset, row.record["model"])
-    device = devices_of(reading.dataset).known.get(text_of(row.record, "device"), Device())
+    device = devices_of(reading.dataset).known.get(row.record["device"], Device())
     said = _said(row)
-    names: list[str] = []
+    names = []
     if "model" in said:
         names = [facts.get("model", ""), facts.get("slug", ""), row.text("Model")]
     return Pair(
@@ -172,7 +172,7 @@ def _pair_of_script(dataset: Dataset, script: ScriptText) -> Pair:
     )
 
 
-def _model_facts(dataset: Dataset, name: Value) -> Mapping[str, str]:
+def _model_facts(dataset: Dataset, name: str) -> Mapping[str, str]:
     """The cells of a model in its table; none if it is unknown."""
     model = dataset.by_key["models"].get(name)
     if model is None:
@@ -186,9 +186,9 @@ def _said(row: ReadRow) -> Mapping[str, Said]:
 
     It is said as the records write it, but for the model: a page may leave out its owner.
     """
-    said: dict[str, Said] = {}
+    said = {}
     for column, header in HEADER_OF.items():
-        text = text_of(row.record, column)
+        text = row.record[column]
         if column == "model" and column not in row.doubts:
             text = row.text("Model")
         if text:
@@ -212,7 +212,7 @@ def _script_texts(folder: Path, reading: Reading, tree: Source | None) -> dict[s
 
     A link may lead anywhere, so none is followed.
     """
-    found: dict[str, ScriptText] = {}
+    found = {}
     for name in reading.subjects():
         path = folder / name
         if path.is_symlink():

@@ -94,13 +94,14 @@ _PLAN_HELP = {
 @command({name: _PLAN_HELP[name] for name in PLAN_OPTIONS})
 def plan(arguments: Arguments) -> str:
     """Answer whether and how a run fits your hardware, with its script."""
-    from rl_resources.contribute.new import plan_script
     from rl_resources.query.plan import answer_plan
     from rl_resources.site.plan import answer_as_json, answer_as_text
 
     asked = _words(arguments, PLAN_OPTIONS)
     answer = answer_plan(dataset_of_answers(arguments), asked, arguments.path)
     if arguments.script:
+        from rl_resources.contribute.new import plan_script  # it imports all rules
+
         return plan_script(answer, arguments.script)
     if arguments.format == "json":
         return answer_as_json(answer)

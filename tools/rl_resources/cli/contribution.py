@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 @command()
 def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
-    from rl_resources.check import findings_in
-    from rl_resources.check.registry import chosen_rules
+    from rl_resources.check import chosen_rules, findings_in
     from rl_resources.contribute.changes import changes_between, fix, write_changes
     from rl_resources.snapshot import take_snapshot
 
@@ -178,7 +177,7 @@ def import_page(arguments: Arguments) -> int:
 @command()
 def rules(arguments: Arguments) -> str:
     """List the rules, or explain one."""
-    from rl_resources.check.registry import chosen_rules
+    from rl_resources.check import chosen_rules
 
     if arguments.name:
         (rule,) = chosen_rules([arguments.name])

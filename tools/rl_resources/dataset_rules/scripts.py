@@ -12,7 +12,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 
-from rl_resources.facts.broken import Record, broken_columns, with_cells
+from rl_resources.facts import Record, broken_columns, with_cells
 from rl_resources.facts.script_names import (
     TABLES,
     agreement_with_name,
@@ -26,9 +26,9 @@ from rl_resources.facts.script_names import (
     words_of_part,
 )
 from rl_resources.package import SCRIPTS
-from rl_resources.rule import Edit, Mistake, Place, rule
+from rl_resources.rule import Edit, Mistake, rule
 from rl_resources.script.name import FORM, ScriptName, parse, parsed, predicate
-from rl_resources.snapshot import ScriptFile, Snapshot, Table
+from rl_resources.snapshot import ScriptFile, Snapshot
 from rl_resources.text import nearest, quoted, shown
 
 
@@ -126,11 +126,11 @@ def _moved(script: ScriptFile, new: str) -> Edit:
 
 def _renamed(snapshot: Snapshot, old: str, new: ScriptName) -> Iterator[Edit]:
     """The tables with the new name of a script."""
-    cells: list[tuple[Table, int, str, str]] = []
+    cells = []
     for table in snapshot.tables.values():
         for row, cell in enumerate(table.columns.get("script", ())):
             if cell == old:
-                cells.append((table, row, "script", str(new)))
+                cells.append((Record(table, row), "script", str(new)))
     return with_cells(cells)
 
 
@@ -227,7 +227,7 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
         if name in files:
             continue
         alike = pairs.alike.get(row)
-        about: list[Place] = []
+        about = []
         if alike:
             about.append((alike.path, 1, 1))
         yield snapshot.tables["tuning"].mistake(

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-from rl_resources.estimate.configuration import DERIVED, Assumed
+from rl_resources.estimate.configuration import DERIVED, FITTING
 from rl_resources.estimate.estimate import OTHERS, ROLLOUT, Estimate
 from rl_resources.estimate.formula import (
     ENGINE_SIZE,
     Need,
     Number,
+    Place,
     backends,
     engine_sizes,
     formula,
@@ -37,8 +37,6 @@ _MOST = 2**20
 _LENGTH_STEP = 256
 _CACHE = (ROLLOUT, "KV cache")
 """What is too small where the engine has no room for one sequence."""
-Place = tuple[str, str]
-"""A phase and a moment of it."""
 
 
 class Turn(NamedTuple):
@@ -162,7 +160,7 @@ def _need(estimate: Estimate, place: Place) -> float:
     """How much a moment needs; of the cache, how many tokens it lacks."""
     if place == _CACHE:
         return estimate.values["sequence_length"] - estimate.values["kv_tokens"]
-    return estimate.moments[place].peak_gb
+    return estimate.peaks_gb[place]
 
 
 def fits(estimate: Estimate) -> bool:
@@ -275,7 +273,7 @@ def sized(
     if backends()[found.configuration.train].get("splits"):
         found = _chosen(found, settled, _possible_sizes(found), _lacking_memory, is_possible)
     if ROLLOUT in found.phases:
-        sizes = list(_engines(found))
+        sizes = list(_engines(found, is_possible))
         found = _chosen(found, settled, sizes, _lacking_engine, is_possible)
     return found
 
@@ -296,12 +294,22 @@ def _possible_sizes(found: Estimate) -> Sequence[Mapping[str, Number]]:
     return possible
 
 
-def _engines(found: Estimate) -> Iterator[Mapping[str, Number]]:
-    """Sizes of an engine: the usual share of the GPU first, on the fewest GPUs."""
-    shares: Sequence[float] = formula()["search"]["engine_shares"]
-    for share in (found.values["gpu_memory_utilization"], *shares):
-        for size in engine_sizes():
-            yield {**size, "gpu_memory_utilization": share}
+def _engines(
+    found: Estimate, is_possible: Callable[[Estimate], bool]
+) -> Iterator[Mapping[str, Number]]:
+    """Sizes of an engine: the usual share of the GPU first, on the fewest GPUs.
+
+    Another share is left out where not even the largest engine fits with it.
+    """
+    usual = found.values["gpu_memory_utilization"]
+    for size in engine_sizes():
+        yield {**size, "gpu_memory_utilization": usual}
+    for share in formula()["search"]["engine_shares"]:
+        sizes = [{**size, "gpu_memory_utilization": share} for size in engine_sizes()]
+        possible = filter(is_possible, (found.with_inputs(**size) for size in reversed(sizes)))
+        largest = next(possible, None)
+        if largest and not _lacking_engine(largest):
+            yield from sizes
 
 
 def _lacking_memory(found: Estimate) -> Number:
@@ -323,8 +331,8 @@ def _chosen(
     is_possible: Callable[[Estimate], bool],
 ) -> Estimate:
     """The estimate at the sizes that lack the least, the first of equal ones, listed as assumed."""
-    reasons = {item.input: item.reason for item in found.configuration.assumed}
-    names = [name for name in sizes[0] if name in reasons and name not in settled]
+    open_inputs = {item.input for item in found.configuration.assumed}
+    names = [name for name in sizes[0] if name in open_inputs and name not in settled]
     if not names:
         return found
     best = found
@@ -341,9 +349,25 @@ def _chosen(
             break
     if best is found:
         return found
-    chosen: list[Assumed] = []
-    for name, reason in reasons.items():
-        if name in names:
-            chosen.append(Assumed(name, best.values[name], f"{reason}, {DERIVED}"))
-    before = best.configuration
-    return Estimate(replace(before, assumed=[*before.assumed, *chosen]))
+    return found.assuming({name: best.values[name] for name in names}, DERIVED)
+
+
+def fitted(found: Estimate) -> Estimate:
+    """The estimate with other usual values of what was assumed, so that training fits the GPU.
+
+    The fewest of them, those that save most first; none where not even all of them are enough.
+    Lengths and batches stay as they are.
+    """
+    stay: Sequence[str] = formula()["often"]["any"]
+    taken: dict[str, Number] = {}
+    tried = found
+    for name, (_, value) in sorted(found.savings.items(), key=itemgetter(1)):
+        if tried.peak_gb <= found.device_gb:
+            break
+        if name in stay:
+            continue
+        taken[name] = value
+        tried = found.assuming(taken, FITTING)
+    if tried.peak_gb > found.device_gb:
+        return found
+    return tried

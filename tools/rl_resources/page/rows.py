@@ -9,15 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
-from pathlib import PurePosixPath
+from posixpath import basename
 
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
 from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.files import table_beside
-from rl_resources.package import Record
-from rl_resources.page import Cell, Page, PageRow, PageTable
-from rl_resources.page.links import Link, link_of
+from rl_resources.page import Cell, Link, Page, PageRow, PageTable, link_of
 from rl_resources.rule import Mistake
 from rl_resources.script.name import parsed
 from rl_resources.text import shown
@@ -58,7 +56,7 @@ class ReadRow:
 
     cells: Mapping[str, Cell]
     link: Link
-    record: Record
+    record: Mapping[str, str]
     doubts: Mapping[str, Fact]
 
     def text(self, header: str) -> str:
@@ -72,7 +70,8 @@ class ReadRow:
 class Reading:
     """A page with its rows as records: what the rules on pages look at.
 
-    `tables` are those of runs, `scripts` are paths, or `None` if they are not known.
+    `tables` are those of runs, `unlinked` the Link cells that name no script. `scripts` are paths,
+    or `None` if they are not known.
     """
 
     page: Page
@@ -80,6 +79,7 @@ class Reading:
     scripts: Sequence[str] | None
     tables: tuple[PageTable, ...]
     rows: tuple[ReadRow, ...]
+    unlinked: tuple[Cell, ...]
 
     def doubts(self, *columns: str) -> Iterator[Mistake]:
         """Why these columns of rows are empty."""
@@ -119,12 +119,11 @@ class Reading:
 
     def has_form(self, path: str) -> bool:
         """Whether a file is named like a run: six parts alone are not enough."""
-        parts = parsed(PurePosixPath(path).name)
+        parts = parsed(basename(path))
         if parts is None:
             return False
-        if parts.train in known_words(self.dataset, "train"):
-            return True
-        return parts.infer in known_words(self.dataset, "infer")
+        has_backend = parts.train in known_words(self.dataset, "train")
+        return has_backend or parts.infer in known_words(self.dataset, "infer")
 
 
 def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Reading:
@@ -135,13 +134,16 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     script, or has another number of cells than the header, becomes no record.
     """
     tables = tuple(filter(_is_of_runs, page.tables))
-    rows: list[ReadRow] = []
-    for cells in chain.from_iterable(map(cells_by_header, tables)):
+    rows = []
+    unlinked = []
+    for cells in chain.from_iterable(map(_cells_by_header, tables)):
         link = link_of(cells["Link"], scripts)
         if link:
             row = _row(cells, link, dataset)
             rows.append(row)
-    return Reading(page, dataset, scripts, tables, tuple(rows))
+        else:
+            unlinked.append(cells["Link"])
+    return Reading(page, dataset, scripts, tables, tuple(rows), tuple(unlinked))
 
 
 def _is_of_runs(table: PageTable) -> bool:
@@ -175,7 +177,7 @@ def missing_columns(table: PageTable) -> list[str]:
     return [name for name in HEADERS if name not in columns]
 
 
-def cells_by_header(table: PageTable) -> Iterator[Mapping[str, Cell]]:
+def _cells_by_header(table: PageTable) -> Iterator[Mapping[str, Cell]]:
     """The cells of each row that can be read, by header."""
     columns = _columns(table)
     if "Link" not in columns:
@@ -194,14 +196,14 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
             text[name] = plain
     facts = _facts(text, link.script, dataset)
     facts["script"] = Fact(link.key)
-    fields = dataset.package.resources["tuning"].schema.fields
-    record = {field.name: field.read(facts[field.name].text) for field in fields}
+    names = dataset.package.resources["tuning"].schema.names
+    record = {name: facts[name].text for name in names}
     for column in ("model", "task", "train", "infer"):
         if not text[HEADER_OF[column]]:
             doubt = f"the row names no {column}"
             facts[column] = Fact("", doubt, "Write it into the cell.")
-    shown_facts = {name: facts[name] for name in facts if HEADER_OF.get(name) in cells}
-    doubts = {name: fact for name, fact in shown_facts.items() if fact.doubt}
+    of_cells = {name: facts[name] for name in facts if HEADER_OF.get(name) in cells}
+    doubts = {name: fact for name, fact in of_cells.items() if fact.doubt}
     return ReadRow(cells, link, record, doubts)
 
 
@@ -243,8 +245,7 @@ def _model(text: str, dataset: Dataset) -> Fact:
         return Fact()
     if not min(listed) < size < max(listed):
         return Fact()
-    in_order = [listed[known_size] for known_size in sorted(listed)]
-    sizes = ", ".join(in_order)
+    sizes = ", ".join(name for _, name in sorted(listed.items()))
     family = match["family"].rstrip("-")
     message = f"there is no model `{shown(text)}`: {family} comes in {sizes}"
     return Fact("", message, "Write the model that its script trains.")
@@ -252,10 +253,9 @@ def _model(text: str, dataset: Dataset) -> Fact:
 
 def _listed_sizes(family: str, dataset: Dataset) -> dict[float, str]:
     """The sizes of a family of models in the dataset, each as a number and as it is written."""
-    sizes: dict[float, str] = {}
+    sizes = {}
     for model in known_words(dataset, "model"):
-        _, _, name = model.lower().rpartition("/")
-        match = _MODEL_SIZE.match(name)
+        match = _MODEL_SIZE.match(basename(model.lower()))
         if match and match["family"] == family:
             size = match["size"]
             sizes[float(size)] = f"{size}B"

@@ -27,7 +27,7 @@ from rl_resources.query.configurations import (
     configurations,
     every_configuration,
 )
-from rl_resources.query.estimate import estimate, understood
+from rl_resources.query.estimate import as_asked, understood
 from rl_resources.query.fit import (
     RAN_ON_IT,
     RAN_ON_NO_MORE,
@@ -271,11 +271,11 @@ def _starts(
         trains = profile(words["framework"]).trains
         if query.train:
             trains = [query.train]
-        return [[estimate(dataset, {**words, "train": train}, sets)] for train in trains]
+        return [[as_asked(dataset, {**words, "train": train}, sets)] for train in trains]
 
     def of_verl(train: str) -> Estimate:
         named = {**words, "train": train, "framework": ""}
-        return _as_verl(estimate(dataset, named, sets), query)
+        return _as_verl(as_asked(dataset, named, sets), query)
 
     if query.train:
         return [[of_verl(query.train)]]

@@ -227,7 +227,13 @@ class Run(Parallelism):
 
     @property
     def gradient_checkpointing(self) -> Setting:
-        """Whether, or which, activations are computed again."""
+        """Whether, or which, activations are computed again.
+
+        In verl 0.4 Megatron read the key of other backends:
+        verl/single_controller/base/megatron/worker.py.
+        """
+        if self.composition.version.startswith("0.4."):
+            return self.setting(CHECKPOINTING)
         return self.setting(self.backend.checkpointing)
 
     @property

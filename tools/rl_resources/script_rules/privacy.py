@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 
 from rl_resources.files import table_beside
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Value
-from rl_resources.script.launch import Override
+from rl_resources.script.launch import TRAINER, Override
 from rl_resources.script.script_text import ScriptText, trains, value_of
 from rl_resources.script_rules.variables import dollars_missing, places, split_of
 from rl_resources.text import shown
 
+_TABLE = table_beside(__file__)
 _DATA_KEYS = ("data.train_files", "data.val_files")
 _PRIVATE = re.compile(
     r"(?<![\w./~}\0$@%+-])(?:/(?:home|Users)/[\w.-]+"
@@ -29,8 +31,8 @@ _PRIVATE = re.compile(
 )
 _HOME = re.compile(r"/(?:home|Users)/(?!user\b|username\b|you\b|your\w*)", re.IGNORECASE)
 """A directory that nobody else has, also no default; others may be usual somewhere."""
-_TESTED = re.compile(r"\s-[defrsx]\s+[\"']?(/[^\s\"'\]]+)")
-"""A path that a script uses only where it exists."""
+_TESTED = re.compile(r"\s-[defrsx]\s+[\"']?(?:\$\{?(\w+)|(/[^\s\"'\]]+))")
+"""A path that a script uses only where it exists, or the variable that has it."""
 _OWN_HOME = re.compile(r"/(?:(?:home|Users)/[^/]+|root)(?=/)")
 _PRIVATE_HOST = re.compile(
     r"(?:hdfs|viewfs)://[^\s'\"]+"
@@ -59,7 +61,8 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _private_paths(target: ScriptText) -> Iterator[Mistake]:
-    tested = set(_TESTED.findall(target.text))
+    tested = set(chain.from_iterable(_TESTED.findall(target.text)))
+    tested.update(item.value.text for item in target.script.assignments if item.name in tested)
     for text, part, place in places(target, _PRIVATE, values(target)):
         is_usual = part.default and not _HOME.match(text)
         if is_usual or text in tested:
@@ -145,9 +148,11 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
         data.val_files="$HOME/a.parquet"`
     Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a/train.parquet"
         data.val_files="$HOME/a/test.parquet"`
+
+    A program that is not of the framework may make its data itself.
     """
     for launch in target.launches:
-        if not trains(launch):
+        if not (trains(launch) and TRAINER.fullmatch(launch.module)):
             continue
         files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
         train = files.get("data.train_files")
@@ -209,37 +214,19 @@ def _is_other_split(override: Override, train: Override | None) -> bool:
     return splits == {"train"} and not of_training.isdisjoint(_folders(files))
 
 
-_NO_USES = frozenset(
-    {
-        "echo",
-        "printf",
-        "export",
-        "declare",
-        "typeset",
-        "local",
-        "readonly",
-        "docker",
-        "podman",
-    }
-)
-"""Commands whose words are only shown, are assignments, which are looked at as such, or name what
-is in a container.
-"""
-
-
 def values(target: ScriptText) -> Iterator[Value]:
     """Every value that the script sets or passes to a program."""
     for item in target.script.assignments:
         if item.elements is None:
             yield item.value
     for command in target.script.commands:
-        if command.name not in _NO_USES:
+        if command.name not in _TABLE["no_uses"]:
             yield from (word.value for word in command.words)
 
 
 _LONGEST_LINE = 4096
 """What follows on a line is not searched: some patterns take its square in time."""
-_SECRETS = [re.compile(pattern) for pattern in table_beside(__file__)["secrets"]]
+_SECRETS = [re.compile(pattern) for pattern in _TABLE["secrets"]]
 _PLACEHOLDER = re.compile(
     r"(?i)x{4,}|your|(?<![a-z0-9])example|placeholder|change.?me|<|>|\.\.\.|\*{3,}|dummy|fake"
 )

@@ -107,7 +107,8 @@ _FEWEST = 2
 def meant(item: RejectedArgument) -> str:
     """The key that an unknown one was meant to be: its like in the same section, or a key of none.
 
-    Empty if there is none: words of another section mean something else.
+    The one key of that name further down is meant, too. Empty if there is none: words of another
+    section mean something else.
     """
     section, dot, name = item.rejection.key.rpartition(".")
     known = item.composition.values
@@ -115,6 +116,9 @@ def meant(item: RejectedArgument) -> str:
         return name
     prefix = f"{section}{dot}"
     names = [key.removeprefix(prefix) for key in known if key.startswith(prefix)]
+    deeper = [key for key in names if key.endswith(f".{name}")]
+    if len(deeper) == 1:
+        return f"{prefix}{deeper[0]}"
     for near in get_close_matches(name, names, 1, 0.8):
         return f"{prefix}{near}"
     return ""

@@ -154,9 +154,15 @@ def batch_divisibility(pair: Pair, run: Run) -> Iterator[Mistake]:
         )
 
 
+_TRAINER = re.compile(r"verl\.|recipe\.(?:dapo|entropy|prime|sppo)\.")
+"""Programs with the framework's trainer; others may make and divide a batch otherwise."""
+
+
 def _has_fixed_batches(pair: Pair, run: Run) -> bool:
-    """Whether no batch is dynamic, and row and script agree on the GPUs."""
-    return run.dynamic_batch.flag is False and not _has_other_gpus(pair, run)
+    """Whether the framework divides batches of fixed size; row and script agree on the GPUs."""
+    if run.dynamic_batch.flag is not False or not _TRAINER.match(run.launch.module):
+        return False
+    return not _has_other_gpus(pair, run)
 
 
 @run_rule("warning", follows=["batch-divisibility", "parallel-sizes"], of_forks=False)

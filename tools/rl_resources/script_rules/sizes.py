@@ -47,9 +47,10 @@ def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProb
 
 def _rollout_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
     heads = figures.get(HEADS) if run.engine.divides_heads else None
+    pool = run.pools.get("rollout", run.training_pool)
     if run.engine.divides:
         yield from _divides(
-            run,
+            pool.total.number,
             run.rollout_tensor_parallel_size,
             run.rollout_model_size,
             heads,
@@ -57,13 +58,14 @@ def _rollout_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProb
 
 
 def _megatron_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
+    gpus = run.training_gpus.number
     cause = _size_that_divides_no_gpus(run)
-    groups = list(_divides(run, cause, run.training_model_size))
-    groups = groups or list(_divides(run, run.expert_parallel_size, run.expert_model_size))
+    groups = list(_divides(gpus, cause, run.training_model_size))
+    groups = groups or list(_divides(gpus, run.expert_parallel_size, run.expert_model_size))
     if groups:
         yield from groups
         return
-    yield from _divides(run, run.tensor_parallel_size, None, figures.get(HEADS))
+    yield from _divides(gpus, run.tensor_parallel_size, None, figures.get(HEADS))
     if not _may_share_unevenly(run):
         yield from _unshared(run.pipeline_parallel_size, "layers", figures)
     yield from _unshared(run.expert_parallel_size, "experts", figures)
@@ -72,7 +74,7 @@ def _megatron_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizePro
 def _size_that_divides_no_gpus(run: Run) -> Setting:
     """The first size that alone does not divide the GPUs; otherwise the tensor parallel size."""
     tensor = run.tensor_parallel_size
-    gpus = run.gpus.number or 1
+    gpus = run.training_gpus.number or 1
     for size in (tensor, run.pipeline_parallel_size, run.context_parallel_size):
         if gpus % (size.number or 1):
             return size
@@ -80,14 +82,14 @@ def _size_that_divides_no_gpus(run: Run) -> Setting:
 
 
 def _fsdp_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
+    gpus = run.training_gpus.number or 0
     size = run.sequence_parallel_size
-    yield from _divides(run, size, size.number, figures.get(HEADS))
+    yield from _divides(gpus, size, size.number, figures.get(HEADS))
     groups = run.setting(f"{ACTOR}.fsdp_config.fsdp_size")
-    gpus = run.gpus.number or 0
     if not groups.number:
         return
     if 0 < groups.number < gpus:
-        yield from _divides(run, groups, groups.number)
+        yield from _divides(gpus, groups, groups.number)
 
 
 def _unshared(setting: Setting, name: str, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
@@ -104,10 +106,9 @@ def _may_share_unevenly(run: Run) -> bool:
 
 
 def _divides(
-    run: Run, setting: Setting, whole: int | None, heads: int | None = None
+    gpus: int | None, setting: Setting, whole: int | None, heads: int | None = None
 ) -> Iterator[SizeProblem]:
     """Whether a size divides GPUs and heads; `whole` is the number of GPUs that work together."""
-    gpus = run.gpus.number
     if whole and gpus and gpus % whole:
         whose = "1 GPU" if gpus == 1 else f"{gpus} GPUs"
         yield setting, f"{whose} cannot be divided into groups of {whole}"
@@ -196,7 +197,7 @@ def _parts_of_step(run: Run) -> tuple[int, str]:
     if run.trains_with_megatron is None:
         return 0, ""
     if not run.trains_with_megatron:
-        return run.gpus.number or 0, "the number of GPUs"
+        return run.training_gpus.number or 0, "the number of GPUs"
     ranks = run.data_parallel_size or 0
     micro = run.micro_batch.number or 0
     return ranks * micro, "the data-parallel ranks times the micro batch"

@@ -66,7 +66,9 @@ class Release(Source):
     @cached_property
     def engines(self) -> Mapping[str, Composition]:
         """The choices of the group for the engine, and the other configurations next to it."""
-        entry = self.modules[MODULE]
+        entry = self.modules.get(MODULE)
+        if entry is None:  # a fork's own programs
+            return {}
         folder = self.folder / entry.folder
         found = {"": self.start(entry, ())}
         for path in sorted((folder / GROUP).glob("*.yaml")):
@@ -160,10 +162,8 @@ def configuration(framework: str, version: str) -> Release:
 
 
 def _cache() -> Path:
-    named = os.environ.get("RL_RESOURCES_CACHE")
-    if named:
-        return Path(named)
-    return Path.home() / ".cache" / "rl-resources"
+    usual = Path.home() / ".cache" / "rl-resources"
+    return Path(os.environ.get("RL_RESOURCES_CACHE") or usual)
 
 
 def _fetch(wanted: str, folder: Path) -> None:
@@ -226,13 +226,24 @@ def checkout(framework: str, place: Path) -> Release | None:
 
     Its packages are those next to the framework's own. Nothing of it is run or imported.
     """
-    main = MODULE.replace(".", "/")
     inside = place.resolve()
-    for root in (inside, *inside.parents):
-        if (root / f"{main}.py").is_file():
-            texts = _texts_below(root)
-            return Release(framework, _version_of(root / framework), _modules(texts), root)
+    for folder in (inside, *inside.parents):
+        for package in _packages(folder, framework):
+            root = package.parent
+            modules = _modules(_texts_below(root))
+            return Release(framework, _version_of(package), modules, root)
     return None
+
+
+def _packages(folder: Path, framework: str) -> Iterator[Path]:
+    """The framework's package in a directory, in a repository also one level down: `src/verl`."""
+    places = [folder]
+    if (folder / ".git").exists():
+        places += sorted(folder.glob("[!.]*"))
+    for place in places:
+        package = place / framework
+        if (package / "__init__.py").is_file():
+            yield package
 
 
 def _texts_below(root: Path) -> Iterator[tuple[str, str]]:
