@@ -16,8 +16,8 @@ from rl_resources import UnusableInput, release
 from rl_resources.errors import Finding
 from rl_resources.generate import stale
 from rl_resources.package import read_package
-from rl_resources.query.diff import StateTable, diff
 from rl_resources.release import data_section, next_version, notes, release_files
+from rl_resources.site.diff import StateTable, diff
 from website import ROOT
 
 DAY = date(2027, 1, 9)

@@ -124,13 +124,19 @@ def coverage(arguments: Arguments) -> str:
 @command()
 def diff(arguments: Arguments) -> str:
     """Show which records differ between two states."""
-    from rl_resources.query.diff import diff, read_directory, read_state
-    from rl_resources.site import changes
+    from rl_resources.site.diff import (
+        as_json,
+        as_markdown,
+        as_text,
+        diff,
+        read_directory,
+        read_state,
+    )
 
     root = root_of(arguments)
     old = read_state(root, arguments.old)
     new = read_state(root, arguments.new) if arguments.new else read_directory(root)
-    forms = {"text": changes.as_text, "json": changes.as_json, "markdown": changes.as_markdown}
+    forms = {"text": as_text, "json": as_json, "markdown": as_markdown}
     return forms[arguments.format](diff(old, new))
 
 
