@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from cases import findings_in, read_cases
-from rl_resources.check.registry import all_rules
+from rl_resources.check import all_rules
 from rl_resources.errors import Finding
 from rl_resources.facts.pairs import Pair, Said, Trial
 from rl_resources.script.algorithm import ESTIMATORS

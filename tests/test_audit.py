@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from cases import each, read_cases
+from rl_resources.check import FAMILIES
 from rl_resources.check.page_audit import audit
-from rl_resources.check.registry import FAMILIES
 from rl_resources.cli import main
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import Finding

@@ -24,11 +24,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import read_cases
-from rl_resources.check import all_rules, findings_in, findings_of
-from rl_resources.check.registry import chosen_rules
+from rl_resources.check import all_rules, chosen_rules, findings_in, findings_of
 from rl_resources.cli import main
 from rl_resources.errors import Finding
-from rl_resources.facts.broken import broken_cells
+from rl_resources.facts import broken_cells
 from rl_resources.package import read_package
 from rl_resources.rule import Mistake, Rule
 from rl_resources.snapshot import Snapshot, Table, take_snapshot
@@ -144,7 +143,7 @@ def unseen(snapshot: Snapshot, found: Sequence[Finding]) -> list[Finding]:
 
     What no text may contain is a mistake of `schema/text_rules.py`.
     """
-    seen = {cell.table.place_in_file(cell.row, cell.field.name) for cell in broken_cells(snapshot)}
+    seen = {cell.record.place(cell.field.name) for cell in broken_cells(snapshot)}
     rules = all_rules()
     return [
         item

@@ -152,6 +152,20 @@ def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy):
         publish.render(copy)
 
 
+@pytest.mark.parametrize("text", ["# Guide\n", "---\ntitle: [\n---\n# Guide\n"])
+def test_a_page_without_a_title_or_a_description_is_named(copy, text):
+    (copy / "site/pages").mkdir(parents=True, exist_ok=True)
+    (copy / "site/pages/guide.md").write_text(text)
+    with pytest.raises(InvalidOutput) as caught:
+        publish.render(copy)
+    assert str(caught.value) == (
+        "site/pages/guide.md: has no front matter with a title and a description"
+    )
+    assert caught.value.help == (
+        "Begin it with `---`, `title: …`, `description: …` and `---`, each on a line."
+    )
+
+
 def test_a_root_without_pages_cannot_be_built(tmp_path):
     said = "mkdocs.yml: does not exist\nhelp: Building needs a checkout with its pages"
     with pytest.raises(UnreadableDataset, match=said):

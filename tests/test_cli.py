@@ -12,8 +12,7 @@ import pytest
 from botched_tree import commit, git
 from rl_resources import load
 from rl_resources.check import all_rules
-from rl_resources.cli import main
-from rl_resources.cli.command import INTERRUPTED
+from rl_resources.cli import INTERRUPTED, main
 from sample_tree import apply, ran
 from website import ROOT
 
@@ -154,7 +153,7 @@ def test_a_command_that_is_interrupted_says_so_in_one_line(monkeypatch, capsys):
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rl_resources.cli.command.find_root", interrupted)
+    monkeypatch.setattr("rl_resources.cli.find_root", interrupted)
     assert main(["check"]) == INTERRUPTED
     assert capsys.readouterr().err == "rl-resources: interrupted\n"
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cases import each, findings_in, read_cases
-from rl_resources.check.registry import all_rules
+from rl_resources.check import all_rules
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules import shellcheck

@@ -18,7 +18,7 @@ from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.stated import read_form
 from rl_resources.contribute.training_log import TrainingLog, read_log
 from rl_resources.dataset import Dataset, read_dataset
-from rl_resources.facts.tags import NO_TAG
+from rl_resources.facts.comparison import NO_TAG
 from rl_resources.facts.words import Fact
 from rl_resources.package import Field, Package, read_package
 from rl_resources.script.framework.shipped import shipped

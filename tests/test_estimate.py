@@ -509,6 +509,21 @@ def test_a_config_json_says_whether_the_kv_cache_is_compressed(of_config):
     assert values["kv_bytes"] == 2 * 28 * 576
 
 
+@cases("estimate", "attention")
+def test_a_config_json_says_which_layers_see_the_whole_sequence(config, whole, state, of_config):
+    values = of_config(json.dumps({**CONFIG, **config})).values
+    assert values["whole_layers"] == whole
+    assert values["state_size"] == state
+
+
+def test_a_sliding_window_keeps_its_share_of_the_sequence_in_the_kv_cache(of_config):
+    kinds = ["full_attention"] * 14 + ["sliding_attention"] * 14
+    window = {"layer_types": kinds, "sliding_window": 1024}
+    values = of_config(json.dumps({**CONFIG, **window})).values
+    assert values["cached_layers"] == 14 + 14 * 1024 / values["sequence_length"]
+    assert values["kv_bytes"] == 4 * values["cached_layers"] * values["key_width"]
+
+
 @cases("estimate", "figure")
 def test_a_figure_of_a_config_json_that_cannot_be_is_named(change, message, fix, of_config):
     huge = str(10**400)

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from botched_tree import commit, plant_repository
 from cases import each, read_cases
-from rl_resources.check import all_rules, findings_in
-from rl_resources.check.registry import chosen_rules
+from rl_resources.check import all_rules, chosen_rules, findings_in
 from rl_resources.cli import main
 from rl_resources.contribute.changes import Fixed, fix
 from rl_resources.package import read_package

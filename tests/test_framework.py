@@ -22,8 +22,7 @@ import rl_resources
 from cases import each, read_cases
 from conftest import release_of_verl
 from rl_resources import UnusableInput
-from rl_resources.compat import compat, row_of
-from rl_resources.query.compatibility import accepted_by, releases_of
+from rl_resources.query.compatibility import accepted_by, compat, releases_of, row_of
 from rl_resources.script.framework.composition import (
     UNKNOWN,
     Composition,

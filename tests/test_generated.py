@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from rl_resources import generate, load
-from rl_resources.check.registry import FAMILIES, all_rules
+from rl_resources.check import FAMILIES, all_rules
 from rl_resources.contribute.stated import read_form
 from rl_resources.devices import Devices
 from rl_resources.generate import FORM, REQUIRED

@@ -12,10 +12,9 @@ import pytest
 
 from conftest import Command
 from payloads import CLASSES, HONEST, REFUSED, SHOWN, free_columns
-from rl_resources.check import findings_in
-from rl_resources.check.registry import chosen_rules
+from rl_resources.check import chosen_rules, findings_in
 from rl_resources.errors import Finding
-from rl_resources.facts.broken import vocabulary_of
+from rl_resources.facts import vocabulary_of
 from rl_resources.package import Field, TableSchema, read_package
 from rl_resources.schema.text_rules import text_mistake
 from rl_resources.schema.validation import failures

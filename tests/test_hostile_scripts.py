@@ -5,8 +5,7 @@ import re
 import pytest
 
 from cases import findings_in, read_cases
-from rl_resources.check import all_rules
-from rl_resources.check.registry import chosen_rules
+from rl_resources.check import all_rules, chosen_rules
 from rl_resources.errors import Finding
 from rl_resources.script.bash.parser import parse
 from rl_resources.script.script_text import ScriptText

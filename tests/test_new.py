@@ -12,8 +12,7 @@ import pytest
 
 from botched_tree import IDENTITY, commit, git, plant_frozen
 from cases import each, read_cases
-from rl_resources.check import findings_in
-from rl_resources.check.registry import chosen_rules
+from rl_resources.check import chosen_rules, findings_in
 from rl_resources.cli import main
 from rl_resources.contribute.changes import with_rows, with_script
 from rl_resources.contribute.merge import Proposal
@@ -32,7 +31,7 @@ from rl_resources.package import Package
 from rl_resources.script.algorithm import ALGORITHMS
 from rl_resources.script.backends import BACKENDS
 from rl_resources.script.framework.shipped import shipped
-from rl_resources.snapshot import Snapshot, take_snapshot
+from rl_resources.snapshot import ScriptFile, Snapshot, take_snapshot
 from sample_tree import files
 from website import ROOT, read_rows
 
@@ -96,7 +95,8 @@ def _assert_clean_if_there_is_room(
     after = with_rows(snapshot, {"tuning": [record.row for record in made.values()]})
     expected = []
     for path, record in made.items():
-        after = with_script(after, path, record.sources.script.text.encode())
+        data = record.sources.script.text.encode()
+        after = with_script(after, ScriptFile(path, data, executable=True))
         if _lacks_room(record, dataset):
             expected.append(f"run-memory: gpus of {record.name}")
     reported = []

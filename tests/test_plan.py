@@ -10,7 +10,7 @@ import pytest
 from cases import each, findings_in, read_cases
 from conftest import Command
 from rl_resources import load
-from rl_resources.check.registry import all_rules
+from rl_resources.check import all_rules
 from rl_resources.contribute.draft import draft
 from rl_resources.contribute.new import plan_script
 from rl_resources.dataset import Dataset

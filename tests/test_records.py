@@ -13,7 +13,6 @@ from rl_resources.check.records_file import RecordsFile
 from rl_resources.cli import main
 from rl_resources.errors import Finding
 from rl_resources.package import read_package
-from rl_resources.schema import bulk
 from rl_resources.snapshot import Snapshot, take_snapshot
 from sample_tree import plant
 
@@ -49,7 +48,7 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file is a large one, of several blocks."""
     monkeypatch.setattr(records_file, "SMALL_BYTES", 0)
     monkeypatch.setattr(records_file, "ROWS_AT_ONCE", 2)
-    monkeypatch.setattr(bulk, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(records_file, "BLOCK_BYTES", 200)
 
 
 def trials(*rows: str) -> str:

@@ -7,8 +7,7 @@ import pytest
 from botched_tree import IDENTITY, commit, git
 from cases import cases
 from rl_resources import load
-from rl_resources.check import findings_in
-from rl_resources.check.registry import chosen_rules
+from rl_resources.check import chosen_rules, findings_in
 from rl_resources.errors import Finding
 from rl_resources.git import Repository, line_times, read_repository, repository_url
 from rl_resources.package import read_package

@@ -7,7 +7,7 @@ import pytest
 
 from cases import findings_in, read_cases
 from conftest import answers_in_node
-from rl_resources.check.registry import all_rules
+from rl_resources.check import all_rules
 from rl_resources.contribute.new import ScriptRequest, script_text
 from rl_resources.contribute.training_log import read_log
 from rl_resources.estimate.configuration import DERIVED
@@ -169,17 +169,16 @@ def test_rules_on_what_the_framework_refuses_read_them():
 
 def new_script() -> str:
     """What `new` writes for this engine."""
-    rows = DATASET.by_key
+    known = DATASET.by_key
     asked = {"model": MODEL, "gpus": "8", "device": "h100", "train": "fsdp", "infer": "vllm"}
-    wanted = ScriptRequest(
-        model=rows["models"][MODEL],
-        task=rows["tasks"]["GRPO"],
-        device=rows["devices"]["h100"],
-        train=rows["backends"]["fsdp"],
-        infer={**rows["backends"]["vllm"], "backend": "swift"},
-        tag="MIN",
-        estimate=settings_for(ask_plan(DATASET, asked), "MIN"),
-    )
+    rows = {
+        "model": known["models"][MODEL],
+        "task": known["tasks"]["GRPO"],
+        "device": known["devices"]["h100"],
+        "train": known["backends"]["fsdp"],
+        "infer": {**known["backends"]["vllm"], "backend": "swift"},
+    }
+    wanted = ScriptRequest(rows, settings_for(ask_plan(DATASET, asked), "MIN"), "MIN")
     return script_text(wanted, shipped("verl"), "name")
 
 

@@ -8,9 +8,8 @@ import pytest
 
 from cases import each, read_cases
 from rl_resources.certainty import RUNS
-from rl_resources.check import findings_in
-from rl_resources.check.registry import chosen_rules
-from rl_resources.facts.tags import NO_TAG, tag_line
+from rl_resources.check import chosen_rules, findings_in
+from rl_resources.facts.comparison import NO_TAG, tag_line
 from rl_resources.package import read_package
 from rl_resources.script.algorithm import ASKED_OF_MIN, NOT_ASKED_OF_MIN
 from rl_resources.snapshot import take_snapshot

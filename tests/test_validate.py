@@ -16,7 +16,7 @@ import pytest
 from pandera.errors import SchemaErrors
 
 from cases import read_cases
-from rl_resources.facts.broken import vocabulary_of
+from rl_resources.facts import vocabulary_of
 from rl_resources.package import (
     CONSTRAINTS,
     TEXTS,

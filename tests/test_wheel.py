@@ -21,9 +21,9 @@ from botched_tree import SCRIPT, git, plant_repository
 from cases import read_cases
 from conftest import SharedFolder
 from rl_resources import load
+from rl_resources.cli import COMMANDS as OFFERED
 from rl_resources.cli import main
 from rl_resources.cli.answers import KINDS
-from rl_resources.cli.command import COMMANDS as OFFERED
 from rl_resources.package import DESCRIPTOR
 from sample_tree import ran
 from website import ROOT

@@ -17,7 +17,6 @@ from rl_resources.files import LARGEST_TABLE_BYTES, read_file, table_beside
 
 DESCRIPTOR = "datapackage.json"
 _TABLE = table_beside(__file__)
-_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _MISSING = object()
 
 Steps = tuple[str | int, ...]
@@ -36,15 +35,10 @@ def read_descriptor(root: Path) -> Mapping[str, Any]:
     text = read_file(root / DESCRIPTOR, LARGEST_TABLE_BYTES).decode()
     document: Mapping[str, Any] = json.loads(text)
     for check in (_wrong_properties, _doubled_names, _missing_names):
+        # What is missing is found once for each property in it.
         wrong = dict.fromkeys(check(document))
-        findings = [_finding(text, _offset(text, steps), *said) for steps, *said in wrong]
-        if findings:
-            raise InvalidDataset(findings)
-    half = _HALF_CHARACTER.search(text)
-    if half and re.search("[\ud800-\udfff]", json.dumps(document, ensure_ascii=False)):
-        message = f"`{half[0]}…` is half of a character"
-        finding = _finding(text, half.start(), message, "Write the character itself.")
-        raise InvalidDataset([finding])
+        if wrong:
+            raise InvalidDataset([_finding(text, *item) for item in wrong])
     return document
 
 
@@ -109,7 +103,8 @@ def _missing_names(document: Mapping[str, Any]) -> Iterator[Wrong]:
             yield ("resources",), message, "Bring its entry back."
 
 
-def _finding(text: str, offset: int, message: str, help_: str) -> Finding:
+def _finding(text: str, steps: Steps, message: str, help_: str) -> Finding:
+    offset = _offset(text, steps)
     line = text.count("\n", 0, offset) + 1
     column = offset - text.rfind("\n", 0, offset)
     return Finding("descriptor", "error", DESCRIPTOR, line, column, message, help_)

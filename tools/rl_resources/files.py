@@ -1,4 +1,4 @@
-"""Bounded reads of untrusted files; files replaced as a whole."""
+"""Tables and templates of the code; bounded reads of untrusted files, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ import tempfile
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rl_resources.errors import UnusableInput
 from rl_resources.text import shown
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 UTF_8 = "utf-8-sig"
 LARGEST_TABLE_BYTES = 32 * 2**20
@@ -27,6 +31,22 @@ def table_beside(module: str) -> dict[str, Any]:
     """The TOML file of a module's name next to it: what is data of its code."""
     text = Path(module).with_suffix(".toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
+
+
+@cache  # a changed template is still seen: Jinja2 compares its time
+def environment(*folders: Path, autoescape: bool = False) -> Environment:
+    """The templates of some directories. A value that is missing is an error."""
+    # Here, because an answer in JSON needs no template.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(folders),
+        autoescape=autoescape,  # noqa: S701 (pages are escaped; code and plain text are not)
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
 
 
 def read_file(path: Path, most: int) -> bytes:

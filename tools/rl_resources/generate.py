@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from rl_resources.check.registry import FAMILIES
+from rl_resources.check import FAMILIES
 from rl_resources.dataset import Dataset, find_root, read_dataset
 from rl_resources.devices import devices_of
 from rl_resources.files import write_file

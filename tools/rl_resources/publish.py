@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 import yaml
 
-from rl_resources.check.registry import FAMILIES
+from rl_resources.check import FAMILIES
 from rl_resources.dataset import Dataset, read_dataset, script_path
 from rl_resources.errors import InvalidOutput
 from rl_resources.git import Repository, line_times, read_repository, utc
@@ -31,7 +31,7 @@ def render(root: Path, repository: Repository | None = None) -> Files:
     `repository` is what git says of `root` unless it is given.
 
     Raises `InvalidDataset`, `UnreadableDataset`, and `InvalidOutput` where a path leads out of the
-    site's directory: the rules may not have been asked.
+    site's directory (the rules may not have been asked) or a page has no title or description.
     """
     dataset = read_dataset(read_package(root))
     repository = repository or read_repository(root)
@@ -83,9 +83,24 @@ def _llms_txt(site: Site, files: Files, by_hand: Path) -> str:
             continue
         without_index = path.replace("index.md", "")
         url = without_index.replace(".md", "/")
-        _, head, *_ = str(text).split("---\n")
-        front_matter[url] = yaml.safe_load(head)
+        front_matter[url] = _front_matter(path, str(text))
     return site.page("index.md", "llms.txt", pages=front_matter)
+
+
+def _front_matter(path: str, text: str) -> Mapping[str, str]:
+    """What a page says of itself above its text. Raises `InvalidOutput`."""
+    _, _, below = text.partition("---\n")
+    head, _, _ = below.partition("---\n")
+    try:
+        page = yaml.safe_load(head)
+    except yaml.YAMLError:
+        page = None
+    if not isinstance(page, dict) or not page.keys() >= {"title", "description"}:
+        raise InvalidOutput(
+            f"site/pages/{path}: has no front matter with a title and a description",
+            "Begin it with `---`, `title: …`, `description: …` and `---`, each on a line.",
+        )
+    return page
 
 
 def feed(site: Site, times: Mapping[int, int]) -> str:

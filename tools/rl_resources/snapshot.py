@@ -31,7 +31,13 @@ class File:
     """The bytes of a table or a script; `None` where it cannot be read."""
 
     data: bytes | None
+    executable: bool | None = None
     end: tabular.LineEnd | None = None
+
+    @property
+    def content(self) -> tuple[bytes | None, bool]:
+        """Its bytes, and whether it is executable."""
+        return self.data, bool(self.executable)
 
     @cached_property
     def undecodable(self) -> int | None:
@@ -225,6 +231,11 @@ class Snapshot:
     scripts: tuple[ScriptFile, ...]
     published: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Ids of the newest release, by table; of tables alone that have changed since."""
+
+    @property
+    def files(self) -> tuple[ScriptFile | Table, ...]:
+        """Its scripts, then its tables."""
+        return (*self.scripts, *self.tables.values())
 
     def row(self, resource: str, key: str) -> Mapping[str, str]:
         """The row of a table with this key; empty where there is none."""

@@ -1,24 +1,151 @@
-"""Run rules over a dataset: every finding once, in the order of the files."""
+"""All rules, and the run of them over a dataset: every finding once, in the order of the files.
+
+`check` asks most families of a contribution, `import-page` that of pages of a page. A family is a
+heading of the page of rules and a line of the contribution checklist. Both are the docstring of its
+first module: the first paragraph is the title, the second what the rules ask of a contribution.
+What follows is for readers of the code.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from functools import lru_cache
+from dataclasses import replace
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
 
-from rl_resources.check.exemptions import TABLE as EXEMPTIONS
-from rl_resources.check.exemptions import Outcome, exemptable
-from rl_resources.check.registry import all_rules as all_rules
-from rl_resources.check.registry import chosen_rules, with_followed
-from rl_resources.errors import Finding
+from rl_resources.check import exemptions
+from rl_resources.dataset_rules import (
+    cells,
+    evidence,
+    files,
+    form,
+    plausibility,
+    records,
+    scripts,
+)
+from rl_resources.dataset_rules import tags as of_tags
+from rl_resources.errors import Finding, UnusableInput
 from rl_resources.facts.pairs import Pair, pairs, script_texts
 from rl_resources.package import read_package
-from rl_resources.rule import Mistake, Place, Rule, Scope
+from rl_resources.page import link_rules
+from rl_resources.page import rules as of_pages
+from rl_resources.rule import Mistake, Place, Rule, Scope, paragraphs
 from rl_resources.script.bash.parser import ask
 from rl_resources.script.script_text import ScriptText
-from rl_resources.script_rules import shellcheck
+from rl_resources.script_rules import (
+    agreement,
+    arguments,
+    compatibility,
+    content,
+    data,
+    privacy,
+    releases,
+    running,
+    safety,
+    shellcheck,
+    tags,
+    variables,
+)
 from rl_resources.snapshot import Snapshot, take_snapshot
+from rl_resources.text import nearest
+
+
+class Family(NamedTuple):
+    """The rules of some modules, in the order of the source, with their family and fixer."""
+
+    title: str
+    summary: str
+    scope: Scope
+    rules: tuple[Rule, ...]
+
+
+def family(name: str, scope: Scope, *modules: ModuleType) -> Family:
+    """The family of these modules; the docstring of the first one documents it."""
+    title, summary, *_ = paragraphs(modules[0].__doc__ or "")
+    rules: list[Rule] = []
+    for module in modules:
+        for function, rule in vars(module).items():
+            if isinstance(rule, Rule) and rule.mistakes.__module__ == module.__name__:
+                fixer = vars(module).get(f"fix_{function}")
+                rules.append(replace(rule, family=name, scope=scope, fixer=fixer))
+    return Family(title.removesuffix("."), summary, scope, tuple(rules))
+
+
+FAMILIES: Mapping[str, Family] = {
+    "files": family("files", "dataset", files),
+    "cells": family("cells", "dataset", cells),
+    "records": family("records", "dataset", records, evidence),
+    "plausibility": family("plausibility", "dataset", plausibility),
+    "tags": family("tags", "dataset", of_tags),
+    "scripts": family("scripts", "dataset", scripts),
+    "form": family("form", "dataset", form),
+    "compatibility": family("compatibility", "dataset", compatibility),
+    "content": family("content", "script", content, shellcheck),
+    "variables": family("variables", "script", variables),
+    "arguments": family("arguments", "script", arguments),
+    "releases": family("releases", "script", releases),
+    "safety": family("safety", "script", safety, privacy),
+    "agreement": family("agreement", "pair", agreement, tags),
+    "running": family("running", "pair", running),
+    "data": family("data", "pair", data),
+    "exemptions": family("exemptions", "outcome", exemptions),
+    "page": family("page", "page", of_pages, link_rules),
+}
+
+
+@cache
+def all_rules() -> Mapping[str, Rule]:
+    """Every rule by name, by family and within it in the order of the source."""
+    found: dict[str, Rule] = {}
+    for family in FAMILIES.values():
+        for rule in family.rules:
+            found[rule.name] = replace(rule, follows=_names(rule.follows))
+    return found
+
+
+def _names(followed: Sequence[str]) -> tuple[str, ...]:
+    """The names of rules, with those of each family in the place of its name."""
+    names: list[str] = []
+    for name in followed:
+        if name in FAMILIES:
+            names.extend(rule.name for rule in FAMILIES[name].rules)
+        else:
+            names.append(name)
+    return tuple(names)
+
+
+def with_followed(rules: Iterable[Rule]) -> list[Rule]:
+    """The rules and all rules that any of them follows."""
+    found = {rule.name: rule for rule in rules}
+    waiting = list(found.values())
+    while waiting:
+        for name in waiting.pop().follows:
+            if name not in found:
+                found[name] = all_rules()[name]
+                waiting.append(found[name])
+    return list(found.values())
+
+
+def chosen_rules(select: Collection[str] = (), ignore: Collection[str] = ()) -> list[Rule]:
+    """The rules named by `select`, all if empty, without those named by `ignore`.
+
+    Raises `UnusableInput` for a name that no rule has.
+    """
+    known = all_rules()
+    for name in (*select, *ignore):
+        if name not in known:
+            raise UnusableInput(
+                f"no rule is called {name!r}",
+                nearest(name, known).sentence() or "`rl-resources rules` lists all.",
+            )
+    wanted = select or known
+    return [rule for name, rule in known.items() if name in wanted and name not in ignore]
+
+
+# Running them
 
 
 def check_root(root: Path, ignore: Collection[str] = ()) -> list[Finding]:
@@ -47,15 +174,15 @@ def findings_in(
     A rule on a script reports that script's file, one on a pair the script's or the record's file.
     Unused exemptions are known only from all findings.
     """
-    with_exemptions = asked(snapshot.tables[EXEMPTIONS].path)
+    with_exemptions = asked(snapshot.tables[exemptions.TABLE].path)
     looked_at = everything if with_exemptions else asked
     if any(rule.scope != "dataset" for rule in rules):
         _start_parsers(snapshot, looked_at, {rule.name for rule in rules})
-    outcome = Outcome(
+    outcome = exemptions.Outcome(
         snapshot=snapshot,
         findings=tuple(findings_of(rules, targets_of(snapshot, looked_at))),
         ran=frozenset(rule.name for rule in rules),
-        exemptable=exemptable(all_rules().values()),
+        exemptable=exemptions.exemptable(all_rules().values()),
     )
     found = outcome.reported
     if with_exemptions:

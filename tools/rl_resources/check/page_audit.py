@@ -8,13 +8,12 @@ from operator import attrgetter
 from pathlib import Path
 
 from rl_resources.check import all_rules, findings_of
-from rl_resources.dataset import Dataset, csv_text
+from rl_resources.dataset import Dataset
 from rl_resources.devices import Device, devices_of
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.facts.models import model_meant
 from rl_resources.facts.pairs import Pair, Said
 from rl_resources.files import read_foreign_text
-from rl_resources.package import Value, text_of
 from rl_resources.page import LARGEST_PAGE_BYTES
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, read_rows
@@ -24,6 +23,7 @@ from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.script_rules.releases import fork, fork_name
 from rl_resources.snapshot import ScriptFile, script_data
+from rl_resources.tabular import write
 from rl_resources.text import MOST_LISTED, shown
 
 Texts = Mapping[str, ScriptText]
@@ -70,8 +70,8 @@ def _read(page: Path, dataset: Dataset, scripts: Sequence[str] | None) -> Readin
 
 
 def _records_of(reading: Reading) -> str:
-    records = (row.record for row in reading.rows)
-    return csv_text(reading.dataset, "tuning", records)
+    names = reading.dataset.package.resources["tuning"].schema.names
+    return write([names, *(row.record.values() for row in reading.rows)])
 
 
 def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _place(finding: Finding) -> Place:
 
 def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
     facts = _model_facts(reading.dataset, row.record["model"])
-    device = devices_of(reading.dataset).known.get(text_of(row.record, "device"), Device())
+    device = devices_of(reading.dataset).known.get(row.record["device"], Device())
     said = _said(row)
     names: list[str] = []
     if "model" in said:
@@ -172,7 +172,7 @@ def _pair_of_script(dataset: Dataset, script: ScriptText) -> Pair:
     )
 
 
-def _model_facts(dataset: Dataset, name: Value) -> Mapping[str, str]:
+def _model_facts(dataset: Dataset, name: str) -> Mapping[str, str]:
     """The cells of a model in its table; none if it is unknown."""
     model = dataset.by_key["models"].get(name)
     if model is None:
@@ -188,7 +188,7 @@ def _said(row: ReadRow) -> Mapping[str, Said]:
     """
     said: dict[str, Said] = {}
     for column, header in HEADER_OF.items():
-        text = text_of(row.record, column)
+        text = row.record[column]
         if column == "model" and column not in row.doubts:
             text = row.text("Model")
         if text:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rl_resources.cli.command import (
+from rl_resources.cli import (
     FOUND,
     Arguments,
     command,
@@ -25,7 +25,7 @@ from rl_resources.text import shown
 
 
 @command(FIELDS)
-def find(arguments: Arguments) -> int:
+def find(arguments: Arguments) -> int | str:
     """Show what runs on your hardware, best first, and why."""
     from shutil import get_terminal_size
 
@@ -38,7 +38,7 @@ def find(arguments: Arguments) -> int:
     if arguments.sort == "time":
         found = found._replace(answers=by_time(found.answers))
     if arguments.format == "json":
-        sys.stdout.write(answers.as_json(dataset, found, notes))
+        text = answers.as_json(dataset, found, notes)
     else:
         text = answers.as_text(
             dataset,
@@ -49,8 +49,10 @@ def find(arguments: Arguments) -> int:
             width=get_terminal_size((100, 24)).columns,
             color=wants_color(sys.stdout),
         )
-        sys.stdout.write(text)
-    return 0 if found.answers else FOUND
+    if found.answers:
+        return text
+    sys.stdout.write(text)
+    return FOUND
 
 
 _MODEL = "a model, a size such as 7B, or a config.json or its directory"
@@ -58,15 +60,14 @@ _ESTIMATE_HELP = {**FIELDS, "model": _MODEL}
 
 
 @command({name: _ESTIMATE_HELP[name] for name in WORDS})
-def estimate(arguments: Arguments) -> int:
+def estimate(arguments: Arguments) -> str:
     """Estimate the memory and the time of a run, and show what would lower them."""
     from rl_resources.query.estimate import estimate
     from rl_resources.query.plan_question import evidence
     from rl_resources.site import answers
 
     if "list" in arguments.set:
-        sys.stdout.write(answers.inputs_as_text())
-        return 0
+        return answers.inputs_as_text()
     asked = {name: getattr(arguments, name) for name in (*WORDS, *NUMBERS)}
     dataset = dataset_of_answers(arguments)
     found = estimate(dataset, asked, arguments.set, arguments.script)
@@ -74,8 +75,7 @@ def estimate(arguments: Arguments) -> int:
     written = answers.estimate_as_text
     if arguments.format == "json":
         written = answers.estimate_as_json
-    sys.stdout.write(written(found, runs, arguments.steps, arguments.price))
-    return 0
+    return written(found, runs, arguments.steps, arguments.price)
 
 
 _PLAN_HELP = {
@@ -87,26 +87,24 @@ _PLAN_HELP = {
 
 
 @command({name: _PLAN_HELP[name] for name in PLAN_OPTIONS})
-def plan(arguments: Arguments) -> int:
+def plan(arguments: Arguments) -> str:
     """Answer whether and how a run fits your hardware, with its script."""
-    from rl_resources.contribute.new import plan_script
     from rl_resources.query.plan import answer_plan
     from rl_resources.site.plan import answer_as_json, answer_as_text
 
     asked = {name: getattr(arguments, name) for name in PLAN_OPTIONS}
     answer = answer_plan(dataset_of_answers(arguments), asked, arguments.path)
     if arguments.script:
-        text = plan_script(answer, arguments.script)
-    elif arguments.format == "json":
-        text = answer_as_json(answer)
-    else:
-        text = answer_as_text(answer, asked, verbose=arguments.verbose)
-    sys.stdout.write(text)
-    return 0
+        from rl_resources.contribute.new import plan_script  # it imports all rules
+
+        return plan_script(answer, arguments.script)
+    if arguments.format == "json":
+        return answer_as_json(answer)
+    return answer_as_text(answer, asked, verbose=arguments.verbose)
 
 
 @command()
-def coverage(arguments: Arguments) -> int:
+def coverage(arguments: Arguments) -> str:
     """Show what the dataset covers and lacks."""
     from rl_resources.query.coverage import coverage
     from rl_resources.site import answers
@@ -114,14 +112,12 @@ def coverage(arguments: Arguments) -> int:
     dataset = dataset_of_answers(arguments)
     found = coverage(dataset)
     if arguments.format == "json":
-        sys.stdout.write(answers.coverage_as_json(found, dataset.version))
-    else:
-        sys.stdout.write(answers.coverage_as_text(dataset, found))
-    return 0
+        return answers.coverage_as_json(found, dataset.version)
+    return answers.coverage_as_text(dataset, found)
 
 
 @command()
-def diff(arguments: Arguments) -> int:
+def diff(arguments: Arguments) -> str:
     """Show which records differ between two states."""
     from rl_resources.query.diff import diff, read_directory, read_state
     from rl_resources.site import changes
@@ -130,8 +126,7 @@ def diff(arguments: Arguments) -> int:
     old = read_state(root, arguments.old)
     new = read_state(root, arguments.new) if arguments.new else read_directory(root)
     forms = {"text": changes.as_text, "json": changes.as_json, "markdown": changes.as_markdown}
-    sys.stdout.write(forms[arguments.format](diff(old, new)))
-    return 0
+    return forms[arguments.format](diff(old, new))
 
 
 def _rst(dataset: Dataset, size: str, script_url: str | None) -> str:
@@ -178,7 +173,7 @@ KINDS = {"rst": _rst, "json": _json, "markdown": _markdown}
 
 
 @command()
-def export(arguments: Arguments) -> int:
+def export(arguments: Arguments) -> str:
     """Write one rendering alone."""
     root = root_of_answers(arguments)
     script_url = arguments.script_url
@@ -194,32 +189,29 @@ def export(arguments: Arguments) -> int:
     text = KINDS[arguments.kind](dataset, arguments.size, script_url)
     if arguments.keep_title:
         text = _with_own_title(arguments, dataset, script_url)
-    if arguments.out:
-        write_file(Path(arguments.out), text)
-    else:
-        sys.stdout.write(text)
-    return 0
+    if not arguments.out:
+        return text
+    write_file(Path(arguments.out), text)
+    return ""
 
 
 @command()
-def build(arguments: Arguments) -> int:
+def build(arguments: Arguments) -> str:
     """Build everything that is published."""
     from rl_resources.build import build
 
     root = root_of(arguments)
     out = Path(arguments.out) if arguments.out else root / "build"
-    print(build(root, out))
-    return 0
+    return f"{build(root, out)}\n"
 
 
 @command()
-def compat(arguments: Arguments) -> int:
+def compat(arguments: Arguments) -> str:
     """Compose every script's configuration with every release."""
-    from rl_resources.compat import compat
+    from rl_resources.query.compatibility import compat
 
     root = root_of(arguments)
     files = compat(root, arguments.framework_version, lambda text: print(text, file=sys.stderr))
     for path, text in files.items():
         write_file(root / path, text)
-        print(path)
-    return 0
+    return "".join(f"{path}\n" for path in files)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rl_resources.cli.command import (
+from rl_resources.cli import (
     FOUND,
     Arguments,
     among,
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 @command()
 def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
-    from rl_resources.check import findings_in
-    from rl_resources.check.registry import chosen_rules
+    from rl_resources.check import chosen_rules, findings_in
     from rl_resources.contribute.changes import changes_between, fix, write_changes
     from rl_resources.snapshot import take_snapshot
 
@@ -118,22 +117,20 @@ REQUIRED = ("model", "task", "gpus", "device", "train", "infer")
 
 
 @command(dict.fromkeys(REQUIRED, "required"))
-def new(arguments: Arguments) -> int:
+def new(arguments: Arguments) -> str:
     """Write a script that nobody has run yet, and its row."""
     from rl_resources.contribute.new import listed_words, new, next_step
 
     if arguments.question:
-        sys.stdout.write(listed_words(root_of(arguments)))
-        return 0
+        return listed_words(root_of(arguments))
     given = {}
     for name in (*REQUIRED, "tag", "contributor"):
         text = getattr(arguments, name).strip()
         if text:
             given[name] = text
     drafted = new(root_of(arguments), given)
-    sys.stdout.writelines(f"{change.path}\n" for change in drafted.changes)
     sys.stderr.write(next_step(drafted.record))
-    return 0
+    return "".join(f"{change.path}\n" for change in drafted.changes)
 
 
 @command()
@@ -178,14 +175,17 @@ def import_page(arguments: Arguments) -> int:
 
 
 @command()
-def rules(arguments: Arguments) -> int:
+def rules(arguments: Arguments) -> str:
     """List the rules, or explain one."""
-    from rl_resources.check.registry import chosen_rules
+    from rl_resources.check import chosen_rules
 
-    names = [arguments.name] if arguments.name else []
-    for rule in chosen_rules(names):
-        fixable = ", fixable" if rule.fixer else ""
-        print(f"{rule.name} ({rule.severity}{fixable}): {rule.summary}")
-        if names:
-            print(f"  why:  {rule.reason}\n  bad:  {rule.bad}\n  good: {rule.good}")
-    return 0
+    if arguments.name:
+        (rule,) = chosen_rules([arguments.name])
+        why = f"  why:  {rule.reason}\n  bad:  {rule.bad}\n  good: {rule.good}\n"
+        return f"{_title(rule)}{why}"
+    return "".join(map(_title, chosen_rules()))
+
+
+def _title(rule: Rule) -> str:
+    fixable = ", fixable" if rule.fixer else ""
+    return f"{rule.name} ({rule.severity}{fixable}): {rule.summary}\n"

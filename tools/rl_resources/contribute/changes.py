@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rl_resources.check import Asked, all_rules, everything, findings_in, targets_of
-from rl_resources.dataset_rules.form import canonical
 from rl_resources.errors import Finding, UnusableInput
+from rl_resources.facts import canonical
 from rl_resources.files import locked, sweep, write_file
 from rl_resources.package import DESCRIPTOR, SCRIPTS
 from rl_resources.rule import Edit, Rule
@@ -63,40 +63,40 @@ def with_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> Snapshot
 
     A row replaces the one with the same key. Raises `UnusableInput` if a table cannot be read.
     """
-    paths = {snapshot.tables[name].path for name in rows}
-    after, unreadable = formatted(snapshot, paths.__contains__)
-    if unreadable:
-        raise UnusableInput(
-            f"{unreadable[0]}: cannot be read, so nothing is added to it",
-            "`rl-resources check` reports every error in the file and its fix.",
-        )
+    after = snapshot
     for name, new in rows.items():
-        after = _with_data(after, name, _joined(after.tables[name], new))
-    return formatted(after, paths.__contains__)[0]
+        table = snapshot.tables[name]
+        if canonical(snapshot, table) is None:
+            raise UnusableInput(
+                f"{table.path}: cannot be read, so nothing is added to it",
+                "`rl-resources check` reports every error in the file and its fix.",
+            )
+        after = _with_table(after, _joined(table, new))
+    changed = {snapshot.tables[name].path for name in rows}
+    return formatted(after, changed.__contains__)[0]
 
 
 def formatted(snapshot: Snapshot, asked: Asked) -> tuple[Snapshot, list[str]]:
     """The dataset with tables in canonical form, and the paths of those that cannot be read."""
     after = snapshot
     unreadable = []
-    for name, table in snapshot.tables.items():
+    for table in snapshot.tables.values():
         if not asked(table.path):
             continue
         text = canonical(snapshot, table)
         if text is None:
             unreadable.append(table.path)
         else:
-            after = _with_data(after, name, text)
+            after = _with_table(after, Table(table.resource, text.encode()))
     return after, unreadable
 
 
-def _with_data(snapshot: Snapshot, name: str, text: str) -> Snapshot:
-    table = Table(snapshot.package.resources[name], text.encode())
-    return replace(snapshot, tables={**snapshot.tables, name: table})
+def _with_table(snapshot: Snapshot, table: Table) -> Snapshot:
+    return replace(snapshot, tables={**snapshot.tables, table.resource.name: table})
 
 
-def _joined(table: Table, new: Sequence[Row]) -> str:
-    """A table's text with new rows at its end, without those that they replace."""
+def _joined(table: Table, new: Sequence[Row]) -> Table:
+    """A table with new rows at its end, without those that they replace."""
     names = table.schema.names
     key = table.schema.primary_key
     added = [_cells(row, names) for row in new]
@@ -105,51 +105,31 @@ def _joined(table: Table, new: Sequence[Row]) -> str:
     for row, its_key in zip(table.rows, table.cells(key), strict=True):
         if its_key not in replaced:
             kept.append(row.cells)
-    return write([names, *kept, *added])
+    text = write([names, *kept, *added])
+    return Table(table.resource, text.encode())
 
 
 def _cells(row: Row, columns: Iterable[str]) -> tuple[str, ...]:
     return tuple(row.get(column, "") for column in columns)
 
 
-def with_script(snapshot: Snapshot, path: str, data: bytes) -> Snapshot:
-    """The dataset with an executable script at `path`."""
-    return _with_script(snapshot, path, ScriptFile(path, data=data, executable=True))
-
-
-def _with_script(snapshot: Snapshot, path: str, script: ScriptFile) -> Snapshot:
-    """The dataset with a script in the place of the one at `path`."""
+def with_script(snapshot: Snapshot, script: ScriptFile, instead_of: str = "") -> Snapshot:
+    """The dataset with a script in the place of the one at its path, or at another one."""
+    path = instead_of or script.path
     others = [other for other in snapshot.scripts if other.path != path]
     in_order = sorted([*others, script], key=attrgetter("path"))
     return replace(snapshot, scripts=tuple(in_order))
 
 
-class _Content(NamedTuple):
-    """What a file holds; `None` if there is no such file."""
-
-    data: bytes | None = None
-    executable: bool = False
-
-
 def changes_between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
-    """The files that differ between two states of a dataset."""
-    before = _contents(old)
-    after = _contents(new)
+    """The files that differ between two states of a dataset, scripts first."""
+    before = {file.path: file for file in old.files}
+    after = {file.path: file for file in new.files}
     for path in dict.fromkeys([*after, *before]):
-        was = before.get(path, _Content())
-        becomes = after.get(path, _Content())
-        if was != becomes:
-            yield Change(path, was.data, becomes.data, becomes.executable)
-
-
-def _contents(snapshot: Snapshot) -> Mapping[str, _Content]:
-    """All files of a dataset by path, scripts first."""
-    found = {}
-    for script in snapshot.scripts:
-        found[script.path] = _Content(script.data, bool(script.executable))
-    for table in snapshot.tables.values():
-        found[table.path] = _Content(table.data)
-    return found
+        was = before.get(path, ScriptFile(path))
+        becomes = after.get(path, ScriptFile(path))
+        if was.content != becomes.content:
+            yield Change(path, was.data, *becomes.content)
 
 
 def findings_about(old: Snapshot, new: Snapshot) -> list[Finding]:
@@ -202,15 +182,15 @@ def _edits(snapshot: Snapshot, rule: Rule, paths: set[str]) -> list[Edit]:
 
 def _edited(snapshot: Snapshot, edit: Edit) -> Snapshot:
     """The snapshot after an edit; the same one if nothing changes."""
-    for name, table in snapshot.tables.items():
-        if table.path == edit.path and table.data != edit.fields["data"]:
-            return _with_data(snapshot, name, edit.fields["data"].decode())
-    for script in snapshot.scripts:
-        if script.path != edit.path:
+    for file in snapshot.files:
+        if file.path != edit.path:
             continue
-        after = replace(script, **edit.fields)
-        if after != script:
-            return _with_script(snapshot, script.path, after)
+        after = replace(file, **edit.fields)
+        if (after.path, after.content) == (file.path, file.content):
+            return snapshot
+        if isinstance(after, Table):
+            return _with_table(snapshot, after)
+        return with_script(snapshot, after, file.path)
     return snapshot
 
 

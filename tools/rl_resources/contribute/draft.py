@@ -1,6 +1,6 @@
 """The command `draft`: a record from a script that ran, its log, an issue form and `--set`.
 
-Four steps: `read` the sources, `merge` them into a row, `place` it in the dataset, `check` it.
+Three steps: `read` the sources, `merge` them into a row, `check` it in the dataset.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from rl_resources.check import all_rules, findings_of
 from rl_resources.contribute.changes import (
@@ -36,7 +35,7 @@ from rl_resources.files import read_text
 from rl_resources.package import read_package
 from rl_resources.script.framework.shipped import support
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, Snapshot, take_snapshot
+from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, ScriptFile, Snapshot, take_snapshot
 from rl_resources.text import shown
 
 LARGEST_FORM_BYTES = 256 * 2**10
@@ -57,7 +56,7 @@ def draft(
     record = merge(sources, dataset, snapshot)
     if record.lacks and sources.script.framework == FRAMEWORK:
         _refuse_other_start(sources.script)
-    drafted = check(place(record, snapshot), write=write)
+    drafted = check(record, snapshot, write=write)
     write_changes(root, drafted.written)
     return drafted
 
@@ -116,58 +115,46 @@ def _read_log(name: str, pasted: str) -> TrainingLog:
     return TrainingLog()
 
 
-class Placed(NamedTuple):
-    """A record in its place; one that lacks something changes nothing.
+def check(record: Proposal, snapshot: Snapshot, *, write: bool) -> Draft:
+    """Add a record to the dataset, fix its script where that is certain, and ask all rules.
 
-    `after` is the dataset with its row, exemptions and script, `fixed` the same after certain fixes
-    in the script.
+    If it lacks something, nothing changes and only its script is checked. `write` says whether to
+    write its files. Raises `UnusableInput` where a table cannot take a row.
     """
-
-    record: Proposal
-    before: Snapshot
-    after: Snapshot
-    fixed: Fixed
-
-
-def place(record: Proposal, snapshot: Snapshot) -> Placed:
-    """Add a record to the dataset. Raises `UnusableInput` where a table cannot take a row."""
     if record.lacks:
-        return Placed(record, snapshot, snapshot, Fixed(snapshot, {}))
+        script = record.sources.script
+        lasting = [rule for rule in all_rules().values() if not rule.fixer]
+        found = findings_of(lasting, {"script": lambda: [script]})
+        return Draft(record, (), (), found, write)
+    after = _with_record(snapshot, record)
+    found = findings_about(snapshot, after)
+    fixed = Fixed(after, {})
+    if found:
+        fixed = fix(after, all_rules().values(), record.path.__eq__)
+    if fixed.done:
+        left = {item.rule for item in findings_about(snapshot, fixed.snapshot)}
+        found = [item for item in found if item.rule in left]
+    changes = tuple(changes_between(snapshot, fixed.snapshot))
+    fixes = tuple(dict.fromkeys(fixed.done.values()))
+    return Draft(record, changes, fixes, list(_in_own_script(record, found)), write)
+
+
+def _with_record(snapshot: Snapshot, record: Proposal) -> Snapshot:
+    """The dataset with the row of a record, its exemptions and its script."""
     exempt = []
     for rule, reason in record.sources.form.exempt.items():
         exempt.append({"record": record.name, "rule": rule, "reason": reason})
     after = with_rows(snapshot, {"tuning": [record.row], "exemptions": exempt})
     data = record.sources.script.text.encode()
-    after = with_script(after, record.path, data)
-    fixed = fix(after, all_rules().values(), record.path.__eq__)
-    return Placed(record, snapshot, after, fixed)
+    return with_script(after, ScriptFile(record.path, data, executable=True))
 
 
-def check(placed: Placed, *, write: bool) -> Draft:
-    """Check a record against all rules; `write` says whether to write its files."""
-    changes = tuple(changes_between(placed.before, placed.fixed.snapshot))
-    fixes = tuple(dict.fromkeys(placed.fixed.done.values()))
-    return Draft(placed.record, changes, fixes, list(_findings(placed)), write)
-
-
-def _findings(placed: Placed) -> Iterator[Finding]:
-    """What the rules report about a record; if it lacks something, about its script alone.
-
-    Places are those in the author's script. Mistakes that `--write` fixes are left out.
-    """
-    record = placed.record
-    script = record.sources.script
-    if record.lacks:
-        lasting = [rule for rule in all_rules().values() if not rule.fixer]
-        yield from findings_of(lasting, {"script": lambda: [script]})
-        return
-    left = {item.rule for item in findings_about(placed.before, placed.fixed.snapshot)}
-    if not left:
-        return
-    for item in findings_about(placed.before, placed.after):
-        if item.rule in left and item.path == record.path:
-            yield item._replace(path=script.path)
-        elif item.rule in left:
+def _in_own_script(record: Proposal, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings with the author's script in the place of its copy."""
+    for item in found:
+        if item.path == record.path:
+            yield item._replace(path=record.sources.script.path)
+        else:
             yield item
 
 

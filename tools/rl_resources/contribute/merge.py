@@ -20,10 +20,10 @@ from rl_resources.contribute.stated import (
 from rl_resources.contribute.training_log import TrainingLog
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.devices import devices_of, vendor_in
-from rl_resources.facts.broken import Record, records
+from rl_resources.facts import Record, records
+from rl_resources.facts.comparison import NO_TAG, SPEEDS, faster_record, smaller_run
 from rl_resources.facts.models import device_memory
 from rl_resources.facts.script_names import name_beside
-from rl_resources.facts.tags import NO_TAG, SPEEDS, faster_record, smaller_run
 from rl_resources.facts.words import Fact, read_word
 from rl_resources.package import SCRIPTS, TableSchema
 from rl_resources.script.algorithm import asked_of_min, costs_time

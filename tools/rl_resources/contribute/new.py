@@ -13,16 +13,17 @@ from pathlib import Path
 
 from rl_resources.certainty import UNTESTED
 from rl_resources.contribute.changes import write_changes
-from rl_resources.contribute.draft import Draft, check, place
+from rl_resources.contribute.draft import Draft, check
 from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.stated import Facts, script_name
 from rl_resources.dataset import Dataset, read_dataset, script_path, typed_dataset
 from rl_resources.errors import InvalidDataset, UnusableInput
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.plan import RECOMMENDED, gpus_per_node, rules, turned_on
+from rl_resources.facts.comparison import NO_TAG, tag_line
 from rl_resources.facts.script_names import TABLES, name_beside
-from rl_resources.facts.tags import NO_TAG, tag_line
 from rl_resources.facts.words import Fact, known_words, read_word
+from rl_resources.files import environment
 from rl_resources.package import Record, read_package, text_of
 from rl_resources.query.plan import Answer, Plan, settings_for
 from rl_resources.query.plan_question import ask_plan
@@ -34,12 +35,12 @@ from rl_resources.script.backends import (
     ROLLOUT,
     SAME_BACKEND,
     VENDORS,
+    Backend,
     Engine,
 )
 from rl_resources.script.framework.shipped import Shipped, shipped
 from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.site.templates import environment
 from rl_resources.snapshot import Snapshot, take_snapshot
 
 LEAST_UPDATE_PROMPTS = 64
@@ -62,7 +63,7 @@ def new(root: Path, asked: Asked) -> Draft:
     package = read_package(root)
     snapshot = take_snapshot(package)
     record = new_record(asked, typed_dataset(package, snapshot.tables), snapshot)
-    drafted = check(place(record, snapshot), write=True)
+    drafted = check(record, snapshot, write=True)
     _refuse(drafted.obstacles)
     if drafted.findings:
         raise InvalidDataset(drafted.findings)
@@ -144,20 +145,10 @@ def _refuse(problems: Sequence[str]) -> None:
 
 
 def _configuration(words: Asked, dataset: Dataset) -> ScriptRequest:
-    rows = {}
-    for part, table in TABLES.items():
-        rows[part] = dataset.by_key[table][words[part]]
+    rows = {part: dataset.by_key[table][words[part]] for part, table in TABLES.items()}
     question = ask_plan(dataset, {part: words[part] for part in PARTS})
     tag = words.get("tag", "")
-    return ScriptRequest(
-        model=rows["model"],
-        task=rows["task"],
-        device=rows["device"],
-        train=rows["train"],
-        infer=rows["infer"],
-        tag=tag,
-        estimate=settings_for(question, tag),
-    )
+    return ScriptRequest(rows, settings_for(question, tag), tag)
 
 
 def plan_script(plan: Answer, tag: str) -> str:
@@ -173,20 +164,18 @@ def plan_script(plan: Answer, tag: str) -> str:
         raise UnusableInput(f"scripts are written for {FRAMEWORK} alone", "Leave --framework out.")
     if found is None:
         raise UnusableInput("no settings fit this hardware", "`plan` without --script says why.")
-    rows = question.dataset.by_key
+    known = question.dataset.by_key
     task = question.task
     if question.weights == "lora":
         task = question.query.adapter_task or task
-    wanted = ScriptRequest(
-        model=question.model_row,
-        task=rows["tasks"][task],
-        device=question.device_row,
-        train=rows["backends"][found.configuration.train],
-        infer=rows["backends"][found.configuration.infer],
-        tag="",
-        estimate=found,
-        author="plan",
-    )
+    rows = {
+        "model": question.model_row,
+        "task": known["tasks"][task],
+        "device": question.device_row,
+        "train": known["backends"][found.configuration.train],
+        "infer": known["backends"][found.configuration.infer],
+    }
+    wanted = ScriptRequest(rows, found, author="plan")
     return _script(wanted, f"plan_{tag.lower()}")
 
 
@@ -195,29 +184,25 @@ def plan_script(plan: Answer, tag: str) -> str:
 
 @dataclass(frozen=True)
 class ScriptRequest:
-    """What a script is written for: rows of the tables, the tag and the settings of an estimate.
+    """What a script is written for: the rows of its parts, settings of an estimate, and the tag.
 
     `author` is the command that writes it.
     """
 
-    model: Record
-    task: Record
-    device: Record
-    train: Record
-    infer: Record
-    tag: str
+    rows: Mapping[str, Record]
     estimate: Estimate
+    tag: str = ""
     author: str = "new"
 
     @property
     def strategy(self) -> str:
         """The framework's word for the training backend."""
-        return _word(self.train)
+        return _word(self.rows["train"])
 
     @property
     def engine(self) -> str:
         """The framework's word for the rollout engine."""
-        return _word(self.infer)
+        return _word(self.rows["infer"])
 
 
 def _word(backend: Record) -> str:
@@ -246,62 +231,52 @@ def engines(known: Shipped) -> tuple[str, ...]:
 def refusals(wanted: ScriptRequest, known: Shipped) -> Iterator[str]:
     """Why the framework cannot do this; each reason names what it can do."""
     release = f"{known.framework} {known.version}"
-    algorithm = wanted.task["algorithm"]
+    task = wanted.rows["task"]
+    algorithm = task["algorithm"]
     if algorithm not in ALGORITHMS:
         possible = ", ".join(ALGORITHMS)
         yield f"no settings alone make {release} run {algorithm}; known are those of {possible}"
-    for row, offered, abilities in (
-        (wanted.train, strategies(known), BACKENDS),
-        (wanted.infer, engines(known), ENGINES),
-    ):
+    device = wanted.rows["device"]
+    offers = {"train": strategies(known), "infer": engines(known)}
+    abilities: Mapping[str, Mapping[str, Backend | Engine]] = {"train": BACKENDS, "infer": ENGINES}
+    for part, offered in offers.items():
+        row = wanted.rows[part]
         backend = text_of(row, "backend")
         word = _word(row)
         if word not in offered:
             possible = ", ".join(sorted(offered))
             yield f"{release} does not have {backend}; it offers {possible}"
-        own_vendor = wanted.device["vendor"]
-        vendor = VENDORS.get(backend, own_vendor)
-        if vendor != own_vendor:
-            name = wanted.device["name"]
+        vendor = VENDORS.get(backend, device["vendor"])
+        if vendor != device["vendor"]:
+            name = device["name"]
             yield f"{backend} is for accelerators of {vendor}, not for {name}"
-        able = [name for name, item in abilities.items() if item.adapters]
-        if wanted.task["adapters_only"] and word not in able:
+        able = [name for name, item in abilities[part].items() if item.adapters]
+        if task["adapters_only"] and word not in able:
             possible = ", ".join(able)
             yield f"{word} does not support LoRA in {release}, only {possible} do"
 
 
 def script_text(wanted: ScriptRequest, known: Shipped, name: str) -> str:
     """The script of a configuration that the framework offers; `name` is its stem."""
-    algorithm = ALGORITHMS[text_of(wanted.task, "algorithm")]
-    values = wanted.estimate.values
-    gpus = int(values["gpus"])
-    per_node = gpus_per_node(gpus)
-    rollout_n = 1
-    if algorithm.estimator in GROUP_ESTIMATORS:
-        rollout_n = int(values["rollout_n"])
-    batch, mini_batch = batch_of(gpus)
+    algorithm = ALGORITHMS[text_of(wanted.rows["task"], "algorithm")]
+    gpus = int(wanted.estimate.values["gpus"])
     template = environment(OWN).get_template("script.sh.jinja")
     return template.render(
-        vars(wanted),
-        algorithm=algorithm,
-        batch=batch,
-        choice=_choice(wanted.strategy, known),
-        engine=wanted.engine,
-        extra=list(_extra(wanted)),
-        gpus=gpus,
-        longest=int(values["max_tokens"] // values["sequence_length"]),
-        mini_batch=mini_batch,
+        wanted.rows,
+        wanted=wanted,
+        known=known,
         name=name,
-        nodes=gpus // per_node,
+        algorithm=algorithm,
+        has_groups=algorithm.estimator in GROUP_ESTIMATORS,
         own=BACKENDS[wanted.strategy],
-        parallel=_parallel_sizes(wanted),
-        per_node=per_node,
-        release=f"{known.framework} {known.version}",
-        tag_line=tag_line(wanted.tag or NO_TAG),
         rollout=ENGINES.get(wanted.engine, Engine()),
-        rollout_n=rollout_n,
-        strategy=wanted.strategy,
-        values=values,
+        gpus=gpus,
+        per_node=gpus_per_node(gpus),
+        batches=batch_of(gpus),
+        parallel=_parallel_sizes(wanted),
+        extra=list(_extra(wanted)),
+        choice=_choice(wanted.strategy, known),
+        tag_line=tag_line(wanted.tag or NO_TAG),
     )
 
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from rl_resources.facts.broken import BrokenCell, broken_cells, broken_columns, with_cells
+from rl_resources.facts import BrokenCell, broken_cells, broken_columns, with_cells
 from rl_resources.facts.models import slug_of
 from rl_resources.facts.script_names import word_of_name
 from rl_resources.facts.words import certain, new_row
@@ -30,11 +30,11 @@ def _cells(snapshot: Snapshot, *constraints: str) -> Iterator[BrokenCell]:
 
 def _spelled(constraints: Sequence[str], snapshot: Snapshot) -> Iterator[Edit]:
     """The tables with a certain correction in each cell that breaks one of these constraints."""
-    changed: list[tuple[Table, int, str, str]] = []
+    changed = []
     for cell in _cells(snapshot, *constraints):
         meant = certain(snapshot, cell)
         if meant is not None:
-            changed.append((cell.table, cell.row, cell.field.name, meant))
+            changed.append((cell.record, cell.field.name, meant))
     return with_cells(changed)
 
 
@@ -82,8 +82,8 @@ def type(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's nam
         if field.unit:
             unit = f" in {field.unit}"
         fix = f"Write {kind}{unit} and nothing else{_or_empty(field)}."
-        if _THOUSANDS.fullmatch(broken.cell):
-            bare = broken.cell.replace(",", "")
+        if _THOUSANDS.fullmatch(broken.text):
+            bare = broken.text.replace(",", "")
             fix = f"Write `{bare}`, if commas separate thousands."
         yield broken.mistake(f"which is not {kind}", _help(snapshot, broken, fix))
 
@@ -106,19 +106,19 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken, others in _grouped(_cells(snapshot, "enum", "vocabulary")):
         also = _also(others)
-        key = broken.table.schema.foreign_key(broken.field.name)
+        key = broken.foreign_key
         if key is None:
             yield broken.mistake(
                 f"not found in the words of its column{also}",
-                _help(snapshot, broken, _item(broken.field, broken.cell)),
+                _help(snapshot, broken, _item(broken.field, broken.text)),
             )
             continue
         table = snapshot.tables[key.resource]
         if (table.path, key.reference) not in broken_columns(snapshot):
             yield broken.mistake(
                 f"not found in {table.path}{also}",
-                _help(snapshot, broken, _named(snapshot, broken) or _key(table, broken.cell)),
-                _slugs(table, broken.cell),
+                _help(snapshot, broken, _named(snapshot, broken) or _key(table, broken.text)),
+                _slugs(table, broken.text),
             )
 
 
@@ -132,7 +132,7 @@ def _slugs(table: Table, cell: str) -> list[Place]:
 def _named(snapshot: Snapshot, broken: BrokenCell) -> str:
     """What the script's name says; it never says the owner of a model."""
     part = broken.field.name
-    word = word_of_name(snapshot, broken.table.cell(broken.row, "script"), part)
+    word = word_of_name(snapshot, broken.record.text("script"), part)
     if part == "model" or not word:
         return ""
     return f"Write `{word}`, as the name of its script says."
@@ -166,11 +166,13 @@ def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[Bro
     """
     groups: dict[tuple[str, str, str, int], list[BrokenCell]] = defaultdict(list)
     for broken in cells:
-        name = broken.field.name
-        foreign = broken.table.schema.foreign_key(name)
-        words = foreign.resource if foreign else broken.table.path
-        row = broken.row if broken.table.outside else -1
-        groups[words, name, broken.cell, row].append(broken)
+        table, row = broken.record
+        words = table.path
+        if broken.foreign_key:
+            words = broken.foreign_key.resource
+        if not table.outside:
+            row = -1
+        groups[words, broken.field.name, broken.text, row].append(broken)
     for first, *others in groups.values():
         yield first, others
 
@@ -179,10 +181,10 @@ def _also(others: Sequence[BrokenCell]) -> str:
     """Where else the same word is."""
     if not others:
         return ""
-    places: list[str] = []
+    places = []
     for cell in others[:MOST_LISTED]:
-        line = cell.table.rows[cell.row].line
-        places.append(f"{cell.table.path}:{line}")
+        path, line, _ = cell.record.place(cell.field.name)
+        places.append(f"{path}:{line}")
     listed = ", ".join(places)
     if len(others) > MOST_LISTED:
         listed += ", …"
@@ -242,8 +244,8 @@ def pattern(snapshot: Snapshot) -> Iterator[Mistake]:
     files = {script.name: script.path for script in snapshot.scripts}
     for broken in _cells(snapshot, "pattern"):
         about = []
-        if broken.field.name == "script" and broken.cell in files:
-            about.append((files[broken.cell], 1, 1))
+        if broken.field.name == "script" and broken.text in files:
+            about.append((files[broken.text], 1, 1))
         yield broken.mistake(
             "which does not have the format of its column",
             _help(snapshot, broken, _form(broken.field)),
@@ -263,11 +265,11 @@ def invisible_character(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100`
     """
     for broken in _cells(snapshot, "hidden", "character"):
-        strange = list(dict.fromkeys(text_rules.strange_characters(broken.cell)))
+        strange = list(dict.fromkeys(text_rules.strange_characters(broken.text)))
         points = " and ".join(map(_code_point, strange[:3]))
         yield broken.mistake(
             f"which contains {points}: invisible, a homoglyph, or a letter that no record uses",
-            _help_with_characters(broken.cell),
+            _help_with_characters(broken.text),
         )
 
 
@@ -292,7 +294,7 @@ def formula(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `see the source`
     """
     for broken in _cells(snapshot, "formula"):
-        found = text_rules.formula(broken.cell)
+        found = text_rules.formula(broken.text)
         yield broken.mistake(
             f"which starts a spreadsheet formula with `{found}`",
             "Start it, and each part after a semicolon, with a letter or a digit.",
@@ -310,7 +312,7 @@ def markup(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `ran out of memory below 8 GPUs`
     """
     for broken in _cells(snapshot, "markup"):
-        found = shown(text_rules.markup(broken.cell), 20)
+        found = shown(text_rules.markup(broken.text), 20)
         yield broken.mistake(
             f"which contains the markup or code `{found}`",
             "Use plain words; if `<` means less than, put a space after it.",
@@ -344,7 +346,7 @@ def surrounding_whitespace(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for broken in _cells(snapshot, "space"):
         fix = "Leave nothing between the commas, or fill the cell."
-        meant = broken.cell.strip()
+        meant = broken.text.strip()
         if meant:
             fix = f"Write `{shown(meant, 600)}`."
         yield broken.mistake("which has leading or trailing whitespace", fix)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from math import isclose
+from collections.abc import Iterator, Sequence
 
 from rl_resources import git
 from rl_resources.certainty import FIGURES, MEASURED_RUN
-from rl_resources.facts.broken import Record, broken_columns, records, runs
+from rl_resources.facts import Record, broken_columns, records, runs
+from rl_resources.facts.comparison import same_runs
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import RUNS, Snapshot, Table
 from rl_resources.text import nearest, quoted, shown
@@ -106,7 +105,10 @@ def same_evidence(snapshot: Snapshot) -> Iterator[Mistake]:
     Speeds may be different statistics. A report that cites the source of a script only, and not
     the record's evidence, may have another statement.
     """
-    for record, report in _pairs(snapshot):
+    recorded = records(snapshot, "tuning", "source", "evidence", *_COMPARED)
+    reports = records(snapshot, "reports", "source_url", "outcome", *_COMPARED)
+    ran = [report for report in reports if report.text("outcome") == "ran"]
+    for record, report in same_runs(recorded, ran, Record.text):
         for name in ("statement", "scenario", *_SHARED):
             if _differ(record, report, name):
                 yield _contradiction(record, report, name)
@@ -149,47 +151,6 @@ def _has_same_basis(record: Record, report: Record) -> bool:
     if {record.text("statement"), report.text("statement")} != {MEASURED_RUN, "stated-run"}:
         return True
     return any(map(report.text, _figures(record.table)))
-
-
-def _pairs(snapshot: Snapshot) -> Iterator[tuple[Record, Record]]:
-    """Each report of a run that is a record as well, after that record.
-
-    They are found as `recorded` of `query/configurations.py` does.
-    """
-    places = _records_by_place(snapshot)
-    for report in records(snapshot, "reports", "source_url", "outcome", *_COMPARED):
-        if report.text("outcome") == "ran":
-            found = places.get(_place(report, "source_url"), ())
-            same = [record for record in found if _is_the_same(record, report)]
-            # Rather one of its task.
-            same.sort(key=lambda record: record.text("task") != report.text("task"))
-            for record in same[:1]:
-                yield record, report
-
-
-def _records_by_place(snapshot: Snapshot) -> Mapping[Sequence[str], Sequence[Record]]:
-    """The records by each place that they cite."""
-    places: dict[Sequence[str], list[Record]] = defaultdict(list)
-    for record in records(snapshot, "tuning", "source", "evidence", *_COMPARED):
-        for column in ("source", "evidence"):
-            places[_place(record, column)].append(record)
-    return places
-
-
-def _place(record: Record, column: str) -> Sequence[str]:
-    """The URL in a column, with the model and the GPUs: at one URL there may be several runs."""
-    return tuple(map(record.text, (column, "model", "gpus")))
-
-
-def _is_the_same(record: Record, report: Record) -> bool:
-    """Whether the lengths that both state are equal and the speeds within a tenth."""
-    limits = {"max_prompt_length": 0.0, "max_response_length": 0.0, **dict.fromkeys(_SPEEDS, 0.1)}
-    for name, part in limits.items():
-        ours = record.number(name)
-        theirs = report.number(name)
-        if ours and theirs and not isclose(ours, theirs, rel_tol=part):
-            return False
-    return True
 
 
 _PLACEHOLDERS = {

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rl_resources.facts.broken import broken_columns
-from rl_resources.package import NUMBERS, number
+from rl_resources.facts import broken_columns, canonical, order_keys
 from rl_resources.rule import Edit, Mistake, rewritten, rule
 from rl_resources.snapshot import Snapshot, Table
-from rl_resources.tabular import line_of, write
-
-SortValue = tuple[int, float, str]
+from rl_resources.tabular import line_of
 
 FMT = "Run `rl-resources fmt`."
 
@@ -101,43 +98,3 @@ def fix_row_order(snapshot: Snapshot) -> Iterator[Edit]:
         text = canonical(snapshot, table)
         if text is not None and any(_not_canonical(snapshot, table)):
             yield rewritten(table.path, text)
-
-
-# The canonical form of a table: the order of its rows, and its text
-
-
-def order_keys(snapshot: Snapshot, table: Table) -> list[list[SortValue]]:
-    """The sort key of every row by the schema's `orderBy`: numbers come before text, and what
-    cannot be followed comes last.
-    """
-    keys: list[list[SortValue]] = []
-    for row in range(len(table.rows)):
-        key = [_sort_value(snapshot, table, row, path) for path in table.schema.order_by]
-        keys.append(key)
-    return keys
-
-
-def _sort_value(snapshot: Snapshot, table: Table, row: int, path: str) -> SortValue:
-    """What one path of `orderBy` leads to from a row."""
-    name, _, rest = path.partition(".")
-    cell = table.cell(row, name)
-    key = table.schema.foreign_key(name)
-    if rest and key:
-        target = snapshot.tables[key.resource]
-        if cell in target.keys:
-            return _sort_value(snapshot, target, target.keys[cell], rest)
-    if rest:
-        return (2, 0.0, cell)
-    known = number(cell)
-    if known is None or table.schema.field(name).type not in NUMBERS:
-        return (1, 0.0, cell)
-    return (0, known, "")
-
-
-def canonical(snapshot: Snapshot, table: Table) -> str | None:
-    """The whole file with LF, minimal quotes and sorted rows; `None` if it cannot be read."""
-    if table.lost or len(table.rows) != len(table.text.rows):
-        return None
-    keys = order_keys(snapshot, table)
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    return write([table.header, *(table.rows[row].cells for row in order)])

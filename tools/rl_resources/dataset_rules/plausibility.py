@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from rl_resources.facts.broken import Record, records, runs
+from rl_resources.facts import Record, records, runs
 from rl_resources.facts.models import (
     GB_PER_GIB,
     device_memory,
+    devices_memory,
     minimum_memory_gb,
     parameters_in_name,
 )
@@ -49,8 +50,7 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
         parameters = _parameters(snapshot, record)
         weights = record.text("weights")
         saved = record.text("memory_optimizations").split("; ")
-        gpus = record.number("gpus_maximum") or record.number("gpus")
-        own = gpus * device_memory(snapshot, record)
+        own = devices_memory(snapshot, record)
         minimum = minimum_memory_gb(parameters, weights, saved)
         if 0 < own < minimum:
             need = f"{parameters:g} billion parameters need at least {minimum:.0f} GB"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from rl_resources.facts.broken import Record, records, runs
+from rl_resources.facts import Record, records, runs
 from rl_resources.facts.models import fitting_size, size_of, slug_of
 from rl_resources.facts.script_names import OTHER_ROLE, misplaced, role_of
 from rl_resources.rule import Mistake, rule

@@ -12,7 +12,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 
-from rl_resources.facts.broken import Record, broken_columns, with_cells
+from rl_resources.facts import Record, broken_columns, with_cells
 from rl_resources.facts.script_names import (
     TABLES,
     agreement_with_name,
@@ -28,7 +28,7 @@ from rl_resources.facts.script_names import (
 from rl_resources.package import SCRIPTS
 from rl_resources.rule import Edit, Mistake, Place, rule
 from rl_resources.script.name import FORM, ScriptName, parse, parsed, predicate
-from rl_resources.snapshot import ScriptFile, Snapshot, Table
+from rl_resources.snapshot import ScriptFile, Snapshot
 from rl_resources.text import nearest, quoted, shown
 
 
@@ -126,11 +126,11 @@ def _moved(script: ScriptFile, new: str) -> Edit:
 
 def _renamed(snapshot: Snapshot, old: str, new: ScriptName) -> Iterator[Edit]:
     """The tables with the new name of a script."""
-    cells: list[tuple[Table, int, str, str]] = []
+    cells = []
     for table in snapshot.tables.values():
         for row, cell in enumerate(table.columns.get("script", ())):
             if cell == old:
-                cells.append((table, row, "script", str(new)))
+                cells.append((Record(table, row), "script", str(new)))
     return with_cells(cells)
 
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from rl_resources.facts.broken import Record, records, with_cells
-from rl_resources.facts.tags import (
+from rl_resources.facts import Record, records, with_cells
+from rl_resources.facts.comparison import (
     COMPARED,
     NO_TAG,
     SPEEDS,
@@ -125,7 +125,7 @@ def _without_tag(rule: Rule, snapshot: Snapshot) -> Iterator[Edit]:
     tuning = snapshot.tables["tuning"]
     lines = rule.lines(snapshot)
     rows = [index for index, row in enumerate(tuning.rows) if row.line in lines]
-    return with_cells((tuning, row, "tag", "") for row in rows)
+    return with_cells((Record(tuning, row), "tag", "") for row in rows)
 
 
 fix_not_the_least = partial(_without_tag, not_the_least)

@@ -14,9 +14,12 @@ from rl_resources.estimate.formula import (
     Moment,
     Need,
     Number,
+    Place,
     backends,
+    components_of,
     evaluate,
     formula,
+    peaks,
     plausible,
     rounded,
 )
@@ -52,30 +55,34 @@ class Estimate:
         return evaluate(self.configuration.inputs)
 
     @cached_property
-    def moments(self) -> Mapping[tuple[str, str], Moment]:
-        """All moments by phase and name; no rollout where no engine shares the GPUs."""
-        found: dict[tuple[str, str], Moment] = {}
-        for item in formula()["moment"]:
-            phase = item["phase"]
-            if phase == ROLLOUT and not self.values["has_engine"]:
-                continue
-            held: dict[str, float] = {}
-            for title, term in item["components"].items():
-                size = self.values[term]
-                if size:
-                    held[title] = size / GB
-            found[phase, item["name"]] = Moment(phase, item["name"], held)
+    def peaks_gb(self) -> Mapping[Place, float]:
+        """What every moment holds; none of the rollout where no engine shares the GPUs."""
+        found: dict[Place, float] = {}
+        every = zip(formula()["moment"], peaks(self.values), strict=True)
+        for item, held in every:
+            if item["phase"] != ROLLOUT or self.values["has_engine"]:
+                found[item["phase"], item["name"]] = held / GB
         return found
 
     @cached_property
     def phases(self) -> Mapping[str, Moment]:
         """The largest moment of each phase."""
-        found: dict[str, Moment] = {}
-        for moment in self.moments.values():
-            largest = found.setdefault(moment.phase, moment)
-            if moment.peak_gb > largest.peak_gb:
-                found[moment.phase] = moment
-        return found
+        largest: dict[str, Place] = {}
+        for place, peak_gb in self.peaks_gb.items():
+            phase, _ = place
+            before = largest.setdefault(phase, place)
+            if peak_gb > self.peaks_gb[before]:
+                largest[phase] = place
+        return {phase: self._moment(place) for phase, place in largest.items()}
+
+    def _moment(self, place: Place) -> Moment:
+        """A moment with its components."""
+        held: dict[str, float] = {}
+        for title, term in components_of(place).items():
+            size = self.values[term]
+            if size:
+                held[title] = size / GB
+        return Moment(*place, self.peaks_gb[place], held)
 
     @cached_property
     def training(self) -> Moment:
@@ -355,7 +362,7 @@ class Estimate:
         return rounded(figures, 2) | asked
 
 
-_NOTHING = Moment("", "", {})
+_NOTHING = Moment("", "", 0.0, {})
 
 
 def of_script(run: Run, gpus: Number, memory_gb: Number, model: Record) -> Estimate | None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache, reduce
+from functools import cache
 from itertools import product
-from operator import add
 from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
@@ -23,6 +22,8 @@ MEMORY = "formula.toml"
 TIME = "time.toml"
 Number = int | float
 Tree = Number | str | list[Any]
+Place = tuple[str, str]
+"""A phase and a moment of it."""
 ENGINE_SIZE = "engine_tensor_parallel"
 
 _OPERATORS: Mapping[type[ast.AST], str] = {
@@ -45,12 +46,8 @@ class Moment(NamedTuple):
 
     phase: str
     name: str
+    peak_gb: float
     components: Mapping[str, float]
-
-    @property
-    def peak_gb(self) -> float:
-        """The sum of its components, added as the page does: `sum` is exact from Python 3.12 on."""
-        return reduce(add, self.components.values(), 0.0)
 
     @property
     def reserved_gb(self) -> float:
@@ -219,6 +216,29 @@ def computed(file: str, values: dict[str, Number]) -> dict[str, Number]:
     """The values with all terms of a file, which are added to them."""
     exec(_compiled(file), {**_FUNCTIONS}, values)  # noqa: S102 (our own arithmetic, by `parse`)
     return values
+
+
+def peaks(values: Mapping[str, Number]) -> Sequence[Number]:
+    """The bytes of one GPU at each moment of the file, of all terms."""
+    found: Sequence[Number] = eval(_sums(), {}, values)  # noqa: S307 (sums of our own terms)
+    return found
+
+
+@cache
+def components_of(place: Place) -> Mapping[str, str]:
+    """The terms that a GPU holds at a moment, by title."""
+    phase, name = place
+    every = formula()["moment"]
+    found = next(item for item in every if item["phase"] == phase and item["name"] == name)
+    components: Mapping[str, str] = found["components"]
+    return components
+
+
+@cache
+def _sums() -> CodeType:
+    """The components of each moment, added in their order, which is that of the page."""
+    sums = [" + ".join(item["components"].values()) for item in formula()["moment"]]
+    return compile(f"({', '.join(sums)})", MEMORY, "eval")
 
 
 @cache

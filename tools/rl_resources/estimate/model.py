@@ -214,12 +214,44 @@ def read_config(path: Path) -> Record:
             row[name] = silent.get(name)
     if row["kv_rank"]:
         row["kv_cache_width"] = row["kv_rank"] + (row["rope_width"] or 0)
+    row.update(_attention_of(config, row["layers"]))
     row.update(_tower_of(config))
     for name in _lacking(row):
         key = keys_by_figure[name][0]
         raise config.mistake(key, f"no {key}")
     _check_heads(config, row)
     return row
+
+
+def _attention_of(config: _ConfigFile, layers: int | None) -> Mapping[str, Number]:
+    """The layers that see the whole sequence, where it says which, and the state of the others."""
+    words = formula()["attention"]
+    kinds: Sequence[str] = _first_list(config.found, words["kinds"])
+    every = config.figure(words["every"])
+    whole = linear = 0
+    if kinds:
+        whole = sum(kind in words["whole"] for kind in kinds)
+        linear = sum(kind in words["linear"] for kind in kinds)
+    elif every and layers:
+        whole = layers // every
+        linear = layers - whole
+    found: dict[str, Number] = {}
+    if whole:
+        found["full_attention_layers"] = whole
+    for keys in words["states"]:
+        sizes = [config.figure([key]) or 0 for key in keys]
+        if linear and all(sizes):
+            found["state_size"] = linear * math.prod(sizes)
+    return found
+
+
+def _first_list(found: Mapping[str, Any], names: Iterable[str]) -> Sequence[str]:
+    """The first list or text under these names; an empty one where there is none."""
+    for name in names:
+        inner = found.get(name)
+        if isinstance(inner, list | str):
+            return inner
+    return ()
 
 
 def _tower_of(config: _ConfigFile) -> Mapping[str, Number]:

@@ -22,6 +22,7 @@ from rl_resources.estimate.formula import (
     ENGINE_SIZE,
     Need,
     Number,
+    Place,
     backends,
     engine_sizes,
     formula,
@@ -37,8 +38,6 @@ _MOST = 2**20
 _LENGTH_STEP = 256
 _CACHE = (ROLLOUT, "KV cache")
 """What is too small where the engine has no room for one sequence."""
-Place = tuple[str, str]
-"""A phase and a moment of it."""
 
 
 class Turn(NamedTuple):
@@ -162,7 +161,7 @@ def _need(estimate: Estimate, place: Place) -> float:
     """How much a moment needs; of the cache, how many tokens it lacks."""
     if place == _CACHE:
         return estimate.values["sequence_length"] - estimate.values["kv_tokens"]
-    return estimate.moments[place].peak_gb
+    return estimate.peaks_gb[place]
 
 
 def fits(estimate: Estimate) -> bool:
@@ -275,7 +274,7 @@ def sized(
     if backends()[found.configuration.train].get("splits"):
         found = _chosen(found, settled, _possible_sizes(found), _lacking_memory, is_possible)
     if ROLLOUT in found.phases:
-        sizes = list(_engines(found))
+        sizes = list(_engines(found, is_possible))
         found = _chosen(found, settled, sizes, _lacking_engine, is_possible)
     return found
 
@@ -296,12 +295,22 @@ def _possible_sizes(found: Estimate) -> Sequence[Mapping[str, Number]]:
     return possible
 
 
-def _engines(found: Estimate) -> Iterator[Mapping[str, Number]]:
-    """Sizes of an engine: the usual share of the GPU first, on the fewest GPUs."""
-    shares: Sequence[float] = formula()["search"]["engine_shares"]
-    for share in (found.values["gpu_memory_utilization"], *shares):
-        for size in engine_sizes():
-            yield {**size, "gpu_memory_utilization": share}
+def _engines(
+    found: Estimate, is_possible: Callable[[Estimate], bool]
+) -> Iterator[Mapping[str, Number]]:
+    """Sizes of an engine: the usual share of the GPU first, on the fewest GPUs.
+
+    Another share is left out where not even the largest engine fits with it.
+    """
+    usual = found.values["gpu_memory_utilization"]
+    for size in engine_sizes():
+        yield {**size, "gpu_memory_utilization": usual}
+    for share in formula()["search"]["engine_shares"]:
+        sizes = [{**size, "gpu_memory_utilization": share} for size in engine_sizes()]
+        possible = filter(is_possible, (found.with_inputs(**size) for size in reversed(sizes)))
+        largest = next(possible, None)
+        if largest and not _lacking_engine(largest):
+            yield from sizes
 
 
 def _lacking_memory(found: Estimate) -> Number:

@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from rl_resources.facts.broken import vocabulary_of
+from rl_resources.facts import vocabulary_of
 from rl_resources.files import table_beside
 from rl_resources.package import Field, TableSchema
 from rl_resources.snapshot import Snapshot, Table, rows_at
@@ -196,38 +196,41 @@ def in_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, st
     Empty if a cell would be lost, or might end up in another column.
     """
     schema = table.schema
-    names = [column_named(schema, name) for name in header.cells]
     rows = [row for row in table.text.rows if not row.empty and row.cells != header.cells]
     by_place = [row.cells for row in rows]
-    lengths = {len(header.cells), *map(len, by_place)}
-    if table.text.defects or len(lengths) > 1:
-        return {}
-    known = list(filter(None, names))
-    is_ambiguous = len(set(known)) < len(known)
-    if is_ambiguous or _loses_cells(names, by_place):
-        return {}
-    missing = [field for field in schema.fields if field.name not in known]
+    columns = _columns_by_name(table, header, by_place)
+    missing = [field for field in schema.fields if field.name not in columns]
     committed = rows_at(snapshot.package, "HEAD", table.path)
     for field in missing:
         was_dropped = any(field.name in row for row in committed)
         if was_dropped or field.required:
             return {}
-    by_name = list(_in_order(schema, names, by_place))
+        columns[field.name] = [""] * len(rows)
+    by_name = list(zip(*[columns[name] for name in schema.names], strict=True))
     if not missing and _fits_by_place(snapshot, table, by_place, by_name):
         return {}
-    lines = {header.line: line_of(schema.names)}
-    for row, cells in zip(rows, by_name, strict=True):
-        lines[row.line] = line_of(cells)
+    lines = {row.line: line_of(cells) for row, cells in zip(rows, by_name, strict=True)}
+    lines[header.line] = line_of(schema.names)
     return lines
 
 
-def _loses_cells(names: Sequence[str], rows: Sequence[Cells]) -> bool:
-    """Whether a column that the schema lacks has cells with content."""
-    columns = zip(*rows, strict=True)
-    for name, cells in zip(names, columns, strict=False):
-        if not name and any(cells) and not _counts_rows(cells):
-            return True
-    return False
+def _columns_by_name(table: Table, header: Row, rows: Sequence[Cells]) -> dict[str, Sequence[str]]:
+    """The cells of each column that the header names; none if a cell would be lost.
+
+    A column that the schema lacks has no content if it only numbers the rows.
+    """
+    columns: dict[str, Sequence[str]] = {}
+    lengths = {len(header.cells), *map(len, rows)}
+    if table.text.defects or len(lengths) > 1:
+        return {}
+    for title, *cells in zip(header.cells, *rows, strict=True):
+        name = column_named(table.schema, title)
+        has_content = any(cells) and not _counts_rows(cells)
+        if name in columns or (has_content and not name):
+            return {}
+        if name:
+            columns[name] = cells
+    return columns
 
 
 def _counts_rows(cells: Sequence[str]) -> bool:
@@ -235,13 +238,6 @@ def _counts_rows(cells: Sequence[str]) -> bool:
     count = len(cells)
     numbers = list(map(str, range(count + 1)))
     return list(cells) in (numbers[:count], numbers[1:])
-
-
-def _in_order(schema: TableSchema, names: Sequence[str], rows: Iterable[Cells]) -> Iterator[Cells]:
-    """Rows with their cells in the order of the schema, with empty cells in missing columns."""
-    for row in rows:
-        cells = dict(zip(names, row, strict=True))
-        yield tuple(cells.get(name, "") for name in schema.names)
 
 
 def _fits_by_place(

@@ -6,8 +6,9 @@ import re
 from collections.abc import Collection, Mapping, Set
 from functools import lru_cache
 from math import inf, nan
+from posixpath import basename, dirname
 
-from rl_resources.facts.broken import Record, records
+from rl_resources.facts import Record, records
 from rl_resources.files import table_beside
 from rl_resources.package import number
 from rl_resources.snapshot import Snapshot
@@ -47,16 +48,12 @@ def size_of(snapshot: Snapshot, slug: str) -> str:
 def _models_by_slug(snapshot: Snapshot) -> Mapping[str, Record]:
     """The models with a sound size, by the slug that they should have."""
     models = records(snapshot, "models", "model", "size")
-    by_slug: dict[str, Record] = {}
-    for record in models:
-        slug = slug_of(record.text("model"))
-        by_slug[slug] = record
-    return by_slug
+    return {slug_of(record.text("model")): record for record in models}
 
 
 def slug_of(model: str) -> str:
     """The model's part of a script name; a character that parts cannot have becomes `-`."""
-    _, _, name = model.rpartition("/")
+    name = basename(model)
     return _NO_PART.sub("-", name.lower())
 
 
@@ -129,8 +126,8 @@ def model_meant(path: str, known: Collection[str]) -> str:
         return ""
     same = [model for model in known if likeness(name, [model]) == "same"]
     if is_id(name):
-        owner, _, _ = name.lower().partition("/")
-        same = [model for model in same if model.lower().startswith(f"{owner}/")]
+        owner = dirname(name.lower())
+        same = [model for model in same if dirname(model.lower()) == owner]
     if len(same) != 1:
         return ""
     return same[0]
@@ -140,7 +137,7 @@ def is_id(path: str) -> bool:
     """Whether a path looks like an owner and a name on Hugging Face."""
     if _ID.fullmatch(path) is None:
         return False
-    owner, _, _ = path.lower().partition("/")
+    owner = dirname(path.lower())
     return _FOLDER.fullmatch(owner) is None
 
 
@@ -164,7 +161,7 @@ def likeness(name: str, known: Collection[str]) -> str:
 
 def _bare_name(name: str) -> str:
     """A model's name in lower case, without its owner, with `-` between its words."""
-    _, _, last = name.rstrip("/").rpartition("/")
+    last = basename(name.rstrip("/"))
     words = re.sub(r"[\W_]+", "-", last.lower())
     words = words.strip("-")
     return words.removeprefix("meta-").removesuffix("-hf")
@@ -201,6 +198,12 @@ def _least_bytes(part: str, words: Set[str]) -> float:
     return min(known, default=bytes_of["usual"])
 
 
+def devices_memory(snapshot: Snapshot, record: Record) -> float:
+    """Nominal GB of all devices of a record together; 0 if unknown."""
+    gpus = record.number("gpus_maximum") or record.number("gpus")
+    return gpus * device_memory(snapshot, record)
+
+
 def device_memory(snapshot: Snapshot, record: Record) -> float:
     """Nominal GB of one device, the largest for a name such as `A100`; 0 if unknown."""
     device = snapshot.row("devices", record.text("device"))
@@ -209,10 +212,9 @@ def device_memory(snapshot: Snapshot, record: Record) -> float:
     stated = record.number("device_memory_gb")
     if stated:
         return stated
-    prefix = record.text("device_as_published").lower() + "-"
-    largest = 0.0
-    devices = snapshot.tables["devices"]
-    for name, memory in devices.cells(("device", "memory_gb")):
-        if f"{name}-".startswith(prefix):
-            largest = max(largest, number(memory) or 0)
-    return largest
+    published = record.text("device_as_published").lower()
+    known = [0.0]
+    for name, memory in snapshot.tables["devices"].cells(("device", "memory_gb")):
+        if f"{name}-".startswith(f"{published}-"):
+            known.append(number(memory) or 0)
+    return max(known)

@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
-from rl_resources.facts.broken import broken_keys
+from rl_resources.facts import broken_keys, once
 from rl_resources.facts.script_names import agreement_with_name, pairing, scripts
 from rl_resources.package import number
 from rl_resources.rule import Mistake, Place
@@ -143,16 +142,12 @@ class Pair:
         return f"Write `{word}` in place of `{old}`."
 
 
-@lru_cache(maxsize=1)
-def script_texts(snapshot: Snapshot) -> tuple[ScriptText, ...]:
+@once
+def script_texts(snapshot: Snapshot) -> Iterator[ScriptText]:
     """Every script of the dataset that can be read and has no merge conflict.
 
     Other rules report a byte order mark and the line ends of Windows.
     """
-    return tuple(_script_texts(snapshot))
-
-
-def _script_texts(snapshot: Snapshot) -> Iterator[ScriptText]:
     for script in scripts(snapshot):
         is_script = script.name.lower().endswith(".sh")
         if is_script and script.text is not None and not conflicts(script.text):
@@ -162,13 +157,9 @@ def _script_texts(snapshot: Snapshot) -> Iterator[ScriptText]:
             yield script_text(script.path, text, framework)
 
 
-@lru_cache(maxsize=1)
-def pairs(snapshot: Snapshot) -> tuple[Pair, ...]:
+@once
+def pairs(snapshot: Snapshot) -> Iterator[Pair]:
     """Every tuning record with its script, if that can be read."""
-    return tuple(_pairs(snapshot))
-
-
-def _pairs(snapshot: Snapshot) -> Iterator[Pair]:
     paired = pairing(snapshot)
     for script in script_texts(snapshot):
         name = name_of(script.path)
@@ -201,12 +192,11 @@ def _said(snapshot: Snapshot, row: int) -> Mapping[str, Said]:
     """The cells of a record that are sound and not empty."""
     tuning = snapshot.tables["tuning"]
     broken = broken_keys(snapshot)
-    said: dict[str, Said] = {}
+    said = {}
     for name in tuning.columns:
         cell = tuning.cell(row, name)
         if cell and (tuning.path, row, name) not in broken:
-            line, column = tuning.place(row, name)
-            said[name] = Said(cell, line, column)
+            said[name] = Said(cell, *tuning.place(row, name))
     return said
 
 

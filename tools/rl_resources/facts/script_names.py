@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rl_resources.facts.broken import Record, broken_keys
+from rl_resources.facts import Record, broken_keys
 from rl_resources.facts.models import size_of, slug_of
 from rl_resources.package import SCRIPTS, number
 from rl_resources.script.name import PARTS, ScriptName, parsed

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from rl_resources.dataset import Dataset
 from rl_resources.devices import device_name, devices_of
-from rl_resources.facts.broken import BrokenCell
+from rl_resources.facts import BrokenCell
 from rl_resources.facts.meant import day_of, decimal, whole
 from rl_resources.facts.models import SIZE_IN_NAME, parameters_in_name, slug_of
 from rl_resources.files import table_beside
@@ -55,7 +56,7 @@ def known_words(dataset: Dataset, column: str) -> tuple[str, ...]:
     if key is None:
         return schema.field(column).words
     rows = dataset.records[key.resource]
-    words: list[str] = []
+    words = []
     for row in rows:
         # `train` and `infer` share a table: each has the backends of its role.
         if row.get("role", column) == column:
@@ -77,22 +78,20 @@ def read_word(dataset: Dataset, column: str, text: str) -> Fact:
     found = _words_meant(dataset, column, text)
     if len(found) == 1:
         return Fact(found[0])
+    written = f"`{shown(text)}`"
     if found:
-        return Fact(
-            "", f"`{shown(text)}` can be {quoted(found, 'or')}", "Write which one is meant."
-        )
+        return Fact("", f"{written} can be {quoted(found, 'or')}", "Write which one is meant.")
     models = _models_of_size(words, text)
     if models and column == "model":
         listed = ", ".join(f"`{model}`" for model in models)
-        doubt = f"`{shown(text)}` is a size, not a model"
-        return Fact("", doubt, f"Write one of {listed}.")
-    what = nearest(text, words).sentence()
+        return Fact("", f"{written} is a size, not a model", f"Write one of {listed}.")
+    near = nearest(text, words).sentence()
+    add = ""
     resources = dataset.package.resources
     key = resources["tuning"].schema.foreign_key(column)
     if key:
-        what += " "
-        what += new_row(resources[key.resource], text)
-    return Fact("", f"`{shown(text)}` is not known", what.strip())
+        add = new_row(resources[key.resource], text)
+    return Fact("", f"{written} is not known", f"{near} {add}".strip())
 
 
 def _words_meant(dataset: Dataset, column: str, text: str) -> Sequence[str]:
@@ -165,30 +164,33 @@ def _cell_of_new_row(resource: Resource, field: Field, key: str) -> str:
 
 def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     """The text that a broken cell certainly means; `None` if a person must decide."""
-    cell = broken.cell
-    says_nothing = cell.strip().lower() in NO_ANSWER
-    if says_nothing and not broken.field.required:
+    field = broken.field
+    says_nothing = broken.text.strip().lower() in NO_ANSWER
+    if says_nothing and not field.required:
         return ""
-    match broken.constraint:
-        case "enum" | "vocabulary":
-            return _word(snapshot, broken)
-        case "space":
-            meant = cell.strip()
-        case "hidden":
-            meant = as_seen(cell).strip()
-        case "character" if broken.field.type in TEXTS:
-            meant = _in_plain_forms(cell).strip()
-        case "type" | "character":
-            meant = _typed(snapshot, broken)
-        case "pattern":
-            meant = _in_form(broken.field, cell)
-        case _:
-            return None
-    if meant == cell or strange_characters(meant):
-        return None
-    if not fits(broken.field, meant):
+    if broken.constraint in {"enum", "vocabulary"}:
+        return _word(snapshot, broken) or None
+    meant = _in_right_form(snapshot, broken)
+    if meant == broken.text or strange_characters(meant) or not fits(field, meant):
         return None
     return meant
+
+
+def _in_right_form(snapshot: Snapshot, broken: BrokenCell) -> str:
+    """The text of a cell without what is wrong; the same text where nothing else can be meant."""
+    text = broken.text
+    match broken.constraint:
+        case "space":
+            return text.strip()
+        case "hidden":
+            return as_seen(text).strip()
+        case "character" if broken.field.type in TEXTS:
+            return _in_plain_forms(text).strip()
+        case "type" | "character":
+            return _typed(snapshot, broken)
+        case "pattern":
+            return _in_form(broken.field, text)
+    return text
 
 
 def fits(field: Field, cell: str) -> bool:
@@ -235,7 +237,7 @@ def _typed(snapshot: Snapshot, broken: BrokenCell) -> str:
     as spreadsheets write it (`8.0`, `76,4`, `1,203.5`, `TRUE`, `31.1.2026`).
     """
     field = broken.field
-    cell = unicodedata.normalize("NFKC", broken.cell).strip()
+    cell = unicodedata.normalize("NFKC", broken.text).strip()
     as_written = re.escape(field.unit)
     unit = _TABLE["units"].get(field.unit, as_written)
     counted = rf"(?i)(?<=\d)\s*(?:{unit}|{field.name}?|卡|张)\Z"
@@ -257,11 +259,9 @@ def _without_device(snapshot: Snapshot, broken: BrokenCell, cell: str) -> str:
     count = _COUNT.match(cell)
     if count is None or broken.field.name != "gpus":
         return cell
-    devices = _keys_by_name(snapshot.tables["devices"])
-    own = broken.table.cell(broken.row, "device")
     counted = cell[count.end() :]
-    of_row = devices.get(device_name(own))
-    if of_row and of_row == devices.get(device_name(counted)):
+    of_row = _keys_called(snapshot, "devices", broken.record.text("device"))
+    if of_row and of_row == _keys_called(snapshot, "devices", counted):
         return count[1]
     return cell
 
@@ -269,35 +269,32 @@ def _without_device(snapshot: Snapshot, broken: BrokenCell, cell: str) -> str:
 _BETWEEN = re.compile(r"\s*[;,\uff0c\uff1b\u3001|/+]\s*")
 
 
-def _word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
+def _word(snapshot: Snapshot, broken: BrokenCell) -> str:
     """The only word of the vocabulary that differs just in case or punctuation, or has this alias.
 
-    In a list, every item must have one. Vendors and units are read as those of devices.
+    In a list, every item must have one; empty if there is none. Vendors and units are read as those
+    of devices.
     """
     field = broken.field
     if not field.item_words:
         return _one_word(snapshot, broken)
-    items = filter(None, _BETWEEN.split(broken.cell.strip()))
+    items = filter(None, _BETWEEN.split(broken.text.strip()))
     words = [_named(field.item_words, item) for item in items]
     if not all(words):
-        return None
+        return ""
     return field.delimiter.join(dict.fromkeys(words))
 
 
-def _one_word(snapshot: Snapshot, broken: BrokenCell) -> str | None:
-    key = broken.table.schema.foreign_key(broken.field.name)
+def _one_word(snapshot: Snapshot, broken: BrokenCell) -> str:
+    key = broken.foreign_key
     if key is None:
-        return _named(broken.field.words, broken.cell) or None
-    text = _MODEL_PAGE.sub(r"\1", broken.cell)
+        return _named(broken.field.words, broken.text)
+    text = _MODEL_PAGE.sub(r"\1", broken.text)
     count = _COUNT.match(text)
-    gpus = broken.table.cell(broken.row, "gpus")
+    gpus = broken.record.text("gpus")
     if count and gpus.startswith(count[1]):
         text = text[count.end() :]  # the device of `8xH100`
-    known = _keys_by_name(snapshot.tables[key.resource])
-    found = known.get(device_name(text), set())
-    if len(found) != 1:
-        return None
-    return min(found)
+    return _only(_keys_called(snapshot, key.resource, text))
 
 
 _MODEL_PAGE = re.compile(
@@ -309,21 +306,29 @@ _MODEL_PAGE = re.compile(
 def _named(words: Sequence[str], text: str) -> str:
     """The only one of some words that differs just in case or punctuation; empty if none does."""
     meant = device_name(text)
-    found = [word for word in words if device_name(word) == meant]
-    if len(found) != 1:
+    return _only([word for word in words if device_name(word) == meant])
+
+
+def _only(words: Collection[str]) -> str:
+    """The only word; empty if there is none or more than one."""
+    if len(words) != 1:
         return ""
-    return found[0]
+    return min(words)
+
+
+def _keys_called(snapshot: Snapshot, resource: str, name: str) -> Collection[str]:
+    """The keys of a table that a name may mean."""
+    by_name = _keys_by_name(snapshot.tables[resource])
+    return by_name.get(device_name(name), ())
 
 
 @lru_cache(maxsize=16)
 def _keys_by_name(table: Table) -> Mapping[str, set[str]]:
     """The keys of a table by each of their names."""
-    found: dict[str, set[str]] = {}
-    column = table.schema.primary_key[0]
-    for row, key in enumerate(table.columns[column]):
-        names = table.cell(row, "aliases").split("; ")
-        names += [table.cell(row, column) for column in ("name", "slug")]
-        for name in filter(None, [key, *names]):
-            keys = found.setdefault(device_name(name), set())
-            keys.add(key)
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for key, row in table.keys.items():
+        names = [key, table.cell(row, "name"), table.cell(row, "slug")]
+        names += table.cell(row, "aliases").split("; ")
+        for name in filter(None, names):
+            found[device_name(name)].add(key)
     return found

@@ -1,16 +1,21 @@
 """Hand-kept pages: read into the values below, validated, turned into records.
 
-`reader.py` makes the values; only it needs docutils.
+`reader.py` makes the values, and only it needs docutils. At the end: the script that a cell links.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import unquote
 
 from rl_resources.files import UTF_8
 from rl_resources.rule import Mistake
+from rl_resources.script.name import parsed
+from rl_resources.snapshot import variant_of
 
 LARGEST_PAGE_BYTES = 1 << 18
 """That of five hundred records."""
@@ -94,3 +99,144 @@ def width(text: str) -> int:
         if unicodedata.east_asian_width(character) in {"W", "F"}:
             columns += 1
     return columns
+
+
+# The script that a row links to: its name in the cell and its file
+
+_NO_PATH = re.compile(r"^[a-z]+:(?://[^/?#]*)?|[?#].*")
+"""What of a URL is not its path."""
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
+_AS_TEXT = re.compile(
+    r"(?<![^\s<>\[\]()\"`])([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a Link cell leads to.
+
+    `label` and `target` are the script names in its label and in its URL, of which the second one
+    counts. `folder` is the size in its URL, `variant` the folder below it. Each is empty if there
+    is none. `file` is the path of that script under the directory of scripts, or of the only one
+    with nearly its name; `None` if there is none, or if the scripts are unknown.
+
+    `missing` says that there is no such script. A URL with a commit may lead to a script that the
+    directory lacks, so there it is said only if a script has nearly that name.
+    """
+
+    label: str
+    target: str
+    folder: str
+    variant: str
+    file: str | None
+    missing: bool
+
+    @property
+    def script(self) -> str:
+        """The file name of the script."""
+        return self.target or self.label
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether label and URL name two scripts."""
+        if not self.label:
+            return False
+        return _with_hyphens(self.label) != _with_hyphens(self.script)
+
+    @property
+    def key(self) -> str:
+        """The script as a record names it."""
+        if not self.variant:
+            return self.script
+        return f"{self.variant}/{self.script}"
+
+    @property
+    def read(self) -> str | None:
+        """The file to check the row against."""
+        if self.ambiguous:
+            return None
+        return self.file
+
+
+def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
+    """What a cell leads to; `None` if it names no script.
+
+    `scripts` are paths below the directory of scripts.
+    """
+    text, url = link_as_text(cell) or (cell.text.strip(), cell.target or "")
+    named = PurePosixPath(text)
+    path = PurePosixPath(unquote(_NO_PATH.sub("", url)))
+    label = _script_name(named)
+    if label:
+        label = f"{label.removesuffix('.sh')}.sh"
+    target = _script_name(path)
+    script = target or label
+    if not script:
+        return None
+    folder = _size_folder(path)
+    variant = _variant(path) or _variant(named)
+    exact = _file_of(script, folder, variant, scripts or ())
+    file = exact or _file_nearly_of(script, scripts or ())
+    # A commit may have a script that the directory lacks.
+    may_exist = not file and any(map(_COMMIT.fullmatch, path.parts))
+    missing = scripts is not None and not exact and not may_exist
+    return Link(label, target, folder, variant, file, missing)
+
+
+def link_as_text(cell: Cell) -> tuple[str, str] | None:
+    """Label and URL of a link whose markup is wrong, so that readers see it as text."""
+    match = _AS_TEXT.search(cell.text)
+    if match is None:
+        return None
+    return match[1], match[2]
+
+
+def _script_name(path: PurePosixPath) -> str:
+    """The last part of a path if it names a script, with or without `.sh`."""
+    name = path.name
+    if path.suffix == ".sh" or parsed(f"{name}.sh"):
+        return name
+    return ""
+
+
+def _variant(path: PurePosixPath) -> str:
+    """The folder that sets a script apart from another of its name; empty for most."""
+    return variant_of(path.parent.as_posix())
+
+
+def _size_folder(path: PurePosixPath) -> str:
+    """The directory of a size that a path lies in; empty if it lies in none."""
+    parent = path.parent
+    if _variant(path):
+        parent = parent.parent
+    folder = parent.name.lower()
+    if _SIZE_FOLDER.fullmatch(folder):
+        return folder
+    return ""
+
+
+def _file_of(script: str, folder: str, variant: str, scripts: Sequence[str]) -> str | None:
+    """The path of a script by its file name, in the directory of its size or in none."""
+    for path in map(PurePosixPath, scripts):
+        if path.name != script or _variant(path) != variant:
+            continue
+        own = _size_folder(path)
+        if not folder or own in {"", folder}:
+            return str(path)
+    return None
+
+
+def _file_nearly_of(script: str, scripts: Sequence[str]) -> str | None:
+    """The path of the only script whose name differs just in case or in `_` for `-`."""
+    name = _with_hyphens(script)
+    paths = map(PurePosixPath, scripts)
+    like = [path for path in paths if _with_hyphens(path.name) == name]
+    if len(like) != 1:
+        return None
+    return str(like[0])
+
+
+def _with_hyphens(name: str) -> str:
+    """A name in lower case with `-` for every separator."""
+    return re.sub(r"[_-]+", "-", name.lower())

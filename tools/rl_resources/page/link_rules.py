@@ -8,10 +8,8 @@ from pathlib import PurePosixPath
 
 from rl_resources.devices import devices_of
 from rl_resources.facts.models import parameters_in_name
-from rl_resources.package import text_of
-from rl_resources.page import Cell
-from rl_resources.page.links import link_as_text, link_of
-from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, cells_by_header
+from rl_resources.page import Cell, link_as_text
+from rl_resources.page.rows import HEADER_OF, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
 from rl_resources.text import nearest, shown
@@ -33,11 +31,8 @@ def page_no_script(reading: Reading) -> Iterator[Mistake]:
     """
     message = "the row names no script, so it cannot become a record"
     fix = "Link its script, which lies in examples/tuning/<size>/."
-    for table in reading.tables:
-        for cells in cells_by_header(table):
-            cell = cells["Link"]
-            if link_of(cell, reading.scripts) is None:
-                yield reading.mistake(cell, message, fix)
+    for cell in reading.unlinked:
+        yield reading.mistake(cell, message, fix)
 
 
 @rule()
@@ -121,15 +116,12 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
     """
     fix = "Fix whichever of the two names is wrong."
     for row in reading.rows:
-        label = row.link.label
-        target = row.link.target
-        if row.link.missing or not label or not target:
+        link = row.link
+        if link.missing or not link.label or link.label == link.script:
             continue
-        if label != target:
-            called = shown(label, 120)
-            other = shown(target, 120)
-            message = f"the label of the link is {called}, but it leads to {other}"
-            yield reading.wrong_cell(row, "Link", message, fix)
+        label = shown(link.label, 120)
+        message = f"the label of the link is {label}, but it leads to {_name(row)}"
+        yield reading.wrong_cell(row, "Link", message, fix)
 
 
 @rule("warning")
@@ -198,7 +190,7 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
             continue
         name = parsed(link.script)
         for part in PARTS[1:]:
-            said = text_of(row.record, part).lower()
+            said = row.record[part].lower()
             named = str(getattr(name, part))
             if said and not _agrees(reading, part, said, named):
                 message = _differ(said, named)

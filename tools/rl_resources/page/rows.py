@@ -15,9 +15,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
 from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.files import table_beside
-from rl_resources.package import Record
-from rl_resources.page import Cell, Page, PageRow, PageTable
-from rl_resources.page.links import Link, link_of
+from rl_resources.page import Cell, Link, Page, PageRow, PageTable, link_of
 from rl_resources.rule import Mistake
 from rl_resources.script.name import parsed
 from rl_resources.text import shown
@@ -58,7 +56,7 @@ class ReadRow:
 
     cells: Mapping[str, Cell]
     link: Link
-    record: Record
+    record: Mapping[str, str]
     doubts: Mapping[str, Fact]
 
     def text(self, header: str) -> str:
@@ -72,7 +70,8 @@ class ReadRow:
 class Reading:
     """A page with its rows as records: what the rules on pages look at.
 
-    `tables` are those of runs, `scripts` are paths, or `None` if they are not known.
+    `tables` are those of runs, `unlinked` the Link cells that name no script. `scripts` are paths,
+    or `None` if they are not known.
     """
 
     page: Page
@@ -80,6 +79,7 @@ class Reading:
     scripts: Sequence[str] | None
     tables: tuple[PageTable, ...]
     rows: tuple[ReadRow, ...]
+    unlinked: tuple[Cell, ...]
 
     def doubts(self, *columns: str) -> Iterator[Mistake]:
         """Why these columns of rows are empty."""
@@ -136,12 +136,15 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     """
     tables = tuple(filter(_is_of_runs, page.tables))
     rows: list[ReadRow] = []
-    for cells in chain.from_iterable(map(cells_by_header, tables)):
+    unlinked: list[Cell] = []
+    for cells in chain.from_iterable(map(_cells_by_header, tables)):
         link = link_of(cells["Link"], scripts)
         if link:
             row = _row(cells, link, dataset)
             rows.append(row)
-    return Reading(page, dataset, scripts, tables, tuple(rows))
+        else:
+            unlinked.append(cells["Link"])
+    return Reading(page, dataset, scripts, tables, tuple(rows), tuple(unlinked))
 
 
 def _is_of_runs(table: PageTable) -> bool:
@@ -175,7 +178,7 @@ def missing_columns(table: PageTable) -> list[str]:
     return [name for name in HEADERS if name not in columns]
 
 
-def cells_by_header(table: PageTable) -> Iterator[Mapping[str, Cell]]:
+def _cells_by_header(table: PageTable) -> Iterator[Mapping[str, Cell]]:
     """The cells of each row that can be read, by header."""
     columns = _columns(table)
     if "Link" not in columns:
@@ -194,14 +197,14 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
             text[name] = plain
     facts = _facts(text, link.script, dataset)
     facts["script"] = Fact(link.key)
-    fields = dataset.package.resources["tuning"].schema.fields
-    record = {field.name: field.read(facts[field.name].text) for field in fields}
+    names = dataset.package.resources["tuning"].schema.names
+    record = {name: facts[name].text for name in names}
     for column in ("model", "task", "train", "infer"):
         if not text[HEADER_OF[column]]:
             doubt = f"the row names no {column}"
             facts[column] = Fact("", doubt, "Write it into the cell.")
-    shown_facts = {name: facts[name] for name in facts if HEADER_OF.get(name) in cells}
-    doubts = {name: fact for name, fact in shown_facts.items() if fact.doubt}
+    of_cells = {name: facts[name] for name in facts if HEADER_OF.get(name) in cells}
+    doubts = {name: fact for name, fact in of_cells.items() if fact.doubt}
     return ReadRow(cells, link, record, doubts)
 
 

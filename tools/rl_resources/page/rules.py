@@ -14,6 +14,7 @@ from functools import partial
 
 from rl_resources.facts.models import parameters_in_name
 from rl_resources.files import UTF_8
+from rl_resources.package import text_of
 from rl_resources.page import Heading, PageRow, PageTable, width
 from rl_resources.page.rows import HEADERS, Reading, ReadRow, missing_columns
 from rl_resources.rule import Mistake, rule
@@ -202,9 +203,7 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
             limit = _FAR
             right = shown(sections[best])
         if _ratio(size, heading.billions) > limit:
-            model = shown(row.text("Model"))
-            title = shown(heading.title)
-            message = f"{model} is listed under {title}"
+            message = f"{shown(cell.text)} is listed under {shown(heading.title)}"
             fix = f"Move the row under {right}, or fix its model."
             yield reading.mistake(cell, message, fix)
 
@@ -213,14 +212,10 @@ def _size_of_model(reading: Reading, row: ReadRow) -> float:
     """The billions of parameters of a row's model, 0 if they are not known."""
     if "model" in row.doubts:
         return 0
-    models = reading.dataset.by_key["models"]
-    model = models.get(row.record["model"])
+    model = reading.dataset.by_key["models"].get(row.record["model"])
     if model is None:
         return parameters_in_name(row.text("Model"))
-    size = model["parameters_b"]
-    if isinstance(size, float):
-        return size
-    return 0
+    return float(text_of(model, "parameters_b") or 0)
 
 
 def _ratio(one: float, other: float) -> float:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import lru_cache
-from math import isclose
 from operator import attrgetter
 from typing import Any, NamedTuple, get_type_hints
 
@@ -22,14 +21,16 @@ from rl_resources.certainty import (
     REPRODUCED,
     RUNS,
     certainty,
+    in_words,
     marks,
     statement_of,
 )
 from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.devices import Device, Meant, device_label, devices_of, written
+from rl_resources.facts.comparison import same_runs
 from rl_resources.files import table_beside
-from rl_resources.package import Record, text_of
-from rl_resources.query.vocabulary import architectures, conditions, experts_of
+from rl_resources.package import Record, items_of, text_of
+from rl_resources.query.vocabulary import architectures, experts_of, pieces
 
 NOT_TEXT_ALONE = frozenset({"multimodal", "image-generation", "video-generation", "robotics"})
 """Scenarios whose memory is not that of a run on text."""
@@ -163,35 +164,9 @@ def every_configuration(dataset: Dataset) -> tuple[Configuration, ...]:
 
 @lru_cache(maxsize=1)
 def recorded(dataset: Dataset) -> Mapping[str, str]:
-    """The reports of a run that is a record as well, each with the record's script.
-
-    The same lines of a source are the same run where model, number of GPUs and speed agree, the
-    speed within a tenth, as one is a mean, the other a median; nor do their lengths differ. Of
-    several, it is the same task.
-    """
-    places: dict[tuple[object, ...], list[Record]] = {}
-    for record in dataset.records["tuning"]:
-        urls = f"{text_of(record, 'source')} {text_of(record, 'evidence')}"
-        for url in urls.split():
-            places.setdefault((url, record["model"], record["gpus"]), []).append(record)
-    found = {}
-    for row in dataset.records["reports"]:
-        near = places.get((row["source_url"], row["model"], row["gpus"]), [])
-        same = [record for record in near if _is_same_run(row, record)]
-        if same:
-            best = max(same, key=lambda record: record["task"] == row["task"])
-            found[str(row["report"])] = str(best["script"])
-    return found
-
-
-def _is_same_run(row: Record, record: Record) -> bool:
-    """Whether speeds and lengths agree, as far as both state them."""
-    for name, tolerance in _TOLERANCES.items():
-        reported = float(str(row[name] or 0))
-        recorded = float(str(record[name] or 0))
-        if reported and recorded and not isclose(reported, recorded, rel_tol=tolerance):
-            return False
-    return True
+    """The reports of a run that is a record as well, each with the record's script."""
+    pairs = same_runs(dataset.records["tuning"], dataset.records["reports"], text_of)
+    return {text_of(report, "report"): text_of(record, "script") for record, report in pairs}
 
 
 def _order(row: Configuration) -> tuple[object, ...]:
@@ -285,8 +260,16 @@ def _evidence(dataset: Dataset, row: Record) -> dict[str, Any]:
         "certainty": certainty(row),
         "marks": marks(row),
         "no_room": row.get("report") in no_room,
-        "conditions": tuple(conditions(dataset, row)),
+        "conditions": conditions(dataset, row),
     }
+
+
+def conditions(dataset: Dataset, row: Record) -> tuple[str, ...]:
+    """Weights, precision, offload, context, micro batch and certainty, in words."""
+    model = dataset.by_key["models"].get(row["model"], {})
+    known = dataset.by_key["memory_optimizations"]
+    savings = [known[word] for word in items_of(row, "memory_optimizations")]
+    return tuple(pieces("conditions", row, model, savings, in_words(row)))
 
 
 def _labels(row: Record) -> dict[str, Any]:
@@ -327,7 +310,6 @@ def _text(row: Record, *columns: str) -> str:
 _POOL = re.compile(r"\b[0-9]+ (?:or [0-9]+ )?(?:[GN]PUs?|train|gen|actor)\b", re.ASCII)
 _OWNER = re.compile(r"^[\w.-]+/(?=[\w.-]+$)", re.ASCII)
 _TABLES = table_beside(__file__)
-_TOLERANCES: Mapping[str, float] = _TABLES["same_run"]
 _SAME = attrgetter(*_TABLES["series"]["same"])
 _EMPTY = {name: kind() for name, kind in get_type_hints(Configuration).items()}
 

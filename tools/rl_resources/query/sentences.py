@@ -1,4 +1,4 @@
-"""Answers in words."""
+"""Answers in words: the sentences of `messages.toml`, the pieces of `messages.jinja`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import posixpath
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from rl_resources.certainty import OUT_OF_MEMORY, script_said
 from rl_resources.devices import device_label, hardware
@@ -15,16 +15,14 @@ from rl_resources.query.understand import Query
 from rl_resources.query.vocabulary import (
     ADAPTERS,
     EITHER,
-    FIGURES,
     FILTERS,
     NO_TAG,
-    STEP_TIMES,
     WEIGHTS,
     Vocabulary,
+    pieces,
     say,
 )
 
-_BATCHES = {"per-device": "batch {} per device", "unstated": "batch {} (unit not stated)"}
 _KINDS_OF_MEMORY = {"gpu": "GPU ", "host": "host "}
 NO_TASK = "task not stated"
 
@@ -58,11 +56,12 @@ def _joined(between: str, *texts: str) -> str:
 
 def context(row: Configuration) -> str:
     """The context of a configuration, as far as it is known."""
-    if not row.length:
-        return "context not stated"
-    if row.max_total_length or (row.max_prompt_length and row.max_response_length):
-        return f"{row.length} tokens"
-    return f"at least {row.length} tokens"
+    return _said("context", row)
+
+
+def _said(name: str, /, *given: object) -> str:
+    """The pieces of a macro, between commas."""
+    return ", ".join(pieces(name, *given))
 
 
 def software(row: Configuration) -> str:
@@ -92,11 +91,7 @@ def parts(row: Configuration) -> dict[str, str]:
 
 def how(row: Configuration) -> str:
     """What decides its memory, as far as it is stated."""
-    *stated, _context, _micro_batch, _certainty = row.conditions
-    pieces = [words for words in stated if "stated" not in words]
-    if row.length:
-        pieces.append(context(row))
-    return ", ".join(pieces)
+    return _said("how", row)
 
 
 def _given(row: Configuration) -> str:
@@ -114,24 +109,8 @@ def _marks(row: Configuration) -> list[str]:
 
 def _claim(row: Configuration) -> str:
     """What is known where no run is, or where the source leaves the device open."""
-    where = resource(row)
-    if row.no_room:
-        return (
-            f"Published for {where}, which has no room for full fine-tuning; the source "
-            "does not say what trains or what is offloaded."
-        )
-    certainty = row.certainty.capitalize()
-    published = f"{certainty} on {where}"
-    if row.variant:
-        named = EITHER.join(map(device_label, row.possible_devices))
-        return f"{published}, another variant of {named}."
-    if row.state == "run":
-        return f"{published}; the source does not say which variant."
-    word, _, kind = row.conditions[-1].partition(": ")
-    on = f"{word.capitalize()} on {where}"
-    if kind:
-        return f"{on}: {kind}."
-    return f"{on}."
+    devices = map(device_label, row.possible_devices)
+    return _said("claim", row, resource(row), EITHER.join(devices))
 
 
 def reason(row: Configuration, name: str = "", **words: object) -> str:
@@ -221,35 +200,12 @@ def asked_words(query: Query) -> str:
 
 def line(row: Configuration, *, is_open: bool = True) -> str:
     """An answer in a line: how it fits, what ran where, and what decides."""
-    words = parts(row)
-    fit = row.fit.replace("-", " ")
-    certainty = sure(row)
-    if is_open:
-        fit = certainty
-        certainty = ""
-    hardware = words["hardware"]
-    if row.nodes > 1:
-        hardware = f"{hardware} on {row.nodes} nodes"
-    what = _joined(", ", row.tag, words["model_label"], words["task_label"], hardware)
-    marks = _marks(row)
-    pieces = _joined("; ", short(row), row.pools, row.framework_label, certainty, *marks)
-    return f"{fit}: {what}: {pieces}."
+    return _said("line", row, parts(row), short(row), sure(row), _marks(row), is_open)
 
 
 def short(row: Configuration) -> str:
-    """What trains, whether anything is offloaded, the context, and the time of a step."""
-    pieces = [WEIGHTS.get(row.weights, "weights not stated")]
-    if "synthetic" in row.scenario:
-        pieces.append("one update on random tokens")
-    if any("offload" in word for word in row.memory_optimizations):
-        pieces.append("offload")
-    if row.host_memory_gb:
-        pieces.append(f"host memory {row.host_memory_gb:g} GB")
-    if row.length:
-        pieces.append(context(row))
-    if row.step_seconds:
-        pieces.append(step_time(row.step_seconds, row.step_seconds_statistic))
-    return ", ".join(pieces)
+    """What decides its memory, as far as it is known, and the time of a step."""
+    return _said("short", row)
 
 
 def lines(folds: Iterable[Sequence[Configuration]], *, is_open: bool = True) -> list[str]:
@@ -310,28 +266,14 @@ def summary(row: Configuration) -> str:
     return ", ".join([*named, *row.conditions])
 
 
-def figures(row: Configuration) -> Iterator[str]:
+def figures(row: Configuration) -> list[str]:
     """What is known of batch, rollouts, memory and time."""
-    if row.batch:
-        unit = row.batch_unit
-        if row.batch == 1:
-            unit = unit.removesuffix("s")
-        words = _BATCHES.get(unit, f"batch {{}} {unit}")
-        yield words.format(row.batch)
-    for name, words in FIGURES.items():
-        value = getattr(row, name)
-        if value == 1:
-            words = words.replace("rollouts", "rollout")
-        if value:
-            yield words.format(f"{value:g}")
-    if row.step_seconds:
-        yield step_time(row.step_seconds, row.step_seconds_statistic)
+    return pieces("figures", row)
 
 
 def step_time(seconds: float, statistic: str | None) -> str:
     """The duration of a step, with what it is of several: `mean step 93.5 s`."""
-    words = STEP_TIMES.get(statistic or "", "step {} s")
-    return words.format(f"{seconds:g}")
+    return _said("step_time", seconds, statistic)
 
 
 def series(rows: Sequence[Configuration]) -> str:
@@ -344,12 +286,7 @@ def series(rows: Sequence[Configuration]) -> str:
 
 def evidence(row: Configuration) -> str:
     """Why a configuration may be believed: kind, status, evidence, software, age."""
-    kind = f"{row.kind}, {sure(row)}".replace("-", " ")
-    evidence_kind = row.evidence_kind.replace("-", " ")
-    wording = row.requirement_wording
-    if wording:
-        wording = f"in its words: {wording}"
-    return _joined("; ", kind, evidence_kind, wording, software(row), row.age)
+    return "; ".join(pieces("evidence", row, sure(row), software(row)))
 
 
 def note(row: Configuration) -> str:

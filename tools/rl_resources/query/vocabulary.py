@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rl_resources import devices
-from rl_resources.certainty import in_words
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, devices_of
-from rl_resources.package import Record, items_of, text_of
+from rl_resources.files import environment
+from rl_resources.package import items_of, text_of
 
 EITHER = " or "
 """Between keys of which a spelling may mean any."""
@@ -31,8 +30,6 @@ FIELDS: Mapping[str, str] = _TABLES["fields"]
 FILTERS: Mapping[str, Mapping[str, str]] = _TABLES["filters"]
 WEIGHTS: Mapping[str, str] = _TABLES["weights"]
 ADAPTERS: Mapping[str, str] = _TABLES["adapters"]
-FIGURES: Mapping[str, str] = _TABLES["figures"]
-STEP_TIMES: Mapping[str, str] = _TABLES["step_times"]
 UNITS: Mapping[str, Mapping[str, float]] = _TABLES["units"]
 PATTERNS: Mapping[str, str] = {**devices.PATTERNS, **_TABLES["patterns"]}
 MESSAGES: Mapping[str, str] = _read("messages.toml")
@@ -125,6 +122,19 @@ def words_of_filters(dataset: Dataset) -> dict[str, Mapping[str, str]]:
 def say(name: str, /, **words: object) -> str:
     """The message `name` with its words filled in."""
     return MESSAGES[name].format_map(words)
+
+
+@cache
+def _macros() -> Any:
+    templates = environment(Path(__file__).parent)
+    words = {"weights": WEIGHTS, "adapters": ADAPTERS, "batch_units": _TABLES["batch_units"]}
+    return templates.get_template("messages.jinja", globals=words).module
+
+
+def pieces(name: str, /, *given: object) -> list[str]:
+    """The lines of the macro `name` that are not empty."""
+    text: str = getattr(_macros(), name)(*given)
+    return list(filter(None, text.split("\n")))
 
 
 class SizeClass(NamedTuple):
@@ -277,80 +287,3 @@ def beginnings(name: str) -> Iterator[str]:
         beginning = "-".join(parts[:end])
         if _SIZE_IN_NAME.search(beginning):
             yield beginning
-
-
-def conditions(dataset: Dataset, row: Record) -> Iterator[str]:
-    """Weights, precision, offload, context, micro batch and certainty of a record or report.
-
-    Each is always there, with "not stated" where the source does not say it. Parameters of a
-    mixture of experts, the scenario and host memory are there where they apply or are known.
-    """
-    yield _weights(row)
-    model = dataset.by_key["models"].get(row["model"])
-    if model and model["active_parameters_b"]:
-        yield f"{model['parameters_b']:g}B parameters, {model['active_parameters_b']:g}B active"
-    for word in items_of(row, "scenario"):
-        if word == "synthetic":
-            yield "one update on random tokens"
-        else:
-            yield word
-    optimizations = _optimizations(dataset, row)
-    precision = row["precision"]
-    if precision:
-        yield str(precision)
-    elif not optimizations["precision"]:
-        yield "precision not stated"
-    yield from optimizations["precision"]
-    no_offload = "no offload stated"
-    if "script" in row:
-        no_offload = "no offload"
-    yield ", ".join(optimizations["offload"]) or no_offload
-    host_memory = row["host_memory_gb"]
-    if host_memory:
-        yield f"host memory {host_memory:g} GB"
-    yield from optimizations["recompute"]
-    yield _context(row)
-    yield _micro_batch(row)
-    yield in_words(row)
-
-
-def _weights(row: Record) -> str:
-    """What trains, and the rank of its adapters."""
-    weights = text_of(row, "weights")
-    label = WEIGHTS.get(weights, "what trains is not stated")
-    rank = row["lora_rank"]
-    if weights in ADAPTERS and rank:
-        return f"{label}, rank {rank}"
-    return label
-
-
-def _optimizations(dataset: Dataset, row: Record) -> Mapping[str, Sequence[str]]:
-    """The titles of what saves memory, by kind."""
-    titles: dict[str, list[str]] = defaultdict(list)
-    for word in items_of(row, "memory_optimizations"):
-        known = dataset.by_key["memory_optimizations"][word]
-        titles[str(known["kind"])].append(text_of(known, "title"))
-    return titles
-
-
-def _context(row: Record) -> str:
-    """The longest prompt and response."""
-    prompt = row["max_prompt_length"]
-    response = row["max_response_length"]
-    if prompt or response:
-        return f"{prompt or '?'} + {response or '?'} tokens"
-    total = row.get("max_total_length")
-    if total:
-        return f"{total} tokens in all"
-    return "lengths not stated"
-
-
-def _micro_batch(row: Record) -> str:
-    """How much one GPU computes at once."""
-    batch = row["micro_batch_per_gpu"]
-    if batch:
-        return f"micro batch {batch}"
-    tokens = row["max_tokens_per_gpu"]
-    if tokens:
-        return f"{tokens} tokens per GPU"
-    return "micro batch not stated"

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from rl_resources.facts.broken import Record, records, with_cells
+from rl_resources.facts import Record, records, with_cells
 from rl_resources.facts.pairs import script_texts
 from rl_resources.rule import Edit, Mistake, rule
 from rl_resources.script.framework.shipped import RejectedSetting, as_word, read_rejected
 from rl_resources.script.script_text import ScriptText
-from rl_resources.snapshot import Snapshot, Table, name_of
+from rl_resources.snapshot import Snapshot, name_of
 from rl_resources.text import shown
 
 
@@ -81,9 +81,9 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def fix_stale_lines(snapshot: Snapshot) -> Iterator[Edit]:
     """Update the line of each key that is now on exactly one other line."""
-    cells: list[tuple[Table, int, str, str]] = []
+    cells = []
     for record, today in _stale_rows(snapshot):
         if None not in today:
             text = "; ".join(str(item) for item in today)
-            cells.append((record.table, record.row, "rejected", text))
+            cells.append((record, "rejected", text))
     return with_cells(cells)

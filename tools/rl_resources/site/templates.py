@@ -1,36 +1,17 @@
-"""Jinja2 as all templates expect it, and texts by the templates next to this file."""
+"""Texts by the templates next to this file, and in lines for a terminal."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rl_resources.files import environment
 from rl_resources.text import printable, unobeyed
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 OWN = Path(__file__).parent
 _PARAGRAPH = re.compile(r"^([#$] )?( *(?:-  |[0-9]+\. )?)(.*)")
-
-
-@cache  # a changed template is still seen: Jinja2 compares its time
-def environment(*folders: Path, autoescape: bool = False) -> Environment:
-    """The templates of some directories. A value that is missing is an error."""
-    # Here, because an answer in JSON needs no template.
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    return Environment(
-        loader=FileSystemLoader(folders),
-        autoescape=autoescape,  # noqa: S701 (pages are escaped; code and plain text are not)
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
 
 
 def rendered(name: str, /, **values: Any) -> str:

@@ -1,15 +1,18 @@
-"""What decides a tag besides its own record: smaller and faster runs in the dataset."""
+"""Runs compared: smaller and faster ones, which decide a tag, and the same run published twice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from math import isclose
+from typing import NamedTuple, TypeVar
 
 from rl_resources.certainty import RUNS
-from rl_resources.facts.broken import Record, records
-from rl_resources.facts.models import device_memory
+from rl_resources.facts import Record, once, records
+from rl_resources.facts.models import devices_memory
 from rl_resources.snapshot import Snapshot
+
+Row = TypeVar("Row")
 
 SPEEDS = ("tokens_per_second_per_gpu", "step_seconds")
 NO_TAG = "\N{EN DASH}"
@@ -24,6 +27,13 @@ COMPARED = (
     "max_prompt_length",
     "max_response_length",
 )
+_TOLERANCES = {
+    "step_seconds": 0.1,
+    "tokens_per_second_per_gpu": 0.1,
+    "max_prompt_length": 0,
+    "max_response_length": 0,
+}
+"""How far the figures of one run may differ."""
 
 
 class KnownRun(NamedTuple):
@@ -52,15 +62,12 @@ def smaller_run(snapshot: Snapshot, record: Record) -> KnownRun | None:
     return smallest
 
 
-@lru_cache(maxsize=1)
-def known_runs(snapshot: Snapshot) -> tuple[KnownRun, ...]:
+@once
+def known_runs(snapshot: Snapshot) -> Iterator[KnownRun]:
     """All records and reports that ran; records first."""
-    found: list[KnownRun] = []
     for record in _ran(snapshot):
         if record.text("statement") in RUNS:
-            run = _as_run(snapshot, record)
-            found.append(run)
-    return tuple(found)
+            yield _as_run(snapshot, record)
 
 
 def _ran(snapshot: Snapshot) -> Iterator[Record]:
@@ -72,16 +79,14 @@ def _ran(snapshot: Snapshot) -> Iterator[Record]:
 
 
 def _as_run(snapshot: Snapshot, record: Record) -> KnownRun:
-    gpus = record.number("gpus_maximum") or record.number("gpus")
-    memory_gb = gpus * device_memory(snapshot, record)
-    name = record.table.label(record.row)
-    model = record.text("model")
-    weights = record.text("weights")
     words = record.text("scenario").split("; ")
     scenario = frozenset(filter(None, words))
-    alike = (model, weights, scenario)
-    context = _context(record)
-    return KnownRun(name, alike, memory_gb, context)
+    return KnownRun(
+        name=record.table.label(record.row),
+        alike=(record.text("model"), record.text("weights"), scenario),
+        memory_gb=devices_memory(snapshot, record),
+        context=_context(record),
+    )
 
 
 def _context(record: Record) -> float:
@@ -114,6 +119,37 @@ def _is_faster(record: Record, other: Record) -> bool:
     if record.number(throughput) and other.number(throughput):
         return record.number(throughput) > other.number(throughput)
     return 0 < record.number(step) < other.number(step)
+
+
+def same_runs(
+    records: Iterable[Row], reports: Iterable[Row], cell: Callable[[Row, str], str]
+) -> Iterator[tuple[Row, Row]]:
+    """Each report of a run that is a record as well, after that record; `cell` is a row's text.
+
+    The same lines of a source are the same run if model, number of GPUs and speed agree, the speed
+    within a tenth, as one is a mean, the other a median; nor do their lengths differ. Of several,
+    it is one of the same task.
+    """
+    places: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for record in records:
+        for column in ("source", "evidence"):
+            place = (cell(record, column), cell(record, "model"), cell(record, "gpus"))
+            places[place].append(record)
+    for report in reports:
+        place = (cell(report, "source_url"), cell(report, "model"), cell(report, "gpus"))
+        same = [record for record in places[place] if _may_be_same(record, report, cell)]
+        if same:
+            yield max(same, key=lambda one: cell(one, "task") == cell(report, "task")), report
+
+
+def _may_be_same(record: Row, report: Row, cell: Callable[[Row, str], str]) -> bool:
+    """Whether speeds and lengths agree, as far as both state them."""
+    for name, tolerance in _TOLERANCES.items():
+        ours = float(cell(record, name) or 0)
+        theirs = float(cell(report, name) or 0)
+        if ours and theirs and not isclose(ours, theirs, rel_tol=tolerance):
+            return False
+    return True
 
 
 def tag_line(tag: str) -> str:
