@@ -11,7 +11,7 @@ from functools import cached_property
 
 from rl_resources.script.backends import ACTOR, CHECKPOINTING, MODEL, ROLLOUT
 from rl_resources.script.bash.script import UNKNOWN_MARK
-from rl_resources.script.framework.composition import UNKNOWN, compose_launch
+from rl_resources.script.framework.composition import UNKNOWN, compose_launch, is_since
 from rl_resources.script.framework.shipped import FRAMEWORK, MODULE, NAMES, shipped
 from rl_resources.script.parallelism import Parallelism
 from rl_resources.script.settings import LACKING as LACKING
@@ -229,10 +229,11 @@ class Run(Parallelism):
     def gradient_checkpointing(self) -> Setting:
         """Whether, or which, activations are computed again.
 
-        In verl 0.4 Megatron read the key of other backends:
+        From before verl 0.4.0 up to 0.5.0 Megatron read the key of other backends:
         verl/single_controller/base/megatron/worker.py.
         """
-        if self.composition.version.startswith("0.4."):
+        version = self.composition.version
+        if is_since(version, "0.3.1.dev0") and not is_since(version, "0.5.0"):
             return self.setting(CHECKPOINTING)
         return self.setting(self.backend.checkpointing)
 
