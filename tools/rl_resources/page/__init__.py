@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
+from rl_resources.facts.script_names import parsed
 from rl_resources.files import UTF_8
 from rl_resources.rule import Mistake
-from rl_resources.script.name import parsed
 from rl_resources.snapshot import variant_of
 
 LARGEST_PAGE_BYTES = 1 << 18
