@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from rl_resources.script.backends import ACTOR, ROLLOUT
+from rl_resources.script.backends import ROLLOUT
 from rl_resources.script.framework.composition import is_since
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
@@ -85,7 +85,7 @@ def _fsdp_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem
     gpus = run.training_gpus.number or 0
     size = run.sequence_parallel_size
     yield from _divides(gpus, size, size.number, figures.get(HEADS))
-    groups = run.setting(f"{ACTOR}.fsdp_config.fsdp_size")
+    groups = run.setting("actor_rollout_ref.actor.fsdp_config.fsdp_size")
     if not groups.number:
         return
     if 0 < groups.number < gpus:
