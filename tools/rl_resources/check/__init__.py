@@ -47,7 +47,6 @@ from rl_resources.script_rules import (
     safety,
     shellcheck,
     tags,
-    values,
     variables,
 )
 from rl_resources.snapshot import Snapshot, take_snapshot
@@ -86,7 +85,7 @@ FAMILIES: Mapping[str, Family] = {
     "compatibility": family("compatibility", "dataset", compatibility),
     "content": family("content", "script", content, shellcheck),
     "variables": family("variables", "script", variables),
-    "arguments": family("arguments", "script", arguments, values),
+    "arguments": family("arguments", "script", arguments),
     "releases": family("releases", "script", releases),
     "safety": family("safety", "script", safety, privacy),
     "agreement": family("agreement", "pair", agreement, tags),

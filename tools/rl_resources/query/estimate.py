@@ -35,7 +35,7 @@ from rl_resources.estimate.model import (
     figure,
     read_config,
 )
-from rl_resources.estimate.search import sized
+from rl_resources.estimate.search import fitted, sized
 from rl_resources.facts.models import model_meant
 from rl_resources.files import read_text
 from rl_resources.package import Record
@@ -63,9 +63,25 @@ _NO_ENGINES = frozenset({"hf", "deepspeed-hybrid-engine"})
 def estimate(
     dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str] = (), script: str = ""
 ) -> Estimate:
+    """The estimate of a question; what it leaves open is what fits, if anything does.
+
+    Raises `UnusableInput`.
+    """
+    found = as_asked(dataset, asked, sets, script)
+    if script:
+        return found
+    if not asked.get("train"):
+        found = _sharded(dataset, asked, sets, found)
+    return fitted(found)
+
+
+def as_asked(
+    dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str] = (), script: str = ""
+) -> Estimate:
     """The estimate for words by option, settings as `KEY=VALUE`, and a script that is never run.
 
-    What is asked wins over what the script says. Raises `UnusableInput`.
+    What is asked wins over what the script says; what nobody says is as usual. Raises
+    `UnusableInput`.
     """
     asked = {name: text.strip() for name, text in asked.items() if text.strip()}
     words = {name: asked[name] for name in WORDS if name in asked}
@@ -84,11 +100,8 @@ def estimate(
     for setting in (*sets, *numbers):
         inputs.set(setting)
     _hardware(dataset, query, inputs)
-    _what_trains(query, inputs)
-    if isinstance(source, Run):
-        of_run(source, inputs)
-    elif source:
-        of_start(source, inputs)
+    _what_trains(query, words.get("model", ""), inputs)
+    _take_script(source, inputs)
     if query.infer:
         # Generation of Transformers takes no share of the GPU beforehand.
         inputs.give("has_engine", int(query.infer not in _NO_ENGINES))
@@ -105,6 +118,29 @@ def estimate(
     return sized(found, settled)
 
 
+def _sharded(
+    dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str], found: Estimate
+) -> Estimate:
+    """The estimate of what shards the model if the whole one does not fit each GPU."""
+    train = _sharding_train(found)
+    if not train:
+        return found
+    with suppress(UnusableInput):  # a setting that only the other one has
+        found = as_asked(dataset, {**asked, "train": train}, sets)
+        found.configuration.notes.insert(0, formula()["said"]["too_large"].format(train=train))
+    return found
+
+
+def _sharding_train(found: Estimate) -> str:
+    """What trains instead where the model does not fit each GPU whole; empty where it does."""
+    asked = found.configuration
+    is_whole = found.values["gpus"] > 1 and not found.values["shards_parameters"]
+    if not asked.framework or not is_whole or found.peak_gb <= found.device_gb:
+        return ""
+    others = (train for train in asked.profile.trains if train != asked.train)
+    return next(others, "")
+
+
 def _read(path: str, framework: str) -> Run | FrameworkStart:
     """What a script starts. Raises `UnusableInput` where it cannot be read, or trains nothing."""
     text = read_text(Path(path), LARGEST_SCRIPT_BYTES, "Name your own shell script.")
@@ -117,6 +153,13 @@ def _read(path: str, framework: str) -> Run | FrameworkStart:
         help_ = "Name the script that starts the training."
         raise UnusableInput(f"{path}: starts no training that is known", help_)
     return run.usual
+
+
+def _take_script(source: Run | FrameworkStart | None, inputs: EstimateInputs) -> None:
+    if isinstance(source, Run):
+        of_run(source, inputs)
+    elif source:
+        of_start(source, inputs)
 
 
 def _said(
@@ -374,10 +417,17 @@ def _assume_rank(inputs: EstimateInputs) -> None:
     inputs.assume("lora_rank", _USUAL_RANK, "LoRA of a usual rank")
 
 
-def _what_trains(query: Query, inputs: EstimateInputs) -> None:
-    """What the words for weights and task say. Raises `UnusableInput` where they contradict."""
+def _what_trains(query: Query, named: str, inputs: EstimateInputs) -> None:
+    """What the words for weights and task say, and the name of a model in 4 bits.
+
+    Raises `UnusableInput` where they contradict.
+    """
     task = query.task
     weights = query.weights
+    of_four_bits = re.search(formula()["names"]["four_bits"], named, re.IGNORECASE)
+    if of_four_bits and weights in {"", "lora"}:
+        weights = "qlora"
+        inputs.notes.append(formula()["said"]["four_bits"])
     if weights == "partial":
         raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
     if weights in {"lora", "qlora"} or task.endswith("-LoRA"):

@@ -27,7 +27,7 @@ from rl_resources.estimate.plan import (
 )
 from rl_resources.estimate.search import Combination, cheapest
 from rl_resources.query.configurations import configurations
-from rl_resources.query.estimate import estimate, understood
+from rl_resources.query.estimate import as_asked, understood
 from rl_resources.query.plan_question import (
     KnownRun,
     PlanQuestion,
@@ -36,6 +36,7 @@ from rl_resources.query.plan_question import (
     lengths_of,
 )
 from rl_resources.query.sentences import resource
+from rl_resources.query.understand import stated
 
 _ALL_WEIGHTS = ("full", "lora", "qlora")
 
@@ -223,14 +224,14 @@ class ScriptPlan:
 
 def plan_of_script(dataset: Dataset, asked: Mapping[str, str], script: str) -> ScriptPlan:
     """Answer whether a script fits, and what would make it fit. Raises `UnusableInput`."""
-    words = {name: text.strip() for name, text in asked.items() if text.strip()}
+    words = stated(asked)
     query, _ = understood(dataset, {"host_memory": words.pop("host_memory", "")})
     length = words.pop("length", "")
     sets: list[str] = []
     if length:
         prompt, response = lengths_of(length)
         sets = [f"prompt_length={prompt}", f"response_length={response}"]
-    found = estimate(dataset, words, sets, script)
+    found = as_asked(dataset, words, sets, script)
     start = PlanStart([[found]], query.host_memory_gb)
 
     def holds(one: Estimate) -> bool:
