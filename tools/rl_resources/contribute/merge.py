@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from rl_resources.certainty import MEASURED_RUN, STATED_RUN, UNTESTED
-from rl_resources.contribute.changes import Row
+from rl_resources.contribute import Row
 from rl_resources.contribute.stated import (
     Facts,
     Form,
