@@ -14,7 +14,7 @@ from botched_tree import IDENTITY, commit, git, plant_frozen
 from cases import each, read_cases
 from rl_resources.check import chosen_rules, findings_in
 from rl_resources.cli import main
-from rl_resources.contribute.changes import with_rows, with_script
+from rl_resources.contribute import with_rows, with_script
 from rl_resources.contribute.merge import Proposal
 from rl_resources.contribute.new import (
     OPTIONS,

@@ -24,8 +24,7 @@ from rl_resources.files import write_file
 from rl_resources.generate import stale
 from rl_resources.git import git_text, released_versions
 from rl_resources.package import DESCRIPTOR, read_package
-from rl_resources.query.diff import TableDiff, diff, read_directory, read_state
-from rl_resources.site.changes import SAME, counts
+from rl_resources.site.diff import SAME, TableDiff, counts, diff, read_directory, read_state
 
 CHANGELOG = "CHANGELOG.md"
 CITATION = "CITATION.cff"
