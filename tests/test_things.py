@@ -148,8 +148,10 @@ def test_a_report_that_moved_keeps_its_address():
 
 
 def test_no_page_has_more_than_two_folds(built):
+    template = re.compile("<template.*?</template>", re.S)  # what a script may show one day
     for path in built.rglob("*.html"):
-        assert path.read_text().count('<details class="fold"') <= 2, path
+        text = template.sub("", path.read_text())
+        assert text.count('<details class="fold"') <= 2, path
 
 
 @pytest.mark.parametrize(
