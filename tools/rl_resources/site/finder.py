@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from rl_resources.certainty import MARKS, SCALE
 from rl_resources.dataset import Dataset, grouped
 from rl_resources.devices import VENDORS, Device
-from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.frameworks import profiles
 from rl_resources.estimate.plan import rules
@@ -111,9 +110,9 @@ def said_of_calculator() -> dict[str, str]:
     """What the script of the calculator writes: by name, or by the text that the formula has."""
     written = formula()
     time = written["time"]
-    tables = (written["said"], time["said"], time["needed"], VERDICTS)
+    tables = (written["said"], time["said"], time["needed"], written["verdicts"])
     texts = chain.from_iterable(table.values() for table in tables)
-    verdicts = [*VERDICTS, *map(str.capitalize, VERDICTS)]
+    verdicts = [*written["verdicts"], *map(str.capitalize, written["verdicts"])]
     words = [*_TABLE["calculator_words"], *verdicts, *PHASES]
     for moment in written["moment"]:
         words += [moment["phase"], moment["name"], *moment["components"]]
