@@ -121,8 +121,9 @@ class Launch:
     """One start of a program that takes overrides, in `command`.
 
     `module` is dotted also if the script names a file; `unresolved` are words of which not
-    even a key is known, save the script's own arguments. `stray` are words that are no overrides:
-    cut off by a space, or left by a lost quote.
+    even a key is known, save the script's own arguments: `passes_arguments`, which record pages
+    say, is whether they are passed on. `stray` are words that are no overrides: cut off by a space,
+    or left by a lost quote.
     """
 
     module: str
@@ -131,6 +132,7 @@ class Launch:
     flags: dict[str, Flag] = field(default_factory=dict)
     stray: list[Word] = field(default_factory=list)
     unresolved: list[Word] = field(default_factory=list)
+    passes_arguments: bool = False
 
     def text_of(self, flag: str) -> str | None:
         """The text of an option such as `config-name` if it is given and known."""
@@ -147,7 +149,9 @@ class Launch:
                 self.overrides.append(override)
             elif word.text is not None:
                 self._add_known(word, word.text, rest)
-            elif not _has_arguments(word):
+            elif _has_arguments(word):
+                self.passes_arguments = True
+            else:
                 self.unresolved.append(word)
 
     def _add_known(self, word: Word, text: str, rest: Iterator[Word]) -> None:
