@@ -121,9 +121,9 @@ class Launch:
     """One start of a program that takes overrides, in `command`.
 
     `module` is dotted also if the script names a file; `unresolved` are words of which not
-    even a key is known, save the script's own arguments: `passes_arguments`, which record pages
-    say, is whether they are passed on. `stray` are words that are no overrides: cut off by a space,
-    or left by a lost quote.
+    even a key is known, save the script's own arguments: `passes_arguments`, which the page of a
+    record reads, says whether they are passed on. `stray` are words that are no overrides: cut off
+    by a space, or left by a lost quote.
     """
 
     module: str

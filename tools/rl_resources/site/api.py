@@ -116,20 +116,26 @@ def _tables(dataset: Dataset) -> dict[str, list[Record]]:
 @lru_cache(maxsize=1)
 def _estimate_parts(dataset: Dataset) -> dict[str, Any]:
     """The formula, with the figures of each model and device that it can be asked for."""
-    models: list[dict[str, Any]] = []
-    for row in (*estimated_models(dataset), *sizes_as_models(dataset)):
-        figures, reasons = model_figures(row)
-        assumed = list(reasons)
-        one = {"model": row["model"], "inputs": figures, "assumed": assumed, "reasons": reasons}
-        models.append(one)
     devices = dataset.records["devices"]
+    models = (*estimated_models(dataset), *sizes_as_models(dataset))
     return {
         **published(),
-        "models": models,
+        "models": list(map(_inputs, models)),
         "devices": {row["device"]: row["memory_gb"] for row in devices if row["memory_gb"]},
         "speeds": {str(row["device"]): _speeds(row) for row in devices},
         "sizes_of_models": [size._asdict() for size in vocabulary(dataset).sizes],
         "runs": [run._asdict() for run in published_runs(dataset)],
+    }
+
+
+def _inputs(row: Record) -> dict[str, Any]:
+    """The figures of a model, and those that are assumed, with their reasons."""
+    figures, reasons = model_figures(row)
+    return {
+        "model": row["model"],
+        "inputs": figures,
+        "assumed": list(reasons),
+        "reasons": reasons,
     }
 
 
