@@ -170,7 +170,7 @@ def _has_arguments(word: Word) -> bool:
     return any(part.name in ("@", "*") for part in word.value.parts)
 
 
-def launches(script: Script) -> tuple[Launch, ...]:
+def launches(script: Script) -> Sequence[Launch]:
     """The programs with overrides that the script starts, or may start; with what they lost."""
     found: list[Launch] = []
     for command in script.commands:
@@ -179,7 +179,7 @@ def launches(script: Script) -> tuple[Launch, ...]:
         launch = _launch_of(script, command)
         if launch:
             found.append(launch)
-    return tuple(found)
+    return found
 
 
 def _launch_of(script: Script, command: Command) -> Launch | None:
@@ -282,10 +282,10 @@ class Lost(NamedTuple):
     cause_line: int
 
 
-def lost(script: Script) -> tuple[Lost, ...]:
+def lost(script: Script) -> Sequence[Lost]:
     """The commands that were meant to be arguments of the command before."""
     commands = [command for command in script.commands if _is_lost(script, command)]
-    return tuple(Lost(command, max(command.place.line - 1, 1)) for command in commands)
+    return [Lost(command, max(command.place.line - 1, 1)) for command in commands]
 
 
 def _is_lost(script: Script, command: Command) -> bool:

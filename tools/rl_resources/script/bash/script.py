@@ -233,11 +233,11 @@ class Script:
     """
 
     text: str
-    commands: tuple[Command, ...]
-    assignments: tuple[Assignment, ...]
+    commands: Sequence[Command]
+    assignments: Sequence[Assignment]
     functions: frozenset[str]
-    options: tuple[Option, ...]
-    problems: tuple[tuple[Place, str], ...]
+    options: Sequence[Option]
+    problems: Sequence[tuple[Place, str]]
     complete: bool
 
     @cached_property
@@ -251,9 +251,9 @@ class Script:
         return frozenset(assignment.name for assignment in self.assignments)
 
     @cached_property
-    def lines(self) -> tuple[str, ...]:
+    def lines(self) -> Sequence[str]:
         """The physical lines."""
-        return tuple(self.text.split("\n"))
+        return self.text.split("\n")
 
 
 # One point of a script, and after branches of which one runs
