@@ -149,10 +149,30 @@ def test_host_memory_is_that_of_one_node(words, loading, state):
 
 def test_what_cannot_fit_says_what_it_needs_at_least(command):
     words = ("--model", "72B", "--gpus", "1", "--device", "rtx-4090", "--root", ROOT)
-    found = json.loads(command("estimate", *words, "--format", "json"))
+    in_full = (*words, "--weights", "full")
+    found = json.loads(command("estimate", *in_full, "--format", "json"))
     assert found["verdict"] == "cannot fit"
     assert found["floor_gb"] == pytest.approx(2 * 72, rel=0.01)
-    assert "At least 144.0 GB are needed." in command("estimate", *words)
+    assert "At least 144.0 GB are needed." in command("estimate", *in_full)
+    open_weights = json.loads(command("estimate", *words, "--format", "json"))
+    assert open_weights["floor_gb"] == pytest.approx(44.1, rel=0.01), "LoRA on 4 bits"
+
+
+def test_what_a_question_leaves_open_is_what_fits():
+    words = {"model": "google/gemma-2-9b", "gpus": 1, "device": "", "weights": "qlora"}
+    batch = ["micro_batch=2", "prompt_length=0", "response_length=2048"]
+    large = asked(**words, memory=80, settings=batch)
+    small = asked(**words, memory=16, settings=batch)
+    derived = {item.input: item for item in small.configuration.assumed}["fused_logits"]
+    assert derived == ("fused_logits", 1, "not given, derived: what fits")
+    assert small.peak_gb < small.device_gb < large.peak_gb < small.interval_gb[1]
+    assert small.verdict == "tight"
+
+
+def test_a_model_in_four_bits_trains_as_qlora():
+    named = asked(model="unsloth/Llama-3.3-70B-Instruct-bnb-4bit", gpus=1, weights="lora")
+    assert named.weights == "qlora"
+    assert "The model's name says 4 bits: QLoRA." in named.configuration.notes
 
 
 @cases("estimate", "more")

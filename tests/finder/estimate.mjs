@@ -1,20 +1,21 @@
 // Asks the estimate's modules, without a page. Arguments: the folder of all modules, that of the
 // published formula if it is another. Reads a list of questions from standard
 // input; writes what is found.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const [folder, api = folder] = process.argv.slice(2);
 const module = (name) => import(pathToFileURL(`${folder}/estimate/${name}.js`).href);
-const { sized } = await module("estimate");
 const { cheapest, knobs, limits } = await module("search");
 const { stepTime } = await module("time");
-const { configuration, evidence } = await module("question");
+const { answered, evidence } = await module("question");
+const { SAID } = await import(pathToFileURL(`${folder}/elements.js`).href);
 const { Mistake } = await import(pathToFileURL(`${folder}/form.js`).href);
+if (existsSync(`${api}/said.json`)) Object.assign(SAID, JSON.parse(readFileSync(`${api}/said.json`, "utf-8")));
 const formula = JSON.parse(readFileSync(`${api}/estimate.json`, "utf-8"));
 
 function answer(words) {
-  const found = sized(formula, configuration(formula, words));
+  const found = answered(formula, words);
   const { values, phases, low, high, verdict, host, deciding, doubts, configuration: { notes } } = found;
   const combination = cheapest(formula, found);
   const turned = knobs(formula, found).map(({ setting, saves, price }) => [setting, saves, price]);

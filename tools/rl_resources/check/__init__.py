@@ -65,7 +65,7 @@ class Family(NamedTuple):
 def family(name: str, scope: Scope, *modules: ModuleType) -> Family:
     """The family of these modules; the docstring of the first one documents it."""
     title, summary, *_ = paragraphs(modules[0].__doc__ or "")
-    rules: list[Rule] = []
+    rules = []
     for module in modules:
         for function, rule in vars(module).items():
             if isinstance(rule, Rule) and rule.mistakes.__module__ == module.__name__:
@@ -99,7 +99,7 @@ FAMILIES: Mapping[str, Family] = {
 @cache
 def all_rules() -> Mapping[str, Rule]:
     """Every rule by name, by family and within it in the order of the source."""
-    found: dict[str, Rule] = {}
+    found = {}
     for family in FAMILIES.values():
         for rule in family.rules:
             found[rule.name] = replace(rule, follows=_names(rule.follows))
@@ -267,7 +267,7 @@ def _places(mistakes: Iterable[Sequence[Mistake]]) -> set[Place]:
 
 
 def _of_target(target: object, rules: tuple[Rule, ...]) -> list[tuple[str, Mistake]]:
-    found: list[tuple[str, Mistake]] = []
+    found = []
     for rule in rules:
         found += [(rule.name, mistake) for mistake in rule.mistakes(target)]
     return found

@@ -12,7 +12,7 @@ from math import ceil
 from pathlib import Path
 
 from rl_resources.certainty import UNTESTED
-from rl_resources.contribute.changes import write_changes
+from rl_resources.contribute import write_changes
 from rl_resources.contribute.draft import Draft, check
 from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.stated import Facts, script_name
@@ -309,7 +309,7 @@ def _choice(strategy: str, known: Shipped) -> str:
 
 def _parallel_sizes(wanted: ScriptRequest) -> dict[str, str]:
     """The parallel sizes of the training backend, by their keys in its section."""
-    found: dict[str, str] = {}
+    found = {}
     backend = BACKENDS[wanted.strategy]
     values = wanted.estimate.values
     if wanted.strategy == "megatron":
