@@ -89,18 +89,12 @@ def _written(word: Word) -> Place:
 
 def _rest(script: Script, value: Value, at: int) -> Value:
     """What follows the first `at` characters, of which the last one is a `=`."""
-    parts = list(value.parts)
-    text = parts[0].text or ""
-    while at > len(text):
-        at -= len(text)
-        del parts[0]
-        text = parts[0].text or ""
-    first, *others = parts
-    if at == len(text) and others:
-        return Value(tuple(others))
-    place = script.source.place_in(first, at)
-    rest = first._replace(text=text[at:], place=place, origin=place)
-    return Value((rest, *others))
+    index, at = value.locate(at)
+    first, *others = value.parts[index:]
+    if at > 0:
+        place = script.source.place_in(first, at)
+        first = first._replace(text=first.marked[at:], place=place, origin=place)
+    return Value((first, *others))
 
 
 # Programs
