@@ -426,7 +426,8 @@ def test_of_a_checkout_that_starts_by_its_own_means_no_key_is_judged(scripts, ca
                 "checkpointing` has no effect on Megatron, which recomputes nothing here Delete it."
             ],
         ),
-        ("0.4.0", []),  # Megatron read this key
+        ("0.3.1.dev0", []),  # Megatron reads this key
+        ("0.4.1", []),
     ],
 )
 def test_no_help_names_a_setting_that_the_checkout_lacks(scripts, capsys, version, expected):

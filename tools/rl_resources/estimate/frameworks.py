@@ -309,6 +309,11 @@ class FrameworkStart(NamedTuple):
         return "", None
 
     @property
+    def words(self) -> Mapping[str, str]:
+        """What it says in the words of a question."""
+        return {"model": self.model, "train": self.train, "framework": self.profile.name}
+
+    @property
     def model(self) -> str:
         """The model that it names; empty where none is known."""
         _, option = self.given(self.profile.row["model"])

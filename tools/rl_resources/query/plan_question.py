@@ -139,8 +139,12 @@ class PlanQuestion:
 
     def runs(self, weights: str) -> list[KnownRun]:
         """The runs of these weights that nothing contradicts, on any hardware."""
-        found = [known for known in self.scope if known.row.weights == weights and known.row.task]
-        return [known for known in found if known.row.state == "run" and not known.row.doubtful]
+        found: list[KnownRun] = []
+        for known in self.scope:
+            row = known.row
+            if row.weights == weights and row.task and row.state == "run" and not row.doubtful:
+                found.append(known)
+        return found
 
     def ran(self, weights: str) -> list[KnownRun]:
         """Runs of these weights on this hardware or less, the nearest first."""
@@ -165,8 +169,12 @@ class PlanQuestion:
 
     def ran_on_no_more(self, gb: float) -> list[KnownRun]:
         """Runs of no shorter a context on no more memory in all, whatever the number of GPUs."""
-        long = [known for known in self.runs(self.weights) if known.row.length >= sum(self.lengths)]
-        return [known for known in long if 0 < known.row.total_memory_gb <= gb]
+        found: list[KnownRun] = []
+        for known in self.runs(self.weights):
+            is_long = known.row.length >= sum(self.lengths)
+            if is_long and 0 < known.row.total_memory_gb <= gb:
+                found.append(known)
+        return found
 
     def least(self, weights: str) -> KnownRun | None:
         """The run of these weights that needed the least memory in all."""
@@ -185,13 +193,14 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     usual = rules()["usual"]
     read, _ = understood(dataset, words)
     words["weights"] = _weights(read)
-    words["task"] = read.task.split(EITHER)[0] or usual["task"]
+    first_task, *_ = read.task.split(EITHER)
+    words["task"] = first_task or usual["task"]
     framework = _framework(read, words["weights"])
-    engines = [usual["infer_of"].get(name) for name in (framework, read.vendor)]
-    words["infer"] = next(filter(None, [read.infer, *engines, usual["infer"]]))
-    taken = [
-        f"{name} {words[name]}" for name in ("task", "infer") if words[name] != getattr(read, name)
-    ]
+    of_framework = usual["infer_of"].get(framework)
+    of_vendor = usual["infer_of"].get(read.vendor)
+    words["infer"] = read.infer or of_framework or of_vendor or usual["infer"]
+    assumed = [name for name in ("task", "infer") if words[name] != getattr(read, name)]
+    taken = [f"{name} {words[name]}" for name in assumed]
     lengths = lengths_of(words.get("length", ""))
     if not read.length:
         taken.append("{} + {} tokens".format(*lengths))
@@ -374,9 +383,11 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     said = formula()["said"]
     lines: list[str] = []
     if failed:
-        sources = ", ".join(one.source for one in failed[:_MOST_SOURCES])
-        lines.append(said[name_of_failed].format(count=len(failed), sources=sources))
+        first = map(attrgetter("source"), failed[:_MOST_SOURCES])
+        line = said[name_of_failed].format(count=len(failed), sources=", ".join(first))
+        lines.append(line)
     if ran:
-        nearest_run = ran[-1]
-        lines.append(said[name_of_ran].format(label=nearest_run.label, source=nearest_run.source))
+        nearest = ran[-1]
+        line = said[name_of_ran].format(label=nearest.label, source=nearest.source)
+        lines.append(line)
     return lines

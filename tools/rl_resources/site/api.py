@@ -18,7 +18,6 @@ from urllib.parse import quote
 from rl_resources.certainty import MARKS, SCALE, certainty, marks
 from rl_resources.dataset import Dataset, moves, script_path
 from rl_resources.estimate import SPEEDS
-from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.model import model_figures
 from rl_resources.estimate.published import published
 from rl_resources.files import table_beside
@@ -126,7 +125,6 @@ def _estimate_parts(dataset: Dataset) -> dict[str, Any]:
     devices = dataset.records["devices"]
     return {
         **published(),
-        "verdicts": dict(VERDICTS),
         "models": models,
         "devices": {row["device"]: row["memory_gb"] for row in devices if row["memory_gb"]},
         "speeds": {str(row["device"]): _speeds(row) for row in devices},
@@ -274,12 +272,14 @@ def files(dataset: Dataset, site_url: str, listed: Sequence[Document]) -> dict[s
 
     `site_url` is that of the site with its closing slash, or empty.
     """
+    found = {f"{BASE}/{item.path}": item.text for item in listed}
     known = schemas(dataset)
-    texts = {item.path: item.text for item in listed}
     for name, schema in known.items():
-        texts[f"schema/{name}.json"] = json_text({"$schema": DIALECT, **schema}, 1)
-    texts["openapi.json"] = json_text(openapi(dataset, site_url, listed, known), 1)
-    return {f"{BASE}/{path}": text for path, text in texts.items()}
+        path = f"{BASE}/schema/{name}.json"
+        found[path] = json_text({"$schema": DIALECT, **schema}, 1)
+    described = openapi(dataset, site_url, listed, known)
+    found[f"{BASE}/openapi.json"] = json_text(described, 1)
+    return found
 
 
 def schemas(dataset: Dataset) -> dict[str, Schema]:
