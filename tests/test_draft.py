@@ -24,7 +24,7 @@ from rl_resources.package import Field, Package, read_package
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import Snapshot, Table, name_of, take_snapshot
-from sample_tree import files, with_tables
+from sample_tree import changed_files, files, with_tables
 from website import ROOT, read_rows
 
 SCRIPTS = sorted((ROOT / "examples" / "tuning").rglob("*.sh"))
@@ -387,15 +387,6 @@ def test_write_adds_the_row_and_a_fixed_copy_of_the_script(run, mine, root, thei
     copy = root / PLACE
     assert copy.stat().st_mode & 0o111
     assert mine.read_bytes() == theirs
-
-
-def changed_files(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> set[str]:
-    """The files that are new or hold something else."""
-    changed = set()
-    for path, content in after.items():
-        if content != before.get(path):
-            changed.add(path)
-    return changed
 
 
 def test_what_was_written_once_is_not_written_again(run, mine, root, theirs):

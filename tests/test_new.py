@@ -33,7 +33,7 @@ from rl_resources.script.algorithm import ALGORITHMS
 from rl_resources.script.backends import BACKENDS
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.snapshot import ScriptFile, Snapshot, take_snapshot
-from sample_tree import files
+from sample_tree import changed_files, files
 from website import ROOT, read_rows
 
 CASES = read_cases("new")
@@ -214,11 +214,7 @@ def test_new_writes_a_script_that_can_be_started_and_its_row(root, capsys, comma
     assert f"bash {PATH}" in err
     assert "--contributor HANDLE --write" in err
     assert (root / PATH).stat().st_mode & 0o111
-    changed = []
-    for name, data in files(root).items():
-        if data != before.get(name):
-            changed.append(name)
-    assert sorted(changed) == out.splitlines()
+    assert sorted(changed_files(before, files(root))) == out.splitlines()
     text = (root / PATH).read_text()
     assert "\n# Data:     verl's examples/data_preprocess/gsm8k.py" in text
     assert "\n# Hardware: 8 x NVIDIA H100" in text
