@@ -9,7 +9,6 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from rl_resources.script.name import PARTS
 
 from botched_tree import IDENTITY, commit, git, plant_frozen
 from cases import each, read_cases
@@ -27,6 +26,7 @@ from rl_resources.contribute.new import (
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.facts.models import parameters_in_name
+from rl_resources.facts.script_names import PARTS
 from rl_resources.facts.words import known_words
 from rl_resources.package import Package
 from rl_resources.script.algorithm import ALGORITHMS
