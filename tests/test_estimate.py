@@ -304,7 +304,8 @@ def test_a_cell_is_of_an_input_and_has_a_line_of_a_source(name, cell):
     numbers = [value for value in (cell.value, *cell.words.values()) if not isinstance(value, str)]
     for number in filter(None, numbers):
         assert item["minimum"] <= number <= item["maximum"]
-    assert {*backends(), "vllm", "full", "lora", "qlora", "rl", "sft"} >= {*cell.when}
+    offline = {"offline", *map(str.lower, formula()["offline"])}
+    assert {*backends(), *offline, "vllm", "full", "lora", "qlora", "rl", "sft"} >= {*cell.when}
     if isinstance(cell.value, str):
         assert cell.value in inputs_by_name()
 
@@ -326,6 +327,16 @@ def test_no_cell_of_a_profile_is_hidden_by_one_before_it():
 def test_a_setting_has_the_name_that_its_framework_gives_it(framework, setting, inputs):
     found = asked(framework=framework, settings=[setting]).configuration
     assert found.inputs.items() >= inputs.items()
+
+
+@cases("estimate", "offline")
+def test_a_task_without_rollouts_says_what_it_means(words, inputs, sequences, notes):
+    found = asked(**words)
+    assert found.configuration.inputs.items() >= inputs.items()
+    assert found.configuration.notes == notes
+    assert found.values["micro_sequences"] == sequences
+    assert "rollout" not in found.phases
+    assert lacking(found) == ["rollouts, which this task does not have"]
 
 
 @cases("estimate", "foreign")

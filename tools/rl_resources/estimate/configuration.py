@@ -62,7 +62,7 @@ class EstimateInputs:
 
     `lines` has the line of the script where an input stands, `unknown` why the value that a script
     gives it is not known, `notes` what else was assumed. `framework` is empty where nobody named
-    one; settings are then spelled as verl's.
+    one; settings are then spelled as verl's. `offline` is a task without rollouts, in lower case.
     """
 
     train: str
@@ -74,6 +74,7 @@ class EstimateInputs:
     profile: Profile = field(default_factory=profile)
     framework: str = ""
     is_rl: bool = False
+    offline: str = ""
     is_script: bool = False
     unknown: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -100,6 +101,8 @@ class EstimateInputs:
         if self.inputs.get("quantized"):
             words.add("qlora")
         words.add("rl" if self.is_rl else "sft")
+        if self.offline:
+            words |= {"offline", self.offline}
         return words
 
     def give(self, name: str, value: Number, line: int = 0) -> None:

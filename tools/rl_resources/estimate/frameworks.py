@@ -293,12 +293,14 @@ class GivenOption(NamedTuple):
 class FrameworkStart(NamedTuple):
     """The start of a framework in a script, with its options by their plain names.
 
-    What is set in the environment is an option too. `is_rl` says whether it is RL.
+    What is set in the environment is an option too. `is_rl` says whether it is RL, `task` which
+    task its command names otherwise: `dpo`.
     """
 
     profile: Profile
     options: Mapping[str, GivenOption]
     is_rl: bool
+    task: str
 
     def given(self, names: Iterable[str]) -> tuple[str, GivenOption | None]:
         """The first of these options that the script gives, and its name."""
@@ -332,7 +334,9 @@ def start_of(script: Script, name: str = "") -> FrameworkStart | None:
         for known, row in profiles().items():
             if name in {"", known} and re.search(row.get("starts", "(?!)"), line):
                 options = _environment(script) | _options(command.words)
-                return FrameworkStart(profile(known), options, bool(re.search(row["rl"], line)))
+                is_rl = bool(re.search(row["rl"], line))
+                offline = re.findall(row["offline_task"], line)
+                return FrameworkStart(profile(known), options, is_rl, "".join(offline[:1]))
     return None
 
 

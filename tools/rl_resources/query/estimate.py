@@ -39,6 +39,13 @@ from rl_resources.estimate.search import sized
 from rl_resources.facts.models import model_meant
 from rl_resources.files import read_text
 from rl_resources.package import Record
+from rl_resources.query.task import (
+    OfflineTask,
+    assume_engine,
+    generates_itself,
+    take_weights,
+    without_offline,
+)
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import (
     EITHER,
@@ -55,9 +62,7 @@ from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.text import nearest, quoted, shown
 
-_USUAL_RANK = 32
 _SEPARATORS = re.compile(r"[\s_-]+")
-_NO_ENGINES = frozenset({"hf", "deepspeed-hybrid-engine"})
 
 
 def estimate(
@@ -78,31 +83,40 @@ def estimate(
         source = _read(script, words.get("framework", ""))
         words = _said(dataset, source, name, words) | words
         _needs_model(script, source, words)
+    words, offline = without_offline(words)
     model, query = _model_and_query(dataset, words)
     inputs = _of_backend(query, source, release)
+    if offline:
+        offline.begin(inputs)
     numbers = [f"{number}={asked[number]}" for number in NUMBERS if number in asked]
     for setting in (*sets, *numbers):
         inputs.set(setting)
     _hardware(dataset, query, inputs)
-    _what_trains(query, inputs)
+    take_weights(query, inputs)
     if isinstance(source, Run):
         of_run(source, inputs)
     elif source:
         of_start(source, inputs)
     if query.infer:
-        # Generation of Transformers takes no share of the GPU beforehand.
-        inputs.give("has_engine", int(query.infer not in _NO_ENGINES))
+        inputs.give("has_engine", int(not generates_itself(query.infer)))
     if name:
         inputs.assume("gpus", name.gpus, "the script's name")
     _needs_gpus(script, source, inputs)
-    if query.framework:
-        of_profile(inputs)
-    _assume_engine(query, inputs)
+    _take_defaults(query, offline, inputs)
     found = Estimate(inputs.finished(model))
     settled: list[str] = []
     if source:
         settled = [item.input for item in inputs.assumed if not inputs.leaves_open(item)]
     return sized(found, settled)
+
+
+def _take_defaults(query: Query, offline: OfflineTask | None, inputs: EstimateInputs) -> None:
+    """Take what the framework does by default, and what the task decides where it does not."""
+    if query.framework:
+        of_profile(inputs)
+    assume_engine(query, inputs)
+    if offline:
+        offline.finish(inputs)
 
 
 def _read(path: str, framework: str) -> Run | FrameworkStart:
@@ -132,6 +146,7 @@ def _said(
         found["model"] = source.model
         found["train"] = source.train
         found["framework"] = source.profile.name
+        found["task"] = source.task
     else:
         found["model"] = model_meant(source.model_path_end or "", models.values())
         found["train"] = _train_backend(source)
@@ -341,57 +356,3 @@ def _hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> None:
             inputs.assume(name, slowest, "the slowest of these devices")
         elif slowest:
             inputs.give(name, slowest)
-
-
-def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
-    """A rollout engine shares the GPUs in every task of RL, unless it is known not to."""
-    if "has_engine" in inputs.inputs:
-        _assume_generation(query, inputs)
-        return
-    said = formula()["said"]
-    if query.task:
-        inputs.assume("has_engine", 1, f"the task is {query.task}")
-        inputs.notes.append(said["engine"])
-    else:
-        inputs.assume("has_engine", 0, "no task and no engine")
-        inputs.notes.append(said["training"])
-
-
-def _assume_generation(query: Query, inputs: EstimateInputs) -> None:
-    """The trained model generates if that is asked, or usual where a framework has no engine."""
-    is_usual = any(item.input == "has_engine" for item in inputs.assumed)
-    is_without = not inputs.inputs["has_engine"] and is_usual and query.task and not query.infer
-    if query.infer in _NO_ENGINES or is_without:
-        inputs.assume("generates", 1, "no rollout engine")
-
-
-def _assume_rank(inputs: EstimateInputs) -> None:
-    """Assume the rank that the framework gives to LoRA, otherwise a usual one."""
-    adapters = inputs.profile.defaults({inputs.train, "lora"})
-    rank = adapters.get("lora_rank")
-    if isinstance(rank, int) and rank:
-        inputs.assume("lora_rank", rank, f"what {inputs.profile.title} does by default")
-    inputs.assume("lora_rank", _USUAL_RANK, "LoRA of a usual rank")
-
-
-def _what_trains(query: Query, inputs: EstimateInputs) -> None:
-    """What the words for weights and task say. Raises `UnusableInput` where they contradict."""
-    task = query.task
-    weights = query.weights
-    if weights == "partial":
-        raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
-    if weights in {"lora", "qlora"} or task.endswith("-LoRA"):
-        _assume_rank(inputs)
-    rank = inputs.inputs.get("lora_rank")
-    if weights and rank is not None and bool(rank) == (weights == "full"):
-        message = f"{weights} weights and lora_rank {rank:g} contradict each other"
-        raise UnusableInput(message, "Leave one of them out.")
-    if weights == "qlora":
-        inputs.give("quantized", 1)
-    elif weights:
-        inputs.assume("quantized", 0, f"{weights} weights")
-    if weights == "full":
-        inputs.give("lora_rank", 0)
-    if task:
-        has_critic = task.startswith("PPO")
-        inputs.assume("has_critic", int(has_critic), f"the task is {task}")

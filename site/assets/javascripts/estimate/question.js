@@ -99,7 +99,7 @@ function check({ name, unit, minimum, maximum }, value) {
   throw new Mistake(`${name} must be a ${kind} from ${minimum} to ${maximum}`, { cause: { field: name } });
 }
 
-/** What published runs of the same size say: `evidence` of `query/estimate.py`. @param {Formula} formula @param {any} found @returns {string[]} */
+/** What published runs of the same size say: `evidence` of `query/plan.py`. @param {Formula} formula @param {any} found @returns {string[]} */
 export function evidence({ runs, sizes_of_models: sizes, said }, { values, verdict }) {
   const { name: size } = sizes.find(({ below }) => below === null || values.parameters / 1e9 < below);
   const gb = values.gpus * values.device_gb;
