@@ -292,8 +292,10 @@ def _state(row: Row) -> dict[str, float]:
         found["optimizer_bytes"] = 4
     if row["logits"] == "plain":
         found["logit_bytes"] = 14
-    if row["logits"] == "bf16" and TRAIN[stage] == "transformers":
-        found["logit_bytes"] = 8
+    if row["logits"] == "bf16":
+        found["logit_bytes"] = 4
+        if TRAIN[stage] == "transformers":
+            found["logit_bytes"] = 8
     if row["parameter_offload"] == "true":
         found["offload_policy"] = 1
         found["optimizer_on_host"] = 1
@@ -621,8 +623,11 @@ def _read_share(found: Estimate, kind: str) -> float:
 
 
 def _whole_share(found: Estimate) -> float:
-    """The peak of all phases, also of the rollout, by that of training."""
-    return max(moment.peak_gb for moment in found.phases.values()) / found.peak_gb
+    """The peak of all phases, also of a rollout on the same GPUs, by that of training."""
+    counted = dict(found.phases)
+    if found.values["engine_gpus"]:
+        counted.pop("rollout", None)
+    return max(moment.peak_gb for moment in counted.values()) / found.peak_gb
 
 
 class HostCase(NamedTuple):

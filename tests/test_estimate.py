@@ -149,10 +149,13 @@ def test_host_memory_is_that_of_one_node(words, loading, state):
 
 def test_what_cannot_fit_says_what_it_needs_at_least(command):
     words = ("--model", "72B", "--gpus", "1", "--device", "rtx-4090", "--root", ROOT)
-    found = json.loads(command("estimate", *words, "--format", "json"))
+    in_full = (*words, "--weights", "full")
+    found = json.loads(command("estimate", *in_full, "--format", "json"))
     assert found["verdict"] == "cannot fit"
     assert found["floor_gb"] == pytest.approx(2 * 72, rel=0.01)
-    assert "At least 144.0 GB are needed." in command("estimate", *words)
+    assert "At least 144.0 GB are needed." in command("estimate", *in_full)
+    open_weights = json.loads(command("estimate", *words, "--format", "json"))
+    assert open_weights["floor_gb"] == pytest.approx(44.1, rel=0.01), "LoRA on 4 bits"
 
 
 @cases("estimate", "more")

@@ -6,15 +6,14 @@ import { pathToFileURL } from "node:url";
 
 const [folder, api = folder] = process.argv.slice(2);
 const module = (name) => import(pathToFileURL(`${folder}/estimate/${name}.js`).href);
-const { sized } = await module("estimate");
 const { cheapest, knobs, limits } = await module("search");
 const { stepTime } = await module("time");
-const { configuration, evidence } = await module("question");
+const { answered, evidence } = await module("question");
 const { Mistake } = await import(pathToFileURL(`${folder}/form.js`).href);
 const formula = JSON.parse(readFileSync(`${api}/estimate.json`, "utf-8"));
 
 function answer(words) {
-  const found = sized(formula, configuration(formula, words));
+  const found = answered(formula, words);
   const { values, phases, low, high, verdict, host, deciding, doubts, configuration: { notes } } = found;
   const combination = cheapest(formula, found);
   const turned = knobs(formula, found).map(({ setting, saves, price }) => [setting, saves, price]);

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 NOT_KNOWN = "not known without running the script"
 BY_BRANCH = "set by the branch that runs"
 OF_FRAMEWORK = "default of the framework"
-_OWN = frozenset({"prompt_length", "response_length", "micro_batch"})
 DERIVED = "derived: the smallest that fits, else the best"
+FITTING = "derived: what fits"
 WEIGHTS = frozenset({"full", "lora", "qlora"})
 """What a setting may ask for that its name does not depend on."""
 WHOLE = frozenset({"GPUs", "sequences", "tokens", "responses", "dimensions"})
@@ -89,9 +89,15 @@ class EstimateInputs:
         """
         if BY_BRANCH in item.reason:
             return False
-        if item.input in _OWN and not self.is_script:
+        if not self.is_script and item.input in self._often_set:
             return True
         return not self.framework or "default" not in item.reason
+
+    @property
+    def _often_set(self) -> Iterator[str]:
+        """What users often set otherwise: of any framework, of this one and of what trains."""
+        for name in ("any", self.framework, self.train):
+            yield from formula()["often"].get(name, ())
 
     @property
     def words(self) -> set[str]:
@@ -173,6 +179,8 @@ class EstimateInputs:
         own = dict(backends()[self.train])
         if self.inputs.get("lora_rank"):
             own |= formula()["train_lora"].get(self.train, {})
+        if not (self.framework or self.is_rl):
+            own |= formula()["train_sft"].get(self.train, {})
         for name, item in inputs_by_name().items():
             if name in own:
                 reason = f"what {self.train} does by default"

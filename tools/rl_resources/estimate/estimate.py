@@ -9,7 +9,7 @@ from math import exp, log, sqrt
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from rl_resources.estimate.configuration import DERIVED, Assumed, EstimateInputs, of_run
+from rl_resources.estimate.configuration import Assumed, EstimateInputs, of_run
 from rl_resources.estimate.formula import (
     Moment,
     Need,
@@ -119,11 +119,18 @@ class Estimate:
             found[name] = (min(ratios), max(ratios))
         return found
 
+    @property
+    def usual(self) -> Mapping[str, Sequence[float]]:
+        """The least and the most that is usual of what a question may leave open."""
+        trained = "full"
+        if self.values["lora_rank"]:
+            trained = "lora"
+        return plausible(f"{self.configuration.train} {trained}")
+
     @cached_property
     def _options(self) -> Mapping[str, Mapping[Number, float]]:
         """The same, of each plausible value."""
-        trained = "lora" if self.values["lora_rank"] else "full"
-        usual = plausible(f"{self.configuration.train} {trained}")
+        usual = self.usual
         found: dict[str, dict[Number, float]] = {}
         for item in self.configuration.assumed:
             name = item.input
@@ -137,14 +144,20 @@ class Estimate:
                 found[name][value] = other.peak_gb / self.peak_gb
         return found
 
-    @property
-    def _saving(self) -> float:
-        """By which factor the peak is lower where all that was assumed is what saves memory."""
-        least: dict[str, Number] = {}
+    @cached_property
+    def savings(self) -> Mapping[str, tuple[float, Number]]:
+        """By which factor what was assumed lowers the peak where it saves memory, and its value."""
+        found: dict[str, tuple[float, Number]] = {}
         for name, ratios in self._options.items():
             value = min(ratios, key=ratios.__getitem__)
             if ratios[value] < 1:
-                least[name] = value
+                found[name] = (ratios[value], value)
+        return found
+
+    @property
+    def _saving(self) -> float:
+        """By which factor the peak is lower where all of it saves memory."""
+        least = {name: value for name, (_, value) in self.savings.items()}
         return min(1.0, self.with_inputs(**least).peak_gb / self.peak_gb)
 
     @cached_property
@@ -233,15 +246,19 @@ class Estimate:
     def rollout_fits(self) -> bool:
         """Whether the engine starts, and the interval of rollouts has a part with room for it.
 
-        What nobody said of offload may be so that there is, or no engine on these GPUs.
+        What nobody said of offload may be so that there is, or no engine on these GPUs: frameworks
+        other than verl have engines on GPUs of their own too.
         """
         if self.engine_starts and self.need_of(ROLLOUT).low_gb <= self.device_gb:
             return True
-        open_inputs = {item.input for item in self.configuration.assumed}
-        if self.configuration.is_script:
+        asked = self.configuration
+        open_inputs = {item.input for item in asked.assumed}
+        if asked.is_script:
             open_inputs.discard("gpu_memory_utilization")
         if "gpu_memory_utilization" not in open_inputs:
             open_inputs.discard("has_engine")
+        if asked.framework in {"", VERL}:
+            open_inputs.discard("engine_gpus")
         least = _only(formula()["least"]["rollout"], open_inputs)
         return bool(least) and self.with_inputs(**least).rollout_fits
 
@@ -249,15 +266,19 @@ class Estimate:
     def floor_gb(self) -> float:
         """What such a run needs at least, if what nobody said is what saves most.
 
-        What a script leaves to its framework is known.
+        That is LoRA on 4 bits where nobody said what trains. What a script leaves to its framework
+        is known.
         """
-        before = self.configuration
+        asked = self.configuration
+        saving: dict[str, Number] = dict(formula()["least"].get(asked.train, {}))
         unsaid: set[str] = set()
-        for item in before.assumed:
-            if not before.is_script or before.leaves_open(item):
-                unsaid.add(item.input)
-        least = _only(formula()["least"].get(before.train, {}), unsaid)
-        return self.with_inputs(**least).values["floor"] / GB
+        for item in asked.assumed:
+            if asked.is_script and not asked.leaves_open(item):
+                continue
+            unsaid.add(item.input)
+            if item.input == "lora_rank" and not item.value:
+                saving |= formula()["least"]["weights"]
+        return self.with_inputs(**_only(saving, unsaid)).values["floor"] / GB
 
     @property
     def is_impossible(self) -> bool:
@@ -294,7 +315,7 @@ class Estimate:
         """What was assumed and decides, the most first, with what other values would change."""
         found: list[tuple[Assumed, str]] = []
         for item in self.configuration.assumed:
-            if item.reason.endswith(DERIVED):
+            if "derived: " in item.reason:
                 found.append((item, item.reason))
             spread = self._spread(item)
             if spread >= _DECIDES:
@@ -329,6 +350,18 @@ class Estimate:
             loading = "host_of_each"
         low, high = formula()["interval"][loading]
         return self.host_memory_gb * low, self.host_memory_gb * high
+
+    def assuming(self, values: Mapping[str, Number], why: str) -> Estimate:
+        """The same question with other values of what was assumed, and why."""
+        before = self.configuration
+        assumed: list[Assumed] = []
+        for item in before.assumed:
+            name, _, reason = item
+            if name in values:
+                assumed.append(Assumed(name, values[name], f"{reason}, {why}"))
+            else:
+                assumed.append(item)
+        return Estimate(replace(before, inputs={**before.inputs, **values}, assumed=assumed))
 
     def with_inputs(self, **inputs: Number) -> Estimate:
         """The same question with other inputs, which are no longer assumed."""

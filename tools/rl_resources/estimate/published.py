@@ -32,7 +32,18 @@ from rl_resources.estimate.frameworks import (
 from rl_resources.estimate.time import PHASES, constants
 from rl_resources.script.backends import ENGINES, SAME_BACKEND
 
-_AS_WRITTEN = ("constants", "interval", "search", "said", "span", "least", "train_lora")
+_AS_WRITTEN = (
+    "constants",
+    "interval",
+    "least",
+    "names",
+    "often",
+    "said",
+    "search",
+    "span",
+    "train_lora",
+    "train_sft",
+)
 _INPUT = ("name", "unit", "title", "default", "minimum", "maximum", "key")
 _TERM = ("name", "unit", "title", "formula")
 _KNOB = ("input", "train", "from", "value", "times", "least", "word", "price", "cost")

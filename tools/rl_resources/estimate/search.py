@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-from rl_resources.estimate.configuration import DERIVED, Assumed
+from rl_resources.estimate.configuration import DERIVED, FITTING
 from rl_resources.estimate.estimate import OTHERS, ROLLOUT, Estimate
 from rl_resources.estimate.formula import (
     ENGINE_SIZE,
@@ -332,8 +331,8 @@ def _chosen(
     is_possible: Callable[[Estimate], bool],
 ) -> Estimate:
     """The estimate at the sizes that lack the least, the first of equal ones, listed as assumed."""
-    reasons = {item.input: item.reason for item in found.configuration.assumed}
-    names = [name for name in sizes[0] if name in reasons and name not in settled]
+    open_inputs = {item.input for item in found.configuration.assumed}
+    names = [name for name in sizes[0] if name in open_inputs and name not in settled]
     if not names:
         return found
     best = found
@@ -350,9 +349,25 @@ def _chosen(
             break
     if best is found:
         return found
-    chosen: list[Assumed] = []
-    for name, reason in reasons.items():
-        if name in names:
-            chosen.append(Assumed(name, best.values[name], f"{reason}, {DERIVED}"))
-    before = best.configuration
-    return Estimate(replace(before, assumed=[*before.assumed, *chosen]))
+    return found.assuming({name: best.values[name] for name in names}, DERIVED)
+
+
+def fitted(found: Estimate) -> Estimate:
+    """The estimate with other usual values of what was assumed, so that training fits the GPU.
+
+    The fewest of them, those that save most first; none where not even all of them are enough.
+    Lengths and batches stay as they are.
+    """
+    stay: Sequence[str] = formula()["often"]["any"]
+    taken: dict[str, Number] = {}
+    tried = found
+    for name, (_, value) in sorted(found.savings.items(), key=itemgetter(1)):
+        if tried.peak_gb <= found.device_gb:
+            break
+        if name in stay:
+            continue
+        taken[name] = value
+        tried = found.assuming(taken, FITTING)
+    if tried.peak_gb > found.device_gb:
+        return found
+    return tried

@@ -13,7 +13,6 @@ from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, SPEEDS, WORDS
 from rl_resources.estimate.configuration import (
     EstimateInputs,
-    of_profile,
     of_run,
     of_start,
     where_hidden,
@@ -35,14 +34,13 @@ from rl_resources.estimate.model import (
     figure,
     read_config,
 )
-from rl_resources.estimate.search import sized
+from rl_resources.estimate.search import fitted, sized
 from rl_resources.facts.models import model_meant
 from rl_resources.files import read_text
 from rl_resources.package import Record
 from rl_resources.query.task import (
-    OfflineTask,
-    assume_engine,
     generates_itself,
+    take_defaults,
     take_weights,
     without_offline,
 )
@@ -68,9 +66,25 @@ _SEPARATORS = re.compile(r"[\s_-]+")
 def estimate(
     dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str] = (), script: str = ""
 ) -> Estimate:
+    """The estimate of a question; what it leaves open is what fits, if anything does.
+
+    Raises `UnusableInput`.
+    """
+    found = as_asked(dataset, asked, sets, script)
+    if script:
+        return found
+    if not asked.get("train"):
+        found = _sharded(dataset, asked, sets, found)
+    return fitted(found)
+
+
+def as_asked(
+    dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str] = (), script: str = ""
+) -> Estimate:
     """The estimate for words by option, settings as `KEY=VALUE`, and a script that is never run.
 
-    What is asked wins over what the script says. Raises `UnusableInput`.
+    What is asked wins over what the script says; what nobody says is as usual. Raises
+    `UnusableInput`.
     """
     asked = {name: text.strip() for name, text in asked.items() if text.strip()}
     words = {name: asked[name] for name in WORDS if name in asked}
@@ -92,17 +106,14 @@ def estimate(
     for setting in (*sets, *numbers):
         inputs.set(setting)
     _hardware(dataset, query, inputs)
-    take_weights(query, inputs)
-    if isinstance(source, Run):
-        of_run(source, inputs)
-    elif source:
-        of_start(source, inputs)
+    take_weights(query, words.get("model", ""), inputs)
+    _take_script(source, inputs)
     if query.infer:
         inputs.give("has_engine", int(not generates_itself(query.infer)))
     if name:
         inputs.assume("gpus", name.gpus, "the script's name")
     _needs_gpus(script, source, inputs)
-    _take_defaults(query, offline, inputs)
+    take_defaults(query, offline, inputs)
     found = Estimate(inputs.finished(model))
     settled: list[str] = []
     if source:
@@ -110,13 +121,27 @@ def estimate(
     return sized(found, settled)
 
 
-def _take_defaults(query: Query, offline: OfflineTask | None, inputs: EstimateInputs) -> None:
-    """Take what the framework does by default, and what the task decides where it does not."""
-    if query.framework:
-        of_profile(inputs)
-    assume_engine(query, inputs)
-    if offline:
-        offline.finish(inputs)
+def _sharded(
+    dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str], found: Estimate
+) -> Estimate:
+    """The estimate of what shards the model if the whole one does not fit each GPU."""
+    train = _sharding_train(found)
+    if not train:
+        return found
+    with suppress(UnusableInput):  # a setting that only the other one has
+        found = as_asked(dataset, {**asked, "train": train}, sets)
+        found.configuration.notes.insert(0, formula()["said"]["too_large"].format(train=train))
+    return found
+
+
+def _sharding_train(found: Estimate) -> str:
+    """What trains instead where the model does not fit each GPU whole; empty where it does."""
+    asked = found.configuration
+    is_whole = found.values["gpus"] > 1 and not found.values["shards_parameters"]
+    if not asked.framework or not is_whole or found.peak_gb <= found.device_gb:
+        return ""
+    others = (train for train in asked.profile.trains if train != asked.train)
+    return next(others, "")
 
 
 def _read(path: str, framework: str) -> Run | FrameworkStart:
@@ -131,6 +156,13 @@ def _read(path: str, framework: str) -> Run | FrameworkStart:
         help_ = "Name the script that starts the training."
         raise UnusableInput(f"{path}: starts no training that is known", help_)
     return run.usual
+
+
+def _take_script(source: Run | FrameworkStart | None, inputs: EstimateInputs) -> None:
+    if isinstance(source, Run):
+        of_run(source, inputs)
+    elif source:
+        of_start(source, inputs)
 
 
 def _said(

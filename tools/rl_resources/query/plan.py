@@ -36,7 +36,7 @@ from rl_resources.query.configurations import (
     configurations,
     every_configuration,
 )
-from rl_resources.query.estimate import estimate, understood
+from rl_resources.query.estimate import as_asked, understood
 from rl_resources.query.plan_question import (
     KnownRun,
     PlanQuestion,
@@ -242,7 +242,7 @@ def plan_of_script(dataset: Dataset, asked: Mapping[str, str], script: str) -> S
     if length:
         prompt, response = lengths_of(length)
         sets = [f"prompt_length={prompt}", f"response_length={response}"]
-    found = estimate(dataset, words, sets, script)
+    found = as_asked(dataset, words, sets, script)
     start = PlanStart([[found]], query.host_memory_gb)
 
     def holds(one: Estimate) -> bool:

@@ -25,7 +25,7 @@ from rl_resources.query.configurations import (
     Configuration,
     configurations,
 )
-from rl_resources.query.estimate import estimate, understood
+from rl_resources.query.estimate import as_asked, understood
 from rl_resources.query.fit import (
     RAN_ON_IT,
     RAN_ON_NO_MORE,
@@ -300,14 +300,14 @@ def _starts(
     if not query.memory_gb:
         words["memory"] = "80"
     if words["framework"] != VERL and query.train:
-        return [[estimate(dataset, words, sets)]]
+        return [[as_asked(dataset, words, sets)]]
     if words["framework"] != VERL:
         trains = profile(words["framework"]).trains
-        return [[estimate(dataset, {**words, "train": train}, sets)] for train in trains]
+        return [[as_asked(dataset, {**words, "train": train}, sets)] for train in trains]
 
     def of_verl(train: str) -> Estimate:
         named = {**words, "train": train, "framework": ""}
-        return _as_verl(estimate(dataset, named, sets), query)
+        return _as_verl(as_asked(dataset, named, sets), query)
 
     if query.train:
         return [[of_verl(query.train)]]

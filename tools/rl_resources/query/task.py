@@ -6,12 +6,13 @@ so no record and no report has one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate.configuration import EstimateInputs
+from rl_resources.estimate.configuration import EstimateInputs, of_profile
 from rl_resources.estimate.formula import formula
 from rl_resources.query.understand import Query
 from rl_resources.query.vocabulary import plain
@@ -50,8 +51,7 @@ class OfflineTask(NamedTuple):
         said: Mapping[str, str] = formula()["said"]
         inputs.notes.append(said["offline"].format(task=self.name))
         if self.sequences > 1:
-            sequences = self.sequences * inputs.inputs.get("micro_batch", 1)
-            inputs.notes.append(said["pairs"].format(sequences=sequences))
+            inputs.notes.append(said["pairs"])
         if inputs.inputs["has_reference"]:
             inputs.notes.append(said["reference"])
         elif self.reference and is_adapter:
@@ -98,7 +98,16 @@ def generates_itself(infer: str) -> bool:
     return infer in _NO_ENGINES
 
 
-def assume_engine(query: Query, inputs: EstimateInputs) -> None:
+def take_defaults(query: Query, offline: OfflineTask | None, inputs: EstimateInputs) -> None:
+    """Take what the framework does by default, and what the task decides where it does not."""
+    if query.framework:
+        of_profile(inputs)
+    _assume_engine(query, inputs)
+    if offline:
+        offline.finish(inputs)
+
+
+def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
     """A rollout engine shares the GPUs in every task of RL, unless it is known not to."""
     if "has_engine" in inputs.inputs:
         _assume_generation(query, inputs)
@@ -129,10 +138,17 @@ def _assume_rank(inputs: EstimateInputs) -> None:
     inputs.assume("lora_rank", _USUAL_RANK, "LoRA of a usual rank")
 
 
-def take_weights(query: Query, inputs: EstimateInputs) -> None:
-    """What the words for weights and task say. Raises `UnusableInput` where they contradict."""
+def take_weights(query: Query, named: str, inputs: EstimateInputs) -> None:
+    """What the words for weights and task say, and the name of a model in 4 bits.
+
+    Raises `UnusableInput` where they contradict.
+    """
     task = query.task
     weights = query.weights
+    of_four_bits = re.search(formula()["names"]["four_bits"], named, re.IGNORECASE)
+    if of_four_bits and weights in {"", "lora"}:
+        weights = "qlora"
+        inputs.notes.append(formula()["said"]["four_bits"])
     if weights == "partial":
         raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
     if weights in {"lora", "qlora"} or task.endswith("-LoRA"):

@@ -14,7 +14,6 @@ from urllib.parse import quote, urlencode
 
 from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate.configuration import EstimateInputs as Asked
 from rl_resources.estimate.estimate import Estimate, of_script
 from rl_resources.estimate.formula import backends, formula, inputs_by_name
 from rl_resources.files import table_beside
@@ -41,8 +40,6 @@ MOST_RELATED = 3
 """Related configurations of each kind."""
 OWN_FIELDS = frozenset({"gpus", "lora_rank", "quantized", "has_engine"})
 """Inputs of the estimate that other fields of its form stand for."""
-_CHOSEN = frozenset({"gpu_memory_utilization"})
-"""What the form would choose, beside sizes of parallelism."""
 _ALIKE = ("kind", "tag", "task", "model", "gpus", "device_label")
 _URL = re.compile(r"(https://[^\s,;]+)")
 
@@ -301,17 +298,23 @@ def query_of(estimate: Estimate, device: str, infer: str) -> str:
         "lora_rank": f"{rank:g}" if rank else "",
         "train": asked.train,
         "infer": infer if asked.inputs["has_engine"] else "",
-        **{name: f"{value:.10g}" for name, value in _others(asked)},
+        **{name: f"{value:.10g}" for name, value in _others(estimate)},
     }
     said = {name: word for name, word in words.items() if word}
     return f"?{urlencode(said)}"
 
 
-def _others(asked: Asked) -> Iterator[tuple[str, float]]:
+def _others(estimate: Estimate) -> Iterator[tuple[str, float]]:
     """The inputs that the form does not assume, and those that it would choose."""
+    asked = estimate.configuration
+    chosen = {"gpu_memory_utilization"}
+    if estimate.peak_gb > estimate.device_gb:
+        chosen.update(estimate.usual)
     defaults = dict(backends()[asked.train])
     if asked.inputs.get("lora_rank"):
         defaults |= formula()["train_lora"].get(asked.train, {})
+    if not asked.inputs["has_engine"]:  # then the link names no engine, and no task
+        defaults |= formula()["train_sft"].get(asked.train, {})
     for name, item in inputs_by_name().items():
         value = asked.inputs.get(name)
         if value is None:
@@ -321,5 +324,5 @@ def _others(asked: Asked) -> Iterator[tuple[str, float]]:
         if value < item["minimum"]:
             continue  # a micro batch where batches are filled up by tokens
         assumed = defaults.get(name, item.get("default"))
-        if value != assumed or name.endswith("_parallel") or name in _CHOSEN:
+        if value != assumed or name.endswith("_parallel") or name in chosen:
             yield name, value

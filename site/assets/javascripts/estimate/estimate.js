@@ -11,7 +11,8 @@
 import { Mistake } from "../form.js";
 
 const GB = 1e9;
-export const DERIVED = "derived: the smallest that fits, else the best";
+const DERIVED = "derived: the smallest that fits, else the best";
+const FITTING = "derived: what fits";
 
 /** @type {Record<string, (...figures: any[]) => any>} */
 const FUNCTIONS = {
@@ -91,6 +92,7 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
   const isRoom = others.every(({ moment, low }) => moment.phase !== "rollout" || low <= device);
   const saving = unsaid(configuration, formula.least.rollout);
   if (!configuration.assumed.some(({ input }) => input === "gpu_memory_utilization")) delete saving.has_engine;
+  if (!configuration.framework || configuration.framework === "verl") delete saving.engine_gpus;
   const isOpen = Object.keys(saving).length > 0;
   const fits = (starts && isRoom) || (isOpen && changed(formula, { configuration, values }, saving).fits);
   let [options, bounds] = [];
@@ -99,12 +101,15 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
     known: factors, host: values.host_peak / GB,
     get hostRange() { return formula.interval[values.loads_per_process && values.local_gpus > 1 ? "host_of_each" : "host"].map((factor) => factor * this.host); },
     get options() { return (options ??= optionsOf(formula, this)); },
+    get savings() { return savingsOf(this); },
     get doubts() { return doubtsOf(this.options); },
     get factors() { return (bounds ??= widened(factors, savingOf(formula, this), Object.values(this.doubts), furtherOf(formula, configuration, tightest))); },
     get low() { return this.factors[0] * (isKnown ? peak : changed(formula, this, { fill: values.mean_fill }).peak); },
     get high() { return this.factors[1] * peak; },
     get floor() {
-      return changed(formula, this, unsaid(configuration, formula.least[configuration.train] ?? {})).values.floor / GB;
+      const isOpen = configuration.assumed.some(({ input, value }) => input === "lora_rank" && !value);
+      const saving = { ...formula.least[configuration.train], ...(isOpen && formula.least.weights) };
+      return changed(formula, this, unsaid(configuration, saving)).values.floor / GB;
     },
     get deciding() {
       const own = { moment: tightest, low: this.low, high: this.high };
@@ -154,10 +159,15 @@ function doubtsOf(options) {
   }));
 }
 
-/** By which factor the peak is lower where all that was assumed is what saves memory. @param {Formula} formula @param {any} found */
+/** What was assumed and saves memory with another value: that value, and by which factor the peak is lower. @param {any} found @returns {[string, number, number][]} */
+function savingsOf({ options }) {
+  const least = options.map(([input, values]) => [input, ...values.reduce((least, one) => (one[1] < least[1] ? one : least))]);
+  return least.filter(([, , ratio]) => ratio < 1);
+}
+
+/** By which factor the peak is lower where all of it saves memory. @param {Formula} formula @param {any} found */
 function savingOf(formula, found) {
-  const least = found.options.map(([input, values]) => [input, ...values.reduce((least, one) => (one[1] < least[1] ? one : least))]);
-  const saving = Object.fromEntries(least.filter(([, , ratio]) => ratio < 1));
+  const saving = Object.fromEntries(found.savings);
   return Math.min(1, changed(formula, found, saving).peak / found.peak);
 }
 
@@ -240,9 +250,25 @@ function chosen(formula, before, sizes, isPossible, lack) {
     if (!lacking) break;
   }
   if (best === before) return before;
-  const { configuration, values } = best;
-  const others = assumed.filter(({ input }) => !names.includes(input));
-  const own = assumed.filter(({ input }) => names.includes(input)).map((item) =>
-    ({ ...item, value: values[item.input], reason: `${item.reason}, ${DERIVED}` }));
-  return estimate(formula, { ...configuration, assumed: [...others, ...own] }, values);
+  return assuming(formula, before, Object.fromEntries(names.map((name) => [name, best.values[name]])), DERIVED);
+}
+
+/** The same question with other values of what was assumed, and why. @param {Formula} formula @param {Estimate} before @param {Values} inputs @param {string} why @returns {Estimate} */
+function assuming(formula, { configuration, values }, inputs, why) {
+  const assumed = configuration.assumed.map((item) =>
+    (item.input in inputs ? { ...item, value: inputs[item.input], reason: `${item.reason}, ${why}` } : item));
+  return estimate(formula, { ...configuration, assumed }, values.with(inputs));
+}
+
+/** The estimate with other usual values of what was assumed, the fewest of them, so that training fits the GPU; lengths and batches stay; itself where not even all are enough. @param {Formula} formula @param {Estimate} found @returns {Estimate} */
+export function fitted(formula, found) {
+  let [taken, tried] = [{}, found];
+  const open = found.savings.filter(([input]) => !formula.often.any.includes(input));
+  const byGain = open.sort(([, a, first], [, b, second]) => first - second || a - b);
+  for (const [input, value] of byGain) {
+    if (tried.peak <= found.device) break;
+    taken = { ...taken, [input]: value };
+    tried = assuming(formula, found, taken, FITTING);
+  }
+  return tried.peak > found.device ? found : tried;
 }

@@ -1,8 +1,7 @@
 /** The form of the estimate. */
 
 import { answer, Mistake } from "../form.js";
-import { sized } from "./estimate.js";
-import { configuration } from "./question.js";
+import { answered } from "./question.js";
 import { draw } from "./view.js";
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("estimate"));
@@ -28,7 +27,7 @@ function commandOf(words) {
 
 answer(form, { memory: "device_gb" }, (place, formula, words, strange) => {
   if (strange.length) throw new Mistake(`Not known: ${strange.join(", ")}`);
-  const found = sized(formula, configuration(formula, words));
+  const found = answered(formula, words);
   showDefaults(found.values);
   return draw(place, formula, found, words, commandOf(words));
 });

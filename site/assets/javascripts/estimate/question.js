@@ -7,18 +7,35 @@
 
 import { fill } from "../elements.js";
 import { Mistake } from "../form.js";
+import { fitted, sized } from "./estimate.js";
 
 const USUAL_RANK = 32;
 const WHOLE = ["GPUs", "sequences", "tokens", "responses", "dimensions"];
 const WEIGHTS = { full: { lora_rank: 0 }, lora: {}, qlora: { quantized: 1 } };
 const MOST_SOURCES = 3;
-const OWN = ["prompt_length", "response_length", "micro_batch"];
 const NO_ENGINES = ["hf", "deepspeed-hybrid-engine"];
 
+/** The estimate of a question; what it leaves open is what fits, if anything does. @param {Formula} formula @param {Record<string, string>} words by field of the form */
+export const answered = (formula, words) => fitted(formula, sharded(formula, words));
+
+/** The estimate of what shards the model where that is open and the whole one does not fit each GPU. @param {Formula} formula @param {Record<string, string>} words by field of the form */
+function sharded(formula, words) {
+  const found = sized(formula, configuration(formula, words));
+  const { configuration: { framework, train: own }, values: { gpus, shards_parameters: isSharded } } = found;
+  const profile = formula.frameworks.find((row) => row.framework === framework);
+  const train = profile?.trains.find((name) => name !== own);
+  if (words.train || !train || gpus === 1 || isSharded || found.peak <= found.device) return found;
+  const other = sized(formula, configuration(formula, { ...words, train }));
+  other.configuration.notes.unshift(fill(formula.said.too_large, { train }));
+  return other;
+}
+
 /** What is asked, in inputs, and what nobody gave. Throws `Mistake`. @param {Formula} formula @param {Record<string, string>} words by field of the form @returns {Configuration} */
-export function configuration(formula, { model: name, device, weights = "", train = "", infer = "", task = "", framework = "", ...settings }) {
+export function configuration(formula, { model: name, device, weights: trained = "", train = "", infer = "", task = "", framework = "", ...settings }) {
   const model = formula.models.find((row) => row.model === name);
   const isOne = Number(settings.gpus) === 1;
+  const inFourBits = ["", "lora"].includes(trained) && new RegExp(formula.names.four_bits, "i").test(name);
+  const weights = inFourBits ? "qlora" : trained;
   const profile = formula.frameworks.find((row) => row.framework === framework);
   const usualTrain = profile ? (isOne ? profile.alone : profile.trains[0]) : isOne ? "transformers" : "fsdp";
   const own = train || usualTrain;
@@ -45,7 +62,8 @@ export function configuration(formula, { model: name, device, weights = "", trai
   const ofFramework = defaultsOf(profile, [...run, ...wordsOf(adapted)], { ...adapted, ...given });
   const ofTask = task && { has_critic: task.startsWith("PPO") ? 1 : 0, has_engine: ofFramework.has_engine ?? 1 };
   const ofLora = adapted.lora_rank ? formula.train_lora[own] : {};
-  const usual = { ...backend.defaults, ...ofLora, ...ofFramework, ...defined(weighed), ...ofTask };
+  const ofTraining = profile || stage === "rl" ? {} : formula.train_sft[own];
+  const usual = { ...backend.defaults, ...ofLora, ...ofTraining, ...ofFramework, ...defined(weighed), ...ofTask };
   const reasons = {
     ...because(backend.defaults, `what ${own} does by default`),
     ...because(ofFramework, `what ${profile?.title} does by default`),
@@ -57,9 +75,10 @@ export function configuration(formula, { model: name, device, weights = "", trai
   if (generates) Object.assign(usual, { generates: 1 }) && Object.assign(reasons, { generates: "no rollout engine" });
   const all = Object.fromEntries(formula.inputs.map((item) => [item.name, usual[item.name] ?? item.default ?? undefined]));
   const defaults = defined(all); // what the time alone asks for has no default
+  const often = ["any", framework, own].flatMap((name) => formula.often[name] ?? []);
   const assumed = Object.entries(defaults).filter(([input]) => !(input in given)).map(([input, value]) =>
     ({ input, value, reason: reasons[input] ?? "not given" }))
-    .map((item) => ({ ...item, open: OWN.includes(item.input) || !(profile && item.reason.includes("default")) }));
+    .map((item) => ({ ...item, open: often.includes(item.input) || !(profile && item.reason.includes("default")) }));
   const guessed = model.assumed.map((input) =>
     ({ input, value: model.inputs[input], reason: model.reasons[input], open: true }));
   const inputs = { ...model.inputs, ...defaults, ...given };
@@ -67,6 +86,7 @@ export function configuration(formula, { model: name, device, weights = "", trai
   const { said } = formula;
   const notes = [
     !train && (profile ? `No --train: ${own}, as ${profile.title} usually has it.` : isOne ? said.one_gpu : said.sharded),
+    inFourBits && said.four_bits,
     !("has_engine" in given || "has_engine" in ofFramework) && (task ? said.engine : said.training),
   ];
   return { framework, stage, train: own, infer, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };

@@ -6,7 +6,6 @@
  */
 
 import { element, filled, queryOf } from "../elements.js";
-import { DERIVED } from "./estimate.js";
 import { evidence } from "./question.js";
 import { cheapest, knobs, limits } from "./search.js";
 import { timeOf } from "./time.js";
@@ -54,7 +53,7 @@ function decisive({ doubts, configuration: { assumed, notes } }) {
   const percent = (factor) => `${factor < 1 ? "-" : "+"}${Math.round(100 * Math.abs(factor - 1))}%`;
   const rows = assumed.map(({ input, value, reason }) => {
     const [least, most] = doubts[input] ?? [1, 1];
-    const isDerived = reason.endsWith(DERIVED);
+    const isDerived = reason.includes("derived: ");
     const effect = isDerived ? reason : `other usual values change the peak by ${percent(least)} to ${percent(most)}`;
     return { span: most - least, decides: isDerived || most - least >= DECIDES, text: `${input} ${value}: ${effect}` };
   });
