@@ -211,9 +211,10 @@ class EstimateInputs:
 
 def _unreadable(key: str, value: str, cell: ProfileCell) -> UnusableInput:
     """What to raise about a setting that its cell cannot read."""
-    if cell.words:
-        known = nearest(value, cell.words).sentence()
-        return UnusableInput(f"{key}: `{shown(value)}` is not known", known)
+    if cell.known:
+        word = cell.unknown_in(value)
+        known = nearest(word, cell.known).sentence()
+        return UnusableInput(f"{key}: `{shown(word)}` is not known", known)
     message = f"{cell.input}: `{shown(value)}` is not a number"
     return UnusableInput(message, _range(cell.input))
 

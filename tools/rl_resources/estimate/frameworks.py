@@ -37,6 +37,9 @@ VERL = "verl"
 """The framework whose settings the formula names, and whose own configuration is shipped."""
 OTHER = "*"
 """Stands for all other values of a setting."""
+MODULE_INPUTS = frozenset({"lora_mlp", "lora_attention"})
+"""What a list of modules may be given to."""
+_WORD = re.compile(r"[a-z][\w-]*")
 _SWITCH = "0 or 1"
 _RELEASE = re.compile(r"[\s=@]+v?(\d\S*)$")
 
@@ -63,7 +66,26 @@ class ProfileCell(NamedTuple):
     def read(self, text: str) -> Number | None:
         """What its setting's text says about its input; `None` where it is no such value."""
         word = text.strip().lower()
-        return self.words.get(word, self.words.get(OTHER, as_number(word)))
+        if self.input in MODULE_INPUTS:
+            share = _share_of_modules(self.input, word)
+            if share is not None:
+                return share
+        found = self.words.get(word, self.words.get(OTHER))
+        if found is None and "true" not in self.words:
+            return as_number(word)
+        return found
+
+    @property
+    def known(self) -> Collection[str]:
+        """The words that its setting takes; none where it takes a number alone."""
+        if self.input in MODULE_INPUTS and self.setting:
+            return {**self.words, **frameworks()["modules"]}
+        return self.words
+
+    def unknown_in(self, text: str) -> str:
+        """The first word of a text that its setting does not take."""
+        words = _WORD.findall(text.lower())
+        return next((word for word in words if word not in self.known), text)
 
     def written(self, value: Number | None) -> str:
         """The setting with a value as the framework writes it, or up to its `=`; else empty."""
@@ -236,7 +258,7 @@ def profiles() -> Mapping[str, Any]:
 
 @cache
 def frameworks() -> Mapping[str, Any]:
-    """The file: `repositories`, `library`, `framework`."""
+    """The file: `repositories`, `modules`, `library`, `framework`."""
     return table_beside(__file__)
 
 
@@ -251,6 +273,16 @@ def owners(setting: str) -> dict[str, str]:
             if setting in map(plain_setting, cell.names):
                 found.setdefault(row["title"], cell.input)
     return found
+
+
+def _share_of_modules(name: str, text: str) -> Number | None:
+    """The share of the layer that a list of modules has; `None` where it names an unknown one."""
+    known: Mapping[str, Mapping[str, Number]] = frameworks()["modules"]
+    words = _WORD.findall(text)
+    if not words or not known.keys() >= set(words):
+        return None
+    shares = [known[word].get(name, 0) for word in words]
+    return min(1, sum(shares))
 
 
 @cache
