@@ -332,6 +332,16 @@ def test_a_setting_has_the_name_that_its_framework_gives_it(framework, setting, 
     assert found.inputs.items() >= inputs.items()
 
 
+@cases("estimate", "noted")
+def test_of_a_framework_without_a_profile_the_backend_is_taken_and_that_is_said(
+    words, train, notes
+):
+    found = asked(**words, task="GRPO", infer="vllm")
+    assert found.configuration.train == train
+    assert found.configuration.notes == notes
+    assert all(knob.setting.partition("=")[0] in inputs_by_name() for knob in knobs(found))
+
+
 @cases("estimate", "offline")
 def test_a_task_without_rollouts_says_what_it_means(words, inputs, sequences, notes):
     found = asked(**words)
@@ -620,6 +630,10 @@ def test_the_inputs_are_listed_with_the_keys_of_the_framework(command):
     shown = command("estimate", "--set", "list").splitlines()
     assert inputs_by_name().keys() <= set(shown)
     assert "    actor_rollout_ref.actor.fsdp_config.optimizer_offload" in shown
+    of_swift = command("estimate", "--set", "list", "--framework", "swift").splitlines()
+    assert inputs_by_name().keys() <= set(of_swift)
+    assert "    sleep_level" in of_swift
+    assert "    actor_rollout_ref.actor.fsdp_config.optimizer_offload" not in of_swift
 
 
 def measured(known: str, kinds: Collection[str]) -> list[dict[str, str]]:

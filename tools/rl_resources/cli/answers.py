@@ -63,14 +63,14 @@ _ESTIMATE_HELP = {**FIELDS, "model": _MODEL, "task": _TASK}
 @command({name: _ESTIMATE_HELP[name] for name in WORDS})
 def estimate(arguments: Arguments) -> str:
     """Estimate the memory and the time of a run, and show what would lower them."""
-    from rl_resources.query.estimate import estimate
+    from rl_resources.query.estimate import estimate, framework_meant
     from rl_resources.query.plan import evidence
     from rl_resources.site import answers
 
-    if "list" in arguments.set:
-        return answers.inputs_as_text()
-    asked = {name: getattr(arguments, name) for name in (*WORDS, *NUMBERS)}
     dataset = dataset_of_answers(arguments)
+    if "list" in arguments.set:
+        return answers.inputs_as_text(framework_meant(dataset, arguments.framework))
+    asked = {name: getattr(arguments, name) for name in (*WORDS, *NUMBERS)}
     found = estimate(dataset, asked, arguments.set, arguments.script)
     runs = evidence(dataset, found)
     written = answers.estimate_as_text

@@ -19,6 +19,7 @@ from rl_resources.errors import UnusableInput
 from rl_resources.estimate.formula import (
     Number,
     as_number,
+    backends,
     formula,
     inputs_by_name,
     key_of,
@@ -107,7 +108,7 @@ class ProfileCell(NamedTuple):
 class Profile:
     """What one framework does: in its newest release that was read, or in an older one.
 
-    `row` is all else that the file says of it.
+    `row` is all else that the file says of it. Without a release nothing is known of it.
     """
 
     name: str
@@ -137,6 +138,8 @@ class Profile:
 
     def of(self, words: Collection[str]) -> Sequence[ProfileCell]:
         """The cells that hold of a run with these words, the most special of an input first."""
+        if not self.release:
+            return [ProfileCell(name, "", setting=name) for name in inputs_by_name()]
         return _cells(self.name, self.release, frozenset(words))
 
     def defaults(self, words: Collection[str]) -> dict[str, Number | str]:
@@ -192,6 +195,11 @@ def profile(name: str = VERL, release: str = "") -> Profile:
         fix = f"Write one as in {name} {row['release']}."
         raise UnusableInput(f"{shown(release)}: is no release", fix) from error
     return Profile(name, release, row)
+
+
+def own_names(framework: str) -> Profile:
+    """In place of a profile that the file lacks: settings have the names of the formula."""
+    return Profile(framework, "", {"title": framework, "trains": tuple(backends())})
 
 
 @cache

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from rl_resources.dataset import Dataset
-from rl_resources.devices import devices_of, stated_gigabytes
+from rl_resources.devices import stated_gigabytes
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate import NUMBERS, SPEEDS, WORDS
+from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.configuration import (
     EstimateInputs,
     of_run,
@@ -22,6 +22,7 @@ from rl_resources.estimate.formula import backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
+    own_names,
     profile,
     profiles,
     release_of,
@@ -31,7 +32,6 @@ from rl_resources.estimate.model import (
     GUESSED,
     OWN_CONFIG,
     completed,
-    figure,
     read_config,
 )
 from rl_resources.estimate.search import fitted, sized
@@ -41,6 +41,7 @@ from rl_resources.package import Record
 from rl_resources.query.task import (
     generates_itself,
     take_defaults,
+    take_hardware,
     take_weights,
     without_offline,
 )
@@ -105,7 +106,7 @@ def as_asked(
     numbers = [f"{number}={asked[number]}" for number in NUMBERS if number in asked]
     for setting in (*sets, *numbers):
         inputs.set(setting)
-    _hardware(dataset, query, inputs)
+    take_hardware(dataset, query, inputs)
     take_weights(query, words.get("model", ""), inputs)
     _take_script(source, inputs)
     if query.infer:
@@ -290,6 +291,19 @@ def understood(dataset: Dataset, words: Mapping[str, str]) -> tuple[Query, Seque
         return understand(known, {**words, "device": f"{stated_gb:g} GB"})
 
 
+def framework_meant(dataset: Dataset, asked: str) -> str:
+    """The framework that a word means, one with a profile if it may; its release is left out."""
+    name, _ = release_of(asked)
+    query, _ = understood(dataset, {"framework": name})
+    return _with_profile(query.framework)
+
+
+def _with_profile(names: str) -> str:
+    """The first of several frameworks that has a profile; the first of all where none has."""
+    first, *others = names.split(EITHER)
+    return next((name for name in (first, *others) if name in profiles()), first)
+
+
 def _read_as(dataset: Dataset, named: str) -> Record:
     """The model whose name a longer one begins with; without any nothing but name and size."""
     spellings = vocabulary(dataset).spellings["model"]
@@ -310,9 +324,10 @@ def _of_backend(query: Query, source: Run | FrameworkStart | None, release: str)
 
     Raises `UnusableInput` for a backend that the formula does not know, or the framework lacks.
     """
-    names = query.framework.split(EITHER)
-    known = (name for name in names if name in profiles())
-    found = profile(next(known, names[0]) or VERL, release)
+    name = _with_profile(query.framework)
+    found = own_names(name)
+    if not name or name in profiles():
+        found = profile(name or VERL, release)
     inputs = EstimateInputs(query.train, query.infer, profile=found)
     inputs.is_rl = bool(query.task or query.infer)
     inputs.is_script = source is not None
@@ -320,10 +335,13 @@ def _of_backend(query: Query, source: Run | FrameworkStart | None, release: str)
         inputs.infer = source.infer_backend.text or ""
     elif source:
         inputs.is_rl = source.is_rl
-    if query.framework or source:
+    if (query.framework or source) and found.release:
         inputs.framework = found.name
     if not query.train:
         _take_usual_train(query, inputs)
+    if not found.release:
+        said = formula()["said"]["no_profile"]
+        inputs.notes.append(said.format(framework=name, train=inputs.train))
     _check_backend(query, source, inputs)
     return inputs
 
@@ -335,7 +353,7 @@ def _take_usual_train(query: Query, inputs: EstimateInputs) -> None:
     model.
     """
     said = formula()["said"]
-    if query.framework:
+    if inputs.framework:
         inputs.train = inputs.profile.usual_train(query.gpus)
         title = inputs.profile.title
         inputs.notes.append(f"No --train: {inputs.train}, as {title} usually has it.")
@@ -363,28 +381,3 @@ def _check_backend(
     if isinstance(source, Run) and not found.is_verl:
         message = f"the script is of verl, not of {found.title}"
         raise UnusableInput(message, "Leave out --framework.")
-
-
-def _hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> None:
-    """Take GPUs, memory and speed; of several devices the least that they have."""
-    if query.gpus:
-        inputs.give("gpus", query.gpus)
-    devices = devices_of(dataset)
-    named = ", ".join(map(devices.label, query.devices))
-    if len(query.devices) > 1:
-        inputs.assume("device_gb", query.memory_gb, f"the smallest of {named}")
-    elif query.memory_gb:
-        inputs.give("device_gb", query.memory_gb)
-    elif query.vendor:
-        reason = f"the memory of {named} is not known: the least of {query.vendor}"
-        inputs.assume("device_gb", devices.least_gb(query.vendor), reason)
-    if "device_gb" not in inputs.inputs:
-        help_ = "Name it, or its GB: --device h100, --memory 80"
-        raise UnusableInput("the memory of the GPU is not known", help_)
-    for name in SPEEDS:
-        speeds = [figure(dataset.by_key["devices"][key], name) for key in query.devices]
-        slowest = min(speeds, default=0)
-        if slowest and len(speeds) > 1:
-            inputs.assume(name, slowest, "the slowest of these devices")
-        elif slowest:
-            inputs.give(name, slowest)

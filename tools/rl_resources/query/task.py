@@ -1,4 +1,4 @@
-"""What the task and the weights of a question decide in an estimate.
+"""What task, weights and hardware of a question decide in an estimate.
 
 Tasks that learn from given answers, as SFT and DPO do, are those of `formula.toml`. They are no RL,
 so no record and no report has one.
@@ -11,9 +11,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
+from rl_resources.dataset import Dataset
+from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
+from rl_resources.estimate import SPEEDS
 from rl_resources.estimate.configuration import EstimateInputs, of_profile
 from rl_resources.estimate.formula import formula
+from rl_resources.estimate.model import figure
 from rl_resources.query.understand import Query
 from rl_resources.query.vocabulary import plain
 from rl_resources.text import quoted
@@ -166,3 +170,28 @@ def take_weights(query: Query, named: str, inputs: EstimateInputs) -> None:
     if task:
         has_critic = task.startswith("PPO")
         inputs.assume("has_critic", int(has_critic), f"the task is {task}")
+
+
+def take_hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> None:
+    """Take GPUs, memory and speed; of several devices the least that they have."""
+    if query.gpus:
+        inputs.give("gpus", query.gpus)
+    devices = devices_of(dataset)
+    named = ", ".join(map(devices.label, query.devices))
+    if len(query.devices) > 1:
+        inputs.assume("device_gb", query.memory_gb, f"the smallest of {named}")
+    elif query.memory_gb:
+        inputs.give("device_gb", query.memory_gb)
+    elif query.vendor:
+        reason = f"the memory of {named} is not known: the least of {query.vendor}"
+        inputs.assume("device_gb", devices.least_gb(query.vendor), reason)
+    if "device_gb" not in inputs.inputs:
+        help_ = "Name it, or its GB: --device h100, --memory 80"
+        raise UnusableInput("the memory of the GPU is not known", help_)
+    for name in SPEEDS:
+        speeds = [figure(dataset.by_key["devices"][key], name) for key in query.devices]
+        slowest = min(speeds, default=0)
+        if slowest and len(speeds) > 1:
+            inputs.assume(name, slowest, "the slowest of these devices")
+        elif slowest:
+            inputs.give(name, slowest)
