@@ -332,6 +332,13 @@ def test_a_setting_has_the_name_that_its_framework_gives_it(framework, setting, 
     assert found.inputs.items() >= inputs.items()
 
 
+@cases("estimate", "knobs")
+def test_a_setting_is_offered_where_it_is_one_and_helps(words, offered, missing):
+    found = settings_of(knobs(asked(**words)))
+    assert offered in found
+    assert missing not in found
+
+
 @cases("estimate", "noted")
 def test_of_a_framework_without_a_profile_the_backend_is_taken_and_that_is_said(
     words, train, notes

@@ -38,15 +38,14 @@ VERL = "verl"
 """The framework whose settings the formula names, and whose own configuration is shipped."""
 OTHER = "*"
 """Stands for all other values of a setting."""
-MODULE_INPUTS = frozenset({"lora_mlp", "lora_attention"})
-"""What a list of modules may be given to."""
+_MODULE_INPUTS = frozenset({"lora_mlp", "lora_attention"})
 _WORD = re.compile(r"[a-z][\w-]*")
 _SWITCH = "0 or 1"
 _RELEASE = re.compile(r"[\s=@]+v?(\d\S*)$")
 
 
 class ProfileCell(NamedTuple):
-    """What a framework does about one input; `frameworks.toml` says what each field means."""
+    """What a framework does about one input; `where` a setting is that it has no option for."""
 
     input: str
     source: str
@@ -58,6 +57,7 @@ class ProfileCell(NamedTuple):
     times: bool = False
     when: Collection[str] = ()
     before: str = ""
+    where: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class ProfileCell(NamedTuple):
     def read(self, text: str) -> Number | None:
         """What its setting's text says about its input; `None` where it is no such value."""
         word = text.strip().lower()
-        if self.input in MODULE_INPUTS:
+        if self.input in _MODULE_INPUTS:
             share = _share_of_modules(self.input, word)
             if share is not None:
                 return share
@@ -79,14 +79,14 @@ class ProfileCell(NamedTuple):
     @property
     def known(self) -> Collection[str]:
         """The words that its setting takes; none where it takes a number alone."""
-        if self.input in MODULE_INPUTS and self.setting:
+        if self.input in _MODULE_INPUTS and self.setting:
             return {**self.words, **frameworks()["modules"]}
         return self.words
 
     def unknown_in(self, text: str) -> str:
         """The first word of a text that its setting does not take."""
-        words = _WORD.findall(text.lower())
-        return next((word for word in words if word not in self.known), text)
+        words = (word for word in _WORD.findall(text.lower()) if word not in self.known)
+        return next(words, text)
 
     def written(self, value: Number | None) -> str:
         """The setting with a value as the framework writes it, or up to its `=`; else empty."""
@@ -163,8 +163,9 @@ class Profile:
         if set(knob.get("train", words)).isdisjoint(words):
             return ""
         for cell in self.of(words):
-            if cell.input == knob["input"] and cell.written(value):
-                return str(self.row.get("prefix", "")) + cell.written(value)
+            text = cell.written(value)
+            if cell.input == knob["input"] and text:
+                return cell.where.format(text) or str(self.row.get("prefix", "")) + text
         return ""
 
 
@@ -208,7 +209,7 @@ def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCe
     found = [cell for cell in released_cells(name, release) if words.issuperset(cell.when)]
     if name == VERL:
         engines = {*ENGINES, *SAME_BACKEND}
-        train = next(iter(words & BACKENDS.keys()), "")
+        train = next(iter(words & backends().keys()), "")
         found.extend(_keys(train, next(iter(words & engines), "")))
     return found
 
@@ -217,8 +218,7 @@ def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCe
 def released_cells(name: str, release: str) -> Sequence[ProfileCell]:
     """The cells of a framework that hold of a release."""
     read = Version(release)
-    every = cells_of(name)
-    return [cell for cell in every if not cell.before or read < Version(cell.before)]
+    return [cell for cell in cells_of(name) if not cell.before or read < Version(cell.before)]
 
 
 @cache
@@ -232,17 +232,17 @@ def cells_of(name: str) -> Sequence[ProfileCell]:
 
 
 def _keys(train: str, infer: str) -> Iterator[ProfileCell]:
-    """The keys of verl for each input; they are read by their ends too.
+    """The keys of verl for each input; they are read by their ends too, the first of equal ends.
 
-    What has no key of a backend is set by the input's own name. If two keys end in the same word,
-    it is that of the first.
+    What has no key, but is a knob of a backend that verl lacks, is set by the input's own name.
     """
-    switches = [row for row in formula()["knob"] if "word" in row]
-    words = {row["input"]: {row["word"]: row["value"]} for row in switches}
+    knobs = formula()["knob"]
+    words = {row["input"]: {row["word"]: row["value"]} for row in knobs if "word" in row}
+    turned = {row["input"] for row in knobs if train in row.get("train", ())}
     ends: set[str] = set()
     for name, item in inputs_by_name(infer).items():
         key = key_of(item, train)
-        if "key" in item and not key:
+        if "key" in item and not key and name not in turned:
             continue
         _, _, end = key.rpartition(".")
         also = key
@@ -255,6 +255,7 @@ def _keys(train: str, infer: str) -> Iterator[ProfileCell]:
         setting = key
         if not key or train not in BACKENDS:
             setting = name
+            said = {}
         yield ProfileCell(name, "", setting=setting, also=also, words=said)
 
 
@@ -289,8 +290,7 @@ def _share_of_modules(name: str, text: str) -> Number | None:
     words = _WORD.findall(text)
     if not words or not known.keys() >= set(words):
         return None
-    shares = [known[word].get(name, 0) for word in words]
-    return min(1, sum(shares))
+    return min(1, sum(known[word].get(name, 0) for word in words))
 
 
 @cache
