@@ -158,6 +158,23 @@ def test_what_cannot_fit_says_what_it_needs_at_least(command):
     assert open_weights["floor_gb"] == pytest.approx(44.1, rel=0.01), "LoRA on 4 bits"
 
 
+def test_what_a_question_leaves_open_is_what_fits():
+    words = {"model": "google/gemma-2-9b", "gpus": 1, "device": "", "weights": "qlora"}
+    batch = ["micro_batch=2", "prompt_length=0", "response_length=2048"]
+    large = asked(**words, memory=80, settings=batch)
+    small = asked(**words, memory=16, settings=batch)
+    derived = {item.input: item for item in small.configuration.assumed}["fused_logits"]
+    assert derived == ("fused_logits", 1, "not given, derived: what fits")
+    assert small.peak_gb < small.device_gb < large.peak_gb < small.interval_gb[1]
+    assert small.verdict == "tight"
+
+
+def test_a_model_in_four_bits_trains_as_qlora():
+    named = asked(model="unsloth/Llama-3.3-70B-Instruct-bnb-4bit", gpus=1, weights="lora")
+    assert named.weights == "qlora"
+    assert "The model's name says 4 bits: QLoRA." in named.configuration.notes
+
+
 @cases("estimate", "more")
 def test_an_input_changes_what_it_decides_and_by_how_much(words, setting, term, before, after):
     plain = asked(**words)

@@ -97,7 +97,7 @@ def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
     if combination:
         turns = [[turn.setting, turn.price] for turn in combination.turns]
     return {
-        "doubts": {name: list(factors) for name, factors in found.doubts.items()},
+        "doubts": {name: list(doubt[:2]) for name, doubt in found.doubts.items()},
         "evidence": evidence(dataset, found),
         "notes": found.configuration.notes,
         "deciding": [found.deciding.moment.phase, found.deciding.low_gb, found.deciding.high_gb],

@@ -70,7 +70,7 @@ def test_the_decisive_assumptions_come_first():
     found = asked({"task": "GRPO"})
     spans: list[float] = []
     for item, _ in found.decisive:
-        least, most = found.doubts.get(item.input, (1.0, 1.0))
+        least, most, _ = found.doubts.get(item.input, (1.0, 1.0, 0))
         spans.append(most - least)
     assert spans == sorted(spans, reverse=True)
     told = {item.input: effect for item, effect in found.decisive}

@@ -67,13 +67,11 @@ class ProfileCell(NamedTuple):
     def read(self, text: str) -> Number | None:
         """What its setting's text says about its input; `None` where it is no such value."""
         word = text.strip().lower()
-        if self.input in _MODULE_INPUTS:
-            share = _share_of_modules(self.input, word)
-            if share is not None:
-                return share
         found = self.words.get(word, self.words.get(OTHER))
+        if found is None and self.input in _MODULE_INPUTS:
+            found = _share_of_modules(self.input, word)
         if found is None and "true" not in self.words:
-            return as_number(word)
+            found = as_number(word)
         return found
 
     @property
@@ -196,11 +194,6 @@ def profile(name: str = VERL, release: str = "") -> Profile:
         fix = f"Write one as in {name} {row['release']}."
         raise UnusableInput(f"{shown(release)}: is no release", fix) from error
     return Profile(name, release, row)
-
-
-def own_names(framework: str) -> Profile:
-    """In place of a profile that the file lacks: settings have the names of the formula."""
-    return Profile(framework, "", {"title": framework, "trains": tuple(backends())})
 
 
 @cache
@@ -349,6 +342,12 @@ class FrameworkStart(NamedTuple):
             if option:
                 return name, option
         return "", None
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """What it says in the words of a question."""
+        found = {"model": self.model, "train": self.train, "task": self.task}
+        return found | {"framework": self.profile.name}
 
     @property
     def model(self) -> str:

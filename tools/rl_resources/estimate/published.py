@@ -43,6 +43,7 @@ _AS_WRITTEN = (
     "span",
     "train_lora",
     "train_sft",
+    "verdicts",
 )
 _INPUT = ("name", "unit", "title", "default", "minimum", "maximum", "key")
 _TERM = ("name", "unit", "title", "formula")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from rl_resources.estimate.configuration import DERIVED, FITTING
@@ -363,13 +363,13 @@ def fitted(found: Estimate) -> Estimate:
     stay: Sequence[str] = formula()["often"]["any"]
     taken: dict[str, Number] = {}
     tried = found
-    for name, (_, value) in sorted(found.savings.items(), key=itemgetter(1)):
+    for name in sorted(found.doubts, key=found.doubts.__getitem__):
+        doubt = found.doubts[name]
         if tried.peak_gb <= found.device_gb:
-            break
-        if name in stay:
-            continue
-        taken[name] = value
-        tried = found.assuming(taken, FITTING)
+            return tried
+        if doubt.least < 1 and name not in stay:
+            taken[name] = doubt.saving
+            tried = found.assuming(taken, FITTING)
     if tried.peak_gb > found.device_gb:
         return found
     return tried

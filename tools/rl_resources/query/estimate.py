@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +21,7 @@ from rl_resources.estimate.formula import backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
-    own_names,
+    Profile,
     profile,
     profiles,
     release_of,
@@ -32,6 +31,7 @@ from rl_resources.estimate.model import (
     GUESSED,
     OWN_CONFIG,
     completed,
+    config_file,
     read_config,
 )
 from rl_resources.estimate.search import fitted, sized
@@ -49,10 +49,9 @@ from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import (
     EITHER,
     active_billions_in,
-    beginnings,
     billions_in,
+    longest_beginning,
     pattern,
-    plain,
     vocabulary,
 )
 from rl_resources.script.name import ScriptName, parsed
@@ -61,22 +60,18 @@ from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.text import nearest, quoted, shown
 
-_SEPARATORS = re.compile(r"[\s_-]+")
+Source = Run | FrameworkStart
+"""What a script starts."""
 
 
 def estimate(
     dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str] = (), script: str = ""
 ) -> Estimate:
-    """The estimate of a question; what it leaves open is what fits, if anything does.
-
-    Raises `UnusableInput`.
-    """
+    """The estimate of a question; what it leaves open is what fits. Raises `UnusableInput`."""
     found = as_asked(dataset, asked, sets, script)
     if script:
         return found
-    if not asked.get("train"):
-        found = _sharded(dataset, asked, sets, found)
-    return fitted(found)
+    return fitted(_sharded(dataset, asked, sets, found))
 
 
 def as_asked(
@@ -126,27 +121,21 @@ def _sharded(
     dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str], found: Estimate
 ) -> Estimate:
     """The estimate of what shards the model if the whole one does not fit each GPU."""
-    train = _sharding_train(found)
-    if not train:
+    before = found.configuration
+    is_whole = found.values["gpus"] > 1 and not found.values["shards_parameters"]
+    is_too_large = is_whole and found.peak_gb > found.device_gb
+    others = [train for train in before.profile.trains if train != before.train]
+    if asked.get("train") or not before.framework or not is_too_large or not others:
         return found
     with suppress(UnusableInput):  # a setting that only the other one has
-        found = as_asked(dataset, {**asked, "train": train}, sets)
-        found.configuration.notes.insert(0, formula()["said"]["too_large"].format(train=train))
+        found = as_asked(dataset, {**asked, "train": others[0]}, sets)
+        note = formula()["said"]["too_large"].format(train=others[0])
+        found.configuration.notes.insert(0, note)
     return found
 
 
-def _sharding_train(found: Estimate) -> str:
-    """What trains instead where the model does not fit each GPU whole; empty where it does."""
-    asked = found.configuration
-    is_whole = found.values["gpus"] > 1 and not found.values["shards_parameters"]
-    if not asked.framework or not is_whole or found.peak_gb <= found.device_gb:
-        return ""
-    others = (train for train in asked.profile.trains if train != asked.train)
-    return next(others, "")
-
-
-def _read(path: str, framework: str) -> Run | FrameworkStart:
-    """What a script starts. Raises `UnusableInput` where it cannot be read, or trains nothing."""
+def _read(path: str, framework: str) -> Source:
+    """Raises `UnusableInput` for a script that cannot be read, or trains nothing."""
     text = read_text(Path(path), LARGEST_SCRIPT_BYTES, "Name your own shell script.")
     script = ScriptText(Path(path).name, text)
     start = start_of(script.script, framework)
@@ -159,7 +148,7 @@ def _read(path: str, framework: str) -> Run | FrameworkStart:
     return run.usual
 
 
-def _take_script(source: Run | FrameworkStart | None, inputs: EstimateInputs) -> None:
+def _take_script(source: Source | None, inputs: EstimateInputs) -> None:
     if isinstance(source, Run):
         of_run(source, inputs)
     elif source:
@@ -167,22 +156,16 @@ def _take_script(source: Run | FrameworkStart | None, inputs: EstimateInputs) ->
 
 
 def _said(
-    dataset: Dataset,
-    source: Run | FrameworkStart,
-    name: ScriptName | None,
-    asked: Collection[str],
+    dataset: Dataset, source: Source, name: ScriptName | None, asked: Collection[str]
 ) -> dict[str, str]:
     """Model, device and backend as a script's name says them, where they are known, or its text."""
     models = {str(row["slug"]): str(row["model"]) for row in dataset.records["models"]}
-    found: dict[str, str | None] = {}
+    found: dict[str, str | None]
     if isinstance(source, FrameworkStart):
-        found["model"] = source.model
-        found["train"] = source.train
-        found["framework"] = source.profile.name
-        found["task"] = source.task
+        found = {**source.words}
     else:
-        found["model"] = model_meant(source.model_path_end or "", models.values())
-        found["train"] = _train_backend(source)
+        model = model_meant(source.model_path_end or "", models.values())
+        found = {"model": model, "train": _train_backend(source)}
     if name:
         found["model"] = models.get(name.model, found["model"])
     if name and "memory" not in asked:
@@ -207,7 +190,7 @@ def _own_name(dataset: Dataset, script: str) -> ScriptName | None:
     return None
 
 
-def _needs_model(script: str, source: Run | FrameworkStart, known: Collection[str]) -> None:
+def _needs_model(script: str, source: Source, known: Collection[str]) -> None:
     """Raises `UnusableInput` with the line that hides the model, unless it is known."""
     if "model" in known or not isinstance(source, Run):
         return
@@ -219,7 +202,7 @@ def _needs_model(script: str, source: Run | FrameworkStart, known: Collection[st
     raise UnusableInput(f"{script}: {why}", OWN_CONFIG)
 
 
-def _needs_gpus(script: str, source: Run | FrameworkStart | None, inputs: EstimateInputs) -> None:
+def _needs_gpus(script: str, source: Source | None, inputs: EstimateInputs) -> None:
     """Raises `UnusableInput` with the line that hides the GPUs, unless they are known."""
     if "gpus" in inputs.inputs:
         return
@@ -230,10 +213,7 @@ def _needs_gpus(script: str, source: Run | FrameworkStart | None, inputs: Estima
 
 
 def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record, Query]:
-    """The row of the model, or what its config.json says, and the question in keys.
-
-    Raises `UnusableInput` where neither a model nor a size is known.
-    """
+    """The row of the model or its config.json, and the question in keys."""
     named = words.get("model", "")
     query, _ = understood(dataset, words)
     config = config_file(named)
@@ -241,8 +221,19 @@ def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record
         return read_config(config), query
     if not named:
         raise UnusableInput("which model?", OWN_CONFIG)
-    row = dataset.by_key["models"].get(query.model) or _read_as(dataset, named)
+    row = dataset.by_key["models"].get(query.model)
+    if row is None:
+        row = _read_as(dataset, named)
     return _with_layers(dataset, row), query
+
+
+def _read_as(dataset: Dataset, named: str) -> Record:
+    """The model whose name a longer one begins with; without any nothing but name and size."""
+    name, key = longest_beginning(dataset, named)
+    if not key:
+        return {"model": named, "active_parameters_b": active_billions_in(name)}
+    reason = f"{shown(named)} is read as {key}"
+    return {**dataset.by_key["models"][key], GUESSED.format("parameters_b"): reason}
 
 
 def _with_layers(dataset: Dataset, row: Record) -> Record:
@@ -264,16 +255,6 @@ def sizes_as_models(dataset: Dataset) -> Iterator[Record]:
     for row in dataset.records["sizes"]:
         with suppress(UnusableInput):
             yield _with_layers(dataset, {"model": row["size"], "active_parameters_b": None})
-
-
-def config_file(named: str) -> Path | None:
-    """The config.json that a word names, itself or by the directory of its model."""
-    if named.endswith(".json"):
-        return Path(named)
-    inside = Path(named) / "config.json"
-    if named and inside.is_file():
-        return inside
-    return None
 
 
 def understood(dataset: Dataset, words: Mapping[str, str]) -> tuple[Query, Sequence[str]]:
@@ -304,28 +285,11 @@ def _with_profile(names: str) -> str:
     return next((name for name in (first, *others) if name in profiles()), first)
 
 
-def _read_as(dataset: Dataset, named: str) -> Record:
-    """The model whose name a longer one begins with; without any nothing but name and size."""
-    spellings = vocabulary(dataset).spellings["model"]
-    name = _SEPARATORS.sub("-", named.rpartition("/")[2].lower())
-    models = dataset.by_key["models"]
-    meanings = [spellings.get(plain(beginning), "") for beginning in beginnings(name)]
-    keys = EITHER.join(meanings).split(EITHER)
-    key = next((key for key in keys if key in models), "")
-    is_size = pattern("billions").fullmatch(name)
-    if is_size or not key:
-        return {"model": named, "active_parameters_b": active_billions_in(name)}
-    reason = f"{shown(named)} is read as {key}"
-    return {**models[key], GUESSED.format("parameters_b"): reason}
-
-
-def _of_backend(query: Query, source: Run | FrameworkStart | None, release: str) -> EstimateInputs:
-    """The inputs of a training backend, and of the engine of the script or of the question.
-
-    Raises `UnusableInput` for a backend that the formula does not know, or the framework lacks.
-    """
+def _of_backend(query: Query, source: Source | None, release: str) -> EstimateInputs:
+    """The inputs of a training backend and an engine. Raises `UnusableInput`."""
     name = _with_profile(query.framework)
-    found = own_names(name)
+    # Of a framework that has no profile settings have the names of the formula.
+    found = Profile(name, "", {"title": name, "trains": tuple(backends())})
     if not name or name in profiles():
         found = profile(name or VERL, release)
     inputs = EstimateInputs(query.train, query.infer, profile=found)
@@ -347,10 +311,9 @@ def _of_backend(query: Query, source: Run | FrameworkStart | None, release: str)
 
 
 def _take_usual_train(query: Query, inputs: EstimateInputs) -> None:
-    """Take the usual training backend of the framework, with a note that says so.
+    """Take the usual training backend of the framework, otherwise FSDP, and say so.
 
-    Where no framework is named it is FSDP, and on one GPU, where nothing is sharded, the plain
-    model.
+    One GPU shards nothing.
     """
     said = formula()["said"]
     if inputs.framework:
@@ -365,9 +328,7 @@ def _take_usual_train(query: Query, inputs: EstimateInputs) -> None:
         inputs.notes.append(said["sharded"])
 
 
-def _check_backend(
-    query: Query, source: Run | FrameworkStart | None, inputs: EstimateInputs
-) -> None:
+def _check_backend(query: Query, source: Source | None, inputs: EstimateInputs) -> None:
     """Raises `UnusableInput` where the formula, the framework or the script has no such backend."""
     found = inputs.profile
     if isinstance(source, Run) and not query.train:

@@ -112,12 +112,17 @@ def take_defaults(query: Query, offline: OfflineTask | None, inputs: EstimateInp
 
 
 def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
-    """A rollout engine shares the GPUs in every task of RL, unless it is known not to."""
-    if "has_engine" in inputs.inputs:
-        _assume_generation(query, inputs)
-        return
+    """A rollout engine shares the GPUs in every task of RL, unless it is known not to.
+
+    Without one the trained model generates.
+    """
     said = formula()["said"]
-    if query.task:
+    if "has_engine" in inputs.inputs:
+        is_usual = any(item.input == "has_engine" for item in inputs.assumed)
+        is_without = is_usual and query.task and not query.infer
+        if generates_itself(query.infer) or (is_without and not inputs.inputs["has_engine"]):
+            inputs.assume("generates", 1, "no rollout engine")
+    elif query.task:
         inputs.assume("has_engine", 1, f"the task is {query.task}")
         inputs.notes.append(said["engine"])
     else:
@@ -125,28 +130,16 @@ def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
         inputs.notes.append(said["training"])
 
 
-def _assume_generation(query: Query, inputs: EstimateInputs) -> None:
-    """The trained model generates if that is asked, or usual where a framework has no engine."""
-    is_usual = any(item.input == "has_engine" for item in inputs.assumed)
-    is_without = not inputs.inputs["has_engine"] and is_usual and query.task and not query.infer
-    if generates_itself(query.infer) or is_without:
-        inputs.assume("generates", 1, "no rollout engine")
-
-
 def _assume_rank(inputs: EstimateInputs) -> None:
     """Assume the rank that the framework gives to LoRA, otherwise a usual one."""
-    adapters = inputs.profile.defaults({inputs.train, "lora"})
-    rank = adapters.get("lora_rank")
+    rank = inputs.profile.defaults({inputs.train, "lora"}).get("lora_rank")
     if isinstance(rank, int) and rank:
         inputs.assume("lora_rank", rank, f"what {inputs.profile.title} does by default")
     inputs.assume("lora_rank", _USUAL_RANK, "LoRA of a usual rank")
 
 
 def take_weights(query: Query, named: str, inputs: EstimateInputs) -> None:
-    """What the words for weights and task say, and the name of a model in 4 bits.
-
-    Raises `UnusableInput` where they contradict.
-    """
+    """What weights, task and a model's name say. Raises `UnusableInput` if they contradict."""
     task = query.task
     weights = query.weights
     of_four_bits = re.search(formula()["names"]["four_bits"], named, re.IGNORECASE)
@@ -186,8 +179,8 @@ def take_hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> Non
         reason = f"the memory of {named} is not known: the least of {query.vendor}"
         inputs.assume("device_gb", devices.least_gb(query.vendor), reason)
     if "device_gb" not in inputs.inputs:
-        help_ = "Name it, or its GB: --device h100, --memory 80"
-        raise UnusableInput("the memory of the GPU is not known", help_)
+        why = "the memory of the GPU is not known"
+        raise UnusableInput(why, "Name it, or its GB: --device h100, --memory 80")
     for name in SPEEDS:
         speeds = [figure(dataset.by_key["devices"][key], name) for key in query.devices]
         slowest = min(speeds, default=0)

@@ -287,3 +287,20 @@ def beginnings(name: str) -> Iterator[str]:
         beginning = "-".join(parts[:end])
         if _SIZE_IN_NAME.search(beginning):
             yield beginning
+
+
+def longest_beginning(dataset: Dataset, named: str) -> tuple[str, str]:
+    """A name without its owner, and the model that the longest part of it names.
+
+    The model is empty where no part names one, or all of the name is a size.
+    """
+    _, _, own = named.rpartition("/")
+    name = re.sub(r"[\s_-]+", "-", own.lower())
+    if pattern("billions").fullmatch(name):
+        return name, ""
+    spellings = vocabulary(dataset).spellings["model"]
+    for beginning in beginnings(name):
+        for key in spellings.get(plain(beginning), "").split(EITHER):
+            if key in dataset.by_key["models"]:
+                return name, key
+    return name, ""

@@ -18,7 +18,6 @@ from urllib.parse import quote
 from rl_resources.certainty import MARKS, SCALE, certainty, marks
 from rl_resources.dataset import Dataset, moves, script_path
 from rl_resources.estimate import SPEEDS
-from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.model import model_figures
 from rl_resources.estimate.published import published
 from rl_resources.files import table_beside
@@ -118,7 +117,6 @@ def _estimate_parts(dataset: Dataset) -> dict[str, Any]:
     devices = dataset.records["devices"]
     return {
         **published(),
-        "verdicts": dict(VERDICTS),
         "models": models,
         "devices": {row["device"]: row["memory_gb"] for row in devices if row["memory_gb"]},
         "speeds": {str(row["device"]): _speeds(row) for row in devices},

@@ -18,7 +18,6 @@ from typing import Any
 import polars as pl
 
 from rl_resources.dataset import grouped, moves
-from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.published import published
 from rl_resources.facts.models import GB_PER_GIB
@@ -147,7 +146,7 @@ def _estimate_pages(site: Site) -> dict[str, str]:
         "backtest": backtest(folder),
         "time": formula()["time"],
         "timed": time_backtest(folder),
-        "verdicts": VERDICTS,
+        "verdicts": formula()["verdicts"],
         "gb_per_gib": GB_PER_GIB,
         "own_fields": OWN_FIELDS,
         "models": {row["model"] for row in estimated_models(dataset)},
@@ -297,7 +296,7 @@ def backtest(folder: Path) -> dict[str, Any] | None:
     counts = Counter(cases.select("outcome", "verdict").rows())
     decided: dict[str, dict[str, int]] = {}
     for outcome, words in OUTCOMES.items():
-        decided[words] = {verdict: counts[outcome, verdict] for verdict in VERDICTS}
+        decided[words] = {verdict: counts[outcome, verdict] for verdict in formula()["verdicts"]}
     return {
         "runs": cases.height,
         "peaks": peaks.to_dicts(),

@@ -264,7 +264,8 @@ function assuming(formula, { configuration, values }, inputs, why) {
 export function fitted(formula, found) {
   let [taken, tried] = [{}, found];
   const open = found.savings.filter(([input]) => !formula.often.any.includes(input));
-  const byGain = open.sort(([, a, first], [, b, second]) => first - second || a - b);
+  const { doubts } = found;
+  const byGain = open.sort(([first, a, gain], [second, b, other]) => gain - other || doubts[first][1] - doubts[second][1] || a - b);
   for (const [input, value] of byGain) {
     if (tried.peak <= found.device) break;
     taken = { ...taken, [input]: value };
