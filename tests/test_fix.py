@@ -212,7 +212,7 @@ def _broken(data: st.DataObject, text: str) -> str:
 
 def _rows(table: Table) -> Counter[str]:
     """The letters and digits of every line that has any: what no fixer may lose."""
-    rows: Counter[str] = Counter()
+    rows = Counter()
     for line in table.decoded.splitlines():
         bare = "".join(filter(str.isalnum, line.lower()))
         if bare:

@@ -151,7 +151,7 @@ def fix(snapshot: Snapshot, rules: Iterable[Rule], asked: Asked = everything) ->
 
     Only files whose path is `asked` for change. Nothing is written.
     """
-    done: dict[str, str] = {}
+    done = {}
     now = snapshot
     fixable = [rule for rule in rules if rule.fixer]
     for _ in range(MOST_ROUNDS):

@@ -137,7 +137,7 @@ def _certain(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Facts:
     """The cells that need no figures."""
     stated = first_known([sources.stated, sources.form.facts])
     named = name_facts(sources.script, snapshot)
-    logged: Facts = {}
+    logged = {}
     if len(sources.log.devices) == 1:
         (device,) = sources.log.devices
         logged = {"device": read_word(dataset, "device", device)}
@@ -157,12 +157,9 @@ def _logged(
     if mismatch:
         return {}, mismatch
     engine, _, _ = certain["infer"].text.partition("-")
-    releases = {
-        "infer_version": read_word(dataset, "infer_version", log.releases.get(engine, "")),
-        "framework_version": read_word(
-            dataset, "framework_version", log.releases.get(FRAMEWORK, "")
-        ),
-    }
+    releases = {}
+    for column, program in {"infer_version": engine, "framework_version": FRAMEWORK}.items():
+        releases[column] = read_word(dataset, column, log.releases.get(program, ""))
     if run:
         mismatch = _mismatch(log, run, releases, existing)
     if mismatch or log.out_of_memory:
@@ -202,7 +199,7 @@ def _other_device(log: TrainingLog, device: str, dataset: Dataset) -> str:
     Huawei's servers and their accelerators have different names.
     """
     devices = devices_of(dataset)
-    meant: set[str] = set()
+    meant = set()
     for text in log.devices:
         meant.update(devices.named(text))
     if not device or not meant or device in meant:

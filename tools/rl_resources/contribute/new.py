@@ -310,7 +310,7 @@ def _choice(strategy: str, known: Shipped) -> str:
 
 def _parallel_sizes(wanted: ScriptRequest) -> dict[str, str]:
     """The parallel sizes of the training backend, by their keys in its section."""
-    found: dict[str, str] = {}
+    found = {}
     backend = BACKENDS[wanted.strategy]
     values = wanted.estimate.values
     if wanted.strategy == "megatron":

@@ -57,7 +57,7 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
 
     Raises `UnusableInput` for an unknown column, or a value that it cannot have.
     """
-    found: dict[str, Fact] = {}
+    found = {}
     columns = [*dataset.package.resources["tuning"].schema.names]
     columns.remove("script")
     for pair in pairs:
@@ -121,10 +121,9 @@ def read_form(body: str, dataset: Dataset) -> Form:
 
     exempt = {}
     for line in answers.get("exemption", "").splitlines():
-        name, _, reason = line.partition(":")
-        rule = name.strip()
+        rule, _, reason = map(one_line, line.partition(":"))
         if may_be_exempt(rule):
-            exempt[rule] = one_line(reason)
+            exempt[rule] = reason
         else:
             remarks.append(f"no record can be exempt from `{shown(rule)}`")
 
@@ -284,8 +283,7 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
         if row["adapters_only"] == trains_adapters and _may_be(run, algorithm_of(task)):
             fits.append(task)
     if not fits:
-        setting = f"{estimator.key}={shown(estimator.text)}"
-        return Fact(doubt=f"no task of the dataset has `{setting}`")
+        return _nothing_has(estimator, "task")
     if named in fits:
         return Fact(named)
     filtering = [task for task in fits if algorithm_of(task) == "DAPO"]
@@ -295,6 +293,10 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
         return Fact(fits[0])
     listed = " or ".join(fits)
     return Fact(doubt=f"by its settings it can be {listed}")
+
+
+def _nothing_has(setting: Setting, what: str) -> Fact:
+    return Fact(doubt=f"no {what} of the dataset has `{setting.key}={shown(str(setting.text))}`")
 
 
 def _may_be(run: Run, algorithm: str) -> bool:
@@ -313,8 +315,7 @@ def _backend(setting: Setting, named: str, dataset: Dataset, *, on_npu: bool = F
         if SAME_BACKEND.get(word, word) == setting.text:
             fits.append(word)
     if not fits:
-        stated = f"{setting.key}={shown(setting.text)}"
-        return Fact(doubt=f"no backend of the dataset has `{stated}`")
+        return _nothing_has(setting, "backend")
     if named in fits:
         return Fact(named)
     for word in fits:

@@ -72,7 +72,7 @@ def pairing(snapshot: Snapshot) -> Pairing:
     files = {script.name: script for script in scripts(snapshot)}
     missing = [name for name in rows if name not in files]
     lost = {name.lower(): rows[name] for name in missing}
-    alike: dict[int, ScriptFile] = {}
+    alike = {}
     for name in sorted(files.keys() - rows.keys()):
         for closest in difflib.get_close_matches(name.lower(), lost, 1, LIKENESS):
             row = lost.pop(closest)
@@ -187,7 +187,7 @@ def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping
         return {}
     if unknown_part(snapshot, name, row):
         return {}
-    agreement: dict[str, bool] = {}
+    agreement = {}
     for part in PARTS:
         word = word_in_name(snapshot, row, part)
         if word and word_of_name(snapshot, file_name, part):

@@ -132,7 +132,7 @@ def compat(
     scripts = _scripts(root, dataset)
     rows: list[Record] = []
     composed: list[Release] = []
-    for version in sorted(set(versions or releases(FRAMEWORK)), key=Version):
+    for version in dict.fromkeys(versions or releases(FRAMEWORK)):
         progress(f"{FRAMEWORK} {version}: {len(scripts)} scripts")
         release = configuration(FRAMEWORK, version)
         composed.append(release)

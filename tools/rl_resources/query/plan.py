@@ -42,9 +42,10 @@ from rl_resources.query.plan_question import (
     PlanQuestion,
     ask_plan,
     lengths_of,
+    size_and_experts,
 )
 from rl_resources.query.sentences import resource
-from rl_resources.query.vocabulary import size_class, vocabulary
+from rl_resources.query.understand import stated
 
 _ALL_WEIGHTS = ("full", "lora", "qlora")
 _MOST_SOURCES = 3
@@ -235,7 +236,7 @@ class ScriptPlan:
 
 def plan_of_script(dataset: Dataset, asked: Mapping[str, str], script: str) -> ScriptPlan:
     """Answer whether a script fits, and what would make it fit. Raises `UnusableInput`."""
-    words = {name: text.strip() for name, text in asked.items() if text.strip()}
+    words = stated(asked)
     query, _ = understood(dataset, {"host_memory": words.pop("host_memory", "")})
     length = words.pop("length", "")
     sets: list[str] = []
@@ -324,14 +325,18 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     Those that ran out of memory on as much, with no longer a context; the nearest that ran on no
     more, with no shorter one.
     """
-    values = found.values
-    size = size_class(vocabulary(dataset).sizes, values["parameters"] / 1e9)
-    kind = (size, bool(values["experts"]), found.weights)
-    gb = values["gpus"] * values["device_gb"]
-    length = values["sequence_length"]
-    known = [one for one in published_runs(dataset) if one[1:4] == kind]
-    failed = [one for one in known if not one.ran and one.gb >= gb and one.length <= length]
-    ran = [one for one in known if one.ran and one.gb <= gb and one.length >= length]
+    kind = (*size_and_experts(dataset, found), found.weights)
+    gb = found.values["gpus"] * found.values["device_gb"]
+    length = found.values["sequence_length"]
+    failed: list[Evidence] = []
+    ran: list[Evidence] = []
+    for one in published_runs(dataset):
+        if (one.size, one.has_experts, one.weights) != kind:
+            continue
+        if one.ran and one.gb <= gb and one.length >= length:
+            ran.append(one)
+        if not one.ran and one.gb >= gb and one.length <= length:
+            failed.append(one)
     # What contradicts the estimate has another sentence than what agrees with it.
     name_of_failed = "failed_too"
     name_of_ran = "ran"

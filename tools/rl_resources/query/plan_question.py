@@ -35,8 +35,8 @@ from rl_resources.query.fit import (
     size_of,
 )
 from rl_resources.query.task import OfflineTask, without_offline
-from rl_resources.query.understand import Query, lengths_in
-from rl_resources.query.vocabulary import ADAPTERS, EITHER, pattern, size_class, vocabulary
+from rl_resources.query.understand import Query, lengths_in, stated
+from rl_resources.query.vocabulary import EITHER, pattern, size_class, vocabulary
 from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS, OwnSettings
 
 _MOST_SOURCES = 3
@@ -57,20 +57,10 @@ class KnownRun(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """The run as JSON holds it."""
-        row = self.row
-        return {
-            "id": row.id,
-            "model": row.model,
-            "task": row.task or None,
-            "weights": row.weights or None,
-            "gpus": row.gpus,
-            "device": row.device or None,
-            "memory_gb": row.memory_gb or None,
-            "certainty": row.certainty,
-            "differs": self.mark or None,
-            "source": row.source,
-            "script": row.script or None,
-        }
+        found: dict[str, Any] = {"differs": self.mark or None}
+        for name in sentences()["columns"]:
+            found[name] = getattr(self.row, name) or None
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,30 +110,30 @@ class PlanQuestion:
 
         Those are marked. Without a model it is what is published of text models of the size.
         """
-        experts = "dense"
-        if self.start.first.values["experts"]:
-            experts = "mixture"
-        sizes = vocabulary(self.dataset).sizes
-        size = size_class(sizes, self.start.first.values["parameters"] / 1e9)
+        size, has_experts = size_and_experts(self.dataset, self.start.first)
         wanted = self.query._replace(
-            task="", weights="", experts=experts, size=self.query.size or size
+            task="",
+            weights="",
+            experts="mixture" if has_experts else "dense",
+            size=self.query.size or size,
         )
         tasks = {"", self.task, *self.query.adapter_tasks}
-        rows = matches_of(configurations(self.dataset), wanted)
-        rows = [row for row in rows if row.task_label in tasks]
-        if not self.query.model:
-            rows = [row for row in rows if NOT_TEXT_ALONE.isdisjoint(row.scenario)]
-        found = [KnownRun(row, self._mark(row)) for row in ordered(rows, self.query)]
+        found: list[KnownRun] = []
+        for row in ordered(matches_of(configurations(self.dataset), wanted), self.query):
+            is_alike = self.query.model or NOT_TEXT_ALONE.isdisjoint(row.scenario)
+            if is_alike and row.task_label in tasks:
+                found.append(KnownRun(row, self._mark(row)))
         return sorted(found, key=lambda known: bool(known.mark))
 
     def _mark(self, row: Configuration) -> str:
         said = sentences()["mark"]
-        marks: list[str] = []
+        twin = ""
         if "model" in row.differs:
-            marks.append(said["twin"].format(model=row.model_label))
-        if row.weights in ADAPTERS and row.weights != self.weights:
-            marks.append(said[row.weights])
-        return ", ".join(marks)
+            twin = said["twin"].format(model=row.model_label)
+        adapters = ""
+        if row.weights != self.weights:
+            adapters = said.get(row.weights, "")
+        return ", ".join(filter(None, [twin, adapters]))
 
     def runs(self, weights: str) -> list[KnownRun]:
         """The runs of these weights that nothing contradicts, on any hardware."""
@@ -187,7 +177,7 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
 
     Raises `UnusableInput` for what cannot be read, or contradicts itself.
     """
-    words = {name: text.strip() for name, text in asked.items() if text.strip()}
+    words = stated(asked)
     if "model" not in words:
         raise UnusableInput(sentences()["no_model"], sentences()["no_model_help"])
     words, offline = without_offline(words)
@@ -299,10 +289,10 @@ def _starts(
     words = {**words, "gpus": str(query.gpus or 8)}
     if not query.memory_gb:
         words["memory"] = "80"
-    if words["framework"] != VERL and query.train:
-        return [[as_asked(dataset, words, sets)]]
     if words["framework"] != VERL:
         trains = profile(words["framework"]).trains
+        if query.train:
+            trains = [query.train]
         return [[as_asked(dataset, {**words, "train": train}, sets)] for train in trains]
 
     def of_verl(train: str) -> Estimate:
@@ -311,13 +301,10 @@ def _starts(
 
     if query.train:
         return [[of_verl(query.train)]]
-    search = rules()["search"]
     kind = "lora"
     if words["weights"] == "full":
-        kind = "full"
-    if words["weights"] == "full" and of_verl("fsdp").values["experts"]:
-        kind = "experts"
-    return [list(map(of_verl, group)) for group in search[kind]]
+        kind = "experts" if of_verl("fsdp").values["experts"] else "full"
+    return [list(map(of_verl, group)) for group in rules()["search"][kind]]
 
 
 def _as_verl(found: Estimate, query: Query) -> Estimate:
@@ -339,3 +326,10 @@ def of_task(task: str) -> dict[str, Number]:
     if own.estimator in GROUP_ESTIMATORS:
         rollouts = rules()["usual"]["rollout_n"]
     return {"rollout_n": rollouts, "has_reference": int(own.kl_loss)}
+
+
+def size_and_experts(dataset: Dataset, found: Estimate) -> tuple[str, bool]:
+    """The size that a model belongs to, and whether it is a mixture of experts."""
+    sizes = vocabulary(dataset).sizes
+    size = size_class(sizes, found.values["parameters"] / 1e9)
+    return size, bool(found.values["experts"])

@@ -7,7 +7,6 @@ The form of an override is that of Hydra's grammar, hydra/grammar/OverrideParser
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -90,22 +89,18 @@ def _written(word: Word) -> Place:
 
 def _rest(script: Script, value: Value, at: int) -> Value:
     """What follows the first `at` characters, of which the last one is a `=`."""
-    parts = deque(value.parts)
-    part = parts.popleft()
-    while at > len(part.text or ""):
-        at -= len(part.text or "")
-        part = parts.popleft()
-    text = (part.text or "")[at:]
-    if not text and parts:
-        return Value(tuple(parts))
-    rest = part._replace(text=text)
-    origin = part.origin
-    offset = origin.offset + at
-    # Only of a text that is written as it is the place of a later character is known.
-    if script.text.startswith(f"={text}", offset - 1):
-        place = Place(offset, origin.line, origin.column + at)
-        rest = rest._replace(place=place, origin=place)
-    return Value((rest, *parts))
+    parts = list(value.parts)
+    text = parts[0].text or ""
+    while at > len(text):
+        at -= len(text)
+        del parts[0]
+        text = parts[0].text or ""
+    first, *others = parts
+    if at == len(text) and others:
+        return Value(tuple(others))
+    place = script.source.place_in(first, at)
+    rest = first._replace(text=text[at:], place=place, origin=place)
+    return Value((rest, *others))
 
 
 # Programs

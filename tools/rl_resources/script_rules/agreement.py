@@ -37,7 +37,7 @@ from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND
 from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules import run_rule
-from rl_resources.script_rules.values import bounds
+from rl_resources.script_rules.arguments import bounds
 from rl_resources.text import misspelt, shown
 
 _WHOLE_NODE = 8

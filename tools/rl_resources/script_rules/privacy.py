@@ -19,6 +19,7 @@ from rl_resources.script.script_text import ScriptText, trains, value_of
 from rl_resources.script_rules.variables import dollars_missing, places, split_of
 from rl_resources.text import shown
 
+_TABLE = table_beside(__file__)
 _DATA_KEYS = ("data.train_files", "data.val_files")
 _PRIVATE = re.compile(
     r"(?<![\w./~}\0$@%+-])(?:/(?:home|Users)/[\w.-]+"
@@ -213,37 +214,19 @@ def _is_other_split(override: Override, train: Override | None) -> bool:
     return splits == {"train"} and not of_training.isdisjoint(_folders(files))
 
 
-_NO_USES = frozenset(
-    {
-        "echo",
-        "printf",
-        "export",
-        "declare",
-        "typeset",
-        "local",
-        "readonly",
-        "docker",
-        "podman",
-    }
-)
-"""Commands whose words are only shown, are assignments, which are looked at as such, or name what
-is in a container.
-"""
-
-
 def values(target: ScriptText) -> Iterator[Value]:
     """Every value that the script sets or passes to a program."""
     for item in target.script.assignments:
         if item.elements is None:
             yield item.value
     for command in target.script.commands:
-        if command.name not in _NO_USES:
+        if command.name not in _TABLE["no_uses"]:
             yield from (word.value for word in command.words)
 
 
 _LONGEST_LINE = 4096
 """What follows on a line is not searched: some patterns take its square in time."""
-_SECRETS = [re.compile(pattern) for pattern in table_beside(__file__)["secrets"]]
+_SECRETS = [re.compile(pattern) for pattern in _TABLE["secrets"]]
 _PLACEHOLDER = re.compile(
     r"(?i)x{4,}|your|(?<![a-z0-9])example|placeholder|change.?me|<|>|\.\.\.|\*{3,}|dummy|fake"
 )

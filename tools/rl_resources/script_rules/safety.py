@@ -13,7 +13,7 @@ from rl_resources.files import table_beside
 from rl_resources.rule import Mistake, rule
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
-from rl_resources.script.bash.script import Command, SourceText
+from rl_resources.script.bash.script import Command
 from rl_resources.script.launch import starts_plainly
 from rl_resources.script.script_text import ScriptText
 from rl_resources.text import shown
@@ -21,6 +21,7 @@ from rl_resources.text import shown
 _TABLE = table_beside(__file__)
 _SHAPE = frozenset(_TABLE["shape"])
 COMMANDS = frozenset(_TABLE["commands"])
+OTHER_COMMANDS = frozenset(_TABLE["other_commands"])
 _RAY = re.compile(r"ray (?:start|status|stop)\b")
 _OF_ARGUMENTS = re.compile(_TABLE["of_arguments"])
 """How a loop that reads the script's own arguments begins."""
@@ -93,7 +94,7 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     """
     # Where a lost backslash has made a command of a setting, the backslash is the mistake.
     seen = {item.command.place.line for item in target.lost}
-    source = SourceText(target.script.text)
+    source = target.script.source
     exempt = target.or_exempt("unexpected-command")
     parts = _unexpected(target) if target.ours else _destructive(target)
     for start, end, wrong in sorted(parts):

@@ -5,8 +5,8 @@ What contributors wrote is escaped: control characters in text, markup in Markdo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from rl_resources.query.diff import TableDiff
 from rl_resources.site.templates import rendered
@@ -51,51 +51,16 @@ def counts(item: TableDiff) -> str:
 def as_text(diffs: Sequence[TableDiff]) -> str:
     """One line a row, `- removed`, `+ added` or `~ changed`, under its table."""
     return rendered(
-        "diff.txt",
-        diffs=diffs,
-        counts=counts,
-        groups=_groups,
-        printable=printable,
-        same=SAME,
+        "diff.txt", diffs=diffs, counts=counts, printable=printable, same=SAME, empty=EMPTY
     )
 
 
 def as_markdown(diffs: Sequence[TableDiff]) -> str:
     """For reviewers: what was deleted first and in bold, then what was added and changed."""
-    sections: list[tuple[str, _Group]] = []
-    for item in diffs:
-        sections += [(item.name, group) for group in _groups(item) if group.rows]
-    sections.sort(key=lambda section: section[1].mark != "-")
-    return rendered(
-        "diff.md",
-        sections=sections,
-        most=MOST_LISTED,
-        escape=_escaped,
-        same=SAME,
+    text = rendered(
+        "diff.md", diffs=diffs, most=MOST_LISTED, escape=_escaped, same=SAME, empty=EMPTY
     )
-
-
-class _Group(NamedTuple):
-    """Rows that differ in one way, each with its facts by its name."""
-
-    title: str
-    mark: str
-    rows: Mapping[str, Sequence[str]]
-
-
-def _groups(item: TableDiff) -> Iterator[_Group]:
-    removed = map(" ".join, item.removed)
-    yield _Group("Deleted from", "-", dict.fromkeys(removed, ()))
-    added: dict[str, list[str]] = {}
-    for key, row in item.added.items():
-        others = {name: cell for name, cell in row.items() if cell and name not in item.key}
-        added[" ".join(key)] = [f"{name}: {cell}" for name, cell in others.items()]
-    yield _Group("Added to", "+", added)
-    changed: dict[str, list[str]] = {}
-    for key, changes in item.changed.items():
-        facts = [f"{name}: {old or EMPTY} -> {new or EMPTY}" for name, old, new in changes]
-        changed[" ".join(key)] = facts
-    yield _Group("Changed in", "~", changed)
+    return text.lstrip("\n")
 
 
 def _escaped(text: str) -> str:

@@ -11,11 +11,11 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TextIO
-from urllib.parse import quote
+from typing import TYPE_CHECKING, TextIO
 
 from rl_resources.dataset import grouped
 from rl_resources.errors import Finding, InvalidDataset, RlResourcesError
+from rl_resources.site.templates import document
 from rl_resources.text import json_text, printable
 
 if TYPE_CHECKING:
@@ -102,46 +102,16 @@ def as_json(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def as_sarif(findings: Iterable[Finding], rules: Iterable[Rule], version: str) -> Iterator[str]:
-    """A SARIF 2.1.0 log, https://docs.oasis-open.org/sarif/sarif/v2.1.0/, with all `rules`."""
-    driver = {
-        "name": "rl-resources",
-        "version": version,
-        "rules": [_sarif_rule(rule) for rule in rules],
-    }
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "results": [_sarif_result(finding) for finding in findings],
-    }
-    yield json_text({"version": "2.1.0", "runs": [run]}, 2)
+    """A SARIF 2.1.0 log with all `rules`."""
+    log = document(
+        "sarif", findings=list(findings), rules=list(rules), version=version, message=_unlinked
+    )
+    yield json_text(log, 2)
 
 
-def _sarif_rule(rule: Rule) -> dict[str, Any]:
-    return {
-        "id": rule.name,
-        "shortDescription": {"text": rule.summary},
-        "fullDescription": {"text": rule.reason},
-        "help": {"text": f"Bad: {rule.bad}\nGood: {rule.good}\nPage: /rules/#{rule.name}"},
-        "defaultConfiguration": {"level": rule.severity},
-    }
-
-
-def _sarif_result(finding: Finding) -> dict[str, Any]:
-    place = {
-        "artifactLocation": {"uri": quote(finding.path)},
-        "region": {"startLine": finding.line, "startColumn": finding.column},
-    }
-    message = f"{finding.message}{_help_line(finding)}"
-    return {
-        "ruleId": finding.rule,
-        "level": finding.severity,
-        "message": {"text": _unlinked(message)},
-        "locations": [{"physicalLocation": place}],
-    }
-
-
-def _unlinked(text: str) -> str:
-    """Text of a SARIF message, in which `[words](URL)` would be a link (section 3.11.6)."""
+def _unlinked(finding: Finding) -> str:
+    """A SARIF message, in which `[words](URL)` would be a link (section 3.11.6)."""
+    text = finding.message + _help_line(finding)
     return re.sub(r"[\[\]](?=[^\[\]]*\]\(|\()", r"\\\g<0>", text)
 
 

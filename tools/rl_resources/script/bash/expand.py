@@ -13,7 +13,7 @@ from contextlib import suppress
 from math import fmod
 from typing import Literal
 
-from rl_resources.script.bash.parser import Node, all_of, name_of, operator_of
+from rl_resources.script.bash.parser import Node, name_of, operator_of
 from rl_resources.script.bash.script import (
     Part,
     Place,
@@ -45,6 +45,8 @@ _ASSIGNS = re.compile(r"\+\+|--|[^=<>!]*=")
 _BLANK = re.compile(r"[ \t\n]")
 _BLANKS_OR_WORD = re.compile(r"[^ \t\n]+|[ \t\n]+")
 _ESCAPED_OR_PLAIN = re.compile(r"\\([\s\S]?)|[^\\]+")
+_ALL = re.compile(r"\$\{?(?:\w+\[)?([@*])")
+"""A parameter that stands for all elements of an array, or for all arguments."""
 _ESCAPED_IN_QUOTES = '$`"\\\n'
 """What loses its backslash in double quotes."""
 _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
@@ -129,7 +131,7 @@ class Expander:
     def _double_quoted(self, node: Node) -> Pieces:
         parts = node.get("Parts", ())
         found = self._expand(parts, "quoted", starts_word=False)
-        if parts and all(all_of(part) == "@" for part in parts):
+        if parts and all(self._all_of(part) == "@" for part in parts):
             return found  # `"$@"` without arguments is no word, while `""` is one
         if all(piece and piece.text == "" for piece in found):
             found.append(literal("", self.place(node)))
@@ -182,23 +184,16 @@ class Expander:
             if match[0].isspace():
                 found.append(None)
                 continue
-            place = self._place_in(part, match)
+            place = self.source.place_in(part, match.start())
             found.append(part._replace(text=match[0], origin=place))
         return found
-
-    def _place_in(self, part: Part, match: re.Match[str]) -> Place:
-        """Where a piece of a part is defined; the beginning of the part if it is not as written."""
-        offset = part.origin.offset + match.start()
-        if self.source.text.startswith(match[0], offset):
-            return self.source.place(offset)
-        return part.origin
 
     # Parameters
 
     def _parameter(self, node: Node, mode: Mode) -> Pieces:
         if self.steps <= 0 or node.get("Excl") or node.get("Length"):
             return [self._missing(node)]
-        if all_of(node):
+        if self._all_of(node):
             return self._all(node, mode)
         value = self._found(node)
         operation = operator_of(node)
@@ -257,6 +252,11 @@ class Expander:
             return [piece and piece._replace(default=True) for piece in pieces]
         return pieces
 
+    def _all_of(self, node: Node) -> str:
+        """`@` or `*` of a parameter that stands for all there are, otherwise empty."""
+        found = _ALL.match(self.raw(node)) or ("", "")
+        return found[1]
+
     def _all(self, node: Node, mode: Mode) -> Pieces:
         """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`."""
         name = name_of(node)
@@ -266,15 +266,14 @@ class Expander:
         place = self.place(node)
         empty = literal("", place)
         between: Part | None = literal(" ", place)
-        if all_of(node) == "@" or mode == "split":
+        if self._all_of(node) == "@" or mode == "split":
             between = None
         found: Pieces = []
-        for index, value in enumerate(elements_of(variables[name])):
-            if index > 0:
-                found.append(between)
+        for value in elements_of(variables[name]):
+            found.append(between)
             for part in value.parts or (empty,):
                 found += self._cut(part, mode)
-        return found
+        return found[1:]
 
     # Arithmetic
 

@@ -162,10 +162,8 @@ def configuration(framework: str, version: str) -> Release:
 
 
 def _cache() -> Path:
-    named = os.environ.get("RL_RESOURCES_CACHE")
-    if named:
-        return Path(named)
-    return Path.home() / ".cache" / "rl-resources"
+    usual = Path.home() / ".cache" / "rl-resources"
+    return Path(os.environ.get("RL_RESOURCES_CACHE") or usual)
 
 
 def _fetch(wanted: str, folder: Path) -> None:
