@@ -349,6 +349,25 @@ def test_a_setting_has_the_name_that_its_framework_gives_it(framework, setting, 
     assert found.inputs.items() >= inputs.items()
 
 
+@cases("estimate", "sizes")
+def test_the_interval_of_a_size_has_the_models_of_that_size(size, models):
+    words = {"micro_batch": 4, "weights": "full", "train": "fsdp", "settings": ["fill=1"]}
+    found = asked(model=size, **words)
+    low, high = found.interval_gb
+    for model in models:
+        assert low < asked(model=model, **words).peak_gb < high
+    assert "vocab_size" in [item.input for item, _ in found.decisive]
+    assert "vocab_size" not in asked(model=models[0], **words).doubts
+
+
+def test_nine_of_ten_dense_models_have_a_usual_vocabulary():
+    least, most = formula()["span"]["any"]["vocab_size"]
+    rows = [row for row in DATASET.records["models"] if row["vocab_size"] and not row["experts"]]
+    shapes = {(row["layers"], row["hidden_size"], row["vocab_size"]) for row in rows}
+    usual = [vocab for _, _, vocab in shapes if least <= vocab <= most]
+    assert len(usual) / len(shapes) == pytest.approx(0.9, abs=0.04)
+
+
 @cases("estimate", "knobs")
 def test_a_setting_is_offered_where_it_is_one_and_helps(words, offered, missing):
     found = settings_of(knobs(asked(**words)))
