@@ -9,12 +9,13 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from rl_resources.script.name import PARTS
 
 from botched_tree import IDENTITY, commit, git, plant_frozen
 from cases import each, read_cases
 from rl_resources.check import chosen_rules, findings_in
 from rl_resources.cli import main
-from rl_resources.contribute.changes import with_rows, with_script
+from rl_resources.contribute import with_rows, with_script
 from rl_resources.contribute.merge import Proposal
 from rl_resources.contribute.new import (
     OPTIONS,
@@ -31,7 +32,6 @@ from rl_resources.package import Package
 from rl_resources.script.algorithm import ALGORITHMS
 from rl_resources.script.backends import BACKENDS
 from rl_resources.script.framework.shipped import shipped
-from rl_resources.script.name import PARTS
 from rl_resources.snapshot import ScriptFile, Snapshot, take_snapshot
 from sample_tree import files
 from website import ROOT, read_rows

@@ -182,8 +182,9 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
     first = ask_plan(dataset, asked)
     questions = {first.weights: first}
     if not first.query.weights:
-        others = [weights for weights in _ALL_WEIGHTS if weights != first.weights]
-        questions |= {name: ask_plan(dataset, {**asked, "weights": name}) for name in others}
+        for name in _ALL_WEIGHTS:
+            if name != first.weights:
+                questions[name] = ask_plan(dataset, {**asked, "weights": name})
     known = devices_of(dataset).known
     classes = [item["device"] for item in rules()["class"]]
     devices = [known[device] for device in classes if device in known]
@@ -197,16 +198,20 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
 def _column(question: PlanQuestion, devices: Sequence[Device]) -> dict[str, FewestGpus]:
     """The cells of one kind of weights; less memory never takes fewer GPUs than more."""
     length = question.query.length
-    runs = [known for known in question.runs(question.weights) if known.row.length >= length]
+    published = question.runs(question.weights)
+    runs = [known for known in published if known.row.length >= length]
     found: dict[str, FewestGpus] = {}
     counts: Sequence[int] = counts_up_to(0)
     for device in sorted(devices, key=lambda one: -one.memory_gb):
         fits = smallest(_start_on(question.start, device), counts, rare=False)
         if fits:
             counts = [count for count in counts if count >= fits.values["gpus"]]
-        small = [known for known in runs if 0 < known.row.memory_gb <= device.memory_gb]
-        own = [known for known in small if known.row.vendor == device.vendor]
-        ran = min(own, key=lambda known: known.row.gpus, default=None)
+        own: list[KnownRun] = []
+        for known in runs:
+            is_small = 0 < known.row.memory_gb <= device.memory_gb
+            if is_small and known.row.vendor == device.vendor:
+                own.append(known)
+        ran = min(own, key=attrgetter("row.gpus"), default=None)
         found[device.label] = FewestGpus(ran, fits)
     return found
 
@@ -346,9 +351,11 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     said = formula()["said"]
     lines: list[str] = []
     if failed:
-        sources = ", ".join(one.source for one in failed[:_MOST_SOURCES])
-        lines.append(said[name_of_failed].format(count=len(failed), sources=sources))
+        first = map(attrgetter("source"), failed[:_MOST_SOURCES])
+        line = said[name_of_failed].format(count=len(failed), sources=", ".join(first))
+        lines.append(line)
     if ran:
-        nearest_run = ran[-1]
-        lines.append(said[name_of_ran].format(label=nearest_run.label, source=nearest_run.source))
+        nearest = ran[-1]
+        line = said[name_of_ran].format(label=nearest.label, source=nearest.source)
+        lines.append(line)
     return lines

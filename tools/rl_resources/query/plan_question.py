@@ -137,8 +137,12 @@ class PlanQuestion:
 
     def runs(self, weights: str) -> list[KnownRun]:
         """The runs of these weights that nothing contradicts, on any hardware."""
-        found = [known for known in self.scope if known.row.weights == weights and known.row.task]
-        return [known for known in found if known.row.state == "run" and not known.row.doubtful]
+        found: list[KnownRun] = []
+        for known in self.scope:
+            row = known.row
+            if row.weights == weights and row.task and row.state == "run" and not row.doubtful:
+                found.append(known)
+        return found
 
     def ran(self, weights: str) -> list[KnownRun]:
         """Runs of these weights on this hardware or less, the nearest first."""
@@ -163,8 +167,12 @@ class PlanQuestion:
 
     def ran_on_no_more(self, gb: float) -> list[KnownRun]:
         """Runs of no shorter a context on no more memory in all, whatever the number of GPUs."""
-        long = [known for known in self.runs(self.weights) if known.row.length >= sum(self.lengths)]
-        return [known for known in long if 0 < known.row.total_memory_gb <= gb]
+        found: list[KnownRun] = []
+        for known in self.runs(self.weights):
+            is_long = known.row.length >= sum(self.lengths)
+            if is_long and 0 < known.row.total_memory_gb <= gb:
+                found.append(known)
+        return found
 
     def least(self, weights: str) -> KnownRun | None:
         """The run of these weights that needed the least memory in all."""
@@ -186,11 +194,8 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     framework = _framework(read, words["weights"], offline)
     if offline is None:
         words |= _usual_rollouts(read, framework)
-    taken = [
-        f"{name} {words[name]}"
-        for name in ("task", "infer")
-        if words.get(name, "") != getattr(read, name)
-    ]
+    assumed = [name for name in ("task", "infer") if words.get(name, "") != getattr(read, name)]
+    taken = [f"{name} {words[name]}" for name in assumed]
     lengths = lengths_of(words.get("length", ""))
     if not read.length:
         taken.append("{} + {} tokens".format(*lengths))

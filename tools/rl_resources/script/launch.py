@@ -121,8 +121,7 @@ class Launch:
     """One start of a program that takes overrides, in `command`.
 
     `module` is dotted also if the script names a file; `unresolved` are words of which not
-    even a key is known, save the script's own arguments: `passes_arguments` says
-    whether they are passed on. `stray` are words that are no overrides:
+    even a key is known, save the script's own arguments. `stray` are words that are no overrides:
     cut off by a space, or left by a lost quote.
     """
 
@@ -132,7 +131,6 @@ class Launch:
     flags: dict[str, Flag] = field(default_factory=dict)
     stray: list[Word] = field(default_factory=list)
     unresolved: list[Word] = field(default_factory=list)
-    passes_arguments: bool = False
 
     def text_of(self, flag: str) -> str | None:
         """The text of an option such as `config-name` if it is given and known."""
@@ -149,9 +147,7 @@ class Launch:
                 self.overrides.append(override)
             elif word.text is not None:
                 self._add_known(word, word.text, rest)
-            elif _has_arguments(word):
-                self.passes_arguments = True
-            else:
+            elif not _has_arguments(word):
                 self.unresolved.append(word)
 
     def _add_known(self, word: Word, text: str, rest: Iterator[Word]) -> None:

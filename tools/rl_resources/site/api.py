@@ -272,12 +272,14 @@ def files(dataset: Dataset, site_url: str, listed: Sequence[Document]) -> dict[s
 
     `site_url` is that of the site with its closing slash, or empty.
     """
+    found = {f"{BASE}/{item.path}": item.text for item in listed}
     known = schemas(dataset)
-    texts = {item.path: item.text for item in listed}
     for name, schema in known.items():
-        texts[f"schema/{name}.json"] = json_text({"$schema": DIALECT, **schema}, 1)
-    texts["openapi.json"] = json_text(openapi(dataset, site_url, listed, known), 1)
-    return {f"{BASE}/{path}": text for path, text in texts.items()}
+        path = f"{BASE}/schema/{name}.json"
+        found[path] = json_text({"$schema": DIALECT, **schema}, 1)
+    described = openapi(dataset, site_url, listed, known)
+    found[f"{BASE}/openapi.json"] = json_text(described, 1)
+    return found
 
 
 def schemas(dataset: Dataset) -> dict[str, Schema]:

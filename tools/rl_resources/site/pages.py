@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from math import log
+from math import floor, log
 from operator import attrgetter, itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -95,9 +95,15 @@ def _reports(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     moved = moves(site.dataset, "reports")
     found = {"reports.md": site.page("reports.md", sections=sections, schema=schema)}
     for name in sections:
-        path = f"{reports_url(name).removesuffix('/')}.md"
+        url = reports_url(name)
+        path = f"{url.removesuffix('/')}.md"
         found[path] = site.page(
-            path, "reports-of-size.md", sections=sections, section=name, html=html, moved=moved
+            path,
+            "reports-of-size.md",
+            sections=sections,
+            section=name,
+            html=html,
+            moved=moved,
         )
     return found
 
@@ -117,10 +123,13 @@ def charts(site: Site) -> dict[str, str]:
     dataset = site.dataset
     known = configurations(dataset)
     memory = coverage.minimum_memory(known)
+    throughputs = coverage.throughputs(known)
+    named = [point for point in throughputs if point.configuration.device]
     values = {
         "memory": memory,
         "chart": memory_chart(memory, sizes(dataset)),
-        "throughputs": coverage.throughputs(known),
+        "throughputs": throughputs,
+        "speeds": throughput_chart(named, sizes(dataset)),
         "known": known,
         "reports": dataset.by_key["reports"],
         "style": (dataset.package.root / STYLE).read_text(encoding="utf-8"),
@@ -147,6 +156,7 @@ def _estimate_pages(site: Site) -> dict[str, str]:
         "own_fields": OWN_FIELDS,
         "models": {row["model"] for row in estimated_models(dataset)},
         "example": finder.CALCULATOR,
+        "said": finder.said_of_calculator(),
         "shown": estimate(dataset, finder.CALCULATOR),
     }
     return {
@@ -157,19 +167,29 @@ def _estimate_pages(site: Site) -> dict[str, str]:
 
 
 def memory_chart(points: Sequence[coverage.Point], sizes: Sequence[str]) -> dict[str, Any]:
-    """A panel for each task known at enough sizes, the task with most runs first.
+    """A panel for each task known at enough sizes, the task with most runs first."""
+    up = "GPU memory in GB, all devices together"
+    return _size_chart(points, sizes, "task") | {"up": up, "value": "%g GB"}
 
-    All have the same axes: sizes across, memory up, with a line for each of `powers`.
-    """
+
+def throughput_chart(points: Sequence[coverage.Point], sizes: Sequence[str]) -> dict[str, Any]:
+    """A panel for each device with published throughput at enough sizes."""
+    up = "tokens per second per GPU"
+    return _size_chart(points, sizes, "device_label") | {"up": up, "value": f"%g {up}"}
+
+
+def _size_chart(points: Sequence[coverage.Point], sizes: Sequence[str], by: str) -> dict[str, Any]:
+    """Panels with the same axes: sizes across, values up, with a line for each of `powers`."""
     panels: list[tuple[str, list[coverage.Point]]] = []
-    for task, group in grouped(points, attrgetter("configuration.task")).items():
+    for word, group in grouped(points, attrgetter(f"configuration.{by}")).items():
         known = {point.configuration.size for point in group}
-        if len(known) >= FEWEST_SIZES:
-            panels.append((task, group))
+        if len(known - {None}) >= FEWEST_SIZES:
+            shown = [point for point in group if point.configuration.size]
+            panels.append((word, shown))
     panels.sort(key=_rank_of_panel)
     values = [point.value for point in points] or [1.0]
-    lowest = int(log(min(values), STEP))
-    highest = int(log(max(values), STEP))
+    lowest = floor(log(min(values), STEP))
+    highest = floor(log(max(values), STEP))
     return {
         "panels": panels,
         "sizes": sizes,
@@ -215,11 +235,14 @@ def grid(cells: Iterable[coverage.CoverageCell], axis: str, sizes: Sequence[str]
     The best covered is first: by its records, then by its reports.
     """
     placed = [cell for cell in cells if cell.size and getattr(cell, axis)]
+    by_word = grouped(placed, attrgetter(axis))
     lines: Grid = []
-    for word, row in sorted(grouped(placed, attrgetter(axis)).items(), key=_rank_of_line):
+    for word, row in sorted(by_word.items(), key=_rank_of_line):
         by_size = grouped(row, attrgetter("size"))
-        empty = coverage.CoverageCell("", word, word)
-        sums = [reduce(_plus, by_size.get(size, ()), empty._replace(size=size)) for size in sizes]
+        sums: list[coverage.CoverageCell] = []
+        for size in sizes:
+            nothing = coverage.CoverageCell(size, word, word)
+            sums.append(reduce(_plus, by_size.get(size, ()), nothing))
         lines.append((word, sums))
     return lines
 
@@ -238,11 +261,13 @@ def time_backtest(folder: Path) -> dict[str, Any] | None:
     path = folder / "time_backtest.csv"
     if not path.is_file():
         return None
+    ratio = pl.col("measured") / pl.col("estimated")
     runs = pl.read_csv(path, infer_schema_length=None).with_columns(
         x=pl.col("measured").log(2),
         y=pl.col("estimated").log(2),
-        factor=(pl.col("estimated") / pl.col("measured")).log().abs().exp(),
+        factor=ratio.log().abs().exp(),
     )
+    ratios = runs.group_by("project").agg(ratio.median().alias("ratio"))["ratio"]
     pairs = runs.join(runs, on="source").filter(
         pl.col("measured") < 0.95 * pl.col("measured_right")
     )
@@ -251,6 +276,7 @@ def time_backtest(folder: Path) -> dict[str, Any] | None:
         "lengths": _factors(runs, "lengths")[::-1],
         "projects": _factors(runs, "project"),
         "pairs": pairs.height,
+        "ratio": ratios.median(),
         "ordered": (pairs["estimated"] < pairs["estimated_right"]).mean(),
         "shares": _shares(runs),
         "scaling": _scaling(runs),
