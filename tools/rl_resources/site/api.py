@@ -24,7 +24,7 @@ from rl_resources.files import table_beside
 from rl_resources.git import Repository, utc
 from rl_resources.package import Record, TableSchema, text_of
 from rl_resources.query.estimate import estimated_models, sizes_as_models
-from rl_resources.query.plan_question import published_runs
+from rl_resources.query.plan import published_runs
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.schema import Schema, array_of, object_of, property_schema
 from rl_resources.site.templates import document
