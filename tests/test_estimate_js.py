@@ -1,5 +1,6 @@
 """The estimate in JavaScript: in Node it is the one of Python, term by term."""
 
+import json
 import math
 import random
 from collections.abc import Iterator, Mapping
@@ -19,8 +20,8 @@ from rl_resources.estimate.search import Knob, cheapest, knobs, limits
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.git import Repository
 from rl_resources.query.estimate import NUMBERS, WORDS, estimate
-from rl_resources.query.plan_question import evidence
-from rl_resources.site import api
+from rl_resources.query.plan import evidence
+from rl_resources.site import api, finder
 from shipped import DATASET
 
 
@@ -97,7 +98,7 @@ def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
     if combination:
         turns = [[turn.setting, turn.price] for turn in combination.turns]
     return {
-        "doubts": {name: list(factors) for name, factors in found.doubts.items()},
+        "doubts": {name: list(doubt[:2]) for name, doubt in found.doubts.items()},
         "evidence": evidence(dataset, found),
         "notes": found.configuration.notes,
         "deciding": [found.deciding.moment.phase, found.deciding.low_gb, found.deciding.high_gb],
@@ -157,7 +158,8 @@ def same(one: Any, other: Any) -> bool:
 def test_the_page_estimates_as_python_does(tmp_path, number):
     nowhere = Repository(None, None, None)
     documents = {item.path: item.text for item in api.documents(DATASET, nowhere, {})}
-    published = {"estimate.json": documents["estimate.json"]}
+    said = json.dumps(finder.said_of_calculator())
+    published = {"estimate.json": documents["estimate.json"], "said.json": said}
     asked = list(questions(DATASET, number))
     answers = answers_in_node("estimate", published, asked, tmp_path)
     verdicts: list[str] = []

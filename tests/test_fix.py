@@ -17,7 +17,7 @@ from botched_tree import commit, plant_repository
 from cases import each, read_cases
 from rl_resources.check import all_rules, chosen_rules, findings_in
 from rl_resources.cli import main
-from rl_resources.contribute.changes import Fixed, fix
+from rl_resources.contribute import Fixed, fix
 from rl_resources.package import read_package
 from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from sample_tree import Edit, apply, files, sample

@@ -14,7 +14,7 @@ from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import formula, plausible
 from rl_resources.estimate.search import cheapest, fits, knobs
 from rl_resources.query.find import ask
-from rl_resources.query.plan_question import evidence
+from rl_resources.query.plan import evidence
 from rl_resources.site.answers import estimate_command
 from shipped import DATASET
 from website import ROOT, read_rows
@@ -70,7 +70,7 @@ def test_the_decisive_assumptions_come_first():
     found = asked({"task": "GRPO"})
     spans: list[float] = []
     for item, _ in found.decisive:
-        least, most = found.doubts.get(item.input, (1.0, 1.0))
+        least, most, _ = found.doubts.get(item.input, (1.0, 1.0, 0))
         spans.append(most - least)
     assert spans == sorted(spans, reverse=True)
     told = {item.input: effect for item, effect in found.decisive}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from rl_resources.certainty import MEASURED_RUN, STATED_RUN, UNTESTED
-from rl_resources.contribute.changes import Row
+from rl_resources.contribute import Row
 from rl_resources.contribute.stated import (
     Facts,
     Form,
@@ -23,11 +23,10 @@ from rl_resources.devices import devices_of, vendor_in
 from rl_resources.facts import Record, records
 from rl_resources.facts.comparison import NO_TAG, SPEEDS, faster_record, smaller_run
 from rl_resources.facts.models import device_memory
-from rl_resources.facts.script_names import name_beside
+from rl_resources.facts.script_names import PARTS, name_beside
 from rl_resources.facts.words import Fact, read_word
 from rl_resources.package import SCRIPTS, TableSchema
 from rl_resources.script.algorithm import asked_of_min, costs_time
-from rl_resources.script.name import PARTS
 from rl_resources.script.run import Run, is_on
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.snapshot import Snapshot, Table, name_of

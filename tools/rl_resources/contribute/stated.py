@@ -14,11 +14,10 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import vendor_in
 from rl_resources.errors import UnusableInput
 from rl_resources.facts.models import is_id, model_meant, slug_of
-from rl_resources.facts.script_names import word_of_name
+from rl_resources.facts.script_names import PARTS, word_of_name
 from rl_resources.facts.words import NO_ANSWER, Fact, one_line, read_word
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import ACTOR, SAME_BACKEND
-from rl_resources.script.name import PARTS
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.script.settings import Setting, written

@@ -14,12 +14,17 @@ from collections.abc import Iterable, Iterator
 
 from rl_resources.facts import Record, broken_columns, with_cells
 from rl_resources.facts.script_names import (
+    FORM,
     TABLES,
+    ScriptName,
     agreement_with_name,
     directory_of,
     expected_name,
     folders_of,
     pairing,
+    parse,
+    parsed,
+    predicate,
     scripts,
     unknown_part,
     word_of_name,
@@ -27,7 +32,6 @@ from rl_resources.facts.script_names import (
 )
 from rl_resources.package import SCRIPTS
 from rl_resources.rule import Edit, Mistake, rule
-from rl_resources.script.name import FORM, ScriptName, parse, parsed, predicate
 from rl_resources.snapshot import ScriptFile, Snapshot
 from rl_resources.text import nearest, quoted, shown
 

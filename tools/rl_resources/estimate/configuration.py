@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.formula import (
     ENGINE_SIZE,
+    WHOLE,
     Number,
     as_number,
     backends,
@@ -18,6 +18,8 @@ from rl_resources.estimate.formula import (
     inputs_by_name,
     key_of,
     parallel_sizes,
+    possible,
+    undivided,
 )
 from rl_resources.estimate.frameworks import (
     FrameworkStart,
@@ -45,7 +47,6 @@ DERIVED = "derived: the smallest that fits, else the best"
 FITTING = "derived: what fits"
 WEIGHTS = frozenset({"full", "lora", "qlora"})
 """What a setting may ask for that its name does not depend on."""
-WHOLE = frozenset({"GPUs", "sequences", "tokens", "responses", "dimensions"})
 
 
 class Assumed(NamedTuple):
@@ -62,7 +63,7 @@ class EstimateInputs:
 
     `lines` has the line of the script where an input stands, `unknown` why the value that a script
     gives it is not known, `notes` what else was assumed. `framework` is empty where nobody named
-    one; settings are then spelled as verl's.
+    one; settings are then spelled as verl's. `offline` is a task without rollouts, in lower case.
     """
 
     train: str
@@ -74,6 +75,7 @@ class EstimateInputs:
     profile: Profile = field(default_factory=profile)
     framework: str = ""
     is_rl: bool = False
+    offline: str = ""
     is_script: bool = False
     unknown: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -101,19 +103,26 @@ class EstimateInputs:
     @property
     def words(self) -> set[str]:
         """What cells of a profile may ask for."""
-        words = {self.train, self.infer}
-        words.add("lora" if self.inputs.get("lora_rank") else "full")
+        trained = "full"
+        if self.inputs.get("lora_rank"):
+            trained = "lora"
+        stage = "sft"
+        if self.is_rl:
+            stage = "rl"
+        words = {self.train, self.infer, trained, stage}
         if self.inputs.get("quantized"):
             words.add("qlora")
-        words.add("rl" if self.is_rl else "sft")
+        if self.offline:
+            words |= {"offline", self.offline}
         return words
 
     def give(self, name: str, value: Number, line: int = 0) -> None:
         """Take a value that somebody gave. Raises `UnusableInput` where it is out of range."""
         item = inputs_by_name()[name]
         is_broken = item.get("unit") in WHOLE and value % 1
-        if is_broken or not item["minimum"] <= value <= item["maximum"]:
-            raise UnusableInput(f"{name}: {value:g} is not possible", _range(name))
+        is_within = item["minimum"] <= value <= item["maximum"]
+        if is_broken or not is_within:
+            raise UnusableInput(f"{name}: {value:g} is not possible", possible(name))
         self.inputs.setdefault(name, value)
         if line:
             self.lines.setdefault(name, line)
@@ -124,7 +133,8 @@ class EstimateInputs:
             return
         if value is not None:
             self.inputs[name] = value
-            self.assumed.append(Assumed(name, value, self.unknown.get(name, reason)))
+            why = self.unknown.get(name, reason)
+            self.assumed.append(Assumed(name, value, why))
 
     def set(self, text: str) -> None:
         """Take `KEY=VALUE`, of an input or a setting of the framework. Raises `UnusableInput`."""
@@ -149,17 +159,19 @@ class EstimateInputs:
         found = owners(key)
         own = self.profile.title
         for owner, name in found.items():
-            written = self._named(name)
-            message = f"a setting of {owner}, not of {own}"
+            message = f"{shown(key)}: a setting of {owner}, not of {own}"
             if own in found:
-                message = f"{own} has no such setting with {self.train}"
-            return UnusableInput(f"{shown(key)}: {message}", f"Write `{written}=VALUE`.")
-        return UnusableInput(f"{shown(key)}: unknown setting", nearest(key, names).sentence())
+                message = f"{shown(key)}: {own} has no such setting with {self.train}"
+            return UnusableInput(message, f"Write `{self._named(name)}=VALUE`.")
+        message = f"{shown(key)}: unknown setting"
+        return UnusableInput(message, nearest(key, names).sentence())
 
     def _named(self, name: str) -> str:
         """What the framework calls an input; its own name where it has no setting for it."""
-        own = (cell.setting for cell in self.profile.of(self.words) if cell.input == name)
-        return next(filter(None, own), name)
+        for cell in self.profile.of(self.words):
+            if cell.input == name and cell.setting:
+                return cell.setting
+        return name
 
     def _names(self) -> dict[str, list[ProfileCell]]:
         """Each input by its setting in the framework, and by its own name."""
@@ -193,7 +205,7 @@ class EstimateInputs:
             self._take_first_branch()
             values = evaluate(self.inputs)
         if values["undivided"]:
-            raise _undivided(values)
+            raise undivided(values)
         return self
 
     def _take_first_branch(self) -> None:
@@ -202,42 +214,19 @@ class EstimateInputs:
             first = self.by_first_branch.get(item.input)
             if first is not None:
                 self.inputs[item.input] = first
-                reason = item.reason.replace(f"otherwise {first:g}", f"otherwise {item.value:g}")
+                before = f"otherwise {first:g}"
+                reason = item.reason.replace(before, f"otherwise {item.value:g}")
                 self.assumed[index] = Assumed(item.input, first, reason)
 
 
 def _unreadable(key: str, value: str, cell: ProfileCell) -> UnusableInput:
     """What to raise about a setting that its cell cannot read."""
-    if cell.words:
-        known = nearest(value, cell.words).sentence()
-        return UnusableInput(f"{key}: `{shown(value)}` is not known", known)
+    if cell.known:
+        word = cell.unknown_in(value)
+        known = nearest(word, cell.known).sentence()
+        return UnusableInput(f"{key}: `{shown(word)}` is not known", known)
     message = f"{cell.input}: `{shown(value)}` is not a number"
-    return UnusableInput(message, _range(cell.input))
-
-
-def _undivided(values: Mapping[str, Number]) -> UnusableInput:
-    """What to raise about parallel sizes that do not divide the GPUs, with the nearest that do."""
-    item = next(item for item in formula()["term"] if item.get("sizes") and values[item["name"]])
-    gpus = int(values[item["gpus"]])
-    sizes = {name: int(values[name]) for name in item["sizes"] if values[name] != 1}
-    written = " x ".join(f"{name} {size}" for name, size in sizes.items())
-    wanted = math.prod(sizes.values())
-    divisors = [size for size in range(1, gpus + 1) if gpus % size == 0]
-    near = sorted(divisors, key=lambda size: abs(size - wanted))[:2]
-    nearest_sizes = " or ".join(map(str, sorted(near)))
-    message = f"{gpus} GPUs cannot be divided by {written}"
-    fix = f"They can be divided by {nearest_sizes}. {item.get('hint', '')}"
-    return UnusableInput(message, fix.rstrip())
-
-
-def _range(name: str) -> str:
-    """What an input may be."""
-    item = inputs_by_name()[name]
-    meaning = item["title"]
-    unit = item.get("unit")
-    if unit in WHOLE:
-        meaning = f"{unit} {meaning}"
-    return f"{name}: {meaning}, from {item['minimum']} to {item['maximum']}."
+    return UnusableInput(message, possible(cell.input))
 
 
 def of_run(run: Run, inputs: EstimateInputs) -> None:
@@ -290,17 +279,20 @@ def _take_choice(inputs: EstimateInputs, name: str, setting: Setting) -> None:
     """Assume the first choice of a setting that is not known, otherwise the usual default."""
     item = inputs_by_name()[name]
     value = item.get("default")
-    possible = [as_number(choice) for choice in setting.choices]
-    numbers = [number for number in possible if number is not None and number >= item["minimum"]]
-    # A model that some branch shares among GPUs is not taken for one that none does.
-    shared = [number for number in numbers if number > 1 and _is_parallel(item)]
-    choices = shared + numbers
-    if choices:
-        value = choices[0]
-    others = [f"{other:g}" for other in numbers if other != value]
+    numbers: list[Number] = []
+    for choice in setting.choices:
+        number = as_number(choice)
+        if number is not None and number >= item["minimum"]:
+            numbers.append(number)
+    if numbers:
+        value = numbers[0]
+    if _is_parallel(item):
+        # A model that some branch shares among GPUs is not taken for one that none does.
+        value = next((number for number in numbers if number > 1), value)
+    others = [f"{other:g}" for other in dict.fromkeys(numbers) if other != value]
     reason = where_hidden(setting)
     if others:
-        reason += f", otherwise {' or '.join(dict.fromkeys(others))}"
+        reason += f", otherwise {' or '.join(others)}"
     if numbers and value != numbers[0]:
         inputs.by_first_branch[name] = numbers[0]
     inputs.assume(name, value, reason)
@@ -356,7 +348,8 @@ def of_start(start: FrameworkStart, inputs: EstimateInputs) -> None:
             unknown[cell.input] = f"{name} is {NOT_KNOWN} (line {option.line})"
             continue
         if cell.times:
-            value *= found.get(cell.input, inputs_by_name()[cell.input].get("default", 1))
+            usual = inputs_by_name()[cell.input].get("default", 1)
+            value *= found.get(cell.input, usual)
         found[cell.input] = value
         inputs.lines[cell.input] = option.line
     for name, value in found.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, log, sqrt
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rl_resources.estimate.configuration import Assumed, EstimateInputs, of_run
 from rl_resources.estimate.formula import (
+    Doubt,
     Moment,
     Need,
     Number,
@@ -35,12 +36,7 @@ _DECIDES = 0.02
 ROLLOUT = "rollout"
 OTHERS = ("loading", ROLLOUT)
 """The phases that do not train."""
-VERDICTS: Mapping[str, str] = {
-    "fits": "The whole interval is below the memory of the GPU.",
-    "tight": "The memory of the GPU lies within the interval, above the estimate, its middle.",
-    "unlikely": "The memory of the GPU is below the estimate, the middle of the interval.",
-    "cannot fit": "No such run is possible: what it needs at least is more than the GPU has.",
-}
+_NO_DOUBT = Doubt(1.0, 1.0, 0)
 
 
 @dataclass(frozen=True)
@@ -107,18 +103,6 @@ class Estimate:
             return self.peak_gb
         return self.with_inputs(fill=self.values["mean_fill"]).peak_gb
 
-    @cached_property
-    def doubts(self) -> Mapping[str, tuple[float, float]]:
-        """By which factors other plausible values of what was assumed would change the peak.
-
-        The peak is that of training, the factors are the least and the most.
-        """
-        found: dict[str, tuple[float, float]] = {}
-        for name, options in self._options.items():
-            ratios = [1.0, *options.values()]
-            found[name] = (min(ratios), max(ratios))
-        return found
-
     @property
     def usual(self) -> Mapping[str, Sequence[float]]:
         """The least and the most that is usual of what a question may leave open."""
@@ -128,36 +112,31 @@ class Estimate:
         return plausible(f"{self.configuration.train} {trained}")
 
     @cached_property
-    def _options(self) -> Mapping[str, Mapping[Number, float]]:
-        """The same, of each plausible value."""
-        usual = self.usual
-        found: dict[str, dict[Number, float]] = {}
+    def doubts(self) -> Mapping[str, Doubt]:
+        """What other usual values of what was assumed would do to the peak of training."""
+        found: dict[str, Doubt] = {}
         for item in self.configuration.assumed:
-            name = item.input
-            if name not in usual or not self.configuration.leaves_open(item):
+            values = self.usual.get(item.input, ())
+            is_of_another_kind = item.value == 0 < min(values, default=0)  # as a rank of 0
+            if not values or is_of_another_kind or not self.configuration.leaves_open(item):
                 continue
-            if item.value == 0 and min(usual[name]) > 0:
-                continue  # of another kind, as a rank of 0
-            found[name] = {}
-            for value in usual[name]:
-                other = self.with_inputs(**{name: value})
-                found[name][value] = other.peak_gb / self.peak_gb
+            ratios = {value: self._changed(item.input, value) for value in values}
+            saving = min(values, key=ratios.__getitem__)
+            least = min(1.0, ratios[saving])
+            found[item.input] = Doubt(least, max(1.0, *ratios.values()), saving)
         return found
 
-    @cached_property
-    def savings(self) -> Mapping[str, tuple[float, Number]]:
-        """By which factor what was assumed lowers the peak where it saves memory, and its value."""
-        found: dict[str, tuple[float, Number]] = {}
-        for name, ratios in self._options.items():
-            value = min(ratios, key=ratios.__getitem__)
-            if ratios[value] < 1:
-                found[name] = (ratios[value], value)
-        return found
+    def _changed(self, name: str, value: Number) -> float:
+        """By which factor another value of an input would change the peak."""
+        return self.with_inputs(**{name: value}).peak_gb / self.peak_gb
 
     @property
     def _saving(self) -> float:
-        """By which factor the peak is lower where all of it saves memory."""
-        least = {name: value for name, (_, value) in self.savings.items()}
+        """By which factor the peak is lower where all that was assumed is what saves memory."""
+        least: dict[str, Number] = {}
+        for name, doubt in self.doubts.items():
+            if doubt.least < 1:
+                least[name] = doubt.saving
         return min(1.0, self.with_inputs(**least).peak_gb / self.peak_gb)
 
     @cached_property
@@ -168,28 +147,30 @@ class Estimate:
         memory saves on all of it, so what saves counts together.
         """
         low, high = self.known_factors
-        below = log(low) ** 2 + log(self._saving) ** 2
-        above = log(high) ** 2
+        lower = [low, self._saving]
+        upper = [high, *(doubt.most for doubt in self.doubts.values())]
         for least, most in self._further_factors:
-            below += log(least) ** 2
-            above += log(most) ** 2
-        for _, most in self.doubts.values():
-            above += log(most) ** 2
-        return exp(-sqrt(below)), exp(sqrt(above))
+            lower.append(least)
+            upper.append(most)
+        return exp(-_together(lower)), exp(_together(upper))
 
     @property
-    def _further_factors(self) -> Iterator[Sequence[float]]:
+    def _further_factors(self) -> Iterator[tuple[float, float]]:
         """By what the interval is wider where a framework's defaults or other layers are taken.
 
         As far as the peak is not reserved by an engine.
         """
         asked = self.configuration
         wider: Mapping[str, Sequence[float]] = formula()["interval"]
-        share = 1 - self.training.reserved_gb / self.peak_gb
+        names = []
         if asked.framework not in {"", VERL} and not asked.is_script:
-            yield [1 + (factor - 1) * share for factor in wider["framework"]]
+            names.append("framework")
         if any(item.input == "layers" for item in asked.assumed):
-            yield [1 + (factor - 1) * share for factor in wider["layers"]]
+            names.append("layers")
+        share = 1 - self.training.reserved_gb / self.peak_gb
+        for name in names:
+            least, most = wider[name]
+            yield 1 + (least - 1) * share, 1 + (most - 1) * share
 
     @property
     def known_factors(self) -> tuple[float, float]:
@@ -287,7 +268,7 @@ class Estimate:
 
     @property
     def verdict(self) -> str:
-        """Whether all phases fit the GPU, one of `VERDICTS`."""
+        """Whether all phases fit the GPU, one of the words of the file."""
         room = self.device_gb
         if self.is_impossible or not self.rollout_fits:
             return "cannot fit"
@@ -308,25 +289,20 @@ class Estimate:
             return said["no_cache"]
         if not self.rollout_fits:
             return said["no_room"].format(moment=self.phases[ROLLOUT].name)
-        return VERDICTS[self.verdict]
+        sentence: str = formula()["verdicts"][self.verdict]
+        return sentence
 
     @property
     def decisive(self) -> list[tuple[Assumed, str]]:
         """What was assumed and decides, the most first, with what other values would change."""
         found: list[tuple[Assumed, str]] = []
         for item in self.configuration.assumed:
+            doubt = self.doubts.get(item.input, _NO_DOUBT)
             if "derived: " in item.reason:
                 found.append((item, item.reason))
-            spread = self._spread(item)
-            if spread >= _DECIDES:
-                least, most = self.doubts[item.input]
-                effect = f"{least - 1:+.0%} to {most - 1:+.0%}"
-                found.append((item, f"other usual values change the peak by {effect}"))
-        return sorted(found, key=lambda one: -self._spread(one[0]))
-
-    def _spread(self, item: Assumed) -> float:
-        least, most = self.doubts.get(item.input, (1.0, 1.0))
-        return most - least
+            elif doubt.spread >= _DECIDES:
+                found.append((item, doubt.as_text()))
+        return sorted(found, key=lambda one: -self.doubts.get(one[0].input, _NO_DOUBT).spread)
 
     @property
     def weights(self) -> str:
@@ -411,6 +387,11 @@ def of_script(run: Run, gpus: Number, memory_gb: Number, model: Record) -> Estim
     inputs.give("device_gb", memory_gb)
     of_run(run, inputs)
     return Estimate(inputs.finished(model))
+
+
+def _together(factors: Iterable[float]) -> float:
+    """How far independent errors are off together, as a logarithm."""
+    return sqrt(sum(log(factor) ** 2 for factor in factors))
 
 
 def _only(values: Mapping[str, Number], names: Collection[str]) -> dict[str, Number]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
+from rl_resources.errors import UnusableInput
 from rl_resources.files import table_beside
 from rl_resources.package import number
 from rl_resources.script.backends import BACKENDS, Engine, engine_of
@@ -25,6 +26,9 @@ Tree = Number | str | list[Any]
 Place = tuple[str, str]
 """A phase and a moment of it."""
 ENGINE_SIZE = "engine_tensor_parallel"
+
+WHOLE = frozenset({"GPUs", "sequences", "tokens", "responses", "dimensions"})
+"""The units of what is counted."""
 
 _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Add: "+",
@@ -74,6 +78,28 @@ class Need(NamedTuple):
             "peak_gb": self.moment.peak_gb,
             "interval_gb": [self.low_gb, self.high_gb],
         }
+
+
+class Doubt(NamedTuple):
+    """By which factors other usual values of an input would change the peak of training.
+
+    `saving` is the value of the least one.
+    """
+
+    least: float
+    most: float
+    saving: Number
+
+    @property
+    def spread(self) -> float:
+        """How much the input decides."""
+        return self.most - self.least
+
+    def as_text(self) -> str:
+        """The factors in a sentence."""
+        return (
+            f"other usual values change the peak by {self.least - 1:+.0%} to {self.most - 1:+.0%}"
+        )
 
 
 def as_number(value: object) -> Number | None:
@@ -172,6 +198,16 @@ def _key(form: str, train: str, engine: Engine) -> str:
         return ""
 
 
+def possible(name: str) -> str:
+    """What an input may be."""
+    item = inputs_by_name()[name]
+    meaning = item["title"]
+    unit = item.get("unit")
+    if unit in WHOLE:
+        meaning = f"{unit} {meaning}"
+    return f"{name}: {meaning}, from {item['minimum']} to {item['maximum']}."
+
+
 def key_of(item: Mapping[str, Any], train: str) -> str:
     """The key of an input for a training backend; empty where it has none."""
     if train not in BACKENDS:
@@ -254,8 +290,8 @@ def plausible(run: str = "") -> Mapping[str, Sequence[float]]:
 
     `run` is a training backend and `full` or `lora`, what it trains.
     """
-    own: Mapping[str, Sequence[float]] = formula()["span"].get(run, {})
-    return {**_file("assumed.toml"), **own}
+    spans: Mapping[str, Mapping[str, Sequence[float]]] = formula()["span"]
+    return {**_file("assumed.toml"), **spans["any"], **spans.get(run, {})}
 
 
 @cache
@@ -276,3 +312,23 @@ def parallel_sizes() -> list[dict[str, Number]]:
 def engine_sizes() -> list[dict[str, Number]]:
     """Sizes of an engine to choose from, the smallest first."""
     return [{ENGINE_SIZE: size} for size in formula()["engine_parallel"]["sizes"]]
+
+
+def undivided(values: Mapping[str, Number]) -> UnusableInput:
+    """What to raise about parallel sizes that do not divide the GPUs, with the nearest that do."""
+    terms = [item for item in formula()["term"] if item.get("sizes")]
+    item = next(item for item in terms if values[item["name"]])
+    gpus = int(values[item["gpus"]])
+    wanted = 1
+    written: list[str] = []
+    for name in item["sizes"]:
+        size = int(values[name])
+        wanted *= size
+        if size != 1:
+            written.append(f"{name} {size}")
+    message = f"{gpus} GPUs cannot be divided by {' x '.join(written)}"
+    divisors = [size for size in range(1, gpus + 1) if gpus % size == 0]
+    divisors.sort(key=lambda size: abs(size - wanted))
+    near = " or ".join(map(str, sorted(divisors[:2])))
+    fix = f"They can be divided by {near}. {item.get('hint', '')}"
+    return UnusableInput(message, fix.rstrip())

@@ -84,15 +84,20 @@ def _lacking(model: Record) -> list[str]:
 
 def _thinks(model: Record) -> bool:
     """Whether a model thinks at length before it answers, by its name."""
-    _, _, name = str(model["model"]).rpartition("/")
-    return re.match(formula()["time"]["thinking"]["models"], name) is not None
+    thinking: str = formula()["time"]["thinking"]["models"]
+    return re.match(thinking, _own_name(model)) is not None
+
+
+def _own_name(model: Record) -> str:
+    """The name of a model without its owner."""
+    return str(model["model"]).rpartition("/")[2]
 
 
 def _tower(model: Record) -> dict[str, Number]:
     """The vision tower of a model that the formula's file knows by the beginning of its name."""
-    _, _, name = str(model["model"]).rpartition("/")
+    name = _own_name(model).lower()
     for row in formula()["tower"]:
-        if name.lower().startswith(tuple(row["models"])):
+        if name.startswith(tuple(row["models"])):
             return {key: value for key, value in row.items() if key.startswith("vision_")}
     return {}
 
@@ -106,13 +111,7 @@ def completed(model: Record, known: Iterable[Record], billions: float, usual: fl
     if estimable(model):
         return model
     size = figure(model, "parameters_b") or billions or usual
-
-    def distance(row: Record) -> tuple[bool, float]:
-        """Another family first, then another size."""
-        own = figure(row, "parameters_b") or size or 1
-        return row["family"] != model.get("family"), abs(math.log(own / (size or own)))
-
-    nearest = min(_alike(model, known, size), key=distance, default=None)
+    nearest = _nearest(model, known, size)
     if nearest is None:
         raise UnusableInput(f"{model['model']}: neither layers nor size known", OWN_CONFIG)
     if size > _MOST_BILLIONS:
@@ -122,17 +121,38 @@ def completed(model: Record, known: Iterable[Record], billions: float, usual: fl
     if billions and not figure(model, "parameters_b"):
         filled["parameters_b"] = billions
         filled[GUESSED.format("parameters_b")] = "that of its name"
+    _fill(filled, nearest)
+    return filled
+
+
+def _nearest(model: Record, known: Iterable[Record], size: float) -> Record | None:
+    """The nearest model whose layers are known: of another family last, then by its size."""
+
+    def distance(row: Record) -> tuple[bool, float]:
+        own = figure(row, "parameters_b") or size or 1
+        wanted = size or own
+        is_other_family = row["family"] != model.get("family")
+        return is_other_family, abs(math.log(own / wanted))
+
+    return min(_alike(model, known, size), key=distance, default=None)
+
+
+def _fill(filled: dict[str, Any], nearest: Record) -> None:
+    """Take what a row lacks from another model, as wide as its size asks for."""
     reason = f"that of {nearest['model']}, the nearest model whose layers are known"
-    factor = figure(filled, "parameters_b") / (figure(nearest, "parameters_b") or math.inf) or 1
+    own = figure(filled, "parameters_b")
+    other = figure(nearest, "parameters_b")
+    factor = 1.0
+    if own and other:
+        factor = own / other
     for name in _names():
         value = nearest.get(name)
         if value is None or filled.get(name) is not None:
             continue
         if name in _WIDTHS:
-            value = round(factor * figure(nearest, name))  # as wide as its size asks for
+            value = round(factor * figure(nearest, name))
         filled[name] = value
         filled[GUESSED.format(name)] = reason
-    return filled
 
 
 def _alike(model: Record, known: Iterable[Record], billions: float) -> Iterator[Record]:
@@ -140,14 +160,26 @@ def _alike(model: Record, known: Iterable[Record], billions: float) -> Iterator[
 
     Those are dense or mixtures of experts as this model is.
     """
-    has_experts = bool(figure(model, "experts") or figure(model, "active_parameters_b"))
-    own = (model.get("family") or "", model.get("size"))
+    has_experts = figure(model, "experts") or figure(model, "active_parameters_b")
+    family = model.get("family") or ""
+    size = model.get("size")
     typical: Collection[str] = formula()["typical"]["models"]
     for row in filter(estimable, known):
+        is_of_family = row["family"] == family and row["size"] == size
         is_typical = billions and row["model"] in typical
-        is_alike = is_typical and bool(figure(row, "experts")) == has_experts
-        if is_alike or (row["family"], row["size"]) == own:
+        is_of_kind = bool(figure(row, "experts")) == bool(has_experts)
+        if is_of_family or (is_typical and is_of_kind):
             yield row
+
+
+def config_file(named: str) -> Path | None:
+    """The config.json that a word names, itself or by the directory of its model."""
+    if named.endswith(".json"):
+        return Path(named)
+    inside = Path(named) / "config.json"
+    if named and inside.is_file():
+        return inside
+    return None
 
 
 class _ConfigFile:

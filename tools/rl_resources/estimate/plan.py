@@ -98,8 +98,10 @@ def divides(found: Estimate) -> bool:
 
 def gpus_per_node(gpus: int) -> int:
     """The GPUs of a node: the largest number up to 8 that divides them all."""
-    most: int = rules()["usual"]["gpus_per_node"]
-    return max(part for part in range(1, most + 1) if gpus % part == 0)
+    part: int = rules()["usual"]["gpus_per_node"]
+    while gpus % part:
+        part -= 1
+    return part
 
 
 def begun(found: Estimate, name: str, gpus: int) -> Estimate:
@@ -108,13 +110,16 @@ def begun(found: Estimate, name: str, gpus: int) -> Estimate:
     The longest sequences that one GPU computes at once are tokens where verl fills micro batches
     up, elsewhere sequences.
     """
-    of_backend = rules()[f"{name}_of"].get(found.configuration.train, {})
-    inputs: dict[str, Number] = rules()[name] | of_backend
+    asked = found.configuration
+    of_backend = rules()[f"{name}_of"]
+    inputs: dict[str, Number] = rules()[name] | of_backend.get(asked.train, {})
     longest = inputs.pop("longest")
-    inputs |= {"gpus": gpus, "gpus_per_node": gpus_per_node(gpus)}
-    if found.configuration.profile.is_verl:
+    inputs["gpus"] = gpus
+    inputs["gpus_per_node"] = gpus_per_node(gpus)
+    if asked.profile.is_verl:
         tokens = longest * found.values["sequence_length"]
-        inputs |= {"max_tokens": tokens, "log_prob_max_tokens": tokens}
+        inputs["max_tokens"] = tokens
+        inputs["log_prob_max_tokens"] = tokens
     else:
         inputs["micro_batch"] = longest
     possible = {key: value for key, value in inputs.items() if _is_possible(found, key)}
@@ -137,7 +142,8 @@ def _is_possible(found: Estimate, name: str) -> bool:
         return False
     if name == "layered_summon" and not found.values["lora_rank"]:
         return False
-    if rules()["only"].get(name, found.configuration.train) != found.configuration.train:
+    train = found.configuration.train
+    if rules()["only"].get(name, train) != train:
         return False
     for knob in formula()["knob"]:
         if knob["input"] == name:
@@ -185,9 +191,8 @@ def _lacking(found: Estimate) -> tuple[bool, bool, float]:
 
 def _saving(start: PlanStart, gpus: int, *, rare: bool) -> Iterator[Estimate]:
     """What saves memory on so many GPUs, the tag's settings alone before those with more."""
-    levels = [{}, *(item["inputs"] for item in rules()["further"])]
-    for inputs in levels:
-        for found in _saving_by(start, gpus, inputs):
+    for level in rules()["further"]:
+        for found in _saving_by(start, gpus, level["inputs"]):
             if rare or not rare_settings(found):
                 yield found
 
@@ -203,9 +208,9 @@ def _saving_by(start: PlanStart, gpus: int, inputs: Mapping[str, Number]) -> Ite
 def _sized(found: Estimate) -> Estimate:
     """With the parallel sizes that suit; none are sought where training alone has no room."""
     _, high = found.known_factors
-    is_split = bool(backends()[found.configuration.train].get("splits"))
-    is_whole = not found.values["undivided"]
-    if is_whole and not is_split and found.peak_gb * high > found.device_gb:
+    has_room = found.peak_gb * high <= found.device_gb
+    backend = backends()[found.configuration.train]
+    if not (has_room or backend.get("splits") or found.values["undivided"]):
         return found
     return sized(found, is_possible=divides)
 
@@ -220,8 +225,8 @@ def rare_inputs(found: Estimate) -> Sequence[str]:
 
 def rare_settings(found: Estimate) -> list[str]:
     """The rare settings that are on, as the framework writes them."""
-    rare = rare_inputs(found)
-    return [turn.setting for name, turn in turned_on(found) if name in rare]
+    on = dict(turned_on(found))
+    return [on[name].setting for name in on if name in rare_inputs(found)]
 
 
 def turned_on(found: Estimate) -> Iterator[tuple[str, Turn]]:

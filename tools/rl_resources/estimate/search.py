@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from rl_resources.estimate.configuration import DERIVED, FITTING
@@ -96,7 +96,7 @@ def _changes(estimate: Estimate) -> Iterator[tuple[Mapping[str, Any], Estimate, 
     """Each row of the table that changes something: with it, and as a setting."""
     for item in formula()["knob"]:
         before = estimate.values[item["input"]]
-        after = _turned(item, before)
+        after = _turned(item, estimate.values)
         if after == before:
             continue
         changed = estimate.with_inputs(**{item["input"]: after})
@@ -127,9 +127,11 @@ def _turn(estimate: Estimate, item: Mapping[str, Any], value: Number) -> Turn:
     return Turn(setting, str(item["price"]), line)
 
 
-def _turned(item: Mapping[str, Any], before: Number) -> Number:
+def _turned(item: Mapping[str, Any], values: Mapping[str, Number]) -> Number:
     """The value to which a knob sets its input; the value before where it cannot be turned."""
-    if item.get("from", before) != before:
+    before = values[item["input"]]
+    is_off = "needs" in item and not values[item["needs"]]
+    if is_off or item.get("from", before) != before:
         return before
     if "from" in item:
         value: Number = item["value"]
@@ -211,7 +213,7 @@ def sufficient(
             continue
         for item in table:
             name = item["input"]
-            value = _turned(item, found.values[name])
+            value = _turned(item, found.values)
             if value != found.values[name]:
                 further = {**turned, name: value}
                 heappush(waiting, (cost + item["cost"], next(order), further, found))
@@ -361,13 +363,13 @@ def fitted(found: Estimate) -> Estimate:
     stay: Sequence[str] = formula()["often"]["any"]
     taken: dict[str, Number] = {}
     tried = found
-    for name, (_, value) in sorted(found.savings.items(), key=itemgetter(1)):
+    for name in sorted(found.doubts, key=found.doubts.__getitem__):
+        doubt = found.doubts[name]
         if tried.peak_gb <= found.device_gb:
-            break
-        if name in stay:
-            continue
-        taken[name] = value
-        tried = found.assuming(taken, FITTING)
+            return tried
+        if doubt.least < 1 and name not in stay:
+            taken[name] = doubt.saving
+            tried = found.assuming(taken, FITTING)
     if tried.peak_gb > found.device_gb:
         return found
     return tried

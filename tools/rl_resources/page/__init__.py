@@ -13,9 +13,9 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from rl_resources.facts.models import SIZE_IN_NAME
+from rl_resources.facts.script_names import parsed
 from rl_resources.files import UTF_8
 from rl_resources.rule import Mistake
-from rl_resources.script.name import parsed
 from rl_resources.snapshot import variant_of
 
 LARGEST_PAGE_BYTES = 1 << 18

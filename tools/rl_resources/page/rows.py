@@ -13,11 +13,11 @@ from posixpath import basename
 
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
+from rl_resources.facts.script_names import parsed
 from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.files import table_beside
 from rl_resources.page import Cell, Link, Page, PageRow, PageTable, link_of
 from rl_resources.rule import Mistake
-from rl_resources.script.name import parsed
 from rl_resources.text import shown
 
 _TABLE = table_beside(__file__)

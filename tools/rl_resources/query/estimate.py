@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from rl_resources.dataset import Dataset
-from rl_resources.devices import devices_of, stated_gigabytes
+from rl_resources.devices import stated_gigabytes
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate import NUMBERS, SPEEDS, WORDS
+from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.configuration import (
     EstimateInputs,
-    of_profile,
     of_run,
     of_start,
     where_hidden,
@@ -23,6 +21,7 @@ from rl_resources.estimate.formula import backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
+    Profile,
     profile,
     profiles,
     release_of,
@@ -32,47 +31,47 @@ from rl_resources.estimate.model import (
     GUESSED,
     OWN_CONFIG,
     completed,
-    figure,
+    config_file,
     read_config,
 )
 from rl_resources.estimate.search import fitted, sized
 from rl_resources.facts.models import model_meant
+from rl_resources.facts.script_names import ScriptName, parsed
 from rl_resources.files import read_text
 from rl_resources.package import Record
+from rl_resources.query.task import (
+    generates_itself,
+    take_defaults,
+    take_hardware,
+    take_weights,
+    without_offline,
+)
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import (
     EITHER,
     active_billions_in,
-    beginnings,
     billions_in,
+    longest_beginning,
     pattern,
-    plain,
     vocabulary,
 )
-from rl_resources.script.name import ScriptName, parsed
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.text import nearest, quoted, shown
 
-_USUAL_RANK = 32
-_SEPARATORS = re.compile(r"[\s_-]+")
-_NO_ENGINES = frozenset({"hf", "deepspeed-hybrid-engine"})
+Source = Run | FrameworkStart
+"""What a script starts."""
 
 
 def estimate(
     dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str] = (), script: str = ""
 ) -> Estimate:
-    """The estimate of a question; what it leaves open is what fits, if anything does.
-
-    Raises `UnusableInput`.
-    """
+    """The estimate of a question; what it leaves open is what fits. Raises `UnusableInput`."""
     found = as_asked(dataset, asked, sets, script)
     if script:
         return found
-    if not asked.get("train"):
-        found = _sharded(dataset, asked, sets, found)
-    return fitted(found)
+    return fitted(_sharded(dataset, asked, sets, found))
 
 
 def as_asked(
@@ -94,23 +93,23 @@ def as_asked(
         source = _read(script, words.get("framework", ""))
         words = _said(dataset, source, name, words) | words
         _needs_model(script, source, words)
+    words, offline = without_offline(words)
     model, query = _model_and_query(dataset, words)
     inputs = _of_backend(query, source, release)
+    if offline:
+        offline.begin(inputs)
     numbers = [f"{number}={asked[number]}" for number in NUMBERS if number in asked]
     for setting in (*sets, *numbers):
         inputs.set(setting)
-    _hardware(dataset, query, inputs)
-    _what_trains(query, words.get("model", ""), inputs)
+    take_hardware(dataset, query, inputs)
+    take_weights(query, words.get("model", ""), inputs)
     _take_script(source, inputs)
     if query.infer:
-        # Generation of Transformers takes no share of the GPU beforehand.
-        inputs.give("has_engine", int(query.infer not in _NO_ENGINES))
+        inputs.give("has_engine", int(not generates_itself(query.infer)))
     if name:
         inputs.assume("gpus", name.gpus, "the script's name")
     _needs_gpus(script, source, inputs)
-    if query.framework:
-        of_profile(inputs)
-    _assume_engine(query, inputs)
+    take_defaults(query, offline, inputs)
     found = Estimate(inputs.finished(model))
     settled: list[str] = []
     if source:
@@ -122,27 +121,21 @@ def _sharded(
     dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str], found: Estimate
 ) -> Estimate:
     """The estimate of what shards the model if the whole one does not fit each GPU."""
-    train = _sharding_train(found)
-    if not train:
+    before = found.configuration
+    is_whole = found.values["gpus"] > 1 and not found.values["shards_parameters"]
+    is_too_large = is_whole and found.peak_gb > found.device_gb
+    others = [train for train in before.profile.trains if train != before.train]
+    if asked.get("train") or not before.framework or not is_too_large or not others:
         return found
     with suppress(UnusableInput):  # a setting that only the other one has
-        found = as_asked(dataset, {**asked, "train": train}, sets)
-        found.configuration.notes.insert(0, formula()["said"]["too_large"].format(train=train))
+        found = as_asked(dataset, {**asked, "train": others[0]}, sets)
+        note = formula()["said"]["too_large"].format(train=others[0])
+        found.configuration.notes.insert(0, note)
     return found
 
 
-def _sharding_train(found: Estimate) -> str:
-    """What trains instead where the model does not fit each GPU whole; empty where it does."""
-    asked = found.configuration
-    is_whole = found.values["gpus"] > 1 and not found.values["shards_parameters"]
-    if not asked.framework or not is_whole or found.peak_gb <= found.device_gb:
-        return ""
-    others = (train for train in asked.profile.trains if train != asked.train)
-    return next(others, "")
-
-
-def _read(path: str, framework: str) -> Run | FrameworkStart:
-    """What a script starts. Raises `UnusableInput` where it cannot be read, or trains nothing."""
+def _read(path: str, framework: str) -> Source:
+    """Raises `UnusableInput` for a script that cannot be read, or trains nothing."""
     text = read_text(Path(path), LARGEST_SCRIPT_BYTES, "Name your own shell script.")
     script = ScriptText(Path(path).name, text)
     start = start_of(script.script, framework)
@@ -155,7 +148,7 @@ def _read(path: str, framework: str) -> Run | FrameworkStart:
     return run.usual
 
 
-def _take_script(source: Run | FrameworkStart | None, inputs: EstimateInputs) -> None:
+def _take_script(source: Source | None, inputs: EstimateInputs) -> None:
     if isinstance(source, Run):
         of_run(source, inputs)
     elif source:
@@ -163,21 +156,16 @@ def _take_script(source: Run | FrameworkStart | None, inputs: EstimateInputs) ->
 
 
 def _said(
-    dataset: Dataset,
-    source: Run | FrameworkStart,
-    name: ScriptName | None,
-    asked: Collection[str],
+    dataset: Dataset, source: Source, name: ScriptName | None, asked: Collection[str]
 ) -> dict[str, str]:
     """Model, device and backend as a script's name says them, where they are known, or its text."""
     models = {str(row["slug"]): str(row["model"]) for row in dataset.records["models"]}
-    found: dict[str, str | None] = {}
+    found: dict[str, str | None]
     if isinstance(source, FrameworkStart):
-        found["model"] = source.model
-        found["train"] = source.train
-        found["framework"] = source.profile.name
+        found = {**source.words}
     else:
-        found["model"] = model_meant(source.model_path_end or "", models.values())
-        found["train"] = _train_backend(source)
+        model = model_meant(source.model_path_end or "", models.values())
+        found = {"model": model, "train": _train_backend(source)}
     if name:
         found["model"] = models.get(name.model, found["model"])
     if name and "memory" not in asked:
@@ -202,7 +190,7 @@ def _own_name(dataset: Dataset, script: str) -> ScriptName | None:
     return None
 
 
-def _needs_model(script: str, source: Run | FrameworkStart, known: Collection[str]) -> None:
+def _needs_model(script: str, source: Source, known: Collection[str]) -> None:
     """Raises `UnusableInput` with the line that hides the model, unless it is known."""
     if "model" in known or not isinstance(source, Run):
         return
@@ -214,7 +202,7 @@ def _needs_model(script: str, source: Run | FrameworkStart, known: Collection[st
     raise UnusableInput(f"{script}: {why}", OWN_CONFIG)
 
 
-def _needs_gpus(script: str, source: Run | FrameworkStart | None, inputs: EstimateInputs) -> None:
+def _needs_gpus(script: str, source: Source | None, inputs: EstimateInputs) -> None:
     """Raises `UnusableInput` with the line that hides the GPUs, unless they are known."""
     if "gpus" in inputs.inputs:
         return
@@ -225,10 +213,7 @@ def _needs_gpus(script: str, source: Run | FrameworkStart | None, inputs: Estima
 
 
 def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record, Query]:
-    """The row of the model, or what its config.json says, and the question in keys.
-
-    Raises `UnusableInput` where neither a model nor a size is known.
-    """
+    """The row of the model or its config.json, and the question in keys."""
     named = words.get("model", "")
     query, _ = understood(dataset, words)
     config = config_file(named)
@@ -236,8 +221,19 @@ def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record
         return read_config(config), query
     if not named:
         raise UnusableInput("which model?", OWN_CONFIG)
-    row = dataset.by_key["models"].get(query.model) or _read_as(dataset, named)
+    row = dataset.by_key["models"].get(query.model)
+    if row is None:
+        row = _read_as(dataset, named)
     return _with_layers(dataset, row), query
+
+
+def _read_as(dataset: Dataset, named: str) -> Record:
+    """The model whose name a longer one begins with; without any nothing but name and size."""
+    name, key = longest_beginning(dataset, named)
+    if not key:
+        return {"model": named, "active_parameters_b": active_billions_in(name)}
+    reason = f"{shown(named)} is read as {key}"
+    return {**dataset.by_key["models"][key], GUESSED.format("parameters_b"): reason}
 
 
 def _with_layers(dataset: Dataset, row: Record) -> Record:
@@ -261,16 +257,6 @@ def sizes_as_models(dataset: Dataset) -> Iterator[Record]:
             yield _with_layers(dataset, {"model": row["size"], "active_parameters_b": None})
 
 
-def config_file(named: str) -> Path | None:
-    """The config.json that a word names, itself or by the directory of its model."""
-    if named.endswith(".json"):
-        return Path(named)
-    inside = Path(named) / "config.json"
-    if named and inside.is_file():
-        return inside
-    return None
-
-
 def understood(dataset: Dataset, words: Mapping[str, str]) -> tuple[Query, Sequence[str]]:
     """The question in keys, with notes; of a device that nobody knows the memory in its name."""
     known = vocabulary(dataset)
@@ -286,29 +272,26 @@ def understood(dataset: Dataset, words: Mapping[str, str]) -> tuple[Query, Seque
         return understand(known, {**words, "device": f"{stated_gb:g} GB"})
 
 
-def _read_as(dataset: Dataset, named: str) -> Record:
-    """The model whose name a longer one begins with; without any nothing but name and size."""
-    spellings = vocabulary(dataset).spellings["model"]
-    name = _SEPARATORS.sub("-", named.rpartition("/")[2].lower())
-    models = dataset.by_key["models"]
-    meanings = [spellings.get(plain(beginning), "") for beginning in beginnings(name)]
-    keys = EITHER.join(meanings).split(EITHER)
-    key = next((key for key in keys if key in models), "")
-    is_size = pattern("billions").fullmatch(name)
-    if is_size or not key:
-        return {"model": named, "active_parameters_b": active_billions_in(name)}
-    reason = f"{shown(named)} is read as {key}"
-    return {**models[key], GUESSED.format("parameters_b"): reason}
+def framework_meant(dataset: Dataset, asked: str) -> str:
+    """The framework that a word means, one with a profile if it may; its release is left out."""
+    name, _ = release_of(asked)
+    query, _ = understood(dataset, {"framework": name})
+    return _with_profile(query.framework)
 
 
-def _of_backend(query: Query, source: Run | FrameworkStart | None, release: str) -> EstimateInputs:
-    """The inputs of a training backend, and of the engine of the script or of the question.
+def _with_profile(names: str) -> str:
+    """The first of several frameworks that has a profile; the first of all where none has."""
+    first, *others = names.split(EITHER)
+    return next((name for name in (first, *others) if name in profiles()), first)
 
-    Raises `UnusableInput` for a backend that the formula does not know, or the framework lacks.
-    """
-    names = query.framework.split(EITHER)
-    known = (name for name in names if name in profiles())
-    found = profile(next(known, names[0]) or VERL, release)
+
+def _of_backend(query: Query, source: Source | None, release: str) -> EstimateInputs:
+    """The inputs of a training backend and an engine. Raises `UnusableInput`."""
+    name = _with_profile(query.framework)
+    # Of a framework that has no profile settings have the names of the formula.
+    found = Profile(name, "", {"title": name, "trains": tuple(backends())})
+    if not name or name in profiles():
+        found = profile(name or VERL, release)
     inputs = EstimateInputs(query.train, query.infer, profile=found)
     inputs.is_rl = bool(query.task or query.infer)
     inputs.is_script = source is not None
@@ -316,22 +299,24 @@ def _of_backend(query: Query, source: Run | FrameworkStart | None, release: str)
         inputs.infer = source.infer_backend.text or ""
     elif source:
         inputs.is_rl = source.is_rl
-    if query.framework or source:
+    if (query.framework or source) and found.release:
         inputs.framework = found.name
     if not query.train:
         _take_usual_train(query, inputs)
+    if not found.release:
+        said = formula()["said"]["no_profile"]
+        inputs.notes.append(said.format(framework=name, train=inputs.train))
     _check_backend(query, source, inputs)
     return inputs
 
 
 def _take_usual_train(query: Query, inputs: EstimateInputs) -> None:
-    """Take the usual training backend of the framework, with a note that says so.
+    """Take the usual training backend of the framework, otherwise FSDP, and say so.
 
-    Where no framework is named it is FSDP, and on one GPU, where nothing is sharded, the plain
-    model.
+    One GPU shards nothing.
     """
     said = formula()["said"]
-    if query.framework:
+    if inputs.framework:
         inputs.train = inputs.profile.usual_train(query.gpus)
         title = inputs.profile.title
         inputs.notes.append(f"No --train: {inputs.train}, as {title} usually has it.")
@@ -343,9 +328,7 @@ def _take_usual_train(query: Query, inputs: EstimateInputs) -> None:
         inputs.notes.append(said["sharded"])
 
 
-def _check_backend(
-    query: Query, source: Run | FrameworkStart | None, inputs: EstimateInputs
-) -> None:
+def _check_backend(query: Query, source: Source | None, inputs: EstimateInputs) -> None:
     """Raises `UnusableInput` where the formula, the framework or the script has no such backend."""
     found = inputs.profile
     if isinstance(source, Run) and not query.train:
@@ -359,89 +342,3 @@ def _check_backend(
     if isinstance(source, Run) and not found.is_verl:
         message = f"the script is of verl, not of {found.title}"
         raise UnusableInput(message, "Leave out --framework.")
-
-
-def _hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> None:
-    """Take GPUs, memory and speed; of several devices the least that they have."""
-    if query.gpus:
-        inputs.give("gpus", query.gpus)
-    devices = devices_of(dataset)
-    named = ", ".join(map(devices.label, query.devices))
-    if len(query.devices) > 1:
-        inputs.assume("device_gb", query.memory_gb, f"the smallest of {named}")
-    elif query.memory_gb:
-        inputs.give("device_gb", query.memory_gb)
-    elif query.vendor:
-        reason = f"the memory of {named} is not known: the least of {query.vendor}"
-        inputs.assume("device_gb", devices.least_gb(query.vendor), reason)
-    if "device_gb" not in inputs.inputs:
-        help_ = "Name it, or its GB: --device h100, --memory 80"
-        raise UnusableInput("the memory of the GPU is not known", help_)
-    for name in SPEEDS:
-        speeds = [figure(dataset.by_key["devices"][key], name) for key in query.devices]
-        slowest = min(speeds, default=0)
-        if slowest and len(speeds) > 1:
-            inputs.assume(name, slowest, "the slowest of these devices")
-        elif slowest:
-            inputs.give(name, slowest)
-
-
-def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
-    """A rollout engine shares the GPUs in every task of RL, unless it is known not to."""
-    if "has_engine" in inputs.inputs:
-        _assume_generation(query, inputs)
-        return
-    said = formula()["said"]
-    if query.task:
-        inputs.assume("has_engine", 1, f"the task is {query.task}")
-        inputs.notes.append(said["engine"])
-    else:
-        inputs.assume("has_engine", 0, "no task and no engine")
-        inputs.notes.append(said["training"])
-
-
-def _assume_generation(query: Query, inputs: EstimateInputs) -> None:
-    """The trained model generates if that is asked, or usual where a framework has no engine."""
-    is_usual = any(item.input == "has_engine" for item in inputs.assumed)
-    is_without = not inputs.inputs["has_engine"] and is_usual and query.task and not query.infer
-    if query.infer in _NO_ENGINES or is_without:
-        inputs.assume("generates", 1, "no rollout engine")
-
-
-def _assume_rank(inputs: EstimateInputs) -> None:
-    """Assume the rank that the framework gives to LoRA, otherwise a usual one."""
-    adapters = inputs.profile.defaults({inputs.train, "lora"})
-    rank = adapters.get("lora_rank")
-    if isinstance(rank, int) and rank:
-        inputs.assume("lora_rank", rank, f"what {inputs.profile.title} does by default")
-    inputs.assume("lora_rank", _USUAL_RANK, "LoRA of a usual rank")
-
-
-def _what_trains(query: Query, named: str, inputs: EstimateInputs) -> None:
-    """What the words for weights and task say, and the name of a model in 4 bits.
-
-    Raises `UnusableInput` where they contradict.
-    """
-    task = query.task
-    weights = query.weights
-    of_four_bits = re.search(formula()["names"]["four_bits"], named, re.IGNORECASE)
-    if of_four_bits and weights in {"", "lora"}:
-        weights = "qlora"
-        inputs.notes.append(formula()["said"]["four_bits"])
-    if weights == "partial":
-        raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
-    if weights in {"lora", "qlora"} or task.endswith("-LoRA"):
-        _assume_rank(inputs)
-    rank = inputs.inputs.get("lora_rank")
-    if weights and rank is not None and bool(rank) == (weights == "full"):
-        message = f"{weights} weights and lora_rank {rank:g} contradict each other"
-        raise UnusableInput(message, "Leave one of them out.")
-    if weights == "qlora":
-        inputs.give("quantized", 1)
-    elif weights:
-        inputs.assume("quantized", 0, f"{weights} weights")
-    if weights == "full":
-        inputs.give("lora_rank", 0)
-    if task:
-        has_critic = task.startswith("PPO")
-        inputs.assume("has_critic", int(has_critic), f"the task is {task}")

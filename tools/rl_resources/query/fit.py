@@ -97,7 +97,9 @@ def matches_of(rows: Iterable[Configuration], query: Query) -> list[Configuratio
     named = "size"
     if query.architecture:
         named = "architecture"
-    asked = {name: set(word.split(EITHER)) for name, word in query.asked(named, *FILTERS).items()}
+    asked: dict[str, set[str]] = {}
+    for name, word in query.asked(named, *FILTERS).items():
+        asked[name] = set(word.split(EITHER))
     if query.task:
         asked["task"].update(query.adapter_tasks)
 

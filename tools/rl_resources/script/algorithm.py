@@ -116,8 +116,6 @@ ALGORITHMS: Mapping[str, OwnSettings] = {
 
 ASKED_OF_MIN: Sequence[str] = _TABLE["tags"]["asked"]
 """The words of the table `memory_optimizations` that a MIN record has on where they apply."""
-NOT_ASKED_OF_MIN: Mapping[str, str] = _TABLE["tags"]["not_asked"]
-"""All other words of that table, with the reason."""
 
 NEEDED = "It does not fit without {name}, by the estimate."
 """What notes say of a setting that costs time and that RECOMMENDED has on."""

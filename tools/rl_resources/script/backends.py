@@ -14,8 +14,8 @@ from rl_resources.files import table_beside
 MODEL = "actor_rollout_ref.model"
 ACTOR = "actor_rollout_ref.actor"
 ROLLOUT = "actor_rollout_ref.rollout"
-CHECKPOINTING = f"{MODEL}.enable_gradient_checkpointing"
-RECOMPUTATION = f"{ACTOR}.megatron.override_transformer_config.recompute_granularity"
+CHECKPOINTING = "actor_rollout_ref.model.enable_gradient_checkpointing"
+RECOMPUTATION = "actor_rollout_ref.actor.megatron.override_transformer_config.recompute_granularity"
 
 
 class Backend(NamedTuple):
@@ -35,7 +35,7 @@ class Backend(NamedTuple):
     divides_as_fsdp: bool = False
     adapters: bool = False
     checkpointing: str = CHECKPOINTING
-    packing: str = f"{MODEL}.use_remove_padding"
+    packing: str = "actor_rollout_ref.model.use_remove_padding"
     offload_policy: str = ""
     activation_offload: str = ""
     sequence_parallel: Sequence[str] = ()
@@ -65,11 +65,11 @@ class Engine(NamedTuple):
     adapters: bool = False
     divides: bool = False
     divides_heads: bool = False
-    utilization: str = f"{ROLLOUT}.gpu_memory_utilization"
-    sleep: str = f"{ROLLOUT}.free_cache_engine"
-    tensor_parallel: str = f"{ROLLOUT}.tensor_model_parallel_size"
-    pipeline_parallel: str = f"{ROLLOUT}.pipeline_model_parallel_size"
-    data_parallel: str = f"{ROLLOUT}.data_parallel_size"
+    utilization: str = "actor_rollout_ref.rollout.gpu_memory_utilization"
+    sleep: str = "actor_rollout_ref.rollout.free_cache_engine"
+    tensor_parallel: str = "actor_rollout_ref.rollout.tensor_model_parallel_size"
+    pipeline_parallel: str = "actor_rollout_ref.rollout.pipeline_model_parallel_size"
+    data_parallel: str = "actor_rollout_ref.rollout.data_parallel_size"
     releases: Sequence[str] = ()
 
 

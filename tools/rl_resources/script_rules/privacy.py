@@ -16,11 +16,11 @@ from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Value
 from rl_resources.script.launch import TRAINER, Override
 from rl_resources.script.script_text import ScriptText, trains, value_of
+from rl_resources.script_rules.data import FILES
 from rl_resources.script_rules.variables import dollars_missing, places, split_of
 from rl_resources.text import shown
 
 _TABLE = table_beside(__file__)
-_DATA_KEYS = ("data.train_files", "data.val_files")
 _PRIVATE = re.compile(
     r"(?<![\w./~}\0$@%+-])(?:/(?:home|Users)/[\w.-]+"
     r"|/(?:root|mnt|nfs\w*|cpfs\w*|lustre|gpfs|fsx|scratch|shared?|data\d*|datasets?|ssd\d*"
@@ -118,7 +118,7 @@ def relative_path(target: ScriptText) -> Iterator[Mistake]:
         return
     for launch in target.launches:
         for override in launch.overrides:
-            if override.key in _DATA_KEYS:
+            if override.key in FILES:
                 yield from _relative_paths(target, override)
 
 
@@ -154,7 +154,7 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
     for launch in target.launches:
         if not (trains(launch) and TRAINER.fullmatch(launch.module)):
             continue
-        files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
+        files = {item.key: item for item in launch.overrides if item.key in FILES}
         train = files.get("data.train_files")
         wrong = [item for item in files.values() if _is_other_split(item, train)]
         for item in wrong:

@@ -119,12 +119,11 @@ def _instead(raw: str) -> str:
     return ""
 
 
-Part = tuple[int, int, str]
-"""Where a part of a script begins and ends, and what is wrong with it."""
+def _unexpected(target: ScriptText) -> Iterator[tuple[int, int, str]]:
+    """The outermost parts of a script that a tuning script does not have.
 
-
-def _unexpected(target: ScriptText) -> Iterator[Part]:
-    """The outermost parts of a script that a tuning script does not have."""
+    Where each begins and ends, and what is wrong with it.
+    """
     script = target.script
     text = script.text
     # Of a function its definition is reported, which no tuning script needs.
@@ -153,7 +152,8 @@ def _wrong(node: Node, text: str) -> str:
         return _wrong_call(node["Args"], text)
     if "Redirs" in node:
         return _not_all_logs(_raw(item["Word"], text) for item in node["Redirs"])
-    return _wrong_name(node, text) or _wrong_text(node, text) or _wrong_kind(node, text)
+    raw = _raw(node, text)
+    return _wrong_name(node, raw) or _wrong_text(node, raw) or _wrong_kind(node, raw)
 
 
 def _raw(node: Node, text: str) -> str:
@@ -161,27 +161,26 @@ def _raw(node: Node, text: str) -> str:
     return text[node["Pos"] : node["End"]]
 
 
-def _wrong_name(node: Node, text: str) -> str:
+def _wrong_name(node: Node, raw: str) -> str:
     """What is wrong with a node that sets a variable, or gives it a default."""
     name = node.get("Name")
-    if not name and "=" in _raw(node, text):
+    if not name and "=" in raw:
         name = node.get("Param")
     if name and _OBEYED.fullmatch(name.get("Value", "")):
         return "sets a variable by which other programs run code"
     return ""
 
 
-def _wrong_text(node: Node, text: str) -> str:
-    raw = _raw(node, text)
+def _wrong_text(node: Node, raw: str) -> str:
     is_text = node.get("Type") in ("Lit", "SglQuoted")
     if "@P}" in raw or (is_text and _COMMAND.search(raw)):
         return "hides a command in a text"
     return ""
 
 
-def _wrong_kind(node: Node, text: str) -> str:
+def _wrong_kind(node: Node, raw: str) -> str:
     kind = node.get("Type")
-    if kind is None or kind in _SHAPE or _OF_ARGUMENTS.match(_raw(node, text)):
+    if kind is None or kind in _SHAPE or _OF_ARGUMENTS.match(raw):
         return ""
     return "does not belong in a tuning script"
 
@@ -209,7 +208,7 @@ def _is_log(word: str) -> bool:
     return _LOG.fullmatch(bare) is not None
 
 
-def _destructive(target: ScriptText) -> Iterator[Part]:
+def _destructive(target: ScriptText) -> Iterator[tuple[int, int, str]]:
     """The commands that may delete files or kill processes of somebody else."""
     pipeline = 0
     piped = False

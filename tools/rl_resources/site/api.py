@@ -18,14 +18,13 @@ from urllib.parse import quote
 from rl_resources.certainty import MARKS, SCALE, certainty, marks
 from rl_resources.dataset import Dataset, moves, script_path
 from rl_resources.estimate import SPEEDS
-from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.model import model_figures
 from rl_resources.estimate.published import published
 from rl_resources.files import table_beside
 from rl_resources.git import Repository, utc
 from rl_resources.package import Record, TableSchema, text_of
 from rl_resources.query.estimate import estimated_models, sizes_as_models
-from rl_resources.query.plan_question import published_runs
+from rl_resources.query.plan import published_runs
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.schema import Schema, array_of, object_of, property_schema
 from rl_resources.site.templates import document
@@ -117,21 +116,26 @@ def _tables(dataset: Dataset) -> dict[str, list[Record]]:
 @lru_cache(maxsize=1)
 def _estimate_parts(dataset: Dataset) -> dict[str, Any]:
     """The formula, with the figures of each model and device that it can be asked for."""
-    models: list[dict[str, Any]] = []
-    for row in (*estimated_models(dataset), *sizes_as_models(dataset)):
-        figures, reasons = model_figures(row)
-        assumed = list(reasons)
-        one = {"model": row["model"], "inputs": figures, "assumed": assumed, "reasons": reasons}
-        models.append(one)
     devices = dataset.records["devices"]
+    models = (*estimated_models(dataset), *sizes_as_models(dataset))
     return {
         **published(),
-        "verdicts": dict(VERDICTS),
-        "models": models,
+        "models": list(map(_inputs, models)),
         "devices": {row["device"]: row["memory_gb"] for row in devices if row["memory_gb"]},
         "speeds": {str(row["device"]): _speeds(row) for row in devices},
         "sizes_of_models": [size._asdict() for size in vocabulary(dataset).sizes],
         "runs": [run._asdict() for run in published_runs(dataset)],
+    }
+
+
+def _inputs(row: Record) -> dict[str, Any]:
+    """The figures of a model, and those that are assumed, with their reasons."""
+    figures, reasons = model_figures(row)
+    return {
+        "model": row["model"],
+        "inputs": figures,
+        "assumed": list(reasons),
+        "reasons": reasons,
     }
 
 
@@ -274,12 +278,14 @@ def files(dataset: Dataset, site_url: str, listed: Sequence[Document]) -> dict[s
 
     `site_url` is that of the site with its closing slash, or empty.
     """
+    found = {f"{BASE}/{item.path}": item.text for item in listed}
     known = schemas(dataset)
-    texts = {item.path: item.text for item in listed}
     for name, schema in known.items():
-        texts[f"schema/{name}.json"] = json_text({"$schema": DIALECT, **schema}, 1)
-    texts["openapi.json"] = json_text(openapi(dataset, site_url, listed, known), 1)
-    return {f"{BASE}/{path}": text for path, text in texts.items()}
+        path = f"{BASE}/schema/{name}.json"
+        found[path] = json_text({"$schema": DIALECT, **schema}, 1)
+    described = openapi(dataset, site_url, listed, known)
+    found[f"{BASE}/openapi.json"] = json_text(described, 1)
+    return found
 
 
 def schemas(dataset: Dataset) -> dict[str, Schema]:

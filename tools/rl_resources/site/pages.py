@@ -18,7 +18,6 @@ from typing import Any
 import polars as pl
 
 from rl_resources.dataset import grouped, moves
-from rl_resources.estimate.estimate import VERDICTS
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.published import published
 from rl_resources.facts.models import GB_PER_GIB
@@ -96,9 +95,15 @@ def _reports(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     moved = moves(site.dataset, "reports")
     found = {"reports.md": site.page("reports.md", sections=sections, schema=schema)}
     for name in sections:
-        path = f"{reports_url(name).removesuffix('/')}.md"
+        url = reports_url(name)
+        path = f"{url.removesuffix('/')}.md"
         found[path] = site.page(
-            path, "reports-of-size.md", sections=sections, section=name, html=html, moved=moved
+            path,
+            "reports-of-size.md",
+            sections=sections,
+            section=name,
+            html=html,
+            moved=moved,
         )
     return found
 
@@ -146,11 +151,12 @@ def _estimate_pages(site: Site) -> dict[str, str]:
         "backtest": backtest(folder),
         "time": formula()["time"],
         "timed": time_backtest(folder),
-        "verdicts": VERDICTS,
+        "verdicts": formula()["verdicts"],
         "gb_per_gib": GB_PER_GIB,
         "own_fields": OWN_FIELDS,
         "models": {row["model"] for row in estimated_models(dataset)},
         "example": finder.CALCULATOR,
+        "said": finder.said_of_calculator(),
         "shown": estimate(dataset, finder.CALCULATOR),
     }
     return {
@@ -229,11 +235,14 @@ def grid(cells: Iterable[coverage.CoverageCell], axis: str, sizes: Sequence[str]
     The best covered is first: by its records, then by its reports.
     """
     placed = [cell for cell in cells if cell.size and getattr(cell, axis)]
+    by_word = grouped(placed, attrgetter(axis))
     lines: Grid = []
-    for word, row in sorted(grouped(placed, attrgetter(axis)).items(), key=_rank_of_line):
+    for word, row in sorted(by_word.items(), key=_rank_of_line):
         by_size = grouped(row, attrgetter("size"))
-        empty = coverage.CoverageCell("", word, word)
-        sums = [reduce(_plus, by_size.get(size, ()), empty._replace(size=size)) for size in sizes]
+        sums: list[coverage.CoverageCell] = []
+        for size in sizes:
+            nothing = coverage.CoverageCell(size, word, word)
+            sums.append(reduce(_plus, by_size.get(size, ()), nothing))
         lines.append((word, sums))
     return lines
 
@@ -315,7 +324,7 @@ def backtest(folder: Path) -> dict[str, Any] | None:
     counts = Counter(cases.select("outcome", "verdict").rows())
     decided: dict[str, dict[str, int]] = {}
     for outcome, words in OUTCOMES.items():
-        decided[words] = {verdict: counts[outcome, verdict] for verdict in VERDICTS}
+        decided[words] = {verdict: counts[outcome, verdict] for verdict in formula()["verdicts"]}
     return {
         "runs": cases.height,
         "peaks": peaks.to_dicts(),

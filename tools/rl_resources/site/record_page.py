@@ -182,9 +182,12 @@ def related(
     ran = (row for row in rows if row.state == "run" and row.id != record.id)
     own = [row for row in ran if row.model == record.model]
     same = [row for row in own if row.task == record.task]
-    like = [row for row in same if row.weights == record.weights]
-    less = _nearest(row for row in like if 0 < row.total_memory_gb < record.total_memory_gb)
-    less = less[:MOST_RELATED]
+    smaller: list[Configuration] = []
+    for row in same:
+        less_memory = 0 < row.total_memory_gb < record.total_memory_gb
+        if less_memory and row.weights == record.weights:
+            smaller.append(row)
+    less = _nearest(smaller)[:MOST_RELATED]
     tagged = _nearest(row for row in same if row.tag not in {"", record.tag})
     tasks = _nearest((row for row in own if row.task not in {"", record.task}), "task")
     return {
@@ -196,9 +199,13 @@ def related(
 
 def _nearest(rows: Iterable[Configuration], *alike: str) -> list[Configuration]:
     """Records first, by the memory in all, unknown last; of alike ones the first by id."""
-    ranked = sorted(rows, key=lambda row: (row.kind != "record", *size_of(row)))
+
+    def rank(row: Configuration) -> tuple[object, ...]:
+        return row.kind != "record", *size_of(row)
+
     facts = attrgetter(*alike or _ALIKE)
-    return [same[0] for same in grouped(ranked, facts).values()]
+    series = grouped(sorted(rows, key=rank), facts)
+    return [first for first, *_ in series.values()]
 
 
 _APPLIES: Mapping[str, Callable[[Run], bool]] = {

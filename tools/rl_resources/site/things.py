@@ -18,7 +18,7 @@ import polars as pl
 from rl_resources.dataset import grouped, moves
 from rl_resources.estimate.frameworks import VERL, profiles
 from rl_resources.estimate.plan import rules
-from rl_resources.package import Record, items_of, text_of
+from rl_resources.package import Record, Value, text_of
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
     Configuration,
@@ -119,8 +119,7 @@ def moved_pages(site: Site, table: str, folder: str) -> dict[str, str]:
         if table == "models":
             name = id_.rpartition("/")[2].lower()
         path = f"{folder}/{name}.md"
-        urls = {target: site.thing(table, target) for target in items_of(move, "moved_to")}
-        found[path] = site.page(path, "moved.md", move=move, urls=urls, kind=folder[:-1])
+        found[path] = site.page(path, "moved.md", move=move, table=table, kind=folder[:-1])
     return found
 
 
@@ -224,8 +223,11 @@ def arithmetic_of(site: Site) -> Arithmetic:
 
 def _memory_of(thing: Thing, arithmetic: Arithmetic) -> int:
     """The most memory of an estimate that the GPUs have; 0 where there is none, and of a model."""
-    has_gb = float(str(thing.rows[0].get("memory_gb") or 0))
+    has_gb: Value = thing.rows[0].get("memory_gb")
     if thing.key == VERL:
         has_gb = TYPICAL_GB
+    if not isinstance(has_gb, int | float):
+        return 0
     memories = set(chain.from_iterable(arithmetic.values()))
-    return max((memory for memory in memories if memory <= has_gb), default=0)
+    enough = [memory for memory in memories if memory <= has_gb]
+    return max(enough, default=0)

@@ -8,6 +8,7 @@
  * @typedef {{train: string, infer: string, inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
  */
 
+import { say } from "../elements.js";
 import { Mistake } from "../form.js";
 
 const GB = 1e9;
@@ -219,7 +220,7 @@ export function changed(formula, { configuration, values }, inputs) {
 export function sized(formula, configuration) {
   const before = estimate(formula, configuration);
   const { gpus, undivided } = before.values;
-  if (undivided) throw new Mistake(`${gpus} GPUs cannot be divided by the parallel sizes`);
+  if (undivided) throw new Mistake(say("estimate.undivided", { gpus }));
   return sizedFrom(formula, before, ({ values }) => !values.undivided);
 }
 
@@ -264,7 +265,8 @@ function assuming(formula, { configuration, values }, inputs, why) {
 export function fitted(formula, found) {
   let [taken, tried] = [{}, found];
   const open = found.savings.filter(([input]) => !formula.often.any.includes(input));
-  const byGain = open.sort(([, a, first], [, b, second]) => first - second || a - b);
+  const { doubts } = found;
+  const byGain = open.sort(([first, a, gain], [second, b, other]) => gain - other || doubts[first][1] - doubts[second][1] || a - b);
   for (const [input, value] of byGain) {
     if (tried.peak <= found.device) break;
     taken = { ...taken, [input]: value };

@@ -125,7 +125,7 @@ function combinations(start, found, most) {
 /** What saves memory on so many GPUs, the tag's settings alone before those with more. @param {Start} start @param {number} gpus */
 function* saving(start, gpus) {
   const { formula } = start;
-  for (const inputs of [{}, ...formula.plan.further.map((level) => level.inputs)]) {
+  for (const { inputs } of formula.plan.further) {
     for (const found of start.groups.flat()) {
       if (Object.keys(inputs).every((input) => isPossible(formula, found.configuration, found.values, input))) {
         yield fitted(start, changed(formula, begun(formula, found, "saving", gpus), inputs));

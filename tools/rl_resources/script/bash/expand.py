@@ -76,7 +76,9 @@ class Expander:
 
     def raw(self, node: Node) -> str:
         """A node as it is written."""
-        return self.source.text[node["Pos"] : node["End"]]
+        start = node["Pos"]
+        end = node["End"]
+        return self.source.text[start:end]
 
     # Words
 
@@ -106,11 +108,13 @@ class Expander:
         for node in parts:
             home = _HOME.match(self.raw(node))
             if starts_word and home and node["Type"] == "Lit":
-                found.append(unknown(self.place(node), home[0], "HOME"))
-                node = {**node, "Pos": node["Pos"] + home.end()}
+                place = self.place(node)
+                found.append(unknown(place, home[0], "HOME"))
+                node = {**node, "Pos": place.offset + home.end()}
             found += self._part(node, mode)
             starts_word = False
-        length = sum(len(piece.text or "") for piece in found if piece)
+        texts = [piece.text or "" for piece in found if piece]
+        length = sum(map(len, texts))
         self.steps -= 1 + len(found) // 4 + length // 1024
         return found
 
@@ -141,15 +145,20 @@ class Expander:
         number = self.number(node.get("X"))
         if number is None:
             return self._missing(node)
-        return literal(str(number), self.place(node))
+        place = self.place(node)
+        return literal(str(number), place)
 
     def _missing(self, node: Node) -> Part:
         """An expansion that is unknown."""
-        return unknown(self.place(node), self.raw(node), name_of(node))
+        place = self.place(node)
+        raw = self.raw(node)
+        return unknown(place, raw, name_of(node))
 
     def _single_quoted(self, node: Node, mode: Mode) -> Part:
-        start = node["Pos"] + self.raw(node).index("'") + 1
-        body = self.source.text[start : node["End"] - 1]
+        quote = self.raw(node).index("'")
+        start = node["Pos"] + quote + 1
+        end = node["End"] - 1
+        body = self.source.text[start:end]
         has_escapes = "Dollar" in node and "\\" in body
         if mode == "quoted" or has_escapes:
             return self._missing(node)
@@ -159,11 +168,13 @@ class Expander:
         """A literal without its backslashes, cut at them."""
         found: Pieces = []
         for match in _ESCAPED_OR_PLAIN.finditer(self.raw(node)):
-            place = self.source.place(node["Pos"] + match.start())
+            offset = node["Pos"] + match.start()
+            place = self.source.place(offset)
             escaped = match[1]
             keeps_backslash = mode == "quoted" and (escaped or "") not in _ESCAPED_IN_QUOTES
             if escaped is None or keeps_backslash:
-                found += self._cut(literal(match[0], place), mode)
+                plain = literal(match[0], place)
+                found += self._cut(plain, mode)
             elif escaped.strip("\n"):  # shfmt ends a literal at a backslash before a line's end
                 found.append(literal(escaped, place))
         return found
