@@ -198,8 +198,8 @@ def test_a_plan_of_the_page_begins_as_the_command_does(tmp_path):
             refused.append(tokens["model"])
         else:
             assert answer["first"] == plan_of_python(tokens)["first"]
-    # The page has no layers of a model that only reports name.
-    assert refused == ["InternVL3-38B"]
+    # The page has no layers of a model that only reports name, and no task without rollouts.
+    assert refused == ["InternVL3-38B", "Qwen2.5-7B"]
 
 
 def plans_of_page(asked: list[dict[str, str]], folder: Path) -> list[dict[str, Any]]:
