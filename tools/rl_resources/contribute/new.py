@@ -159,6 +159,9 @@ def plan_script(plan: Answer, tag: str) -> str:
         raise UnusableInput("a script is for GPUs that are named", "Add --device or --memory.")
     question = plan.question
     found = plan.options.get(tag)
+    if not question.query.task:
+        message = f"no script of {question.task}: scripts are written for RL in {FRAMEWORK} alone"
+        raise UnusableInput(message, "`plan` without --script shows the settings.")
     if question.framework != FRAMEWORK:
         raise UnusableInput(f"scripts are written for {FRAMEWORK} alone", "Leave --framework out.")
     if found is None:
