@@ -216,8 +216,8 @@ def _needs_gpus(script: str, source: Source | None, inputs: EstimateInputs) -> N
 
 def _starts_nothing(path: str, framework: str) -> UnusableInput:
     """What to raise for a script that starts nothing that can be read, or not what is asked."""
-    title = profile(framework or VERL).title
     read = [VERL] + [name for name, row in profiles().items() if "starts" in row]
+    title = profiles().get(framework, {"title": framework})["title"]
     if framework and framework not in read:
         message = f"{path}: no scripts of {title} are read"
         return UnusableInput(message, "Give --model, --gpus and the settings: --set KEY=VALUE")
