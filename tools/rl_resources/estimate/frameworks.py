@@ -175,11 +175,12 @@ def profile(name: str = VERL, release: str = "") -> Profile:
 @cache
 def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCell]:
     """The cells of a framework that hold of a run; of verl its keys too."""
-    found = [cell for cell in released_cells(name, release) if words.issuperset(cell.when)]
+    every = released_cells(name, release)
+    found = [cell for cell in every if words.issuperset(cell.when)]
     if name == VERL:
-        engines = {*ENGINES, *SAME_BACKEND}
-        train = next(iter(words & BACKENDS.keys()), "")
-        found.extend(_keys(train, next(iter(words & engines), "")))
+        trains = words & BACKENDS.keys()
+        infers = words & {*ENGINES, *SAME_BACKEND}
+        found += _keys("".join(trains), "".join(infers))
     return found
 
 
@@ -207,8 +208,10 @@ def _keys(train: str, infer: str) -> Iterator[ProfileCell]:
     What has no key of a backend is set by the input's own name. If two keys end in the same word,
     it is that of the first.
     """
-    switches = [row for row in formula()["knob"] if "word" in row]
-    words = {row["input"]: {row["word"]: row["value"]} for row in switches}
+    words: dict[str, Mapping[str, Number]] = {}
+    for knob in formula()["knob"]:
+        if "word" in knob:
+            words[knob["input"]] = {knob["word"]: knob["value"]}
     ends: set[str] = set()
     for name, item in inputs_by_name(infer).items():
         key = key_of(item, train)
@@ -332,12 +335,14 @@ class FrameworkStart(NamedTuple):
 
 def start_of(script: Script, name: str = "") -> FrameworkStart | None:
     """The first start of a framework with a profile, or of the one with this name."""
+    asked = {known: row for known, row in profiles().items() if name in {"", known}}
     for command in script.commands:
         line = " ".join(word.text or "" for word in command.words)
-        for known, row in profiles().items():
-            if name in {"", known} and re.search(row.get("starts", "(?!)"), line):
+        for known, row in asked.items():
+            if "starts" in row and re.search(row["starts"], line):
                 options = _environment(script) | _options(command.words)
-                return FrameworkStart(profile(known), options, bool(re.search(row["rl"], line)))
+                is_rl = re.search(row["rl"], line) is not None
+                return FrameworkStart(profile(known), options, is_rl)
     return None
 
 

@@ -63,8 +63,10 @@ export function configuration(formula, { model: name, device, weights: trained =
   const ofTask = task && { has_critic: task.startsWith("PPO") ? 1 : 0, has_engine: ofFramework.has_engine ?? 1 };
   const ofLora = adapted.lora_rank ? formula.train_lora[own] : {};
   const ofTraining = profile || stage === "rl" ? {} : formula.train_sft[own];
-  const usual = { ...backend.defaults, ...ofLora, ...ofTraining, ...ofFramework, ...defined(weighed), ...ofTask };
+  const ofEngine = formula.of_engine[infer] ?? {};
+  const usual = { ...backend.defaults, ...ofEngine, ...ofLora, ...ofTraining, ...ofFramework, ...defined(weighed), ...ofTask };
   const reasons = {
+    ...because(ofEngine, `what ${infer} does`),
     ...because(backend.defaults, `what ${own} does by default`),
     ...because(ofFramework, `what ${profile?.title} does by default`),
     ...because(weights ? { quantized: 0 } : {}, `${weights} weights`),
