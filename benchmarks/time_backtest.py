@@ -26,7 +26,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import formula
-from rl_resources.estimate.time import PHASES, constants, evaluate_time, lacking, time_values
+from rl_resources.estimate.time import PHASES, evaluate_time, lacking, time_values
 from rl_resources.query.estimate import estimate
 
 HERE = Path(__file__).parent
@@ -47,9 +47,13 @@ POOLS = (
 """How a report writes the GPUs that train and those that only generate."""
 STEPS_OFF = re.compile(r"(?i)(one|\d+) steps? off")
 OVERLAPS = re.compile(r"(?i)async|one_step")
+FILTERS = "Dynamic sampling is on"
+"""What a note says where a run generates until enough groups differ."""
 LINE = re.compile(r"#.*")
-PRIOR = 2
-"""The weight of the value of a constant before the fit, against that of a run."""
+PRIOR = 2.9
+"""The weight of the value of a constant before the fit, whose square counts single runs."""
+FITTED_PHASES = ("generation_seconds", "log_prob_seconds", "update_seconds")
+"""The phases that sources measure alike; of the rest they name parts."""
 PHASE_WEIGHT = 0.4
 UNKNOWN_WEIGHT = 0.15
 """The weight of a run of which only the longest length is known."""
@@ -77,37 +81,53 @@ class Timed(NamedTuple):
 
 def runs(dataset: Dataset, skipped: Counter[str]) -> Iterator[Timed]:
     """Each timed run once: a record, otherwise the report."""
-    seen: set[tuple[str, float]] = set()
+    reports = list(_timed_rows(dataset, "reports"))
+    published = {_key(row["source_url"], row): row for row in reports}
     scripts: dict[tuple[str, str], Estimate] = {}
-    for row in dataset.records["tuning"]:
-        if not row["step_seconds"]:
-            continue
+    for row in _timed_rows(dataset, "tuning"):
+        evidence = str(row["evidence"])
+        report = published.pop(_key(evidence, row), None)
         try:
-            found = estimate(dataset, {}, _lengths(row), str(dataset.script(str(row["script"]))))
+            found = _of_record(dataset, row, report)
         except UnusableInput as error:
             skipped[str(error)] += 1
             continue
-        seen.add((str(row["evidence"]), row["step_seconds"]))
-        for cited in (row["evidence"], row["source"]):
-            scripts[LINE.sub("", str(cited)), str(row["model"])] = found
-        yield from _timed(row, str(row["script"]), str(row["evidence"]), found, skipped)
-    for row in dataset.records["reports"]:
-        source = str(row["source_url"])
-        if not row["step_seconds"] or row["outcome"] != "ran":
+        for cited in (evidence, str(row["source"])):
+            scripts[_source(cited), str(row["model"])] = found
+        yield from _timed(row, str(row["script"]), evidence, found, skipped)
+    for row in reports:
+        url = str(row["source_url"])
+        if _key(url, row) not in published:
             continue
-        if (source, row["step_seconds"]) in seen or NOT_TIMED & set(row["scenario"] or ()):
-            continue
-        twin = scripts.get((LINE.sub("", source), str(row["model"])))
+        twin = scripts.get((_source(url), str(row["model"])))
         try:
             found = _of_report(dataset, row, twin)
         except UnusableInput as error:
             skipped[str(error)] += 1
             continue
-        yield from _timed(row, str(row["report"]), source, found, skipped)
+        yield from _timed(row, str(row["report"]), url, found, skipped)
+
+
+def _timed_rows(dataset: Dataset, table: str) -> Iterator[Row]:
+    """The rows with a step time that settings can explain."""
+    for row in dataset.records[table]:
+        ran = row.get("outcome", "ran") == "ran"
+        if row["step_seconds"] and ran and not NOT_TIMED & set(row["scenario"] or ()):
+            yield row
+
+
+def _key(source: object, row: Row) -> tuple[str, float]:
+    """What a record and the report of the same run have in common."""
+    return str(source), float(row["step_seconds"])
+
+
+def _source(url: str) -> str:
+    """The file or page of an address, without the line."""
+    return LINE.sub("", url)
 
 
 def _timed(
-    row: Row, name: str, source: str, found: Estimate, skipped: Counter[str]
+    row: Row, name: str, url: str, found: Estimate, skipped: Counter[str]
 ) -> Iterator[Timed]:
     missing = lacking(found)
     if missing:
@@ -120,23 +140,32 @@ def _timed(
             measured[PHASES[phase]] = float(row[column])
     if values["steps_off_policy"]:
         measured.pop("generation_seconds", None)  # of these it is the wait of the trainer
-    known = values["mean_response_length"] + values["mean_total_length"] > 0
-    project = "/".join(source.removeprefix("https://github.com/").split("/")[:2])
+    path = url.removeprefix("https://github.com/").split("/")
     yield Timed(
         name,
-        project,
-        LINE.sub("", source),
+        "/".join(path[:2]),
+        _source(url),
         str(row["model"]),
         str(row["device"] or row["device_as_published"]),
         int(row["gpus"]),
-        known,
+        values["mean_response_length"] + values["mean_total_length"] > 0,
         measured,
         values,
     )
 
 
-def _lengths(row: Row) -> list[str]:
-    return [f"{name}={row[name]:g}" for name in LENGTHS if row[name]]
+def _of_record(dataset: Dataset, row: Row, report: Row | None) -> Estimate:
+    """The estimate of a script; what only verl's recipes generate at a time the report knows."""
+    given = _lengths(row)
+    if report:
+        batch = _batch(report)
+        batch.pop("prompts_per_step", None)
+        given |= batch
+    return estimate(dataset, {}, [*given.values()], str(dataset.script(str(row["script"]))))
+
+
+def _lengths(row: Row) -> dict[str, str]:
+    return {name: f"{name}={row[name]:g}" for name in LENGTHS if row[name]}
 
 
 def _of_report(dataset: Dataset, row: Row, twin: Estimate | None) -> Estimate:
@@ -147,33 +176,43 @@ def _of_report(dataset: Dataset, row: Row, twin: Estimate | None) -> Estimate:
     if not words["device"]:
         words["device"] = _device(dataset, row)
     words["weights"] = str(row["weights"] or "full")
-    given = {name: f"{name}={row[name]:g}" for name in ("rollout_n", *LENGTHS) if row[name]}
-    given |= _batch(row)
-    for pools in POOLS:
-        pooled = pools.search(str(row["parallelism"] or ""))
-        if pooled:
-            words["gpus"] = pooled[1]
-            given["rollout_gpus"] = f"rollout_gpus={pooled[2]}"
-            given["has_engine"] = "has_engine=0"
-    off = STEPS_OFF.search(str(row["notes"]))
-    is_async = OVERLAPS.search(f"{row['source_path']} {row['notes']}")
-    if off and pooled_gpus(given):
-        given["steps_off_policy"] = f"steps_off_policy={off[1].lower().replace('one', '1')}"
-    elif is_async and pooled_gpus(given):
-        given["steps_off_policy"] = "steps_off_policy=1"
+    given = _lengths(row) | _batch(row)
+    if row["rollout_n"]:
+        given["rollout_n"] = f"rollout_n={row['rollout_n']:g}"
+    pools = _pools(row)
+    if pools:
+        words["gpus"] = pools[1]
+        given["rollout_gpus"] = f"rollout_gpus={pools[2]}"
+        given["has_engine"] = "has_engine=0"
+        given["steps_off_policy"] = f"steps_off_policy={_steps_off(row)}"
     saved = str(row["memory_optimizations"] or "")
     if str(row["task"]).startswith(("GRPO", "PPO")) or "reference" in saved:
         given["has_reference"] = "has_reference=1"
+    if FILTERS in str(row["notes"]):
+        given["filters_groups"] = "filters_groups=1"
     if twin and not row["micro_batch_per_gpu"] and "dynamic" in saved:
         given |= _of_twin(twin, ("max_tokens",))
     if twin:
-        given |= _of_twin(twin, ("eager", "filters_groups", "generated_prompts")) | given
+        given = _of_twin(twin, ("eager", "filters_groups", "generated_prompts")) | given
     return estimate(dataset, words, [*settings_of(row), *given.values()])
 
 
-def pooled_gpus(given: Mapping[str, str]) -> bool:
-    """Whether some GPUs only generate."""
-    return "rollout_gpus" in given
+def _pools(row: Row) -> re.Match[str] | None:
+    """The GPUs that train and those that only generate, where they are not the same."""
+    for pools in POOLS:
+        found = pools.search(str(row["parallelism"] or ""))
+        if found:
+            return found
+    return None
+
+
+def _steps_off(row: Row) -> str:
+    """By how many steps generation is ahead, where a row says or hints it."""
+    said = STEPS_OFF.search(str(row["notes"]))
+    if said:
+        return said[1].lower().replace("one", "1")
+    hinted = OVERLAPS.search(f"{row['source_path']} {row['notes']}")
+    return str(int(hinted is not None))
 
 
 def _of_twin(twin: Estimate, names: Sequence[str]) -> dict[str, str]:
@@ -219,20 +258,21 @@ def residuals(logs: Sequence[float], start: Sequence[float], timed: Sequence[Tim
     found: list[float] = []
     for run in timed:
         values = evaluate_time({**run.values, **own})
-        weight = share[run.project] ** -0.1
+        weight = share[run.project] ** -0.25  # sixteen runs of a project count as four
         if not run.known:
             weight *= UNKNOWN_WEIGHT
-        for term in ("seconds", *PHASES.values()):
-            error = 0.0
-            if term in run.measured and (run.known or term == "seconds"):
-                error = weight * math.log(values[term] / run.measured[term])
-            if term != "seconds":
-                error *= PHASE_WEIGHT
-            if term == "other_seconds":
-                error = 0.0  # sources name parts of it
-            found.append(error)
-    found.extend(PRIOR * (log - before) for log, before in zip(logs, start, strict=True))
+        found.append(weight * _error(run, values, "seconds"))
+        for term in FITTED_PHASES:
+            is_measured = run.known and term in run.measured
+            error = _error(run, values, term) if is_measured else 0.0
+            found.append(PHASE_WEIGHT * weight * error)
+    for log, before in zip(logs, start, strict=True):
+        found.append(PRIOR * (log - before))
     return found
+
+
+def _error(run: Timed, values: Values, term: str) -> float:
+    return math.log(values[term] / run.measured[term])
 
 
 def fit(timed: Sequence[Timed]) -> dict[str, float]:
@@ -243,7 +283,7 @@ def fit(timed: Sequence[Timed]) -> dict[str, float]:
         start,
         args=(start, timed),
         loss="soft_l1",
-        f_scale=0.2,
+        f_scale=0.145,
         diff_step=1e-3,
         max_nfev=25,
     )
@@ -278,41 +318,40 @@ def write(cases: Sequence[tuple[Timed, Values]]) -> None:
 def report(cases: Sequence[tuple[Timed, Values]]) -> None:
     """Print the errors, the interval and the share of pairs in the right order."""
     for known in (True, False):
-        chosen = [case for case in cases if case[0].known == known]
-        logs = sorted(math.log(run.seconds / values["seconds"]) for run, values in chosen)
-        if not logs:
-            continue
-        sizes = sorted(map(abs, logs))
-        low, high = np.quantile(logs, [0.05, 0.95])
+        logs = [-_error(run, values, "seconds") for run, values in cases if run.known == known]
+        sizes = np.abs(logs)
+        low, high = np.exp(np.quantile(logs, [0.05, 0.95]))
         print(
             f"{'mean' if known else 'longest'} lengths: {len(logs)} runs, "
-            f"median factor {math.exp(np.median(sizes)):.2f}, "
-            f"90 % {math.exp(np.quantile(sizes, 0.9)):.2f}, "
-            f"interval [{math.exp(low):.2f}, {math.exp(high):.2f}]"
+            f"median factor {np.exp(np.median(sizes)):.2f}, "
+            f"90 % {np.exp(np.quantile(sizes, 0.9)):.2f}, "
+            f"interval [{low:.2f}, {high:.2f}]"
         )
-    right = 0
-    pairs = 0
+    ordered = list(_ordered(cases))
+    print(f"{np.mean(ordered):.0%} of {len(ordered)} pairs of one source in the right order")
+
+
+def _ordered(cases: Sequence[tuple[Timed, Values]]) -> Iterator[bool]:
+    """Whether each pair of one source, if its times differ, is in the right order."""
     for (one, ours), (other, theirs) in combinations(cases, 2):
-        if one.source != other.source or math.isclose(one.seconds, other.seconds, rel_tol=0.05):
-            continue
-        pairs += 1
-        right += (one.seconds < other.seconds) == (ours["seconds"] < theirs["seconds"])
-    print(f"{right / max(1, pairs):.0%} of {pairs} pairs of one source in the right order")
+        is_tie = math.isclose(one.seconds, other.seconds, rel_tol=0.05)
+        if one.source == other.source and not is_tie:
+            yield (one.seconds < other.seconds) == (ours["seconds"] < theirs["seconds"])
 
 
 def rewrite(own: Values, timed: Sequence[Timed]) -> None:
     """Write the fitted constants into `time.toml`, with the runs on which their terms depend."""
     text = TOML.read_text(encoding="utf-8")
     for name, value in own.items():
-        count = sum(_depends(run, name, value) for run in timed)
+        count = sum(_depends(run, own, name) for run in timed)
         pattern = rf'(name = "{name}"\n)value = .*\n(start = .*\n)runs = .*'
         text = re.sub(pattern, rf"\g<1>value = {value:.3g}\n\g<2>runs = {count}", text)
     TOML.write_text(text, encoding="utf-8")
 
 
-def _depends(run: Timed, name: str, value: float) -> bool:
-    before = evaluate_time(dict(run.values))["seconds"]
-    after = evaluate_time({**run.values, name: 2 * value})["seconds"]
+def _depends(run: Timed, own: Values, name: str) -> bool:
+    before = evaluate_time({**run.values, **own})["seconds"]
+    after = evaluate_time({**run.values, **own, name: 2 * own[name]})["seconds"]
     return not math.isclose(before, after, rel_tol=1e-3)
 
 
@@ -320,12 +359,12 @@ def main() -> None:
     """Fit where asked; write the cases and print the errors."""
     skipped: Counter[str] = Counter()
     timed = list(runs(load(HERE.parent), skipped))
+    own: dict[str, float] = {}
     if "--fit" in sys.argv:
-        rewrite(fit(timed), timed)
-        formula.cache_clear()
-        constants.cache_clear()
+        own = fit(timed)
+        rewrite(own, timed)
     print("with all runs")
-    report([(run, evaluate_time(dict(run.values))) for run in timed])
+    report([(run, evaluate_time({**run.values, **own})) for run in timed])
     cases = list(left_out(timed))
     print("each project left out")
     report(cases)

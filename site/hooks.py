@@ -196,14 +196,16 @@ def on_page_context(context: dict[str, Any], page: Page, **_: Any) -> dict[str, 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     """Write the page in the other language, too."""
-    if page.url in translation.PAGES:
-        translator = translation.Translator(page.url, _session.catalog, _session.names)
-        translator.feed(output.replace('<html lang="en"', f'<html lang="{translation.LANGUAGE}"'))
-        translator.close()
-        text = translator.html
-        for script, moved in translator.moved_scripts.items():
-            text = text.replace(_source(script), _source(moved))
-        path = Path(config.site_dir, translation.url_of(page.url), "index.html")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
+    if page.url not in translation.PAGES:
+        return output
+    translator = translation.Translator(page.url, _session.catalog, _session.names)
+    start = f'<html lang="{translation.LANGUAGE}"'
+    translator.feed(output.replace('<html lang="en"', start))
+    translator.close()
+    text = translator.html
+    for script, moved in translator.moved_scripts.items():
+        text = text.replace(_source(script), _source(moved))
+    path = Path(config.site_dir, translation.url_of(page.url), "index.html")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
     return output

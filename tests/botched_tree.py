@@ -14,11 +14,10 @@ import re
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cases import read_cases
+from cases import read_cases, with_texts
 from rl_resources.tabular import quote
 from sample_tree import REPOSITORY, Edit, aligned, apply
 
@@ -56,7 +55,7 @@ def new_row(**cells: str) -> str:
 
 
 NEW_ROW = new_row()
-WORDS: Mapping[str, str] = {
+WORDS = {
     "NEWROW": NEW_ROW,
     "TABBEDROW": NEW_ROW.replace(",", "\t"),
     "SEMICOLONROW": NEW_ROW.replace(",", ";"),
@@ -76,25 +75,11 @@ WORDS: Mapping[str, str] = {
 
 def load(path: Path) -> dict[str, Any]:
     """The cases of a file by the sentence that they stand under."""
-    text = path.read_text()
-    found = {}
-    for name, case in tomllib.loads(text).items():
-        found[name] = _expanded(case, new=case.get("new", False))
+    found = with_texts(tomllib.loads(path.read_text()), _with_meanings)
+    for case in found.values():
+        for steps in (case["edit"], case["follow"]):
+            steps[:] = [_with_row(edit, new=case.get("new", False)) for edit in steps]
     return found
-
-
-def _expanded(value: Any, *, new: bool) -> Any:
-    match value:
-        case str():
-            return _with_meanings(value)
-        case list():
-            return [_expanded(item, new=new) for item in value]
-        case dict():
-            table = {key: _expanded(item, new=new) for key, item in value.items()}
-            if "set" in table or "raw" in table:
-                return _with_row(table, new=new)
-            return table
-    return value
 
 
 def _with_meanings(text: str) -> str:
@@ -105,6 +90,8 @@ def _with_meanings(text: str) -> str:
 
 def _with_row(edit: Edit, *, new: bool) -> Edit:
     """The edit with the whole line in the place of the cells that `set` or `raw` change."""
+    if edit.keys().isdisjoint({"set", "raw"}):
+        return edit
     lines = _lines(edit["file"])
     if new and edit["file"] == TUNING:
         lines.insert(NEW_LINE - 1, NEW_ROW)

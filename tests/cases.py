@@ -1,7 +1,7 @@
 """Tables of test cases in TOML: each case stands under the sentence that says it."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,18 @@ def read_cases(name: str) -> dict[str, Any]:
     return tomllib.loads(path.read_text())
 
 
+def with_texts(value: Any, meaning: Callable[[str], str]) -> Any:
+    """A case with the meaning of each of its texts."""
+    match value:
+        case str():
+            return meaning(value)
+        case dict():
+            return {key: with_texts(item, meaning) for key, item in value.items()}
+        case list():
+            return [with_texts(item, meaning) for item in value]
+    return value
+
+
 def findings_in(target: object, *rules: Rule) -> list[Finding]:
     """What rules of one scope report of one target."""
     found: list[Finding] = []
@@ -30,7 +42,8 @@ def each(cases: Mapping[str, Mapping[str, Any]], words: str) -> pytest.MarkDecor
     """Run a test for each case, with the values under these words; one that is left out is None."""
     names = words.split()
     for sentence, case in cases.items():
-        assert case.keys() <= {*names}, f"{sentence}: nothing reads {case.keys() - {*names}}"
+        unread = case.keys() - names
+        assert not unread, f"{sentence}: nothing reads {unread}"
     values = [[case.get(name) for name in names] for case in cases.values()]
     return pytest.mark.parametrize(names, values, ids=cases)
 

@@ -18,8 +18,8 @@ from botched_tree import plant_frozen
 from rl_resources import load
 from rl_resources.build import build
 from rl_resources.cli import main
+from rl_resources.contribute import Fixed
 from rl_resources.contribute import draft as draft_module
-from rl_resources.contribute.changes import Fixed
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.package import Package, read_package

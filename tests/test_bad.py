@@ -14,16 +14,15 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases import read_cases
+from cases import read_cases, with_texts
 from rl_resources.check import all_rules, chosen_rules, findings_in, findings_of
 from rl_resources.cli import main
 from rl_resources.errors import Finding
@@ -33,7 +32,7 @@ from rl_resources.rule import Mistake, Rule
 from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from rl_resources.tabular import quote
 from rl_resources.text import nearest, printable
-from sample_tree import SAMPLE, aligned, apply, plant, sample
+from sample_tree import SAMPLE, aligned, apply, sample
 
 BAD = Path(__file__).parent / "bad"
 TUNING = "records/tuning.csv"
@@ -43,16 +42,9 @@ WORD = re.compile(r"\{(\d)([,\t])(\w+)\2(\w+)\}|\{cells([+-]\d)?\}")
 OF_TABLE = re.compile(r"\{(\w+):(?:(\d+)|cells([+-]\d)?|(\w+)\.\.(\w+))\}")
 
 
-def expanded(value: Any) -> Any:
-    """A case with what its words mean."""
-    match value:
-        case str():
-            return OF_TABLE.sub(_of_table, WORD.sub(_meaning, value))
-        case dict():
-            return {key: expanded(item) for key, item in value.items()}
-        case list():
-            return [*map(expanded, value)]
-    return value
+def expanded(text: str) -> str:
+    """A text of a case with what its words mean."""
+    return OF_TABLE.sub(_of_table, WORD.sub(_meaning, text))
 
 
 def _meaning(word: re.Match[str]) -> str:
@@ -77,17 +69,12 @@ def _of_table(word: re.Match[str]) -> str:
     return str(len(names) + int(more or 0))
 
 
-CASES: dict[str, Any] = {}
-FINDINGS: dict[str, Any] = {}
-UNUSABLE: dict[str, Any] = {}
+CASES = {}
 for path in sorted(BAD.glob("*.toml")):
     name = path.stem
-    case = expanded(read_cases(f"bad/{name}"))
-    CASES[name] = case
-    if case["status"] == 2:
-        UNUSABLE[name] = case
-    else:
-        FINDINGS[name] = case
+    CASES[name] = with_texts(read_cases(f"bad/{name}"), expanded)
+UNUSABLE = {name: case for name, case in CASES.items() if case["status"] == 2}
+FINDINGS = {name: case for name, case in CASES.items() if case["status"] < 2}
 # Rules about what a script does and about hand-kept pages have their own tests.
 FAMILIES = {"files", "cells", "records", "reports", "plausibility", "scripts", "form", "tags"}
 RULES = [name for name, rule in all_rules().items() if rule.family in FAMILIES]
@@ -95,10 +82,10 @@ SELECT = ["--select", ",".join(RULES)]
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    dataset = plant(tmp_path / "dataset")
-    monkeypatch.chdir(dataset)
-    return dataset
+def root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sample, and the working directory."""
+    monkeypatch.chdir(root)
+    return root
 
 
 PLACE = re.compile(r"(?m)^(records/\w+\.csv):([0-9]+):\{(\w+)\}([+-][0-9]+)?:")
@@ -144,12 +131,12 @@ def unseen(snapshot: Snapshot, found: Sequence[Finding]) -> list[Finding]:
     What no text may contain is a mistake of `schema/text_rules.py`.
     """
     seen = {cell.record.place(cell.field.name) for cell in broken_cells(snapshot)}
-    rules = all_rules()
-    return [
-        item
-        for item in found
-        if rules[item.rule].family == "cells" and (item.path, item.line, item.column) not in seen
-    ]
+    left = []
+    for item in found:
+        place = (item.path, item.line, item.column)
+        if all_rules()[item.rule].family == "cells" and place not in seen:
+            left.append(item)
+    return left
 
 
 ANSWER = "{path}:{line}:{column}: {severity}: {rule}: {message}\n  help: {help}\n"
@@ -286,7 +273,7 @@ def test_files_that_are_named_have_the_findings_that_they_have_among_all(root):
 
 Slip = Callable[[str], Sequence[str]]
 """What is written in the place of a cell: nothing, or one cell or more."""
-SLIPS: Mapping[str, Slip] = {
+SLIPS = {
     "another last letter": lambda cell: [quote(cell[:-1] + "x")],
     "empty": lambda cell: [""],
     "a comma too many": lambda cell: ["", quote(cell)],

@@ -17,12 +17,8 @@ from website import ROOT
 
 SHIPPED = sorted((ROOT / "examples" / "tuning").glob("*/*.sh"))
 HOME = "/home/someone"
-STUBS = {
-    "python3": 'printf "%s\\0" "$#" "$@" >> "$OUT"\n',
-    # answers in turn true and false, in an order of its own for each SEED
-    "ask": 'echo "two words"\nn=0\n[ ! -f "$OUT.n" ] || read -r n < "$OUT.n"\n'
-    'n=$((n + 1))\necho "$n" > "$OUT.n"\nexit $(((n * SEED / 7) % 2))\n',
-}
+GRAMMAR = read_cases("bash_grammar")
+CASES = read_cases("bash")
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +26,7 @@ def bash(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[list[st
     """Runs one of our own scripts with stubs for all other programs; what `python3` was given."""
     interpreter = program("bash")
     programs = tmp_path_factory.mktemp("programs")
-    for name, body in STUBS.items():
+    for name, body in CASES["stubs"].items():
         (programs / name).write_text(f"#!{program('sh')}\n{body}")
         (programs / name).chmod(0o755)
     (programs / "cat").symlink_to(program("cat"))
@@ -112,8 +108,6 @@ set -f
 HOME={HOME} a=x B="p q" c_1=a.b/c N=7 MODEL=Org/Name-7B i=0
 X=(1 "2 3") Y=()
 """
-GRAMMAR = read_cases("bash_grammar")
-CASES = read_cases("bash")
 DEEPEST = 9
 """Beyond this depth the first form of each symbol is taken, which ends."""
 
@@ -215,27 +209,9 @@ def test_what_grows_without_end_is_given_up_and_then_no_command_is_known():
     assert not _launched(script)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "(" * 3000,
-        '"$(' * 3000,
-        "$((" * 3000,
-        "if " * 3000,
-        "a|" * 3000,
-        "<<A " * 3000,
-        "( " * 300 + "a" + " )" * 300,
-        "echo $((" + "- " * 500 + "1))",
-        "a | " * 200 + "b",
-        "echo " + "{a,b}" * 300,
-        "if a; then " * 300 + "b" + "; fi" * 300,
-        "echo " + "{" * 50_000 + "}" * 50_000,
-        "echo $((9**99999999))",
-        "x=" + "a" * 3000 + "\n" + "echo ${x##*a*a*a*b}\n" * 5,
-        "x=ab\n" + "x=$x$x\n" * 60,
-    ],
-)
-def test_deep_nesting_and_huge_expansions_are_bounded(text):
+@pytest.mark.parametrize("parts", CASES["bounded"]["texts"])
+def test_deep_nesting_and_huge_expansions_are_bounded(parts):
+    text = "".join(part * times for part, times in parts)
     assert read(text).text == text
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rl_resources.contribute.changes import Change, changes_between, with_rows, write_changes
+from rl_resources.contribute import Change, changes_between, with_rows, write_changes
 from rl_resources.errors import UnusableInput
 from rl_resources.package import read_package
 from rl_resources.snapshot import Snapshot, take_snapshot

@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 import pytest
 
 from rl_resources.query.configurations import configurations
-from rl_resources.query.coverage import coverage, minimum_memory
+from rl_resources.query.coverage import coverage, minimum_memory, throughputs
 from rl_resources.site.environment import Site
-from rl_resources.site.pages import charts, grid, memory_chart
+from rl_resources.site.pages import charts, grid, memory_chart, throughput_chart
 from sample_tree import with_tables
 from shipped import DATASET
 
@@ -35,16 +35,23 @@ def test_a_record_that_is_not_run_takes_the_place_of_none_that_ran():
     assert len(points) == len(ran) + 1
 
 
-def test_marks_lie_inside_the_panel_where_size_and_memory_put_them():
+NAMED = [point for point in throughputs(KNOWN) if point.configuration.device]
+CHARTS = {
+    "memory": (1, memory_chart(minimum_memory(KNOWN), SIZES)),
+    "throughput": (2, throughput_chart(NAMED, SIZES)),
+}
+
+
+@pytest.mark.parametrize(("section", "chart"), CHARTS.values(), ids=CHARTS)
+def test_marks_lie_inside_the_panel_where_size_and_value_put_them(section, chart):
     page = charts(Site(DATASET))["charts.md"]
-    _, _, panels = page.partition('<div class="panels">')
+    panels = page.split('<div class="panels">')[section]
     label = re.compile(r'<text class="quiet number middle" x="([\d.]+)"[^>]*>(.*?)<')
     sizes = {float(x): size for x, size in label.findall(panels)}
     marks = re.findall(r'translate\(([\d.]+) ([\d.]+)\)"><title>', panels)
-    chart = memory_chart(minimum_memory(KNOWN), SIZES)
     points = []
-    for _, of_task in chart["panels"]:
-        points += of_task
+    for _, of_panel in chart["panels"]:
+        points += of_panel
     for (left, top), point in zip(marks, points, strict=True):
         x = float(left)
         assert 44 <= x <= 324

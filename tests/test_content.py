@@ -135,17 +135,3 @@ def test_a_secret_is_not_repeated():
     (finding,) = found("secret", f"export HF_TOKEN={token}\n")
     _, _, message = finding
     assert token not in message
-
-
-@pytest.mark.parametrize(
-    ("setting", "right"),
-    [
-        ("actor_rollout_ref.actor.model_engine=megatron", "Did you mean `model_engine`?"),
-        ("trainer.nnods=1", "Did you mean `trainer.nnodes`?"),
-        ("trainer.mine=1", "Remove it, or write `+trainer.mine` if other code reads it."),
-    ],
-)
-def test_the_help_of_an_unknown_key_is_the_right_one(setting, right):
-    script = ScriptText(PATH, f"{MAIN} {setting}\n")
-    (finding,) = findings_in(script, RULES["unknown-key"])
-    assert finding.help == right

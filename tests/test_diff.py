@@ -9,8 +9,7 @@ from markdown_it import MarkdownIt
 
 from botched_tree import commit, git
 from cases import cases
-from rl_resources.query.diff import StateTable, TableDiff, diff
-from rl_resources.site import changes
+from rl_resources.site.diff import StateTable, TableDiff, as_markdown, diff
 from sample_tree import apply, plant
 
 RECORD = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
@@ -97,7 +96,7 @@ def test_nothing_that_a_contributor_wrote_is_active_in_markdown():
         "tuning": _table(renamed, key=("script",)),
         "t": _table(image, {**row, "id": HOSTILE}),
     }
-    text = changes.as_markdown(diff(old, new))
+    text = as_markdown(diff(old, new))
     assert "@" not in text
     page = _rendered(text)
     assert page.count("<strong>") == text.count("**") // 2

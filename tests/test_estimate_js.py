@@ -1,5 +1,6 @@
 """The estimate in JavaScript: in Node it is the one of Python, term by term."""
 
+import json
 import math
 import random
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,7 @@ from rl_resources.estimate.time import lacking, step_time
 from rl_resources.git import Repository
 from rl_resources.query.estimate import NUMBERS, WORDS, estimate
 from rl_resources.query.plan_question import evidence
-from rl_resources.site import api
+from rl_resources.site import api, finder
 from shipped import DATASET
 
 
@@ -156,7 +157,8 @@ def same(one: Any, other: Any) -> bool:
 def test_the_page_estimates_as_python_does(tmp_path, number):
     nowhere = Repository(None, None, None)
     documents = {item.path: item.text for item in api.documents(DATASET, nowhere, {})}
-    published = {"estimate.json": documents["estimate.json"]}
+    said = json.dumps(finder.said_of_calculator())
+    published = {"estimate.json": documents["estimate.json"], "said.json": said}
     asked = list(questions(DATASET, number))
     answers = answers_in_node("estimate", published, asked, tmp_path)
     verdicts: list[str] = []

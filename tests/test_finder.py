@@ -1,5 +1,6 @@
 """The finder of the front page answers as the command and Python do: the same questions to both."""
 
+import json
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -128,11 +129,16 @@ def _misspelt(word: str, chance: random.Random) -> str:
     return word[:place] + strange + rest
 
 
+def published() -> dict[str, str]:
+    """What the modules of the finder read: its data, and the sentences of its page."""
+    data = finder.files(DATASET)[finder.PATH]
+    return {"finder.json": data, "said.json": json.dumps(finder.said())}
+
+
 @pytest.mark.parametrize("number", [12, pytest.param(3000, marks=pytest.mark.nightly)])
 def test_the_page_answers_as_python_does(tmp_path, number):
     asked = [{}, *questions(DATASET, number)]
-    published = {"finder.json": finder.files(DATASET)[finder.PATH]}
-    answers = answers_in_node("finder", published, asked, tmp_path)
+    answers = answers_in_node("finder", published(), asked, tmp_path)
     for tokens, answer in zip(asked, answers, strict=True):
         assert answer == answer_of_python(DATASET, tokens), tokens
     for kind in ("message", "answers", "unclear", "failures", "nearest", "largest"):
@@ -200,6 +206,5 @@ def plans_of_page(asked: list[dict[str, str]], folder: Path) -> list[dict[str, A
     documents = {
         one.path: one.text for one in api.documents(DATASET, Repository(None, None, None), {})
     }
-    published = {"finder.json": finder.files(DATASET)[finder.PATH]}
-    published["estimate.json"] = documents["estimate.json"]
-    return answers_in_node("plan", published, asked, folder)
+    formula = {"estimate.json": documents["estimate.json"]}
+    return answers_in_node("plan", published() | formula, asked, folder)

@@ -118,7 +118,6 @@ def test_the_page_shows_what_python_answers(browser, address, tokens):
         answered(page)
         assert reasons(page, f"{ANSWERS} > ul") == at_once(lists)
         assert reasons(page, ".finder-aside > section > ul") == first_reasons(found.failures, 1)
-        page.locator(".fold > ul:empty").first.wait_for(state="detached")
         assert reasons(page, ANSWERS) == every
         assert reasons(page, ".finder-nearest") == [item.reason for item in found.nearest]
         aside = first_reasons(found.failures) + first_reasons(found.unclear)
@@ -260,7 +259,6 @@ def test_without_hardware_the_minimum_comes_before_the_list(browser, address, gp
 
 def test_a_series_opens_to_each_of_its_reports(browser, address):
     with visited(browser, asked(address, gpus="1", device="24 GB")) as page:
-        page.locator(".fold > ul:empty").first.wait_for(state="detached")
         page.locator("details.fold").evaluate_all(
             "(folds) => folds.forEach((one) => (one.open = true))"
         )
@@ -307,3 +305,16 @@ def test_the_data_of_the_finder_are_light(built):
     data = built / finder.PATH
     rows = json.loads(data.read_bytes())["columns"]["gpus"]
     assert compressed_bytes(data) <= 85 * len(rows)
+
+
+def test_cards_lead_to_pages_of_models_devices_and_frameworks(browser, address, built):
+    things = json.loads((built / finder.PATH).read_bytes())["things"]
+    for url in things.values():
+        path, _, _ = url.partition("#")
+        assert (built / path / "index.html").exists()
+    with visited(browser, asked(address, model="7B", gpus="2", device="H800")) as page:
+        card = page.locator(".finder-card:has(.fit--ran-on-it)").first
+        links = card.locator(".finder-hardware a")
+        found = links.evaluate_all("(links) => links.map(({ href }) => href)")
+        pages = ("devices/h800", "models/qwen2-7b-instruct", "frameworks/verl")
+        assert found == [f"{address}/{name}/" for name in pages]

@@ -17,7 +17,7 @@ from botched_tree import commit, plant_repository
 from cases import each, read_cases
 from rl_resources.check import all_rules, chosen_rules, findings_in
 from rl_resources.cli import main
-from rl_resources.contribute.changes import Fixed, fix
+from rl_resources.contribute import Fixed, fix
 from rl_resources.package import read_package
 from rl_resources.snapshot import Snapshot, Table, take_snapshot
 from sample_tree import Edit, apply, files, sample
@@ -212,7 +212,7 @@ def _broken(data: st.DataObject, text: str) -> str:
 
 def _rows(table: Table) -> Counter[str]:
     """The letters and digits of every line that has any: what no fixer may lose."""
-    rows: Counter[str] = Counter()
+    rows = Counter()
     for line in table.decoded.splitlines():
         bare = "".join(filter(str.isalnum, line.lower()))
         if bare:

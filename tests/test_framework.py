@@ -433,42 +433,13 @@ def test_every_script_is_composed_with_every_release(root):
     assert rows_in(fewer[COMPATIBILITY]) == 2 * len(SCRIPTS) - 2  # each release lacks its script
 
 
-@pytest.mark.parametrize(
-    ("accepted", "words"),
-    [
-        ({"0.8": False, "0.9.0": True, "0.10.0": True}, "verl ≥ 0.9.0"),
-        ({"0.8": True, "0.9.0": True, "0.10.0": False}, "verl 0.8 to 0.9.0"),
-        ({"0.8": True, "0.9.0": False, "0.10.0": True}, "verl 0.8, 0.10.0"),
-        ({"0.8": False, "0.10.0": None}, ""),
-    ],
-)
-def test_the_accepting_releases_in_words(accepted, words):
-    rows: list[dict[str, Any]] = [
-        {"framework": "verl", "framework_version": version, "accepted": taken}
-        for version, taken in accepted.items()
-    ]
-    assert accepted_by(rows) == words
-
-
-@pytest.mark.parametrize(
-    ("model", "train", "words"),
-    [
-        ("qwen3-vl-8b-instruct", "fsdp2", "verl ≥ 0.6.0"),
-        ("moonlight-16b-a3b-instruct", "veomni", "verl 0.8.0"),
-        ("deepseek-v3.2", "megatron", "verl ≥ 0.4.1"),  # another architecture than V3
-        ("qwen3-8b", "fsdp", "verl ≥ 0.4.1"),
-    ],
-)
-def test_a_release_that_does_not_know_the_model_accepts_no_script(model, train, words):
-    rows: list[dict[str, Any]] = [
-        {
-            "script": f"{model}_grpo_8_h100_{train}_vllm.sh",
-            "framework": "verl",
-            "framework_version": version,
-            "accepted": True,
-        }
-        for version in ("0.4.1", "0.6.0", "0.8.0")
-    ]
+@each(CASES["accepting"], "script oldest middle newest words")
+def test_the_accepting_releases_in_words(script, oldest, middle, newest, words):
+    accepted = {"0.4.1": oldest, "0.6.0": middle, "0.10.0": newest}
+    rows: list[dict[str, Any]] = []
+    for version, taken in accepted.items():
+        row = {"framework": "verl", "framework_version": version, "accepted": taken}
+        rows.append({"script": script, **row})
     assert accepted_by(rows) == words
 
 
@@ -496,7 +467,7 @@ def test_each_script_names_data_that_every_release_that_accepts_it_scores(path):
         for name in () if reward else line.data_sources:
             assert known.scores(name, first)
         for preparation in re.findall(r"verl's (\S+)", line.text):
-            assert known.script(preparation).is_in(first)
+            assert known.preparation(preparation).is_in(first)
 
 
 def test_what_verl_supports_is_known_by_releases_that_there_are():

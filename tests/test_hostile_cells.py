@@ -43,7 +43,7 @@ def accepted_in(name: str, columns: Iterable[str], texts: Iterable[str]) -> set[
     good = dict.fromkeys(table.schema.names, "")
     if table.rows:
         good = dict(zip(good, table.rows[0].cells, strict=True))
-    cells: dict[str, list[str]] = {column: [] for column in good}
+    cells = {column: [] for column in good}
     for column, text in tried:
         row = {**good, column: text}
         for other, cell in row.items():
@@ -106,7 +106,7 @@ def test_an_honest_note_is_accepted(text):
     ],
 )
 def test_a_path_leads_nowhere_but_down_and_an_address_to_a_host(table, names, kind):
-    texts: list[str] = []
+    texts = []
     for payloads in CLASSES.values():
         texts += payloads.get(kind, [])
     assert texts
@@ -142,7 +142,7 @@ COMMAND = re.compile(r"::(?:error|warning) file=[^:,]+,line=\d+,col=\d+,title=[a
 
 
 def test_nothing_of_a_payload_reaches_a_runner_as_a_command(findings):
-    commands: list[str] = []
+    commands = []
     for finding in findings:
         text = "".join(as_github([finding]))
         commands += text.splitlines()

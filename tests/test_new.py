@@ -9,12 +9,13 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from rl_resources.script.name import PARTS
 
 from botched_tree import IDENTITY, commit, git, plant_frozen
 from cases import each, read_cases
 from rl_resources.check import chosen_rules, findings_in
 from rl_resources.cli import main
-from rl_resources.contribute.changes import with_rows, with_script
+from rl_resources.contribute import with_rows, with_script
 from rl_resources.contribute.merge import Proposal
 from rl_resources.contribute.new import (
     OPTIONS,
@@ -39,11 +40,7 @@ CASES = read_cases("new")
 ASKED = CASES["asked"]
 NAME = "qwen2.5-7b-instruct_grpo_8_h100_fsdp_vllm.sh"
 PATH = f"examples/tuning/7b/{NAME}"
-SMALL = "Qwen/Qwen2.5-0.5B-Instruct"
 LARGE = "Qwen/Qwen2.5-72B-Instruct"
-EXPERTS = "Qwen/Qwen3-30B-A3B"
-BARE = "nvidia/NVIDIA-Nemotron-Nano-9B-v2"
-GPUS = ("1", "2", "3", "6", "8", "12", "13", "24", "100", "512", "1000", "6000")
 TRAINS = tuple(sorted(strategies(shipped("verl")).keys() & BACKENDS))
 
 
@@ -126,30 +123,25 @@ def _lacks_room(record: Proposal, dataset: Dataset) -> bool:
 @pytest.mark.parametrize("tag", ["MIN", "RECOMMENDED"])
 def test_every_combination_that_is_offered_is_clean_where_it_has_room(tag, dataset, snapshot):
     """Each word of each option at least once, in combinations that change from one to the next."""
-    tasks = known_words(dataset, "task")
-    trains = known_words(dataset, "train")
-    infers = known_words(dataset, "infer")
-    devices = known_words(dataset, "device")
-    models = known_words(dataset, "model")
-    backends = product((SMALL, EXPERTS), tasks, ("8",), ("h100", "ascend-910b3"), trains, infers)
-    sizes = product((LARGE, BARE), ("GRPO",), GPUS, ("h20",), ("fsdp2", "megatron"), ("sglang",))
-    each_device = product((SMALL,), ("PPO",), ("16",), devices, ("fsdp",), ("vllm",))
-    each_model = product(models, ("DAPO",), ("32",), ("h200",), ("megatron",), ("vllm",))
-    every = [*_thinned(backends), *sizes, *each_device, *each_model]
-    tagged = [(*item, tag) for item in every]
-    made = _made(tagged, dataset, snapshot)
-    assert len(made) > len(models) + len(devices) + len(GPUS)
+    words = {name: known_words(dataset, name) for name in PARTS}
+    tagged = []
+    for options in CASES["products"]:
+        chosen = words | options
+        lists = [chosen[name] for name in PARTS]
+        tagged += product(*lists, [tag])
+    made = _made(_thinned(tagged), dataset, snapshot)
+    assert len(made) > len(words["model"]) + len(words["device"])
     _assert_clean_if_there_is_room(made, dataset, snapshot)
 
 
 def _thinned(combinations: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
     """Every task and backend that is offered, each pair of them once."""
-    seen: set[tuple[str, ...]] = set()
+    seen = set()
     for item in combinations:
-        _, task, _, device, train, infer = item
+        model, task, gpus, device, train, infer, _ = item
         if train not in (*strategies(shipped("verl")), "mindspeed"):
             continue
-        pairs = {(task, train), (train, infer, device)}
+        pairs = {(task, train), (train, infer, device), (model, gpus, train)}
         if not pairs <= seen:
             seen |= pairs
             yield item
@@ -201,7 +193,7 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
     assert {value for _, value in switches} == {str(on)}
     assert [name for name, _ in switches].count("optimizer_offload") == 2  # of actor and critic
     expected = {"sequence-packing", "dynamic-batch", "rollout-sleep"}
-    of_backend: dict[str, set[str]] = {
+    of_backend = {
         "fsdp2": {"gradient-offload"},
         "megatron": {"gradient-offload"},
     }

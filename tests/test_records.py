@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from cases import each, read_cases, with_texts
 from rl_resources.check import all_rules, records_file
 from rl_resources.check.records_file import RecordsFile
 from rl_resources.cli import main
@@ -18,6 +19,7 @@ from sample_tree import plant
 
 HEADER = "script,order,batch,outcome\n"
 SCRIPT = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+CASES = with_texts(read_cases("records"), lambda text: text.replace("SCRIPT", SCRIPT))
 PLACE = len(SCRIPT) + 5
 """The column of `batch` where `order` has two digits."""
 
@@ -57,12 +59,6 @@ def trials(*rows: str) -> str:
 
 GOOD = [f"{SCRIPT},{order},8,ran" for order in range(10, 60)]
 LINES = [*GOOD[:3], ",,,", "", "a,b", HEADER.strip()]
-SCRIPTS = (SCRIPT, "", "x.sh", f'"{SCRIPT}"', f'"{SCRIPT}')
-ORDERS = ("1", "2", "0", '"1,5"', '"a""b"', '"a"b"c"', '"x,"y",z"', '"a\nb"')
-BATCHES = ("64", "many", '""', " 8", "9" * 20, 'a"b"')
-OUTCOMES = ("ran", "RAN", "j@example.org", "<b>", "=1", "r\u200ban", 'ran"')
-CELLS = (SCRIPTS, ORDERS, BATCHES, OUTCOMES)
-"""Of each column what may stand there, right or wrong."""
 
 
 def random_file(chance: Random, rows: int) -> str:
@@ -70,7 +66,7 @@ def random_file(chance: Random, rows: int) -> str:
     lines = [HEADER.strip()]
     for _ in range(rows):
         line = chance.choice(LINES)
-        cells = ",".join(map(chance.choice, CELLS))
+        cells = ",".join(map(chance.choice, CASES["cells"].values()))
         lines.append(chance.choice([line, cells]))
     lines.append("")
     text = chance.choice(["\n", "\r\n"]).join(lines)
@@ -91,37 +87,15 @@ def not_of_empty_rows(findings: list[Finding]) -> list[Finding]:
     return [item for item in findings if "empty" not in item.message]
 
 
-@pytest.mark.parametrize(
-    ("at", "rows", "expected"),
-    [
-        (0, [], []),
-        (
-            40,
-            [f'{SCRIPT},70,"1,5",ran', GOOD[6]],
-            [("type", 42, PLACE), ("duplicate-key", 43, 1)],
-        ),
-        (
-            20,
-            [f"{SCRIPT},71,8", f'{SCRIPT},72,"8'],
-            [("row-length", 22, PLACE), ("quoting", 23, PLACE)],
-        ),
-        (
-            9,
-            [f'{SCRIPT},74,"8\n",ran'],
-            [("quoting", 11, PLACE)],
-        ),
-        (
-            0,
-            [f"{SCRIPT},73,8,j@example.org"],
-            [("email-address", 2, PLACE + 2)],
-        ),
-    ],
-)
+@each(CASES["blocks"], "at rows found")
 @pytest.mark.usefixtures("in_blocks")
-def test_records_in_blocks_keep_their_places(sample, tmp_path, at, rows, expected):
+def test_records_in_blocks_keep_their_places(sample, tmp_path, at, rows, found):
     before = GOOD[:at]
     after = GOOD[at:]
     path = saved(tmp_path, trials(*before, *rows, *after))
+    expected = []
+    for rule, line, column in found:
+        expected.append((rule, line, column or PLACE))
     assert places(found_in(sample, path)) == expected
 
 

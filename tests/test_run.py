@@ -1,5 +1,7 @@
 """What a run does: the script's settings over the framework's defaults."""
 
+from operator import attrgetter
+
 import pytest
 
 from cases import each, read_cases
@@ -58,15 +60,15 @@ def plain(fact: object) -> object:
     return fact.number
 
 
-def test_another_programs_settings_are_known_and_its_defaults_are_not():
-    run = run_of(
-        "python3 -m recipe.dapo.main_dapo data.train_batch_size=64 trainer.nnodes=2 "
-        "actor_rollout_ref.actor.strategy=fsdp2\n"
-    )
-    assert run.composition.problem
-    assert run.train_batch_size.number == 64
-    assert run.train_backend.text == "fsdp2"
-    assert run.rollout_n.value is UNKNOWN
+@each(CASES["other_programs"], "command name expected")
+def test_of_another_program_what_is_set_is_known_and_the_rest_by_the_frameworks_own(
+    command, name, expected
+):
+    fact = attrgetter(name)(run_of(f"{command}\n"))
+    if expected is None:
+        assert fact.value is UNKNOWN
+    else:
+        assert plain(fact) == expected
 
 
 def test_a_key_that_the_release_refuses_keeps_the_scripts_value():
@@ -88,27 +90,3 @@ def test_a_setting_that_a_branch_adds_is_otherwise_what_it_was_before():
     run = run_of(f'{added}{TRAIN} trainer.nnodes=3 "${{A[@]}}"\n')
     assert run.nodes.choices == (3, 2)
     assert run.gpus_per_node.choices == (8, 4)
-
-
-@pytest.mark.parametrize("module", ["verl.trainer.main_ppo_mine", "mine.main_ppo"])
-def test_of_a_forks_program_what_is_set_is_known_and_the_rest_by_the_frameworks_own(module):
-    run = run_of(f"python3 -m {module} data.train_batch_size=64 actor_rollout_ref.actor.x=1\n")
-    assert run.train_batch_size.number == 64
-    assert run.lora_rank.value is UNKNOWN
-    assert run.usual.lora_rank.number == 0
-    assert run.usual.train_batch_size.number == 64
-
-
-def test_a_forks_program_with_settings_of_megatron_trains_with_it():
-    size = "actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2"
-    run = run_of(f"python3 -m mine.main_ppo {size} trainer.nnodes=1\n")
-    assert run.train_backend.text == "megatron"
-
-
-def test_a_forks_program_by_a_configuration_of_megatron_has_its_defaults():
-    size = "actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2"
-    run = run_of(
-        f"python3 -m mine.main --config-name=my_megatron_trainer {size} trainer.nnodes=1\n"
-    )
-    assert run.usual.train_backend.text == "megatron"
-    assert run.usual.data_parallel_size == 4

@@ -3,6 +3,7 @@
 import json
 import math
 import statistics
+from itertools import combinations
 
 import pytest
 
@@ -174,6 +175,16 @@ def test_the_published_back_test_is_no_worse_than_this(lengths, median, ninth):
     found = errors(lengths)
     assert statistics.median(found) <= median
     assert found[int(0.9 * len(found))] <= ninth
+
+
+def test_of_two_runs_of_one_source_the_longer_is_estimated_longer():
+    right = []
+    for one, other in combinations(RUNS, 2):
+        measured, longer = float(one["measured"]), float(other["measured"])
+        if one["source"] == other["source"] and not math.isclose(measured, longer, rel_tol=0.05):
+            is_less = float(one["estimated"]) < float(other["estimated"])
+            right.append((measured < longer) == is_less)
+    assert statistics.mean(right) >= 0.85
 
 
 def test_the_interval_covers_nine_of_ten_runs():

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, ViewportSize
 
 from cases import cases
 from rl_resources.page.rows import HEADERS
-from website import PAGES, visited
+from website import PAGES, ROOT, visited
 
 NUMBERS = count()
 REPORTS = "/reports/7b/"
@@ -28,9 +28,12 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     blank.close()
 
 
+TEMPLATES = (ROOT / "site/assets/partials/drawn.html").read_text()
+
+
 def with_script(page: Page, content: str) -> None:
     """Show a page with the script at work, which a module is once for each URL."""
-    page.set_content(content)
+    page.set_content(TEMPLATES + content)
     page.add_script_tag(url=f"tables.js?{next(NUMBERS)}", type="module")
 
 

@@ -105,7 +105,8 @@ def test_a_log_that_is_too_long_is_refused_in_one_line(tmp_path, monkeypatch):
 def test_of_a_line_without_end_only_the_beginning_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(training_log, "LONGEST_LINE", 1000)
     path = tmp_path / "run.log"
-    path.write_text("{" + "x" * 100_000 + f"\n{lines(4, STEP)}" + "y" * 100_000)
+    long = "x" * 100_000
+    path.write_text(f"{{{long}\n{lines(4, STEP)}{long}")
     with path.open() as file:
         kept = [*training_log._lines_of(file, "run.log")]
     assert max(map(len, kept)) == 1000

@@ -3,9 +3,10 @@
 import re
 
 from cases import cases
+from rl_resources.site import finder
 from rl_resources.site.translation import CATALOG, PAGES, Translator, names_of, translations
 from shipped import DATASET
-from website import ROOT
+from website import ROOT, visited
 
 NAMES = names_of(DATASET)
 
@@ -66,6 +67,36 @@ def test_every_text_of_a_translated_page_stands_in_the_catalog_and_no_other(buil
 
 
 def test_a_translation_has_the_holes_of_its_message():
-    holes = re.compile(r"</?\d+/?>|\{\d+\}")
+    holes = re.compile(r"</?\d+/?>|\{\w+\}")
     for message, translation in translations(ROOT / CATALOG).items():
         assert sorted(holes.findall(translation)) == sorted(holes.findall(message)), message
+
+
+SENTENCES = [*finder.said().values(), *finder.said_of_calculator().values()]
+"""What scripts of the site write in English."""
+
+
+def literal_parts(sentence: str) -> list[str]:
+    """The parts of a sentence between its holes that are more than three words."""
+    parts = re.split(r"\{\w+\}", sentence)
+    return [part.strip() for part in parts if len(part.split()) > 3]
+
+
+@cases("translation", "answers")
+def test_a_question_is_answered_in_chinese(browser, address, query, place, begin):
+    with visited(browser, f"{address}/zh/{query}") as page:
+        answer = page.locator(place)
+        answer.get_by_text(begin).first.wait_for()
+        text = answer.inner_text()
+    for sentence in SENTENCES:
+        for part in literal_parts(sentence):
+            assert part not in text
+
+
+def test_controls_of_a_table_speak_chinese(browser, address):
+    with visited(browser, f"{address}/zh/records/", 360) as page:
+        order = page.locator(".table-order select")
+        rows = page.locator(".table-tools output")
+        assert re.fullmatch(r"\d+ 行", rows.inner_text())
+        order.select_option("1 ascending")
+        assert rows.inner_text().endswith(" 升序")

@@ -131,7 +131,7 @@ def test_the_schema_is_the_same_on_every_engine(engine, table):
     with pytest.raises(SchemaErrors) as caught:
         result = judge.validate(table(), lazy=True)
         result.compute()
-    checks: set[str] = set()
+    checks = set()
     for check in caught.value.failure_cases["check"]:
         name, _, _ = check.partition("(")
         checks.add(name)
@@ -261,7 +261,7 @@ def test_frictionless_finds_the_same_cells(name, records, tmp_path):
     table = SNAPSHOT.tables[name]
     names = table.schema.names
     chance = Random(records)
-    rows: list[list[str]] = []
+    rows = []
     for _ in range(records):
         row = chance.choice(table.rows)
         rows.append(mutated(row.cells, chance))
@@ -291,7 +291,7 @@ def by_frictionless(folder: Path, name: str) -> dict[tuple[int, str], set[str]]:
     path = str(folder / "datapackage.json")
     report = frictionless.validate(path, limit_errors=10**6)
     (task,) = [task for task in report.tasks if task.name == name]
-    found: dict[tuple[int, str], set[str]] = {}
+    found = {}
     kinds = {"type-error": "type", "foreign-key": "vocabulary"}
     for error in task.errors:
         if error.type in {"primary-key", "unique-error"}:

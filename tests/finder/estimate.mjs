@@ -1,7 +1,7 @@
 // Asks the estimate's modules, without a page. Arguments: the folder of all modules, that of the
 // published formula if it is another. Reads a list of questions from standard
 // input; writes what is found.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const [folder, api = folder] = process.argv.slice(2);
@@ -9,7 +9,9 @@ const module = (name) => import(pathToFileURL(`${folder}/estimate/${name}.js`).h
 const { cheapest, knobs, limits } = await module("search");
 const { stepTime } = await module("time");
 const { answered, evidence } = await module("question");
+const { SAID } = await import(pathToFileURL(`${folder}/elements.js`).href);
 const { Mistake } = await import(pathToFileURL(`${folder}/form.js`).href);
+if (existsSync(`${api}/said.json`)) Object.assign(SAID, JSON.parse(readFileSync(`${api}/said.json`, "utf-8")));
 const formula = JSON.parse(readFileSync(`${api}/estimate.json`, "utf-8"));
 
 function answer(words) {

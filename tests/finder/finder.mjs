@@ -5,11 +5,11 @@ import { pathToFileURL } from "node:url";
 
 const folder = process.argv[2];
 const module = (name) => import(pathToFileURL(`${folder}/finder/${name}.js`).href);
-const { indexOf, say } = await module("published");
+const { SAID, say } = await module("../elements");
 const { understand } = await module("understand");
-const { Mistake } = await import(pathToFileURL(`${folder}/form.js`).href);
-const { find, folded } = await module("find");
-const { headline, verdicts } = await module("view");
+const { Mistake } = await module("../form");
+const { find, folded, indexOf, sayOf } = await module("find");
+const { headline, verdicts } = await module("sentences");
 
 // As every browser has it, and Node since its release 21.
 Map.groupBy ??= (items, key) => {
@@ -18,7 +18,9 @@ Map.groupBy ??= (items, key) => {
   return groups;
 };
 
-const index = indexOf(JSON.parse(readFileSync(`${folder}/finder.json`, "utf-8")));
+const read = (name) => JSON.parse(readFileSync(`${folder}/${name}.json`, "utf-8"));
+const index = indexOf(read("finder"));
+Object.assign(SAID, read("said"));
 
 function answer(words) {
   // As the page reads its fields.
@@ -26,9 +28,9 @@ function answer(words) {
   const query = understand(index, tokens);
   const { devices, label, notes, prompt, ...asked } = query;
   const found = find(index, query);
-  const ids = (answers) => answers.map(({ row, fit, differs }) => [row.id, fit, say(index, fit, row), differs]);
-  const folds = (answers) => folded(answers).map((fold) => [fold.length, fold.length > 1 ? say(index, "series", { number: fold.length }) : ""]);
-  const id = (one) => one?.row.id ?? null;
+  const ids = (answers) => answers.map((row) => [row.id, row.fit, sayOf(row.fit, row), row.differs]);
+  const folds = (answers) => folded(answers).map((fold) => [fold.length, fold.length > 1 ? say("series", { number: fold.length }) : ""]);
+  const id = (one) => one?.id ?? null;
   return {
     query: asked,
     notes,
@@ -39,7 +41,7 @@ function answer(words) {
     failures: ids(found.failures),
     worse: found.worse,
     folds: folds(found.answers),
-    nearest: found.nearest.map(({ row, reason: text }) => [row.id, text]),
+    nearest: found.nearest.map(({ id: name, reason }) => [name, reason]),
     largest: found.largest.map(id),
     extremes: [found.smallest, found.smallestFull, found.longest].map(id),
   };

@@ -5,7 +5,8 @@ import { pathToFileURL } from "node:url";
 
 const folder = process.argv[2];
 const module = (name) => import(pathToFileURL(`${folder}/${name}.js`).href);
-const { indexOf } = await module("finder/published");
+const { SAID } = await module("elements");
+const { indexOf } = await module("finder/find");
 const { understand } = await module("finder/understand");
 const { planWords, sentenceOf } = await module("finder/plan");
 const { begin, plan } = await module("estimate/plan");
@@ -13,6 +14,7 @@ const { Mistake } = await module("form");
 
 const read = (name) => JSON.parse(readFileSync(`${folder}/${name}.json`, "utf-8"));
 const [index, estimate] = [indexOf(read("finder")), read("estimate")];
+Object.assign(SAID, read("said"));
 const formula = { ...estimate, plan: index.plan };
 
 function answer(words) {

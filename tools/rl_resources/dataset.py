@@ -143,7 +143,8 @@ def _rows(resource: Resource, source: str) -> tuple[Record, ...]:
     if text.header is None or text.header.cells != names:
         raise _unreadable(resource, (1, 1), "the header is not that of the schema")
     wrong = [defect.line for defect in text.defects]
-    wrong += [row.line for row in text.rows if len(row.cells) != len(names)]
+    of_other_width = [row for row in text.rows if len(row.cells) != len(names)]
+    wrong.extend(row.line for row in of_other_width)
     if wrong:
         raise _unreadable(resource, (min(wrong), 1), "the line is no row under the header")
     return tuple(_typed_record(resource, row) for row in text.rows)
@@ -190,8 +191,11 @@ def moves(dataset: Dataset, resource: str) -> dict[str, Record]:
     for row in dataset.records["moved"]:
         if row["resource"] == resource:
             moved[text_of(row, "id")] = row
-    today = {id_: tuple(dict.fromkeys(_today(moved, id_))) for id_ in moved}
-    return {id_: {**moved[id_], "moved_to": ids} for id_, ids in today.items()}
+    found: dict[str, Record] = {}
+    for id_, row in moved.items():
+        today = dict.fromkeys(_today(moved, id_))
+        found[id_] = {**row, "moved_to": tuple(today)}
+    return found
 
 
 def _today(moved: Mapping[str, Record], id_: str) -> Iterator[str]:

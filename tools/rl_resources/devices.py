@@ -75,13 +75,10 @@ class Devices:
             name = text_of(row, "name")
             aliases = items_of(row, "aliases")
             for text in (key, name, device.label, with_memory, *aliases):
-                spelling = device_name(text)
-                exact.setdefault(spelling, [key])
-            family = self._families.setdefault(device_name(stem), [])
-            family.append(key)
+                exact.setdefault(device_name(text), [key])
+            self._families.setdefault(device_name(stem), []).append(key)
             _, _, ending = key.partition("-")
-            same_ending = endings.setdefault(device_name(ending), [])
-            same_ending.append(key)
+            endings.setdefault(device_name(ending), []).append(key)
         self.spellings = {**endings, **self._families, **exact}
 
     def named(self, text: str) -> list[str]:
@@ -90,12 +87,12 @@ class Devices:
         for spelling in (name, name.removesuffix("s")):
             if spelling in self.spellings:
                 return self.spellings[spelling]
-        lower = text.lower()
-        memory = _GIGABYTES.search(lower)
-        if memory is None:
+        stated_gb = stated_gigabytes(text)
+        if not stated_gb:
             return []
-        bare_name = device_name(_GIGABYTES.sub(" ", lower))
-        return self._with_memory(self.spellings.get(bare_name, []), float(memory[1]))
+        bare_name = device_name(_GIGABYTES.sub(" ", text.lower()))
+        keys = self.spellings.get(bare_name, [])
+        return self._with_memory(keys, stated_gb)
 
     def label(self, key: str) -> str:
         """The name of a device for people, also of one that the table lacks: `A100 80 GB`."""
@@ -113,8 +110,8 @@ class Devices:
 
         Else the largest memory counts, so that a smaller device is never said to be enough.
         """
-        names = _OR.split(text)
-        meant = [self._family(name) for name in names if name]
+        names = filter(None, _OR.split(text))
+        meant = list(map(self._family, names))
         keys = list(chain.from_iterable(meant))
         if not stated_gb:
             memory_gb = self._most(keys) if all(meant) else 0
@@ -172,11 +169,8 @@ def devices_of(dataset: Dataset) -> Devices:
 
 
 def _device(row: Record) -> Device:
-    key = text_of(row, "device")
-    label = device_label(key)
-    memory_gb = row["memory_gb"]
-    if not isinstance(memory_gb, float):
-        memory_gb = 0
+    label = device_label(text_of(row, "device"))
+    memory_gb = float(text_of(row, "memory_gb") or 0)
     if memory_gb:
         label = f"{label} {memory_gb:g} GB"
     notes = " ".join(_notes(row, label, memory_gb))

@@ -39,7 +39,7 @@ def environment(*folders: Path, autoescape: bool = False) -> Environment:
     # Here, because an answer in JSON needs no template.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    found = Environment(
         loader=FileSystemLoader(folders),
         autoescape=autoescape,  # noqa: S701 (pages are escaped; code and plain text are not)
         undefined=StrictUndefined,
@@ -47,6 +47,8 @@ def environment(*folders: Path, autoescape: bool = False) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
+    return found
 
 
 def read_file(path: Path, most: int) -> bytes:

@@ -63,8 +63,9 @@ def _with_part(path: Path, part: str) -> str:
 
 def stale(root: Path) -> dict[str, str]:
     """The files that are not what they should be, with the text that they should have."""
-    wanted = generated(root).items()
-    return {path: text for path, text in wanted if (root / path).read_text("utf-8") != text}
+    wanted = generated(root)
+    there = {path: (root / path).read_text("utf-8") for path in wanted}
+    return {path: text for path, text in wanted.items() if text != there[path]}
 
 
 def checklist(base: str = "") -> str:

@@ -74,8 +74,13 @@ def line_times(root: Path, path: str) -> dict[int, int]:
     if git_text(root, "rev-parse", "--is-shallow-repository") != "false":
         return {}
     blame = git_text(root, "blame", "--line-porcelain", "--", path)
-    lines = _BLAMED.finditer(blame)
-    return {int(line["line"]): int(line["time"]) for line in lines if line["commit"].strip("0")}
+    found: dict[int, int] = {}
+    for line in _BLAMED.finditer(blame):
+        is_committed = line["commit"].strip("0")
+        if is_committed:
+            number = int(line["line"])
+            found[number] = int(line["time"])
+    return found
 
 
 def file_at(root: Path, revision: str, path: str) -> bytes | None:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Mapping
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import yaml
 
@@ -71,36 +72,18 @@ def _scripts(root: Path, dataset: Dataset) -> dict[str, str]:
 
 def _llms_txt(site: Site, files: Files, by_hand: Path) -> str:
     """Where assistants find the data, by the form of https://llmstxt.org."""
-    texts = dict(files)
+    texts = {path: str(text) for path, text in files.items() if path.endswith(".md")}
     for page in by_hand.glob("*.md"):
         texts[page.name] = page.read_text("utf-8")
-    front_matter = {}
+    front_matter: dict[str, Any] = {}
     for path, text in sorted(texts.items()):
-        is_list = path.endswith("/index.md")
-        if "/" in path and not is_list:
+        folder, _, name = path.rpartition("/")
+        if folder and name != "index.md":
             continue
-        if not path.endswith(".md"):
-            continue
-        without_index = path.replace("index.md", "")
-        url = without_index.replace(".md", "/")
-        front_matter[url] = _front_matter(path, str(text))
+        url = path.replace("index.md", "").replace(".md", "/")
+        _, head, *_ = text.split("---\n")
+        front_matter[url] = yaml.safe_load(head)
     return site.page("index.md", "llms.txt", pages=front_matter)
-
-
-def _front_matter(path: str, text: str) -> Mapping[str, str]:
-    """What a page says of itself above its text. Raises `InvalidOutput`."""
-    _, _, below = text.partition("---\n")
-    head, _, _ = below.partition("---\n")
-    try:
-        page = yaml.safe_load(head)
-    except yaml.YAMLError:
-        page = None
-    if not isinstance(page, dict) or not page.keys() >= {"title", "description"}:
-        raise InvalidOutput(
-            f"site/pages/{path}: has no front matter with a title and a description",
-            "Begin it with `---`, `title: …`, `description: …` and `---`, each on a line.",
-        )
-    return page
 
 
 def feed(site: Site, times: Mapping[int, int]) -> str:
@@ -113,9 +96,8 @@ def feed(site: Site, times: Mapping[int, int]) -> str:
     entries: list[tuple[str, Record]] = []
     rows = site.dataset.records["tuning"]
     for line, row in enumerate(rows, start=2):
-        changed = released
-        if line in times:
-            changed = utc(times[line])
+        time = times.get(line)
+        changed = released if time is None else utc(time)
         entries.append((changed, row))
     entries.sort(key=itemgetter(0), reverse=True)
     return site.page(

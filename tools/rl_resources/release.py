@@ -24,12 +24,16 @@ from rl_resources.files import write_file
 from rl_resources.generate import stale
 from rl_resources.git import git_text, released_versions
 from rl_resources.package import DESCRIPTOR, read_package
-from rl_resources.query.diff import TableDiff, diff, read_directory, read_state
-from rl_resources.site.changes import SAME, counts
+from rl_resources.site.diff import SAME, TableDiff, counts, diff, read_directory, read_state
 
 CHANGELOG = "CHANGELOG.md"
 CITATION = "CITATION.cff"
 UNRELEASED = "## Unreleased\n"
+LEFT_TO_DO = """Left to do:
+  git tag --annotate v{version} --message 'Release {version}'
+  git push origin HEAD v{version}
+"""
+HATCHLING = ("-m", "hatchling", "build", "-t", "sdist", "-t", "wheel", "-d")
 
 
 def next_version(current: str, released: Sequence[str], today: date) -> str:
@@ -121,24 +125,17 @@ def write_artifacts(root: Path, version: str) -> list[Path]:
     """
     folder = root / "dist"
     site = build(root, root / "build")
-    pages = f"{folder}/rl-resources-site-{version}"
-    shutil.make_archive(pages, "gztar", site.parent, site.name)
-    data = f"{folder}/rl-resources-data-{version}"
-    shutil.make_archive(data, "zip", site, "downloads")
-    hatchling = [sys.executable, "-m", "hatchling", "build"]
-    command = [*hatchling, "-t", "sdist", "-t", "wheel", "-d", str(folder)]
+    pages = folder / f"rl-resources-site-{version}"
+    shutil.make_archive(str(pages), "gztar", site.parent, site.name)
+    data = folder / f"rl-resources-data-{version}"
+    shutil.make_archive(str(data), "zip", site, "downloads")
+    command = [sys.executable, *HATCHLING, str(folder)]
     subprocess.run(command, cwd=root, check=True)
     found = sorted(folder.glob(f"*{version}*"))
-    sums = "".join(map(_checksum, found))
-    write_file(folder / "SHA256SUMS", sums)
+    sums = [f"{sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in found]
+    write_file(folder / "SHA256SUMS", "".join(sums))
     write_file(folder / "NOTES.md", notes(_read(root, CHANGELOG), version))
     return found
-
-
-def _checksum(path: Path) -> str:
-    """The line of `SHA256SUMS` of a file."""
-    digest = sha256(path.read_bytes()).hexdigest()
-    return f"{digest}  {path.name}\n"
 
 
 def notes(changelog: str, version: str) -> str:
@@ -162,25 +159,17 @@ def release(root: Path, today: date) -> str:
     version = read_package(root).version
     subject = git_text(root, "log", "-1", "--format=%s").strip()
     if subject == f"Release {version}" and not git_text(root, "status", "--porcelain"):
-        return f"Release {version} is committed already: nothing to do.\n{_left_to_do(version)}"
+        done = f"Release {version} is committed already: nothing to do.\n"
+        return done + LEFT_TO_DO.format(version=version)
     refuse_unfit(root)
     version, files = release_files(root, today)
     for path, text in files.items():
         write_file(root / path, text)
-    message = f"Release {version}"
-    commit = ["git", "commit", "--quiet", "--all", "--message", message]
+    commit = ["git", "commit", "--quiet", "--all", "--message", f"Release {version}"]
     subprocess.run(commit, cwd=root, check=True)
     artifacts = write_artifacts(root, version)
-    listed = _listed(root, artifacts, "  ")
-    return f"Release {version} is committed. Artifacts:\n{listed}{_left_to_do(version)}"
-
-
-def _left_to_do(version: str) -> str:
-    return (
-        "Left to do:\n"
-        f"  git tag --annotate v{version} --message 'Release {version}'\n"
-        f"  git push origin HEAD v{version}\n"
-    )
+    done = f"Release {version} is committed. Artifacts:\n{_listed(root, artifacts, '  ')}"
+    return done + LEFT_TO_DO.format(version=version)
 
 
 def _listed(root: Path, files: Sequence[Path], indent: str = "") -> str:
@@ -193,16 +182,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m rl_resources.release", description=__doc__)
     only = "write the artifacts of the version as it is, with checksums and notes, to dist"
     parser.add_argument("--artifacts", action="store_true", help=only)
-    parsed = parser.parse_args(arguments)
+    asked = parser.parse_args(arguments)
     root = find_root(Path.cwd())
     try:
-        if parsed.artifacts:
-            version = read_package(root).version
-            written = write_artifacts(root, version)
+        if asked.artifacts:
+            written = write_artifacts(root, read_package(root).version)
             text = _listed(root, written)
         else:
-            today = datetime.now(UTC).date()
-            text = release(root, today)
+            text = release(root, datetime.now(UTC).date())
     except RlResourcesError as error:
         fix = error.help or "`make check` shows the findings."
         sys.exit(f"error: {error}\n  help: {fix}")

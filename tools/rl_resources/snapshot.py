@@ -114,7 +114,8 @@ class Table(File):
         if self.header != self.schema.names or self.text.defects:
             return True
         width = len(self.schema.names)
-        return any(len(row.cells) != width and not row.empty for row in self.text.rows)
+        other_rows = [row for row in self.text.rows if len(row.cells) != width]
+        return not all(row.empty for row in other_rows)
 
     @cached_property
     def columns(self) -> Mapping[str, tuple[str, ...]]:
@@ -270,8 +271,9 @@ def _released_ids(package: Package, tag: str, name: str) -> tuple[str, ...]:
     """The ids of a table in a release; none where it cannot be read."""
     resource = package.resources[name]
     key = resource.schema.primary_key[0]
-    ids = [row[key] for row in rows_at(package, tag, resource.path) if row.get(key)]
-    return tuple(id_.removesuffix(".sh") for id_ in ids)
+    rows = rows_at(package, tag, resource.path)
+    ids = (row.get(key, "") for row in rows)
+    return tuple(id_.removesuffix(".sh") for id_ in ids if id_)
 
 
 def rows_at(package: Package, revision: str, path: str) -> list[dict[str, str]]:

@@ -113,22 +113,26 @@ def read(text: str) -> Text:
     items.extend(records(lines.items()))
     items.sort(key=lambda item: item.line)
     header = _header(items)
-    rows = tuple(item for item in items if isinstance(item, Row) and item is not header)
-    defects = tuple(item for item in items if isinstance(item, Defect))
-    return Text(header, rows, defects)
+    rows: list[Row] = []
+    defects: list[Defect] = []
+    for item in items:
+        if isinstance(item, Defect):
+            defects.append(item)
+        elif item is not header:
+            rows.append(item)
+    return Text(header, tuple(rows), tuple(defects))
 
 
 def _header(items: Sequence[Row | Defect]) -> Row | None:
     """The first record that is not empty, or the first line where all are empty."""
+    first: Row | None = None
     for item in items:
         if isinstance(item, Defect):
             return None
         if not item.empty:
             return item
-    for item in items:
-        if isinstance(item, Row):
-            return item
-    return None
+        first = first or item
+    return first
 
 
 def mappings(text: str) -> list[dict[str, str]]:
@@ -143,11 +147,8 @@ def mappings(text: str) -> list[dict[str, str]]:
     if whole.header is None:
         return []
     names = whole.header.cells
-    found = []
-    for row in whole.rows:
-        missing = [""] * (len(names) - len(row.cells))
-        found.append(dict(zip(names, (*row.cells, *missing), strict=False)))
-    return found
+    empty = dict.fromkeys(names, "")
+    return [empty | dict(zip(names, row.cells, strict=False)) for row in whole.rows]
 
 
 def records(lines: Iterable[tuple[int, str]], width: int = 0) -> Iterator[Row | Defect]:

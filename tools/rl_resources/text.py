@@ -54,7 +54,11 @@ def _best(wanted: str, known: Collection[str]) -> Sequence[str]:
     """The words of `_nearest`, all in lower case."""
     if wanted in known:
         return [wanted]
-    longer = [one for one in known if one.rpartition("-")[0] == wanted]
+    longer: list[str] = []
+    for one in known:
+        beginning, _, _ = one.rpartition("-")
+        if beginning == wanted:
+            longer.append(one)
     if longer:
         return longer
     close = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
@@ -71,7 +75,9 @@ def misspelt(word: str, known: Collection[str]) -> bool:
     if word in known:
         return False
     slips = _slips(word)
-    return any(one in slips or word in _slips(one) for one in known)
+    if not slips.isdisjoint(known):
+        return True
+    return any(word in _slips(one) for one in known)
 
 
 def _slips(word: str) -> set[str]:

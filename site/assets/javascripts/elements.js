@@ -2,58 +2,55 @@
 
 /** How long nothing may have changed before what can wait is done. */
 export const QUIET_MS = 400;
-const DRAWN = ["svg", "rect", "path", "title"];
+const HOLE = /\{(\w+)\}/;
 
-/**
- * An element with attributes and children; what is empty, 0 or false is left out.
- *
- * @param {string} name
- * @param {Record<string, string | number | boolean> | null} attributes
- * @param {...any} children
- */
-export function element(name, attributes, ...children) {
-  const made = DRAWN.includes(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
-  for (const [key, value] of Object.entries(attributes ?? {})) {
-    if (value) made.setAttribute(key, value === true ? "" : String(value));
-  }
-  made.append(...children.filter(Boolean));
-  return made;
+/** The sentences of the page by name, and words in its language: what its templates of the class `said` have. @type {Record<string, string>} */
+export const SAID = {};
+for (const { content } of globalThis.document?.querySelectorAll("template.said") ?? []) {
+  for (const { dataset, textContent } of content.children) SAID[dataset.name] = textContent;
 }
 
-/** A copy of a template of the page with its slots filled; a style hides those that stay empty. @param {string} id @param {Record<string, any>} slots children by `data-slot` */
-export function filled(id, slots) {
+/** A sentence by its name, or the words themselves where the page has no others, with its holes filled. @param {string} name @param {Record<string, any>} [words] */
+export const say = (name, words = {}) => (SAID[name] ?? name).replace(new RegExp(HOLE, "g"), (_, word) => words[word]);
+
+/** A word or phrase in the language of the page, or its parts between commas, as far as the page has them. @param {string} text */
+export const word = (text) => SAID[`word.${text}`] ?? text.split(", ").map((part) => SAID[`word.${part}`] ?? part).join(", ");
+
+/**
+ * A copy of a template of the page. A hole `{name}` in its texts and attributes is filled with the word
+ * of that name: text, elements, or nothing; an attribute that only has an empty hole is left out. What
+ * has `data-of` is there for each item of that word, whose own words come first, or not at all.
+ *
+ * @param {string} id @param {Record<string, any>} words
+ */
+export function filled(id, words) {
   const copy = document.getElementById(id).content.cloneNode(true);
-  for (const place of copy.querySelectorAll("[data-slot]")) {
-    place.append(...[slots[place.dataset.slot]].flat().filter(Boolean));
-  }
+  fill(copy, words);
   return copy;
 }
 
-/**
- * The first items of a list, and the others folded: a search in the page finds them, and print has them.
- * They are drawn a moment later, unless the list has been replaced by then.
- *
- * @template T
- * @param {string} name a CSS class
- * @param {T[]} items
- * @param {number} shown
- * @param {(item: T) => string | Node} draw
- * @param {(others: T[]) => string} [label] what the others are called
- */
-export function list(name, items, shown, draw, label = ({ length }) => `${length} more`) {
-  const drawn = (some) => some.map((item) => element("li", null, draw(item)));
-  const first = shown > 0 && element("ul", { class: name }, ...drawn(items.slice(0, shown)));
-  if (items.length <= shown) return [first];
-  const [others, rest] = [items.slice(shown), element("ul", { class: name })];
-  setTimeout(() => rest.isConnected && rest.append(...drawn(others)), QUIET_MS);
-  return [first, element("details", { class: "fold" }, element("summary", null, label(others)), rest)];
+const isShown = (item) => item !== "" && item !== false && item !== null && item !== undefined;
+
+/** @param {any} place @param {Record<string, any>} words */
+function fill(place, words) {
+  for (const attribute of [...place.attributes ?? []].filter(({ value }) => HOLE.test(value))) {
+    attribute.value = attribute.value.split(HOLE).map((part, i) => (i % 2 ? words[part] || "" : part)).join("");
+    if (!attribute.value) place.removeAttribute(attribute.name);
+  }
+  for (const child of [...place.childNodes]) {
+    if (child.dataset?.of) child.replaceWith(...copiesOf(child, words));
+    else if (child.data === undefined) fill(child, words);
+    else if (HOLE.test(child.data)) child.replaceWith(...child.data.split(HOLE).flatMap((part, i) => (i % 2 ? words[part] : part)).filter(isShown));
+  }
 }
 
-/** A sentence with the words in its braces filled in. @param {string} text @param {Record<string, any>} words */
-export const fill = (text, words) => text.replace(/\{(\w+)\}/g, (_, name) => words[name]);
+/** @param {any} pattern @param {Record<string, any>} words */
+const copiesOf = (pattern, words) => [words[pattern.dataset.of]].flat().filter(Boolean).map((item) => {
+  const copy = pattern.cloneNode(true);
+  copy.removeAttribute("data-of");
+  fill(copy, { ...words, item, ...item });
+  return copy;
+});
 
 /** Words as the query of a URL, without those that are empty. @param {Record<string, any>} words */
-export function queryOf(words) {
-  const query = new URLSearchParams(Object.entries(words).filter(([, word]) => word));
-  return query.size ? `?${query}` : "";
-}
+export const queryOf = (words) => String(new URLSearchParams(Object.entries(words).filter(([, text]) => text)));

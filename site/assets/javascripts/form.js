@@ -2,7 +2,7 @@
  * Forms whose state is the URL, and a form that is answered while it is filled in.
  */
 
-import { element, queryOf, QUIET_MS } from "./elements.js";
+import { filled, queryOf, QUIET_MS } from "./elements.js";
 
 const MOST_NEAR = 6;
 
@@ -14,7 +14,7 @@ const wordsOf = (form) => Object.fromEntries(
   [...new FormData(form)].map(([name, text]) => [name, text.trim()]).filter(([, text]) => text));
 
 /** A text with what stands in backticks as code. @param {string} text */
-const coded = (text) => text.split("`").map((part, i) => (i % 2 ? element("code", null, part) : part));
+const coded = (text) => text.split("`").map((part, i) => (i % 2 ? filled("code", { part }) : part));
 
 /** The first words that a field offers and that contain a text, or are contained in it. @param {any} field @param {string} text */
 function near(field, text) {
@@ -60,8 +60,9 @@ export function keepInURL(form, same, update) {
 
   form.addEventListener("input", () => update([]));
   form.addEventListener("change", () => {
-    const query = queryOf(wordsOf(form));
-    if (query !== search) history.pushState(null, "", query || location.pathname);
+    const url = new URL(location.pathname, location);
+    url.search = queryOf(wordsOf(form));
+    if (url.search !== search) history.pushState(null, "", url);
     search = location.search;
   });
   addEventListener("popstate", fromURL);
@@ -78,8 +79,8 @@ export function keepInURL(form, same, update) {
  */
 export function answer(form, same, draw) {
   const place = document.getElementById(form.dataset.answers);
+  const status = document.getElementById(`${form.id}-status`);
   const source = new URL(form.dataset.url, location);
-  const linkTo = (words, text) => element("a", { href: queryOf(words) }, text);
   const [example, ofExample] = [[...place.childNodes], JSON.stringify(wordsOf(form))];
   let [asked, pending] = [{}, 0];
 
@@ -91,35 +92,25 @@ export function answer(form, same, draw) {
     else if (example.some((node) => node.isConnected)) place.replaceChildren(); // It answers another question.
     const { default: data } = await import(source, { with: { type: "json" } }).catch(() => ({}));
     if (words !== asked || isOpen) return;
-    if (data) show(data, words, strange);
-    else say("The data could not be loaded.", linkTo(words, "Try again"));
+    for (const field of form.elements) field.ariaInvalid = null;
+    if (!data) place.replaceChildren(filled("form-unloaded", { query: queryOf(words) }));
+    const said = data ? answered(data, words, strange) : place.innerText;
+    clearTimeout(pending);
+    pending = setTimeout(() => { status.textContent = said; }, QUIET_MS); // once nothing has changed for a moment
   }
 
-  function show(data, words, strange) {
-    let wrong;
+  function answered(data, words, strange) {
     try {
-      announce(draw(place, data, words, strange));
+      return draw(place, data, words, strange);
     } catch (error) {
       if (!(error instanceof Mistake)) throw error;
       const { field: name, help = "" } = error.cause ?? {};
-      wrong = form.elements.namedItem(name);
-      const links = near(wrong, words[name]).flatMap((word) => [" ", linkTo({ ...words, [name]: word }, word)]);
-      say(`${error.message}.`, ...coded(help), ...links);
+      const field = form.elements.namedItem(name);
+      if (field) field.ariaInvalid = true;
+      const others = near(field, words[name]).map((word) => ({ word, query: queryOf({ ...words, [name]: word }) }));
+      place.replaceChildren(filled("form-says", { message: coded(error.message), help: coded(help), others }));
+      return error.message;
     }
-    for (const field of form.elements) field.ariaInvalid = field === wrong || null;
-  }
-
-  /** @param {string} text @param {...any} more */
-  function say(text, ...more) {
-    const said = element("p", { class: "form-says" }, element("strong", null, ...coded(text)), " ", ...more);
-    place.replaceChildren(...(text ? [said] : []));
-    announce(text);
-  }
-
-  /** Says a text to a screen reader, once nothing has changed for a moment. @param {string} text */
-  function announce(text) {
-    clearTimeout(pending);
-    pending = setTimeout(() => { document.getElementById(`${form.id}-status`).textContent = text; }, QUIET_MS);
   }
 
   form.addEventListener("focusin", () => update([]), { once: true });

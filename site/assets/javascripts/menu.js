@@ -1,18 +1,17 @@
 /* The theme opens its menu and its search, on a narrow screen, with labels that no key reaches. */
 
-import { element } from "./elements.js";
+import { filled, say } from "./elements.js";
 
 const LOCAL = "http://localhost:8000/";
-const OPENED = {
-  __drawer: { name: "Menu", first: ".md-sidebar--primary li a" },
-  __search: { name: "Search", first: ".md-search__input" },
-};
+const FIRST = { drawer: ".md-sidebar--primary li a", search: ".md-search__input" };
 
-for (const [id, { name, first }] of Object.entries(OPENED)) {
-  const toggle = document.getElementById(id);
-  const label = document.querySelector(`.md-header__button[for=${id}]`);
-  const said = { "aria-label": name, "aria-expanded": "false", "data-opens": id };
-  const button = element("button", { type: "button", class: label.className, ...said }, ...label.childNodes);
+for (const [name, first] of Object.entries(FIRST)) {
+  const toggle = document.getElementById(`__${name}`);
+  const label = document.querySelector(`.md-header__button[for=__${name}]`);
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", className: label.className, ariaLabel: say(`menu.${name}`), ariaExpanded: "false" });
+  button.dataset.opens = toggle.id;
+  button.append(...label.childNodes);
   label.replaceWith(button);
   button.addEventListener("click", () => {
     toggle.click();
@@ -21,7 +20,7 @@ for (const [id, { name, first }] of Object.entries(OPENED)) {
   toggle.addEventListener("change", () => { button.ariaExpanded = toggle.checked; });
   addEventListener("keydown", ({ key }) => {
     if (key !== "Escape" || !toggle.checked) return;
-    if (id === "__drawer") toggle.click();
+    if (name === "drawer") toggle.click();
     button.focus();
   });
 }
@@ -46,10 +45,7 @@ if (addresses) {
   const pairs = (path) => new Set([...path.slice(1)].map((character, at) => path[at] + character));
   const asked = pairs(decodeURIComponent(location.pathname).slice(root.pathname.length).toLowerCase());
   const likeness = (path) => 2 * pairs(path).intersection(asked).size / (pairs(path).size + asked.size);
-  const known = addresses.content.textContent.split("\n").filter(Boolean);
-  const near = known.sort((a, b) => likeness(b) - likeness(a)).filter((path) => likeness(path) > 0.4).slice(0, 3);
-  const links = near.flatMap((path, at) => [at ? ", " : "", element("a", { href: new URL(path, root).href }, path)]);
-  const place = document.getElementById("nearest");
-  place.firstElementChild.append(...links);
-  place.hidden = !near.length;
+  const known = addresses.content.textContent.split("\n").filter((path) => path && likeness(path) > 0.4);
+  const near = known.sort((a, b) => likeness(b) - likeness(a)).slice(0, 3);
+  if (near.length) document.getElementById("nearest").append(filled("near", { pages: near.map((path) => ({ path, url: new URL(path, root) })) }));
 }

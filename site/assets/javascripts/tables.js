@@ -6,7 +6,7 @@
  * moved to what else there is to choose.
  */
 
-import { element } from "./elements.js";
+import { filled, say } from "./elements.js";
 import { keepInURL } from "./form.js";
 
 const ROWS_WORTH_A_FILTER = 9;
@@ -35,42 +35,28 @@ function sorted(rows, column, direction) {
   return keyed.map(({ row }) => row);
 }
 
-/** The rows that move within each body: those under a heading of their own stay there. */
-function groupsOf(table) {
-  const moves = (row) => !row.querySelector("th[scope=rowgroup]");
-  return [...table.tBodies].map((body) => ({ body, rows: [...body.rows].filter(moves) }));
-}
-
-/** A list of the values of one data attribute, the most frequent first. */
+/** The values of one data attribute, the most frequent first. */
 function facetOf(name, rows) {
-  const values = rows.map(({ dataset }) => dataset[name]).filter(Boolean);
-  const counts = [...Map.groupBy(values, (value) => value)].sort(([, a], [, b]) => b.length - a.length);
-  const options = counts.map(([value, { length }]) => new Option(`${value} (${length})`, value));
-  return element("select", { name }, new Option("any", ""), ...options);
+  const values = Map.groupBy(rows.filter(({ dataset }) => dataset[name]), ({ dataset }) => dataset[name]);
+  const options = [...values].map(([value, { length }]) => ({ value, number: length }));
+  return { name, label: say(`facet.${name}`), options: options.sort((a, b) => b.number - a.number) };
 }
 
-/** A list of all orders; headers are buttons that choose from it. */
-function orderOf(headers) {
-  const order = element("select", { name: "order" }, new Option("as given", ""));
-  headers.forEach((header, index) => {
-    const name = header.textContent.trim();
-    if (!name) return;
-    const orders = DIRECTIONS.map((direction) => new Option(`${name} ${direction}`, `${index} ${direction}`));
-    order.append(...orders);
-    const button = element("button", { type: "button" }, ...header.childNodes);
-    button.addEventListener("click", () => {
-      const next = orders[orders.findIndex(({ selected }) => selected) + 1] ?? order.options[0];
-      choose(order, next.value);
-    });
-    header.append(button);
+/** A header becomes a button that chooses the next of its orders from the list of all. */
+function makeButton(header, index, order) {
+  const own = [...order.options].filter(({ value }) => value.startsWith(`${index} `));
+  if (!own.length) return;
+  header.append(filled("table-order", { content: [...header.childNodes] }));
+  header.firstElementChild.addEventListener("click", () => {
+    const next = own[own.findIndex(({ selected }) => selected) + 1] ?? order.options[0];
+    choose(order, next.value);
   });
-  return order;
 }
 
 /** Gives a field a value as its reader would; a list that does not offer it is given it too. */
 function choose(field, value) {
   field.value = value;
-  if (field.value !== value) field.add(new Option("own choice", value, false, true));
+  if (field.value !== value) field.add(new Option(say("table.own"), value, false, true));
   for (const type of ["input", "change"]) field.dispatchEvent(new Event(type, { bubbles: true }));
 }
 
@@ -95,30 +81,27 @@ function sideBySide(headers, rows) {
     const cells = rows.map((row) => row.cells[index].cloneNode(true));
     for (const cell of cells) cell.querySelector("input")?.remove();
     const texts = new Set(cells.map(textOf));
-    const isEmpty = texts.size === 1 && texts.has("");
-    return !isEmpty && element("tr", { class: texts.size > 1 && "differs" }, element("th", { scope: "row" }, textOf(header)), ...cells);
+    return !texts.has("") || texts.size > 1 ? { title: textOf(header), kind: texts.size > 1 && "differs", cells: cells.map(({ childNodes }) => ({ content: [...childNodes] })) } : null;
   });
-  return element("table", { class: "compared", "data-plain": true }, element("tbody", null, ...lines));
+  return filled("table-compared", { lines });
 }
 
-/** Boxes in rows that choose which to compare, the field that the URL keeps, and where the comparison is shown. */
-function comparisonOf(headers, rows) {
-  const field = element("input", { name: "compare", hidden: true });
-  const place = element("div", { class: "contained comparison", role: "region", "aria-label": "Comparison", tabindex: "0", hidden: true });
-  const byId = new Map(rows.map((row) => [row.id, row]));
+/** Boxes in rows choose which to compare, `field` keeps that, and `place` shows it. Returns what shows the field's choice. */
+function comparisonOf(headers, rows, field, place) {
   const boxes = rows.map((row) => {
-    const box = element("input", { type: "checkbox", "aria-label": `Compare ${textOf(row.cells[1])}`, value: row.id });
-    row.cells[1].prepend(box);
-    box.addEventListener("change", () => choose(field, boxes.filter(({ checked }) => checked).map(({ value }) => value).join(" ")));
-    return box;
+    row.cells[1].prepend(filled("table-box", { name: textOf(row.cells[1]), id: row.id }));
+    return row.cells[1].firstElementChild;
   });
-  function show() {
-    const chosen = field.value.split(" ").filter((id) => byId.has(id));
-    for (const box of boxes) box.checked = chosen.includes(box.value);
-    place.hidden = chosen.length < 2;
-    place.replaceChildren(...(place.hidden ? [] : [sideBySide(headers, chosen.map((id) => byId.get(id)))]));
+  for (const box of boxes) {
+    box.addEventListener("change", () => choose(field, boxes.filter(({ checked }) => checked).map(({ value }) => value).join(" ")));
   }
-  return { field, place, show };
+  return () => {
+    const ids = field.value.split(" ");
+    const chosen = ids.map((id) => rows.find((row) => row.id === id)).filter(Boolean);
+    for (const box of boxes) box.checked = ids.includes(box.value);
+    place.hidden = chosen.length < 2;
+    place.replaceChildren(sideBySide(headers, place.hidden ? [] : chosen));
+  };
 }
 
 /** The columns in sight of some rows as CSV; a link by its address. */
@@ -131,40 +114,33 @@ function csvOf(headers, rows) {
   return lines.map((line) => `${line.map(quoted).join(",")}\n`).join("");
 }
 
-/** Buttons that copy and save what `csv` gives. */
-function exportsOf(csv) {
-  const copy = element("button", { type: "button", class: "table-button" }, "Copy");
-  const save = element("a", { class: "table-button", href: "#", download: "rl-resources.csv" }, "Save as CSV");
-  copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(csv());
-    copy.textContent = "Copied";
-  });
-  save.addEventListener("click", () => { save.href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" })); });
-  return [copy, save];
-}
-
 function equip(table) {
   const headers = [...(table.tHead?.rows[0].cells ?? [])];
-  const groups = groupsOf(table);
+  const moves = (row) => !row.querySelector("th[scope=rowgroup]"); // a heading stays where it is
+  const groups = [...table.tBodies].map((body) => ({ body, rows: [...body.rows].filter(moves) }));
   const rows = groups.flatMap((group) => group.rows);
   if (!headers.length || rows.length < 2 || table.closest("[data-plain]")) return;
 
   const frame = table.closest(".contained") ?? table;
-  const facets = (table.dataset.facets?.split(" ") ?? []).map((name) => facetOf(name, rows))
-    .filter(({ options }) => options.length > 1);
   const panel = frame.previousElementSibling?.matches(".columns") && frame.previousElementSibling;
-  const showColumns = panel ? columnsOf(panel) : () => {};
-  const comparison = panel ? comparisonOf(headers, rows) : null;
-  const more = element("button", { type: "button", class: "md-button" });
-  const filter = element("input", { type: "search", name: "filter" });
-  const order = orderOf(headers);
-  const summary = element("output", null);
+  const facets = (table.dataset.facets?.split(" ") ?? []).map((name) => facetOf(name, rows)).filter(({ options }) => options.length > 1);
+  const named = headers.map((header, index) => ({ index, name: header.textContent.trim() })).filter(({ name }) => name);
+  const orders = named.flatMap(({ index, name }) =>
+    DIRECTIONS.map((direction) => ({ value: `${index} ${direction}`, text: say(`table.${direction}`, { name }) })));
+  const title = table.closest("[role=region]")?.ariaLabel ?? document.title;
+  const tools = filled("table-tools", { title, isLong: rows.length >= ROWS_WORTH_A_FILTER, facets, orders, panel });
+  const more = filled("table-more", {}).firstElementChild;
+  const [form, place] = [tools.querySelector("form"), tools.querySelector(".comparison")];
+  const [copy, save] = form.querySelectorAll(".table-button");
+  const { compare, filter, order } = form.elements;
+  const summary = form.querySelector("output");
   let [few, placed] = [Number(table.dataset.few ?? Infinity), ""];
 
   function fits(row) {
-    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = filter?.value.toLowerCase().split(/\s+/) ?? [];
     const text = row.textContent.toLowerCase();
-    return words.every((word) => text.includes(word)) && facets.every(({ name, value }) => !value || row.dataset[name] === value);
+    const isChosen = ({ name }) => ["", row.dataset[name]].includes(form.elements[name].value);
+    return words.every((one) => text.includes(one)) && facets.every(isChosen);
   }
 
   function update() {
@@ -178,36 +154,32 @@ function equip(table) {
     }
     placed = order.value;
     headers.forEach((header, index) => { header.ariaSort = String(index) === column ? direction : null; });
-    const by = placed && `, by ${order.selectedOptions[0].text}`;
-    summary.value = `${found < rows.length ? `${found} of ${rows.length}` : rows.length} rows${by}`;
+    const counted = say(found < rows.length ? "table.some" : "table.rows", { found, number: rows.length });
+    summary.value = placed ? say("table.ordered", { rows: counted, order: order.selectedOptions[0].text }) : counted;
     more.hidden = found <= few;
-    more.textContent = `Show all ${found} rows`;
-    showColumns();
-    comparison?.show();
+    more.querySelector("span").textContent = found;
+    shows.forEach((show) => show());
   }
 
   function showAll({ type }) {
     few = Infinity;
-    if (type === "reveal") for (const field of [filter, ...facets]) field.value = "";
+    const fields = [filter, ...facets.map(({ name }) => form.elements[name])];
+    if (type === "reveal") for (const field of fields.filter(Boolean)) field.value = "";
     update();
     if (type === "reveal") form.dispatchEvent(new Event("change"));
   }
 
+  const shows = panel ? [columnsOf(panel), comparisonOf(headers, rows, compare, place)] : [];
+  headers.forEach((header, index) => makeButton(header, index, order));
+  const csv = () => csvOf(headers, [...table.rows].filter((row) => rows.includes(row) && fits(row)));
+  copy?.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(csv());
+    copy.textContent = say("table.copied");
+  });
+  save?.addEventListener("click", () => { save.href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" })); });
   more.addEventListener("click", showAll);
   table.addEventListener("reveal", showAll);
-
-  const title = `Filter and order: ${table.closest("[role=region]")?.ariaLabel ?? document.title}`;
-  const labelled = (text, field) => element("label", null, `${text} `, field);
-  const inSight = () => [...table.rows].filter((row) => rows.includes(row) && fits(row));
-  const form = element("form", { autocomplete: "off", method: "dialog" },
-    rows.length >= ROWS_WORTH_A_FILTER && labelled("Filter", filter),
-    ...facets.map((facet) => labelled(facet.name[0].toUpperCase() + facet.name.slice(1), facet)),
-    element("label", { class: "table-order" }, "Order ", order),
-    panel, comparison?.field, summary,
-    ...(panel ? exportsOf(() => csvOf(headers, inSight())) : []));
-  const tools = element("div", { class: "table-tools", role: "group", "aria-label": title }, form);
   frame.before(tools);
-  if (comparison) tools.after(comparison.place);
   if (few < rows.length) frame.after(more);
   update();
   if (facets.length) keepInURL(form, {}, update);

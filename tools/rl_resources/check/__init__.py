@@ -47,7 +47,6 @@ from rl_resources.script_rules import (
     safety,
     shellcheck,
     tags,
-    values,
     variables,
 )
 from rl_resources.snapshot import Snapshot, take_snapshot
@@ -66,7 +65,7 @@ class Family(NamedTuple):
 def family(name: str, scope: Scope, *modules: ModuleType) -> Family:
     """The family of these modules; the docstring of the first one documents it."""
     title, summary, *_ = paragraphs(modules[0].__doc__ or "")
-    rules: list[Rule] = []
+    rules = []
     for module in modules:
         for function, rule in vars(module).items():
             if isinstance(rule, Rule) and rule.mistakes.__module__ == module.__name__:
@@ -86,7 +85,7 @@ FAMILIES: Mapping[str, Family] = {
     "compatibility": family("compatibility", "dataset", compatibility),
     "content": family("content", "script", content, shellcheck),
     "variables": family("variables", "script", variables),
-    "arguments": family("arguments", "script", arguments, values),
+    "arguments": family("arguments", "script", arguments),
     "releases": family("releases", "script", releases),
     "safety": family("safety", "script", safety, privacy),
     "agreement": family("agreement", "pair", agreement, tags),
@@ -100,7 +99,7 @@ FAMILIES: Mapping[str, Family] = {
 @cache
 def all_rules() -> Mapping[str, Rule]:
     """Every rule by name, by family and within it in the order of the source."""
-    found: dict[str, Rule] = {}
+    found = {}
     for family in FAMILIES.values():
         for rule in family.rules:
             found[rule.name] = replace(rule, follows=_names(rule.follows))
@@ -268,7 +267,7 @@ def _places(mistakes: Iterable[Sequence[Mistake]]) -> set[Place]:
 
 
 def _of_target(target: object, rules: tuple[Rule, ...]) -> list[tuple[str, Mistake]]:
-    found: list[tuple[str, Mistake]] = []
+    found = []
     for rule in rules:
         found += [(rule.name, mistake) for mistake in rule.mistakes(target)]
     return found

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from posixpath import basename
 
 from rl_resources.errors import Finding
 from rl_resources.rule import Mistake, Rule, rule
@@ -47,13 +48,12 @@ class Outcome:
         record = self._records_by_place.get((finding.path, finding.line))
         if record:
             return record
-        _, _, name = finding.path.rpartition("/")
-        return name
+        return basename(finding.path)
 
     @cached_property
     def _records_by_place(self) -> Mapping[tuple[str, int], str]:
         """The keys of records and reports by path and line."""
-        found: dict[tuple[str, int], str] = {}
+        found = {}
         for resource in RUNS:
             table = self.snapshot.tables[resource]
             names = table.columns[table.schema.primary_key[0]]
@@ -65,7 +65,7 @@ class Outcome:
     def reported(self) -> list[Finding]:
         """The findings without an exemption."""
         exempt = set(self.table.cells(("record", "rule")))
-        found: list[Finding] = []
+        found = []
         for finding, exemption in self.exemptions.items():
             if finding.rule not in self.exemptable or exemption not in exempt:
                 found.append(finding)
@@ -111,7 +111,7 @@ def needless_exemption(outcome: Outcome) -> Iterator[Mistake]:
 
 
 def _records_with_errors(outcome: Outcome) -> set[str]:
-    found: set[str] = set()
+    found = set()
     for finding in outcome.reported:
         if finding.severity == "error":
             record, _ = outcome.exemptions[finding]

@@ -80,7 +80,7 @@ def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator
     unread = [path for path in paths if path not in named]
     if unread:
         yield f"Not read, because no row leads to them: {_listed(unread)}."
-    forks: list[str] = []
+    forks = []
     for text in texts.values():
         own = fork(text)
         if own:
@@ -88,7 +88,7 @@ def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator
     if forks:
         listed = _listed(forks)
         yield f"Not judged by the settings of {FRAMEWORK}, because they are of a fork: {listed}."
-    lines: list[str] = []
+    lines = []
     for row in reading.rows:
         script = _script_of(row, texts)
         if script is None or not script.training:
@@ -117,7 +117,7 @@ def audit(reading: Reading, texts: Texts, *, style: bool = False) -> list[Findin
     path.
     """
     rules = [rule for rule in all_rules().values() if style or not rule.style]
-    pairs: list[Pair] = []
+    pairs = []
     alone = dict(texts)
     for row in reading.rows:
         script = _script_of(row, texts)
@@ -141,7 +141,7 @@ def _pair(reading: Reading, row: ReadRow, script: ScriptText) -> Pair:
     facts = _model_facts(reading.dataset, row.record["model"])
     device = devices_of(reading.dataset).known.get(row.record["device"], Device())
     said = _said(row)
-    names: list[str] = []
+    names = []
     if "model" in said:
         names = [facts.get("model", ""), facts.get("slug", ""), row.text("Model")]
     return Pair(
@@ -186,7 +186,7 @@ def _said(row: ReadRow) -> Mapping[str, Said]:
 
     It is said as the records write it, but for the model: a page may leave out its owner.
     """
-    said: dict[str, Said] = {}
+    said = {}
     for column, header in HEADER_OF.items():
         text = row.record[column]
         if column == "model" and column not in row.doubts:
@@ -212,7 +212,7 @@ def _script_texts(folder: Path, reading: Reading, tree: Source | None) -> dict[s
 
     A link may lead anywhere, so none is followed.
     """
-    found: dict[str, ScriptText] = {}
+    found = {}
     for name in reading.subjects():
         path = folder / name
         if path.is_symlink():

@@ -93,7 +93,7 @@ class RecordsFile:
         schema = self.resource.schema
         if header is None or header.cells != schema.names:
             return
-        keys: list[pl.DataFrame] = []
+        keys = []
         try:
             for block in _blocks(self.path, self.validator):
                 self.records += block.keys.height
@@ -118,7 +118,7 @@ class RecordsFile:
 
     def _rows(self, wanted: set[int]) -> list[Row | Defect]:
         """The records in these lines."""
-        lines: list[tuple[int, str]] = []
+        lines = []
         with self.path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if number in wanted:
@@ -152,7 +152,7 @@ def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 def _with_tables(snapshot: Snapshot, wanted: Collection[str]) -> Snapshot:
     """The snapshot without scripts, and with rows only in the tables that are wanted."""
-    tables: dict[str, Table] = {}
+    tables = {}
     for name, table in snapshot.tables.items():
         if name in wanted:
             tables[name] = table
@@ -281,12 +281,9 @@ def _duplicates(keys: pl.DataFrame) -> list[tuple[int, int]]:
     """Lines with a key that an earlier line has, as far as hashes show: (copy, first), by line."""
     found: set[tuple[int, int]] = set()
     line = pl.col(LINE)
-    first = line.min().over("key")
-    occurs_twice = pl.col("key").is_duplicated()
-    for key in keys.drop(LINE).iter_columns():
-        rows = pl.DataFrame({"key": key, LINE: keys[LINE]}).drop_nulls()
-        twice = rows.filter(occurs_twice).with_columns(first=first)
-        copies = twice.filter(line != pl.col("first"))
-        pairs = copies.select(LINE, "first")
-        found.update(pairs.iter_rows())
+    for name in keys.drop(LINE).columns:
+        key = pl.col(name)
+        twice = keys.filter(key.is_not_null() & key.is_duplicated())
+        pairs = twice.select(line, line.min().over(key).alias("first"))
+        found.update(pairs.filter(line > pl.col("first")).iter_rows())
     return sorted(found)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from rl_resources.cli import (
@@ -34,7 +35,7 @@ def find(arguments: Arguments) -> int | str:
     from rl_resources.site.findings import wants_color
 
     dataset = dataset_of_answers(arguments)
-    found, notes = ask(dataset, {name: getattr(arguments, name) for name in FIELDS})
+    found, notes = ask(dataset, _words(arguments, FIELDS))
     if arguments.sort == "time":
         found = found._replace(answers=by_time(found.answers))
     if arguments.format == "json":
@@ -55,6 +56,10 @@ def find(arguments: Arguments) -> int | str:
     return FOUND
 
 
+def _words(arguments: Arguments, options: Iterable[str]) -> dict[str, str]:
+    return {name: getattr(arguments, name) for name in options}
+
+
 _MODEL = "a model, a size such as 7B, or a config.json or its directory"
 _ESTIMATE_HELP = {**FIELDS, "model": _MODEL}
 
@@ -68,7 +73,7 @@ def estimate(arguments: Arguments) -> str:
 
     if "list" in arguments.set:
         return answers.inputs_as_text()
-    asked = {name: getattr(arguments, name) for name in (*WORDS, *NUMBERS)}
+    asked = _words(arguments, WORDS + NUMBERS)
     dataset = dataset_of_answers(arguments)
     found = estimate(dataset, asked, arguments.set, arguments.script)
     runs = evidence(dataset, found)
@@ -92,7 +97,7 @@ def plan(arguments: Arguments) -> str:
     from rl_resources.query.plan import answer_plan
     from rl_resources.site.plan import answer_as_json, answer_as_text
 
-    asked = {name: getattr(arguments, name) for name in PLAN_OPTIONS}
+    asked = _words(arguments, PLAN_OPTIONS)
     answer = answer_plan(dataset_of_answers(arguments), asked, arguments.path)
     if arguments.script:
         from rl_resources.contribute.new import plan_script  # it imports all rules
@@ -119,13 +124,19 @@ def coverage(arguments: Arguments) -> str:
 @command()
 def diff(arguments: Arguments) -> str:
     """Show which records differ between two states."""
-    from rl_resources.query.diff import diff, read_directory, read_state
-    from rl_resources.site import changes
+    from rl_resources.site.diff import (
+        as_json,
+        as_markdown,
+        as_text,
+        diff,
+        read_directory,
+        read_state,
+    )
 
     root = root_of(arguments)
     old = read_state(root, arguments.old)
     new = read_state(root, arguments.new) if arguments.new else read_directory(root)
-    forms = {"text": changes.as_text, "json": changes.as_json, "markdown": changes.as_markdown}
+    forms = {"text": as_text, "json": as_json, "markdown": as_markdown}
     return forms[arguments.format](diff(old, new))
 
 

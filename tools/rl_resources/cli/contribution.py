@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
     from rl_resources.check import chosen_rules, findings_in
-    from rl_resources.contribute.changes import changes_between, fix, write_changes
+    from rl_resources.contribute import changes_between, fix, write_changes
     from rl_resources.snapshot import take_snapshot
 
     rules = chosen_rules(arguments.select, arguments.ignore)
@@ -90,7 +90,7 @@ def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rul
 @command()
 def fmt(arguments: Arguments) -> int:
     """Write the CSV files in canonical form."""
-    from rl_resources.contribute.changes import changes_between, formatted, write_changes
+    from rl_resources.contribute import changes_between, formatted, write_changes
     from rl_resources.snapshot import take_snapshot
 
     snapshot = take_snapshot(read_package(root_of(arguments)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rl_resources.check import all_rules, findings_of
-from rl_resources.contribute.changes import (
+from rl_resources.contribute import (
     Change,
     Fixed,
     changes_between,

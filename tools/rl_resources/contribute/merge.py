@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from rl_resources.certainty import MEASURED_RUN, STATED_RUN, UNTESTED
-from rl_resources.contribute.changes import Row
+from rl_resources.contribute import Row
 from rl_resources.contribute.stated import (
     Facts,
     Form,
@@ -23,11 +23,10 @@ from rl_resources.devices import devices_of, vendor_in
 from rl_resources.facts import Record, records
 from rl_resources.facts.comparison import NO_TAG, SPEEDS, faster_record, smaller_run
 from rl_resources.facts.models import device_memory
-from rl_resources.facts.script_names import name_beside
+from rl_resources.facts.script_names import PARTS, name_beside
 from rl_resources.facts.words import Fact, read_word
 from rl_resources.package import SCRIPTS, TableSchema
 from rl_resources.script.algorithm import asked_of_min, costs_time
-from rl_resources.script.name import PARTS
 from rl_resources.script.run import Run, is_on
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.snapshot import Snapshot, Table, name_of
@@ -137,7 +136,7 @@ def _certain(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Facts:
     """The cells that need no figures."""
     stated = first_known([sources.stated, sources.form.facts])
     named = name_facts(sources.script, snapshot)
-    logged: Facts = {}
+    logged = {}
     if len(sources.log.devices) == 1:
         (device,) = sources.log.devices
         logged = {"device": read_word(dataset, "device", device)}
@@ -157,12 +156,9 @@ def _logged(
     if mismatch:
         return {}, mismatch
     engine, _, _ = certain["infer"].text.partition("-")
-    releases = {
-        "infer_version": read_word(dataset, "infer_version", log.releases.get(engine, "")),
-        "framework_version": read_word(
-            dataset, "framework_version", log.releases.get(FRAMEWORK, "")
-        ),
-    }
+    releases = {}
+    for column, program in {"infer_version": engine, "framework_version": FRAMEWORK}.items():
+        releases[column] = read_word(dataset, column, log.releases.get(program, ""))
     if run:
         mismatch = _mismatch(log, run, releases, existing)
     if mismatch or log.out_of_memory:
@@ -202,7 +198,7 @@ def _other_device(log: TrainingLog, device: str, dataset: Dataset) -> str:
     Huawei's servers and their accelerators have different names.
     """
     devices = devices_of(dataset)
-    meant: set[str] = set()
+    meant = set()
     for text in log.devices:
         meant.update(devices.named(text))
     if not device or not meant or device in meant:

@@ -12,7 +12,7 @@ from math import ceil
 from pathlib import Path
 
 from rl_resources.certainty import UNTESTED
-from rl_resources.contribute.changes import write_changes
+from rl_resources.contribute import write_changes
 from rl_resources.contribute.draft import Draft, check
 from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.stated import Facts, script_name
@@ -21,7 +21,7 @@ from rl_resources.errors import InvalidDataset, UnusableInput
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.plan import RECOMMENDED, gpus_per_node, rules, turned_on
 from rl_resources.facts.comparison import NO_TAG, tag_line
-from rl_resources.facts.script_names import TABLES, name_beside
+from rl_resources.facts.script_names import PARTS, TABLES, name_beside
 from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.files import environment
 from rl_resources.package import Record, read_package, text_of
@@ -39,7 +39,6 @@ from rl_resources.script.backends import (
     Engine,
 )
 from rl_resources.script.framework.shipped import Shipped, shipped
-from rl_resources.script.name import PARTS
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.snapshot import Snapshot, take_snapshot
 
@@ -310,7 +309,7 @@ def _choice(strategy: str, known: Shipped) -> str:
 
 def _parallel_sizes(wanted: ScriptRequest) -> dict[str, str]:
     """The parallel sizes of the training backend, by their keys in its section."""
-    found: dict[str, str] = {}
+    found = {}
     backend = BACKENDS[wanted.strategy]
     values = wanted.estimate.values
     if wanted.strategy == "megatron":

@@ -14,11 +14,10 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import vendor_in
 from rl_resources.errors import UnusableInput
 from rl_resources.facts.models import is_id, model_meant, slug_of
-from rl_resources.facts.script_names import word_of_name
+from rl_resources.facts.script_names import PARTS, word_of_name
 from rl_resources.facts.words import NO_ANSWER, Fact, one_line, read_word
 from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
 from rl_resources.script.backends import ACTOR, SAME_BACKEND
-from rl_resources.script.name import PARTS
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.script.settings import Setting, written
@@ -57,7 +56,7 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
 
     Raises `UnusableInput` for an unknown column, or a value that it cannot have.
     """
-    found: dict[str, Fact] = {}
+    found = {}
     columns = [*dataset.package.resources["tuning"].schema.names]
     columns.remove("script")
     for pair in pairs:
@@ -121,10 +120,9 @@ def read_form(body: str, dataset: Dataset) -> Form:
 
     exempt = {}
     for line in answers.get("exemption", "").splitlines():
-        name, _, reason = line.partition(":")
-        rule = name.strip()
+        rule, _, reason = map(one_line, line.partition(":"))
         if may_be_exempt(rule):
-            exempt[rule] = one_line(reason)
+            exempt[rule] = reason
         else:
             remarks.append(f"no record can be exempt from `{shown(rule)}`")
 
@@ -284,8 +282,7 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
         if row["adapters_only"] == trains_adapters and _may_be(run, algorithm_of(task)):
             fits.append(task)
     if not fits:
-        setting = f"{estimator.key}={shown(estimator.text)}"
-        return Fact(doubt=f"no task of the dataset has `{setting}`")
+        return _nothing_has(estimator, "task")
     if named in fits:
         return Fact(named)
     filtering = [task for task in fits if algorithm_of(task) == "DAPO"]
@@ -295,6 +292,10 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
         return Fact(fits[0])
     listed = " or ".join(fits)
     return Fact(doubt=f"by its settings it can be {listed}")
+
+
+def _nothing_has(setting: Setting, what: str) -> Fact:
+    return Fact(doubt=f"no {what} of the dataset has `{setting.key}={shown(str(setting.text))}`")
 
 
 def _may_be(run: Run, algorithm: str) -> bool:
@@ -313,8 +314,7 @@ def _backend(setting: Setting, named: str, dataset: Dataset, *, on_npu: bool = F
         if SAME_BACKEND.get(word, word) == setting.text:
             fits.append(word)
     if not fits:
-        stated = f"{setting.key}={shown(setting.text)}"
-        return Fact(doubt=f"no backend of the dataset has `{stated}`")
+        return _nothing_has(setting, "backend")
     if named in fits:
         return Fact(named)
     for word in fits:

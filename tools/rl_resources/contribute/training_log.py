@@ -196,17 +196,17 @@ def read_log(lines: Iterable[str], label: str) -> TrainingLog:
     log = TrainingLog()
     stream = iter(lines)
     first = next(stream, "")
+    stream = chain([first], stream)
     if _TABLE.match(first):
-        for metrics in _rows(chain([first], stream), label):
+        for metrics in _rows(stream, label):
             _take(log, metrics)
     else:
-        _read_entries(log, chain([first], stream))
+        _read_entries(log, stream)
     if log.steps or log.out_of_memory:
         return log
     for name in filter(log.frameworks.__contains__, _FRAMEWORKS):
         raise UnusableInput(f"{label}: is a log of {name}, not of {FRAMEWORK}", _STATE)
-    problem = "has no training step with a time, throughput or memory"
-    raise UnusableInput(f"{label}: {problem}", _WANTED)
+    raise UnusableInput(f"{label}: has no training step with a time, throughput or memory", _WANTED)
 
 
 def _rows(lines: Iterable[str], label: str) -> Iterator[Metrics]:
@@ -318,10 +318,9 @@ def _take(log: TrainingLog, metrics: Metrics) -> bool:
     """Add the step that metrics are of; whether they are of a training step."""
     seconds = _first(metrics, "seconds")
     tokens = _first(metrics, "tokens")
-    memory: float = 0
-    for name, value in metrics.items():
-        if name.endswith(tuple(_METRICS["memory"])):
-            memory = max(memory, _positive(value))
+    of_memory = tuple(_METRICS["memory"])
+    values = [metrics[name] for name in metrics if name.endswith(of_memory)]
+    memory = max(map(_positive, values), default=0)
     if not (seconds or tokens or memory):
         return False
     interrupted = _first(metrics, "interruptions") > 0
@@ -332,8 +331,11 @@ def _take(log: TrainingLog, metrics: Metrics) -> bool:
 
 def _first(metrics: Metrics, figure: str) -> float:
     """The first positive number under one of a figure's names; 0 if there is none."""
-    values = [_positive(metrics.get(name)) for name in _METRICS[figure]]
-    return next(filter(None, values), 0)
+    for name in _METRICS[figure]:
+        value = _positive(metrics.get(name))
+        if value:
+            return value
+    return 0
 
 
 def _positive(value: object) -> float:

@@ -213,7 +213,7 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
     for broken in _cells(snapshot, *_BOUNDS):
         field = broken.field
         constraints = field.constraints
-        bounds: list[str] = []
+        bounds = []
         for name, words in _BOUNDS.items():
             if name not in constraints:
                 continue

@@ -14,20 +14,24 @@ from collections.abc import Iterable, Iterator
 
 from rl_resources.facts import Record, broken_columns, with_cells
 from rl_resources.facts.script_names import (
+    FORM,
     TABLES,
+    ScriptName,
     agreement_with_name,
     directory_of,
     expected_name,
     folders_of,
     pairing,
+    parse,
+    parsed,
+    predicate,
     scripts,
     unknown_part,
     word_of_name,
     words_of_part,
 )
 from rl_resources.package import SCRIPTS
-from rl_resources.rule import Edit, Mistake, Place, rule
-from rl_resources.script.name import FORM, ScriptName, parse, parsed, predicate
+from rl_resources.rule import Edit, Mistake, rule
 from rl_resources.snapshot import ScriptFile, Snapshot
 from rl_resources.text import nearest, quoted, shown
 
@@ -227,7 +231,7 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
         if name in files:
             continue
         alike = pairs.alike.get(row)
-        about: list[Place] = []
+        about = []
         if alike:
             about.append((alike.path, 1, 1))
         yield snapshot.tables["tuning"].mistake(

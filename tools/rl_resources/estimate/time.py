@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,7 +18,8 @@ PHASES: Mapping[str, str] = {
     "other": "other_seconds",
 }
 """The phases of a step, with their terms."""
-_LENGTHS = ("mean_response_length", "mean_total_length", "response_length")
+_MEAN_LENGTHS = ("mean_response_length", "mean_total_length")
+_LENGTHS = (*_MEAN_LENGTHS, "response_length")
 
 
 class Range(NamedTuple):
@@ -50,18 +51,22 @@ class StepTime(NamedTuple):
     @property
     def tokens_per_second_per_gpu(self) -> Range:
         """The tokens of prompts and responses."""
-        every = self.tokens / self.gpus
-        seconds = self.seconds
-        return Range(every / seconds.middle, every / seconds.high, every / seconds.low)
+        of_a_gpu = self.tokens / self.gpus
+        return Range(
+            of_a_gpu / self.seconds.middle,
+            of_a_gpu / self.seconds.high,
+            of_a_gpu / self.seconds.low,
+        )
 
     def gpu_hours(self, steps: float) -> Range:
         """What so many steps take."""
-        return self.seconds.times(steps * self.gpus / 3600)
+        hours = steps * self.gpus / 3600
+        return self.seconds.times(hours)
 
     def as_dict(self) -> dict[str, Any]:
         """The step as JSON holds it."""
         rate = self.tokens_per_second_per_gpu
-        found: dict[str, Any] = {
+        figures: dict[str, Any] = {
             "seconds": self.seconds.middle,
             "interval_seconds": [self.seconds.low, self.seconds.high],
             "phases": dict(self.phases),
@@ -69,7 +74,9 @@ class StepTime(NamedTuple):
             "tokens_per_second_per_gpu": rate.middle,
             "interval_tokens_per_second_per_gpu": [rate.low, rate.high],
         }
-        return rounded(found, 1) | {"assumed": [item._asdict() for item in self.assumed]}
+        found = rounded(figures, 1)
+        found["assumed"] = [item._asdict() for item in self.assumed]
+        return found
 
 
 def lacking(estimate: Estimate) -> list[str]:
@@ -82,10 +89,16 @@ def lacking(estimate: Estimate) -> list[str]:
         found.append(said["no_engine"])
     elif infer not in time["engine"]:
         found.append(said["unknown_engine"].format(infer=infer))
-    found.extend(words for name, words in time["needed"].items() if not _is_given(estimate, name))
-    if not any(_is_given(estimate, name) for name in _LENGTHS):
+    for name, words in time["needed"].items():
+        if not _is_given(estimate, name):
+            found.append(words)
+    if not _is_any_given(estimate, _LENGTHS):
         found.append(said["no_length"])
     return found
+
+
+def _is_any_given(estimate: Estimate, names: Iterable[str]) -> bool:
+    return any(_is_given(estimate, name) for name in names)
 
 
 def _is_given(estimate: Estimate, name: str) -> bool:
@@ -93,10 +106,12 @@ def _is_given(estimate: Estimate, name: str) -> bool:
     configuration = estimate.configuration
     if not configuration.inputs.get(name):
         return False
-    reasons = [item.reason for item in configuration.assumed if item.input == name]
-    if not reasons or name in SPEEDS:
+    if name in SPEEDS:
         return True
-    return configuration.is_script and "default" in reasons[0]
+    for item in configuration.assumed:
+        if item.input == name:
+            return configuration.is_script and "default" in item.reason
+    return True
 
 
 def step_time(estimate: Estimate) -> StepTime | None:
@@ -104,19 +119,24 @@ def step_time(estimate: Estimate) -> StepTime | None:
     if lacking(estimate):
         return None
     values = evaluate_time(time_values(estimate))
-    middle = values["seconds"]
+    return StepTime(
+        seconds=_seconds(values),
+        phases={phase: values[term] for phase, term in PHASES.items()},
+        overlaps=values["steps_off_policy"] > 0,
+        tokens=values["trained_tokens"],
+        gpus=values["gpus"] + values["rollout_gpus"],
+        assumed=tuple(_assumed(estimate, values["usual_response"])),
+    )
+
+
+def _seconds(values: Mapping[str, Number]) -> Range:
+    """The step with its interval, which is wider where no mean length is known."""
     known = "longest"
     if values["mean_response_length"] + values["mean_total_length"] > 0:
         known = "known"
     low, high = formula()["time"]["interval"][known]
-    return StepTime(
-        Range(middle, middle * low, middle * high),
-        {phase: values[term] for phase, term in PHASES.items()},
-        values["steps_off_policy"] > 0,
-        values["trained_tokens"],
-        values["gpus"] + values["rollout_gpus"],
-        tuple(_assumed(estimate, values["usual_response"])),
-    )
+    middle = values["seconds"]
+    return Range(middle, middle * low, middle * high)
 
 
 def _assumed(estimate: Estimate, usual_response: Number) -> Iterator[Assumed]:
@@ -132,13 +152,13 @@ def _assumed(estimate: Estimate, usual_response: Number) -> Iterator[Assumed]:
             yield Assumed(name, 0, "not given")
     if not _knows_micro_batch(estimate):
         yield Assumed("max_tokens", constants()["usual_tokens"], "no micro batch is given")
-    if not any(_is_given(estimate, name) for name in _LENGTHS[:2]):
+    if not _is_any_given(estimate, _MEAN_LENGTHS):
         reason = "usual with this longest response"
         yield Assumed("mean_response_length", round(usual_response), reason)
 
 
 def _knows_micro_batch(estimate: Estimate) -> bool:
-    return any(_is_given(estimate, name) for name in ("micro_batch", "max_tokens"))
+    return _is_any_given(estimate, ("micro_batch", "max_tokens"))
 
 
 def _names() -> list[str]:

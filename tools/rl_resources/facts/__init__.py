@@ -170,7 +170,7 @@ def order_keys(snapshot: Snapshot, table: Table) -> list[list[SortValue]]:
     """The sort key of every row by the schema's `orderBy`: numbers come before text, and what
     cannot be followed comes last.
     """
-    keys: list[list[SortValue]] = []
+    keys = []
     for row in range(len(table.rows)):
         key = [_sort_value(snapshot, table, row, path) for path in table.schema.order_by]
         keys.append(key)

@@ -12,7 +12,7 @@ from rl_resources.facts import Record, once, records
 from rl_resources.facts.models import devices_memory
 from rl_resources.snapshot import Snapshot
 
-Row = TypeVar("Row")
+Item = TypeVar("Item")
 
 SPEEDS = ("tokens_per_second_per_gpu", "step_seconds")
 NO_TAG = "\N{EN DASH}"
@@ -122,15 +122,15 @@ def _is_faster(record: Record, other: Record) -> bool:
 
 
 def same_runs(
-    records: Iterable[Row], reports: Iterable[Row], cell: Callable[[Row, str], str]
-) -> Iterator[tuple[Row, Row]]:
+    records: Iterable[Item], reports: Iterable[Item], cell: Callable[[Item, str], str]
+) -> Iterator[tuple[Item, Item]]:
     """Each report of a run that is a record as well, after that record; `cell` is a row's text.
 
     The same lines of a source are the same run if model, number of GPUs and speed agree, the speed
     within a tenth, as one is a mean, the other a median; nor do their lengths differ. Of several,
     it is one of the same task.
     """
-    places: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
+    places: defaultdict[tuple[str, ...], list[Item]] = defaultdict(list)
     for record in records:
         for column in ("source", "evidence"):
             place = (cell(record, column), cell(record, "model"), cell(record, "gpus"))
@@ -142,7 +142,7 @@ def same_runs(
             yield max(same, key=lambda one: cell(one, "task") == cell(report, "task")), report
 
 
-def _may_be_same(record: Row, report: Row, cell: Callable[[Row, str], str]) -> bool:
+def _may_be_same(record: Item, report: Item, cell: Callable[[Item, str], str]) -> bool:
     """Whether speeds and lengths agree, as far as both state them."""
     for name, tolerance in _TOLERANCES.items():
         ours = float(cell(record, name) or 0)

@@ -60,7 +60,7 @@ def with_commas(table: Table, mark: str) -> Mapping[int, str]:
 
     Where semicolons separate cells, a comma is the decimal point.
     """
-    lines: dict[int, str] = {}
+    lines = {}
     text = table.decoded.replace("\r\n", "\n")
     for number, line in enumerate(text.split("\n"), 1):
         cells = _cells_between(mark, line)
@@ -163,7 +163,7 @@ def _as_one_cell(cells: Cells) -> Sequence[str]:
 def _sound(snapshot: Snapshot, table: Table, candidates: Iterable[Cells]) -> list[Cells]:
     """The rows whose cells fit their columns, each once; of required cells, only the key counts."""
     rows = list(dict.fromkeys(candidates))
-    broken: set[int] = set()
+    broken = set()
     for failure in _broken(snapshot, table, rows):
         is_key = failure.field in table.schema.primary_key
         if is_key or failure.constraint != "required":
@@ -292,7 +292,7 @@ def day_of(field: Field, text: str) -> str:
     """The one day that a text means, in ISO 8601; the text itself if that is in doubt."""
     plain = _TIME_OF_DAY.sub("", text)
     dashed = re.sub("[/., 年月]+", "-", plain.removesuffix("日"))
-    days: set[date] = set()
+    days = set()
     if re.fullmatch(r"[45]\d{4}", plain):  # a cell that a spreadsheet took for a number
         days.add(_FIRST_DAY_OF_SPREADSHEETS + timedelta(days=int(plain)))
     for form in _TABLE["days"]:

@@ -1,17 +1,94 @@
-"""Which scripts and rows belong together, and what a script's name and its row say."""
+"""Names of scripts, which scripts and rows belong together, and what a name and its row say.
+
+The grammar of names: `[model]_[task]_[gpunums]_[device]_[train]_[infer].sh`. Of two configurations
+of one name the later one lies in a folder that says how they differ, as in
+`48k/[model]_[task]_[gpunums]_[device]_[train]_[infer].sh`.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from rl_resources.facts import Record, broken_keys
 from rl_resources.facts.models import size_of, slug_of
 from rl_resources.package import SCRIPTS, number
-from rl_resources.script.name import PARTS, ScriptName, parsed
 from rl_resources.snapshot import ScriptFile, Snapshot, variant_of
+
+FORM = "[model]_[task]_[gpunums]_[device]_[train]_[infer].sh"
+PARTS = ("model", "task", "gpus", "device", "train", "infer")
+_WORD = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+_FORMS = {"gpus": re.compile(r"[1-9][0-9]*")}
+"""Of the parts that are no words."""
+
+
+class ScriptName(NamedTuple):
+    """The six parts, each in lower case, and the folder before them, empty for most.
+
+    `model` is the slug of a model.
+    """
+
+    model: str
+    task: str
+    gpus: int
+    device: str
+    train: str
+    infer: str
+    folder: str = ""
+
+    def __str__(self) -> str:
+        *parts, folder = map(str, self)
+        stem = "_".join(parts)
+        if folder:
+            return f"{folder}/{stem}.sh"
+        return f"{stem}.sh"
+
+
+def parse(file_name: str) -> ScriptName:
+    """Read a file name.
+
+    Raises `ValueError` with what is wrong, in words that fit after the name and a colon.
+    """
+    if not file_name.endswith(".sh"):
+        raise ValueError("does not end in `.sh`")
+    directory, _, name = file_name.rpartition("/")
+    folder = variant_of(directory)
+    if folder != directory:
+        raise ValueError(f"its folder cannot be `{directory}`")
+    stem = name.removesuffix(".sh")
+    if stem != stem.lower():
+        raise ValueError("has capital letters")
+    parts = stem.split("_")
+    if len(parts) != len(PARTS):
+        raise ValueError(f"has {len(parts)} instead of {len(PARTS)} parts between `_`")
+    for word, part in zip(PARTS, parts, strict=True):
+        form = _FORMS.get(word, _WORD)
+        if not form.fullmatch(part):
+            raise ValueError(f"its {word} part cannot be `{part}`")
+    model, task, gpus, device, train, infer = parts
+    return ScriptName(model, task, int(gpus), device, train, infer, folder)
+
+
+def parsed(file_name: str) -> ScriptName | None:
+    """The parts of a name; `None` if it does not have the form."""
+    try:
+        return parse(file_name)
+    except ValueError:
+        return None
+
+
+def predicate(wrong: str) -> str:
+    """What `parse` finds wrong with a name, as words that follow the name in a sentence."""
+    if wrong.startswith(("has ", "does ")):
+        return wrong
+    return f"is not right: {wrong}"
+
+
+# Scripts and rows
 
 OTHER_ROLE = {"train": "infer", "infer": "train"}
 
@@ -72,7 +149,7 @@ def pairing(snapshot: Snapshot) -> Pairing:
     files = {script.name: script for script in scripts(snapshot)}
     missing = [name for name in rows if name not in files]
     lost = {name.lower(): rows[name] for name in missing}
-    alike: dict[int, ScriptFile] = {}
+    alike = {}
     for name in sorted(files.keys() - rows.keys()):
         for closest in difflib.get_close_matches(name.lower(), lost, 1, LIKENESS):
             row = lost.pop(closest)
@@ -187,7 +264,7 @@ def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping
         return {}
     if unknown_part(snapshot, name, row):
         return {}
-    agreement: dict[str, bool] = {}
+    agreement = {}
     for part in PARTS:
         word = word_in_name(snapshot, row, part)
         if word and word_of_name(snapshot, file_name, part):

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
+from rl_resources.facts.models import SIZE_IN_NAME
+from rl_resources.facts.script_names import parsed
 from rl_resources.files import UTF_8
 from rl_resources.rule import Mistake
-from rl_resources.script.name import parsed
 from rl_resources.snapshot import variant_of
 
 LARGEST_PAGE_BYTES = 1 << 18
@@ -106,7 +107,6 @@ def width(text: str) -> int:
 _NO_PATH = re.compile(r"^[a-z]+:(?://[^/?#]*)?|[?#].*")
 """What of a URL is not its path."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_SIZE_FOLDER = re.compile(r"[0-9]+(?:\.[0-9]+)?b", re.IGNORECASE)
 _AS_TEXT = re.compile(
     r"(?<![^\s<>\[\]()\"`])([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]"
 )
@@ -211,7 +211,7 @@ def _size_folder(path: PurePosixPath) -> str:
     if _variant(path):
         parent = parent.parent
     folder = parent.name.lower()
-    if _SIZE_FOLDER.fullmatch(folder):
+    if SIZE_IN_NAME.fullmatch(folder):
         return folder
     return ""
 
@@ -219,10 +219,8 @@ def _size_folder(path: PurePosixPath) -> str:
 def _file_of(script: str, folder: str, variant: str, scripts: Sequence[str]) -> str | None:
     """The path of a script by its file name, in the directory of its size or in none."""
     for path in map(PurePosixPath, scripts):
-        if path.name != script or _variant(path) != variant:
-            continue
-        own = _size_folder(path)
-        if not folder or own in {"", folder}:
+        is_of_size = not folder or _size_folder(path) in {"", folder}
+        if path.name == script and _variant(path) == variant and is_of_size:
             return str(path)
     return None
 

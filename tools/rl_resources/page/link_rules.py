@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from posixpath import basename
 
 from rl_resources.devices import devices_of
-from rl_resources.facts.models import parameters_in_name
+from rl_resources.facts.models import SIZE_IN_NAME, parameters_in_name
+from rl_resources.facts.script_names import FORM, PARTS, parse, parsed, predicate
 from rl_resources.page import Cell, link_as_text
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
-from rl_resources.script.name import FORM, PARTS, parse, parsed, predicate
 from rl_resources.text import nearest, shown
 
-_SIZE = re.compile(r"[\d.]+b")
 _SEPARATORS = re.compile(r"[^a-z0-9#]")
 _NO_SPACE = re.compile(r".*?`[^`<]*[^\s`<]<[^`<>]+>`_")
 """A link whose text and URL are not separated."""
@@ -88,8 +87,7 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
     Bad: a link to `…_grpo_4_h800_fsdp_vllm.sh`, which was renamed
     Good: a link to the script under its new name
     """
-    paths = map(PurePosixPath, reading.scripts or ())
-    names = sorted(path.name for path in paths)
+    names = sorted(map(basename, reading.scripts or ()))
     for row in reading.rows:
         link = row.link
         if not link.missing:
@@ -100,8 +98,7 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
         known = names
         if link.file:
             known = [link.file]
-        near = nearest(link.script, known)
-        fix = near.sentence() or "Link a script that exists."
+        fix = nearest(link.script, known).sentence() or "Link a script that exists."
         yield reading.wrong_cell(row, "Link", message, fix)
 
 
@@ -223,8 +220,7 @@ def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
         if link.read is None and reading.scripts is not None:
             continue
         name = parsed(link.script)
-        model = row.text("Model").lower()
-        _, _, said = model.rpartition("/")
+        said = basename(row.text("Model").lower())
         if name and not _is_same_model(reading, row, said, name.model):
             message = _differ(said, name.model)
             yield reading.wrong_cell(row, "Model", message, fix)
@@ -235,8 +231,8 @@ def _is_same_model(reading: Reading, row: ReadRow, said: str, named: str) -> boo
     heading = reading.page.heading_above(row.cells["Model"])
     size = parameters_in_name(named)
     if size and heading and heading.billions == size:
-        said = _SIZE.sub("#", said)
-        named = _SIZE.sub("#", named)
+        said = SIZE_IN_NAME.sub("#", said)
+        named = SIZE_IN_NAME.sub("#", named)
     one = _SEPARATORS.sub("", said)
     other = _SEPARATORS.sub("", named)
     return one.startswith(other) or other.startswith(one)
@@ -246,8 +242,7 @@ def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
     """Whether a row and the part of a name mean the same, also where one of them says more."""
     if said == named:
         return True
-    devices = devices_of(reading.dataset)
-    if part == "device" and said in devices.named(named):
+    if part == "device" and said in devices_of(reading.dataset).named(named):
         return True
     # `a100-80g` says more than `a100`, `vllm-ascend` more than `vllm`.
     shorter, longer = sorted([said, named], key=len)
@@ -266,7 +261,7 @@ def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
     Good: a new script and its row
     """
     for path in reading.orphans():
-        name = shown(PurePosixPath(path).name, 120)
+        name = shown(basename(path), 120)
         message = f"no row links the script {shown(path, 200)}"
         fix = f"Add a row that links {name}."
         yield reading.mistake(reading.tables[0].header, message, fix)

@@ -7,9 +7,8 @@ page is executed.
 from __future__ import annotations
 
 import re
-from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from docutils import nodes
@@ -41,8 +40,8 @@ _SETTINGS = {
 _INFO = 1
 """The level of messages of docutils that are of no mistake."""
 _BROKEN = re.compile(r'Malformed table|.*"(?:csv|list)-table"')
-_FAR = 2000
-"""Characters in which a cell of a CSV table is looked for."""
+_FAR = 50
+"""Lines in which a cell of a CSV table is looked for."""
 _BREAKS = re.compile(r"[\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 """What ends a line for docutils and not for an editor."""
 _LINK = re.compile(
@@ -105,8 +104,8 @@ def read_page(text: str, path: str) -> Page:
     lines = text.expandtabs().split("\n")
     if path.endswith(".md"):
         return _markdown_page(lines, path)
-    tables: list[PageTable] = []
-    mistakes: list[Mistake] = []
+    tables = []
+    mistakes = []
     try:
         document = _document(lines)
     except RecursionError as error:
@@ -171,33 +170,41 @@ def _headings(lines: Sequence[str]) -> Iterator[Heading]:
 
 def _placed(rows: Iterable[Iterable[_Source]], lines: Sequence[str]) -> PageTable:
     """The table of these rows, each cell at the next place where its first words are found."""
-    text = "\n".join(lines)
-    starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    position = 0
-    placed: list[PageRow] = []
+    placed = []
+    line = 1
+    column = 0
     for sources in filter(None, map(list, rows)):
         known = [source.line for source in sources if source.line]
-        first = min(known, default=1)
-        position = max(position, starts[first - 1])
-        cells: list[Cell] = []
+        first = min(known, default=0)
+        cells = []
         for source in sources:
-            if source.line:
-                position = max(position, starts[source.line - 1])
-            found = text.find(source.word, position, position + _FAR)
-            position = max(position, found)
-            line = bisect(starts, position)
-            column = position - starts[line - 1] + 1
-            cells.append(Cell(source.text, source.target, line, column))
-            position += len(source.word)
-        line = cells[0].line
-        written = lines[line - 1]
+            begin = source.line or first
+            if begin > line:
+                line = begin
+                column = 0
+            line, column = _next_place(source.word, lines, line, column)
+            cells.append(Cell(source.text, source.target, line, column + 1))
+            column += len(source.word)
+        first = cells[0].line
+        written = lines[first - 1]
         indent = len(written) - len(written.lstrip())
-        placed.append(PageRow(tuple(cells), line, indent + 1))
+        placed.append(PageRow(tuple(cells), first, indent + 1))
     if not placed:
         raise _UnreadableError(1, "it has no cells")
     header, *others = placed
     filled = filter(_says_anything, others)
     return PageTable(header, tuple(filled))
+
+
+def _next_place(word: str, lines: Sequence[str], line: int, column: int) -> tuple[int, int]:
+    """The line, and the column from 0, where words are found from a place on; else that place."""
+    begin = column
+    for number, text in enumerate(lines[line - 1 : line + _FAR], line):
+        found = text.find(word, begin)
+        if found >= 0:
+            return number, found
+        begin = 0
+    return line, column
 
 
 def _says_anything(row: PageRow) -> bool:
@@ -248,7 +255,7 @@ def _line(node: nodes.Element) -> int:
 
 
 def _markdown_page(lines: Sequence[str], path: str) -> Page:
-    headings: list[Heading] = []
+    headings = []
     tables: list[list[list[_Source]]] = []
     markdown = MarkdownIt("commonmark").enable("table")
     tokens = markdown.parse("\n".join(lines))

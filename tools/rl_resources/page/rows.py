@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
-from pathlib import PurePosixPath
+from posixpath import basename
 
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
+from rl_resources.facts.script_names import parsed
 from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.files import table_beside
 from rl_resources.page import Cell, Link, Page, PageRow, PageTable, link_of
 from rl_resources.rule import Mistake
-from rl_resources.script.name import parsed
 from rl_resources.text import shown
 
 _TABLE = table_beside(__file__)
@@ -119,12 +119,11 @@ class Reading:
 
     def has_form(self, path: str) -> bool:
         """Whether a file is named like a run: six parts alone are not enough."""
-        parts = parsed(PurePosixPath(path).name)
+        parts = parsed(basename(path))
         if parts is None:
             return False
-        if parts.train in known_words(self.dataset, "train"):
-            return True
-        return parts.infer in known_words(self.dataset, "infer")
+        has_backend = parts.train in known_words(self.dataset, "train")
+        return has_backend or parts.infer in known_words(self.dataset, "infer")
 
 
 def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Reading:
@@ -135,8 +134,8 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     script, or has another number of cells than the header, becomes no record.
     """
     tables = tuple(filter(_is_of_runs, page.tables))
-    rows: list[ReadRow] = []
-    unlinked: list[Cell] = []
+    rows = []
+    unlinked = []
     for cells in chain.from_iterable(map(_cells_by_header, tables)):
         link = link_of(cells["Link"], scripts)
         if link:
@@ -246,8 +245,7 @@ def _model(text: str, dataset: Dataset) -> Fact:
         return Fact()
     if not min(listed) < size < max(listed):
         return Fact()
-    in_order = [listed[known_size] for known_size in sorted(listed)]
-    sizes = ", ".join(in_order)
+    sizes = ", ".join(name for _, name in sorted(listed.items()))
     family = match["family"].rstrip("-")
     message = f"there is no model `{shown(text)}`: {family} comes in {sizes}"
     return Fact("", message, "Write the model that its script trains.")
@@ -255,10 +253,9 @@ def _model(text: str, dataset: Dataset) -> Fact:
 
 def _listed_sizes(family: str, dataset: Dataset) -> dict[float, str]:
     """The sizes of a family of models in the dataset, each as a number and as it is written."""
-    sizes: dict[float, str] = {}
+    sizes = {}
     for model in known_words(dataset, "model"):
-        _, _, name = model.lower().rpartition("/")
-        match = _MODEL_SIZE.match(name)
+        match = _MODEL_SIZE.match(basename(model.lower()))
         if match and match["family"] == family:
             size = match["size"]
             sizes[float(size)] = f"{size}B"

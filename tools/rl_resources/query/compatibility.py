@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from rl_resources.dataset import Dataset, csv_text, read_dataset, script_path
+from rl_resources.facts.script_names import parsed
 from rl_resources.package import Record, items_of, read_package
 from rl_resources.script.framework.composition import Source, compose_launch
 from rl_resources.script.framework.shipped import (
@@ -25,7 +26,6 @@ from rl_resources.script.framework.shipped import (
     support,
     write_history,
 )
-from rl_resources.script.name import parsed
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def compat(
     scripts = _scripts(root, dataset)
     rows: list[Record] = []
     composed: list[Release] = []
-    for version in sorted(set(versions or releases(FRAMEWORK)), key=Version):
+    for version in dict.fromkeys(versions or releases(FRAMEWORK)):
         progress(f"{FRAMEWORK} {version}: {len(scripts)} scripts")
         release = configuration(FRAMEWORK, version)
         composed.append(release)

@@ -159,7 +159,9 @@ def configurations(dataset: Dataset) -> tuple[Configuration, ...]:
 def every_configuration(dataset: Dataset) -> tuple[Configuration, ...]:
     """All records and all reports of a dataset, in the order of `configurations`."""
     rows = (*dataset.records["tuning"], *dataset.records["reports"])
-    return in_series(sorted((_configuration(dataset, row) for row in rows), key=_order))
+    found = [_configuration(dataset, row) for row in rows]
+    found.sort(key=_order)
+    return in_series(found)
 
 
 @lru_cache(maxsize=1)
@@ -204,8 +206,9 @@ def _configuration(dataset: Dataset, row: Record) -> Configuration:
     cells |= _evidence(dataset, row)
     cells |= _labels(row)
     cells |= _batch(row)
-    cells["architecture"] = architectures(dataset).get(cells["model"], cells["model"])
-    cells["experts"] = experts_of(dataset, cells["model"] or cells["model_label"])
+    model = cells["model"]
+    cells["architecture"] = architectures(dataset).get(model, model)
+    cells["experts"] = experts_of(dataset, model or cells["model_label"])
     cells["pools"] = _pools(_text(row, "parallelism"))
     return Configuration(**cells)
 
@@ -304,7 +307,10 @@ def _joined(*texts: str) -> str:
 
 def _text(row: Record, *columns: str) -> str:
     """The first of several cells that is filled."""
-    return next((text_of(row, name) for name in columns if row.get(name) is not None), "")
+    for name in columns:
+        if row.get(name) is not None:
+            return text_of(row, name)
+    return ""
 
 
 _POOL = re.compile(r"\b[0-9]+ (?:or [0-9]+ )?(?:[GN]PUs?|train|gen|actor)\b", re.ASCII)
@@ -334,5 +340,7 @@ def _identity(row: Configuration) -> tuple[object, ...]:
     if row.kind == "record" or row.contradicts:
         return (row.id,)
     # The thread, or the state of the repository, that the source leads into.
-    repository, blob, path = row.source.partition("#")[0].partition("/blob/")
-    return (repository, blob, path.partition("/")[0], *_SAME(row))
+    url, _, _ = row.source.partition("#")
+    repository, blob, path = url.partition("/blob/")
+    commit, _, _ = path.partition("/")
+    return (repository, blob, commit, *_SAME(row))

@@ -100,10 +100,12 @@ def coverage(dataset: Dataset) -> Coverage:
     """Count records and reports."""
     combination_of = attrgetter("size", "task", "device")
     by_combination = grouped(configurations(dataset), combination_of)
-    orders = [["", *map(str, dataset.by_key[name])] for name in ("sizes", "tasks", "devices")]
+    tables = ("sizes", "tasks", "devices")
+    orders = [["", *dataset.by_key[name]] for name in tables]
 
     def rank(combination: Combination) -> list[int]:
-        return [order.index(word) for order, word in zip(orders, combination, strict=True)]
+        in_order = zip(orders, combination, strict=True)
+        return [order.index(word) for order, word in in_order]
 
     reports = dataset.by_key["reports"]
     ordered_combinations = sorted(by_combination, key=rank)

@@ -38,6 +38,7 @@ from rl_resources.estimate.model import (
 )
 from rl_resources.estimate.search import fitted, sized
 from rl_resources.facts.models import model_meant
+from rl_resources.facts.script_names import ScriptName, parsed
 from rl_resources.files import read_text
 from rl_resources.package import Record
 from rl_resources.query.understand import Query, understand
@@ -49,7 +50,6 @@ from rl_resources.query.vocabulary import (
     pattern,
     vocabulary,
 )
-from rl_resources.script.name import ScriptName, parsed
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import LARGEST_SCRIPT_BYTES

@@ -145,13 +145,11 @@ def _verdict(found: Found, known: Vocabulary) -> str:
 
 def _is_asked(query: Query, row: Configuration) -> bool:
     """Whether a failure is one of just the question: its model, task and hardware, or no less."""
-    if not query.architecture or "adapters" in row.differs:
+    if not query.architecture or row.architecture != query.architecture:
         return False
-    if row.gpus < query.gpus:
+    if "adapters" in row.differs or row.gpus < query.gpus:
         return False
-    if query.weights and row.weights != query.weights:
-        return False
-    return row.architecture == query.architecture
+    return row.weights == (query.weights or row.weights)
 
 
 def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, tuple[str, ...]]:
@@ -174,8 +172,7 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     matching = matches_of(rows, query)
     fitting = ordered(of_fits(matching, *FITTING), query)
     failures = _failures(rows, query)
-    runs = _undisputed(of_fits(fitting, RAN_ON_IT, RAN_ON_NO_MORE))
-    runs = [row for row in runs if query.project and sentences.is_of_project(query, row)] or runs
+    runs = _for_headlines(query, of_fits(fitting, RAN_ON_IT, RAN_ON_NO_MORE))
     long = [row for row in runs if row.length]
     own = [row for row in matching if "adapters" not in row.differs]
     full = [row for row in runs if row.weights == "full"]
@@ -197,10 +194,13 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     )
 
 
-def _undisputed(rows: list[Configuration]) -> list[Configuration]:
-    """The rows that nothing contradicts, for a headline; all if there is none."""
-    undisputed = [row for row in rows if not row.doubtful]
-    return undisputed or rows
+def _for_headlines(query: Query, rows: list[Configuration]) -> list[Configuration]:
+    """The rows that nothing contradicts; of these the asked project's own. All if there is none."""
+    undisputed = [row for row in rows if not row.doubtful] or rows
+    if not query.project:
+        return undisputed
+    own = [row for row in undisputed if sentences.is_of_project(query, row)]
+    return own or undisputed
 
 
 def folded(rows: Iterable[Configuration]) -> list[list[Configuration]]:
@@ -220,14 +220,12 @@ def _failures(rows: Iterable[Configuration], query: Query) -> list[Configuration
     def counts(row: Configuration) -> bool:
         if query.weights and row.weights not in {"", query.weights}:
             return False
-        if on_that_device(query, row):
-            return True
-        return no_less(query, row)
+        return on_that_device(query, row) or no_less(query, row)
 
     def key(row: Configuration) -> tuple[object, ...]:
-        other_model = bool(query.architecture) and row.architecture != query.architecture
-        other_memory = bool(query.host_memory_gb) and row.out_of_memory_on != "host"
-        return not no_less(query, row), other_model, other_memory, *size_of(row)
+        is_other = row.architecture != (query.architecture or row.architecture)
+        is_on_gpu = query.host_memory_gb > 0 and row.out_of_memory_on != "host"
+        return not no_less(query, row), is_other, is_on_gpu, *size_of(row)
 
     failed = of_fits(found, FAILED)
     return sorted(filter(counts, failed), key=key)
@@ -273,18 +271,20 @@ def _nearest(
 ) -> list[NearAnswer]:
     """What is missing, then what would fit instead of no answer; no configuration twice."""
     found = list(_missing(rows, matching, query))
-    for group in ALTERNATIVES:
-        if fitting:
-            break
-        instead = [_instead(rows, query, alternative) for alternative in group]
-        known = list(filter(None, instead))
-        if known:
-            found += known
-            break
+    if not fitting:
+        groups = (_instead_of(rows, query, group) for group in ALTERNATIVES)
+        found += next(filter(None, groups), [])
     first: dict[str, NearAnswer] = {}
     for item in found:
         first.setdefault(item.row.id, item)
     return list(first.values())
+
+
+def _instead_of(
+    rows: Sequence[Configuration], query: Query, group: Iterable[Alternative]
+) -> list[NearAnswer]:
+    instead = (_instead(rows, query, alternative) for alternative in group)
+    return list(filter(None, instead))
 
 
 def _missing(
@@ -304,14 +304,10 @@ def _missing(
     if not query.architecture:
         return
     of_size = matches_of(rows, query._replace(model="", architecture=""))
-    if of_fits(of_size, *FITTING):
-        return
     row = _smallest(of_size, query)
-    if row is None:
+    if row is None or of_fits(of_size, *FITTING):
         return
-    if row.architecture == query.architecture:
-        return
-    if same_vendor(query, row):
+    if row.architecture != query.architecture and same_vendor(query, row):
         why = sentences.reason(row, "smallest-of-size")
         yield NearAnswer("smallest-of-size", why, row)
 
@@ -346,9 +342,8 @@ def _instead(
     is_open = not query.position and not query.memory_gb and not query.gpus
     if alternative.nearest or is_open:
         best = min(fitting, key=size_of)
-    kind = alternative.kind
-    why = sentences.instead(kind, best)
-    return NearAnswer(kind, why, best)
+    why = sentences.instead(alternative.kind, best)
+    return NearAnswer(alternative.kind, why, best)
 
 
 def largest(runs: Iterable[Configuration]) -> list[Configuration]:

@@ -51,20 +51,16 @@ def _fit_of_state(state: str, ran: str) -> str:
 
 def _fit_of_possible(query: Query, row: Configuration) -> str:
     """The fit of what is not known to have run on the asked device, but may have."""
-    if row.state == "no-answer":
-        return BEYOND
     asked = set(query.devices)
-    if asked.isdisjoint(row.possible_devices):
+    if row.state == "no-answer" or asked.isdisjoint(row.possible_devices):
         return BEYOND
     return UNCLEAR
 
 
 def on_that_device(query: Query, row: Configuration) -> bool:
     """Whether it ran on an asked device, or a device of just the asked memory."""
-    if not query.devices and not same_vendor(query, row):
-        return False
     if not query.devices:
-        return not query.memory_gb or row.memory_gb == query.memory_gb
+        return same_vendor(query, row) and query.memory_gb in {0, row.memory_gb}
     if row.variant or not row.possible_devices:
         return False
     return _on_one_of(query.devices, row)
@@ -77,16 +73,12 @@ def _on_one_of(devices: Iterable[str], row: Configuration) -> bool:
 
 def _on_no_more_memory(query: Query, row: Configuration) -> bool:
     """Whether each of its devices had no more memory, with the software of the asked vendor."""
-    if not same_vendor(query, row):
-        return False
-    return 0 < row.memory_gb <= query.memory_gb
+    return same_vendor(query, row) and 0 < row.memory_gb <= query.memory_gb
 
 
 def same_vendor(query: Query, row: Configuration) -> bool:
     """Whether it ran on the asked vendor's software."""
-    if not query.vendor:
-        return True
-    return row.vendor == query.vendor
+    return query.vendor in {"", row.vendor}
 
 
 def no_less(query: Query, row: Configuration) -> bool:
@@ -105,7 +97,9 @@ def matches_of(rows: Iterable[Configuration], query: Query) -> list[Configuratio
     named = "size"
     if query.architecture:
         named = "architecture"
-    asked = {name: set(word.split(EITHER)) for name, word in query.asked(named, *FILTERS).items()}
+    asked: dict[str, set[str]] = {}
+    for name, word in query.asked(named, *FILTERS).items():
+        asked[name] = set(word.split(EITHER))
     if query.task:
         asked["task"].update(query.adapter_tasks)
 

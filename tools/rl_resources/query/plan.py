@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
@@ -36,6 +37,7 @@ from rl_resources.query.plan_question import (
     lengths_of,
 )
 from rl_resources.query.sentences import resource
+from rl_resources.query.understand import stated
 
 _ALL_WEIGHTS = ("full", "lora", "qlora")
 
@@ -169,8 +171,9 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
     first = ask_plan(dataset, asked)
     questions = {first.weights: first}
     if not first.query.weights:
-        others = [weights for weights in _ALL_WEIGHTS if weights != first.weights]
-        questions |= {name: ask_plan(dataset, {**asked, "weights": name}) for name in others}
+        for name in _ALL_WEIGHTS:
+            if name != first.weights:
+                questions[name] = ask_plan(dataset, {**asked, "weights": name})
     known = devices_of(dataset).known
     classes = [item["device"] for item in rules()["class"]]
     devices = [known[device] for device in classes if device in known]
@@ -184,16 +187,20 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
 def _column(question: PlanQuestion, devices: Sequence[Device]) -> dict[str, FewestGpus]:
     """The cells of one kind of weights; less memory never takes fewer GPUs than more."""
     length = question.query.length
-    runs = [known for known in question.runs(question.weights) if known.row.length >= length]
+    published = question.runs(question.weights)
+    runs = [known for known in published if known.row.length >= length]
     found: dict[str, FewestGpus] = {}
     counts: Sequence[int] = counts_up_to(0)
     for device in sorted(devices, key=lambda one: -one.memory_gb):
         fits = smallest(_start_on(question.start, device), counts, rare=False)
         if fits:
             counts = [count for count in counts if count >= fits.values["gpus"]]
-        small = [known for known in runs if 0 < known.row.memory_gb <= device.memory_gb]
-        own = [known for known in small if known.row.vendor == device.vendor]
-        ran = min(own, key=lambda known: known.row.gpus, default=None)
+        own: list[KnownRun] = []
+        for known in runs:
+            is_small = 0 < known.row.memory_gb <= device.memory_gb
+            if is_small and known.row.vendor == device.vendor:
+                own.append(known)
+        ran = min(own, key=attrgetter("row.gpus"), default=None)
         found[device.label] = FewestGpus(ran, fits)
     return found
 
@@ -223,7 +230,7 @@ class ScriptPlan:
 
 def plan_of_script(dataset: Dataset, asked: Mapping[str, str], script: str) -> ScriptPlan:
     """Answer whether a script fits, and what would make it fit. Raises `UnusableInput`."""
-    words = {name: text.strip() for name, text in asked.items() if text.strip()}
+    words = stated(asked)
     query, _ = understood(dataset, {"host_memory": words.pop("host_memory", "")})
     length = words.pop("length", "")
     sets: list[str] = []

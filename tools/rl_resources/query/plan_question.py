@@ -37,8 +37,8 @@ from rl_resources.query.fit import (
     size_of,
 )
 from rl_resources.query.sentences import resource
-from rl_resources.query.understand import Query, lengths_in
-from rl_resources.query.vocabulary import ADAPTERS, EITHER, pattern, size_class, vocabulary
+from rl_resources.query.understand import Query, lengths_in, stated
+from rl_resources.query.vocabulary import EITHER, pattern, size_class, vocabulary
 from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS, OwnSettings
 
 _MOST_SOURCES = 3
@@ -59,20 +59,10 @@ class KnownRun(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """The run as JSON holds it."""
-        row = self.row
-        return {
-            "id": row.id,
-            "model": row.model,
-            "task": row.task or None,
-            "weights": row.weights or None,
-            "gpus": row.gpus,
-            "device": row.device or None,
-            "memory_gb": row.memory_gb or None,
-            "certainty": row.certainty,
-            "differs": self.mark or None,
-            "source": row.source,
-            "script": row.script or None,
-        }
+        found: dict[str, Any] = {"differs": self.mark or None}
+        for name in sentences()["columns"]:
+            found[name] = getattr(self.row, name) or None
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,35 +112,39 @@ class PlanQuestion:
 
         Those are marked. Without a model it is what is published of text models of the size.
         """
-        experts = "dense"
-        if self.start.first.values["experts"]:
-            experts = "mixture"
-        sizes = vocabulary(self.dataset).sizes
-        size = size_class(sizes, self.start.first.values["parameters"] / 1e9)
+        size, has_experts = size_and_experts(self.dataset, self.start.first)
         wanted = self.query._replace(
-            task="", weights="", experts=experts, size=self.query.size or size
+            task="",
+            weights="",
+            experts="mixture" if has_experts else "dense",
+            size=self.query.size or size,
         )
         tasks = {"", self.task, *self.query.adapter_tasks}
-        rows = matches_of(configurations(self.dataset), wanted)
-        rows = [row for row in rows if row.task_label in tasks]
-        if not self.query.model:
-            rows = [row for row in rows if NOT_TEXT_ALONE.isdisjoint(row.scenario)]
-        found = [KnownRun(row, self._mark(row)) for row in ordered(rows, self.query)]
+        found: list[KnownRun] = []
+        for row in ordered(matches_of(configurations(self.dataset), wanted), self.query):
+            is_alike = self.query.model or NOT_TEXT_ALONE.isdisjoint(row.scenario)
+            if is_alike and row.task_label in tasks:
+                found.append(KnownRun(row, self._mark(row)))
         return sorted(found, key=lambda known: bool(known.mark))
 
     def _mark(self, row: Configuration) -> str:
         said = sentences()["mark"]
-        marks: list[str] = []
+        twin = ""
         if "model" in row.differs:
-            marks.append(said["twin"].format(model=row.model_label))
-        if row.weights in ADAPTERS and row.weights != self.weights:
-            marks.append(said[row.weights])
-        return ", ".join(marks)
+            twin = said["twin"].format(model=row.model_label)
+        adapters = ""
+        if row.weights != self.weights:
+            adapters = said.get(row.weights, "")
+        return ", ".join(filter(None, [twin, adapters]))
 
     def runs(self, weights: str) -> list[KnownRun]:
         """The runs of these weights that nothing contradicts, on any hardware."""
-        found = [known for known in self.scope if known.row.weights == weights and known.row.task]
-        return [known for known in found if known.row.state == "run" and not known.row.doubtful]
+        found: list[KnownRun] = []
+        for known in self.scope:
+            row = known.row
+            if row.weights == weights and row.task and row.state == "run" and not row.doubtful:
+                found.append(known)
+        return found
 
     def ran(self, weights: str) -> list[KnownRun]:
         """Runs of these weights on this hardware or less, the nearest first."""
@@ -175,8 +169,12 @@ class PlanQuestion:
 
     def ran_on_no_more(self, gb: float) -> list[KnownRun]:
         """Runs of no shorter a context on no more memory in all, whatever the number of GPUs."""
-        long = [known for known in self.runs(self.weights) if known.row.length >= sum(self.lengths)]
-        return [known for known in long if 0 < known.row.total_memory_gb <= gb]
+        found: list[KnownRun] = []
+        for known in self.runs(self.weights):
+            is_long = known.row.length >= sum(self.lengths)
+            if is_long and 0 < known.row.total_memory_gb <= gb:
+                found.append(known)
+        return found
 
     def least(self, weights: str) -> KnownRun | None:
         """The run of these weights that needed the least memory in all."""
@@ -189,19 +187,20 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
 
     Raises `UnusableInput` for what cannot be read, or contradicts itself.
     """
-    words = {name: text.strip() for name, text in asked.items() if text.strip()}
+    words = stated(asked)
     if "model" not in words:
         raise UnusableInput(sentences()["no_model"], sentences()["no_model_help"])
     usual = rules()["usual"]
     read, _ = understood(dataset, words)
     words["weights"] = _weights(read)
-    words["task"] = read.task.split(EITHER)[0] or usual["task"]
+    first_task, *_ = read.task.split(EITHER)
+    words["task"] = first_task or usual["task"]
     framework = _framework(read, words["weights"])
-    engines = [usual["infer_of"].get(name) for name in (framework, read.vendor)]
-    words["infer"] = next(filter(None, [read.infer, *engines, usual["infer"]]))
-    taken = [
-        f"{name} {words[name]}" for name in ("task", "infer") if words[name] != getattr(read, name)
-    ]
+    of_framework = usual["infer_of"].get(framework)
+    of_vendor = usual["infer_of"].get(read.vendor)
+    words["infer"] = read.infer or of_framework or of_vendor or usual["infer"]
+    assumed = [name for name in ("task", "infer") if words[name] != getattr(read, name)]
+    taken = [f"{name} {words[name]}" for name in assumed]
     lengths = lengths_of(words.get("length", ""))
     if not read.length:
         taken.append("{} + {} tokens".format(*lengths))
@@ -268,10 +267,10 @@ def _starts(
     words = {**words, "gpus": str(query.gpus or 8)}
     if not query.memory_gb:
         words["memory"] = "80"
-    if words["framework"] != VERL and query.train:
-        return [[as_asked(dataset, words, sets)]]
     if words["framework"] != VERL:
         trains = profile(words["framework"]).trains
+        if query.train:
+            trains = [query.train]
         return [[as_asked(dataset, {**words, "train": train}, sets)] for train in trains]
 
     def of_verl(train: str) -> Estimate:
@@ -280,13 +279,10 @@ def _starts(
 
     if query.train:
         return [[of_verl(query.train)]]
-    search = rules()["search"]
     kind = "lora"
     if words["weights"] == "full":
-        kind = "full"
-    if words["weights"] == "full" and of_verl("fsdp").values["experts"]:
-        kind = "experts"
-    return [list(map(of_verl, group)) for group in search[kind]]
+        kind = "experts" if of_verl("fsdp").values["experts"] else "full"
+    return [list(map(of_verl, group)) for group in rules()["search"][kind]]
 
 
 def _as_verl(found: Estimate, query: Query) -> Estimate:
@@ -353,20 +349,31 @@ def _evidence(row: Configuration) -> Evidence:
     )
 
 
+def size_and_experts(dataset: Dataset, found: Estimate) -> tuple[str, bool]:
+    """The size that a model belongs to, and whether it is a mixture of experts."""
+    sizes = vocabulary(dataset).sizes
+    size = size_class(sizes, found.values["parameters"] / 1e9)
+    return size, bool(found.values["experts"])
+
+
 def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     """What published runs of the same size say, in sentences with their links.
 
     Those that ran out of memory on as much, with no longer a context; the nearest that ran on no
     more, with no shorter one.
     """
-    values = found.values
-    size = size_class(vocabulary(dataset).sizes, values["parameters"] / 1e9)
-    kind = (size, bool(values["experts"]), found.weights)
-    gb = values["gpus"] * values["device_gb"]
-    length = values["sequence_length"]
-    known = [one for one in published_runs(dataset) if one[1:4] == kind]
-    failed = [one for one in known if not one.ran and one.gb >= gb and one.length <= length]
-    ran = [one for one in known if one.ran and one.gb <= gb and one.length >= length]
+    kind = (*size_and_experts(dataset, found), found.weights)
+    gb = found.values["gpus"] * found.values["device_gb"]
+    length = found.values["sequence_length"]
+    failed: list[Evidence] = []
+    ran: list[Evidence] = []
+    for one in published_runs(dataset):
+        if (one.size, one.has_experts, one.weights) != kind:
+            continue
+        if one.ran and one.gb <= gb and one.length >= length:
+            ran.append(one)
+        if not one.ran and one.gb >= gb and one.length <= length:
+            failed.append(one)
     # What contradicts the estimate has another sentence than what agrees with it.
     name_of_failed = "failed_too"
     name_of_ran = "ran"
@@ -376,9 +383,11 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     said = formula()["said"]
     lines: list[str] = []
     if failed:
-        sources = ", ".join(one.source for one in failed[:_MOST_SOURCES])
-        lines.append(said[name_of_failed].format(count=len(failed), sources=sources))
+        first = map(attrgetter("source"), failed[:_MOST_SOURCES])
+        line = said[name_of_failed].format(count=len(failed), sources=", ".join(first))
+        lines.append(line)
     if ran:
-        nearest_run = ran[-1]
-        lines.append(said[name_of_ran].format(label=nearest_run.label, source=nearest_run.source))
+        nearest = ran[-1]
+        line = said[name_of_ran].format(label=nearest.label, source=nearest.source)
+        lines.append(line)
     return lines

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import posixpath
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rl_resources.certainty import OUT_OF_MEMORY, script_said
-from rl_resources.devices import device_label, hardware
+from rl_resources.devices import device_label
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.understand import Query
 from rl_resources.query.vocabulary import (
     ADAPTERS,
     EITHER,
-    FILTERS,
     NO_TAG,
-    WEIGHTS,
     Vocabulary,
     pieces,
     say,
@@ -29,24 +26,7 @@ NO_TASK = "task not stated"
 
 def resource(row: Configuration) -> str:
     """The hardware of a configuration: `2 × H800 80 GB`."""
-    gpus = str(row.gpus)
-    if row.gpus_maximum:
-        gpus = f"{row.gpus} to {row.gpus_maximum}"
-    device = _joined(" ", row.device_label, _memory(row))
-    return hardware(gpus, device)
-
-
-def _memory(row: Configuration) -> str:
-    """The memory of each device; empty where it is unknown, or in the device's name already."""
-    if not row.memory_gb:
-        return ""
-    said = rf"\b{row.memory_gb:g} ?GB?\b"
-    if re.search(said, row.device_label, re.IGNORECASE):
-        return ""
-    is_open = not row.device and len(row.possible_devices) > 1
-    if is_open and not row.memory_stated:
-        return f"(at most {row.memory_gb:g} GB)"
-    return f"{row.memory_gb:g} GB"
+    return _said("resource", row)
 
 
 def _joined(between: str, *texts: str) -> str:
@@ -127,16 +107,7 @@ def instead(kind: str, row: Configuration) -> str:
 def asked_hardware(query: Query, known: Vocabulary) -> str:
     """The hardware of a question: `8 × H100 80 GB`; empty where it is open."""
     labels = map(known.devices.label, query.devices)
-    device = EITHER.join(labels)
-    if not device and query.memory_gb:
-        device = _joined(" ", query.vendor, f"{query.memory_gb:g} GB")
-    if not query.gpus:
-        return device
-    if device:
-        return hardware(query.gpus, device)
-    if query.gpus == 1:
-        return "1 GPU"
-    return f"{query.gpus} GPUs"
+    return _said("asked_hardware", query, EITHER.join(labels))
 
 
 def verdict(query: Query, row: Configuration, on: str, failed: Sequence[Configuration]) -> str:
@@ -144,7 +115,8 @@ def verdict(query: Query, row: Configuration, on: str, failed: Sequence[Configur
 
     A claim is followed by the first failure of just what was asked.
     """
-    said = reason(row, _opening(query, row, on), project=query.project)
+    opening = _said("opening", query, row, on, is_of_project(query, row))
+    said = reason(row, opening, project=query.project)
     if row.state == "claim" and on and failed:
         return _joined(" ", said, reason(failed[0], "but-failed"))
     return said
@@ -153,28 +125,6 @@ def verdict(query: Query, row: Configuration, on: str, failed: Sequence[Configur
 def is_of_project(query: Query, row: Configuration) -> bool:
     """Whether its source is the asked project; with none asked every one is."""
     return query.project.lower() in software(row).lower()
-
-
-def _opening(query: Query, row: Configuration, on: str) -> str:
-    """The message that a verdict begins with; the first doubt decides."""
-    is_claim = row.state == "claim"
-    is_less = row.fit == "ran-on-no-more"
-    is_part = "adapters" in row.differs or (row.weights == "partial" and not query.weights)
-    openings = {
-        "project-base": not is_of_project(query, row),
-        "disputed": row.doubtful,
-        "largest": not query.size and not is_claim,
-        "least-claimed": is_claim and not on,
-        "least": not on,
-        "probably-claimed": is_claim,
-        "probably-precision": "precision" in row.differs,
-        "yes-part": is_part,
-        "yes-host-memory": "host-memory" in row.differs,
-        "probably": is_less and not query.vendor,
-        "yes-fewer": is_less,
-        "yes": True,
-    }
-    return next(name for name, holds in openings.items() if holds)
 
 
 def nobody(query: Query, on: str, failed: Sequence[Configuration]) -> str:
@@ -189,13 +139,7 @@ def nobody(query: Query, on: str, failed: Sequence[Configuration]) -> str:
 
 def asked_words(query: Query) -> str:
     """Model, filters and context of a question: `Qwen3-8B, GRPO`."""
-    model = query.model or query.architecture
-    asked = [model.rpartition("/")[2] or query.size]
-    words = query.asked(*FILTERS)
-    asked.extend(WEIGHTS.get(word, word) for word in words.values())
-    if query.length:
-        asked.append(f"{query.length} tokens or more")
-    return _joined(", ", *asked) or "Any model"
+    return _said("asked_words", query) or "Any model"
 
 
 def line(row: Configuration, *, is_open: bool = True) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from rl_resources.devices import Device, vendor_in
+from rl_resources.devices import Device, stated_gigabytes, vendor_in
 from rl_resources.errors import UnusableInput
 from rl_resources.query.vocabulary import (
     EITHER,
@@ -28,6 +28,7 @@ from rl_resources.query.vocabulary import (
     say,
     size_class,
     whole_match,
+    without_owner,
 )
 from rl_resources.text import nearest, shown
 
@@ -42,7 +43,6 @@ def hint(field: str) -> str:
 
 _HUB = pattern("hub")
 _SHARED = pattern("shared")
-_GIGABYTES = pattern("gigabytes")
 
 Tokens = Mapping[str, str]
 """The words of a question by field: `gpus`, `device`, `memory`, and others of `Query`."""
@@ -104,12 +104,18 @@ class Query(NamedTuple):
         return found
 
 
+def stated(tokens: Tokens) -> dict[str, str]:
+    """The words of a question that are not empty."""
+    words = {name: text.strip() for name, text in tokens.items()}
+    return {name: text for name, text in words.items() if text}
+
+
 def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...]]:
     """The question in keys, and what a person must know of how it was read.
 
     Raises `UnusableInput` with the nearest known words.
     """
-    words = {name: text.strip() for name, text in tokens.items() if text.strip()}
+    words = stated(tokens)
     if "device" in words and "memory" in words:
         raise UnusableInput("a device and a memory are both asked", "Leave one of them out.")
     if "memory" in words:
@@ -144,14 +150,11 @@ class _Reader:
         devices, smallest = self._devices(device)
         words = {name: self._word(name) for name in FILTERS}
         with_adapters = self._with_adapters(words["task"])
-        if with_adapters and words["weights"].endswith("lora"):
-            words["task"] = with_adapters
+        if words["weights"].endswith("lora"):
+            words["task"] = with_adapters or words["task"]
         positions = {item.name: item.position for item in self._known.sizes}
-        model = ""
-        if len(models) == 1:
-            model = models[0]
         return Query(
-            model=model,
+            model=_only(models),
             architecture=architecture,
             experts=self._experts(architecture),
             size=size,
@@ -184,10 +187,7 @@ class _Reader:
 
     def _architecture(self, models: Iterable[str]) -> str:
         """The first model of the same layers and widths, also of several that are meant."""
-        found = {self._known.architectures.get(key, key) for key in models}
-        if len(found) == 1:
-            return found.pop()
-        return ""
+        return _only({self._known.architectures.get(key, key) for key in models})
 
     def _experts(self, model: str) -> str:
         """Whether a mixture of experts is asked, or a dense model; empty where that is open."""
@@ -225,7 +225,7 @@ class _Reader:
         sizes = {self._known.models.get(key, "") for key in keys}
         if not meaning or len(sizes) > 1:
             return [], self._size_in_name(text)
-        if plain(name) not in {plain(keys[0]), plain(_without_owner(keys[0]))}:
+        if plain(name) not in {plain(keys[0]), plain(without_owner(keys[0]))}:
             self._note("read-as", text, meaning=meaning)
         return keys, sizes.pop()
 
@@ -275,6 +275,8 @@ class _Reader:
         That is GB of any device: `80 GB`, or `80` where none is called so; or the vendor and the
         memory of `A4500 20GB`.
         """
+        if not text:
+            return [], Device()
         if _SHARED.search(text):
             raise UnusableInput(say("shared", text=shown(text)), "Ask for whole GPUs.")
         keys = self._named(text)
@@ -283,18 +285,21 @@ class _Reader:
             return [], self._any_of(amount, unit)
         if unit:
             raise self._unknown("device", text)
-        devices = [self._known.devices.known[key] for key in keys]
-        if not text:
-            return [], Device()
-        if not devices:
+        if not keys:
             return [], self._of_vendor(text)
-        if len(devices) > 1:
-            self._note("read-as", text, meaning=EITHER.join(device.label for device in devices))
-            if all(device.lacks_bf16 for device in devices):
-                self._note("no-bf16", text)
-        elif devices[0].note:
-            self.notes.append(devices[0].note)
+        devices = [self._known.devices.known[key] for key in keys]
+        self._note_devices(text, devices)
         return keys, min(devices, key=attrgetter("memory_gb"))
+
+    def _note_devices(self, text: str, devices: Sequence[Device]) -> None:
+        """Note which devices are meant, and what the label of a single one does not say."""
+        if len(devices) == 1:
+            self.notes += filter(None, [devices[0].note])
+            return
+        labels = map(attrgetter("label"), devices)
+        self._note("read-as", text, meaning=EITHER.join(labels))
+        if all(device.lacks_bf16 for device in devices):
+            self._note("no-bf16", text)
 
     def _of_vendor(self, text: str) -> Device:
         """A device that the table lacks, where its words say its vendor and its memory."""
@@ -353,31 +358,37 @@ class _Reader:
         message = say(name, field=field.replace("_", " "), text=shown(text))
         if field not in self._known.spellings:
             return UnusableInput(message, hint(field))
-        near = nearest(_without_owner(text), self._known.written(field)).sentence()
+        near = nearest(without_owner(text), self._known.written(field)).sentence()
         fix = f"{near} {hint(field)}"
         return UnusableInput(message, fix.strip())
+
+
+def _only(keys: Iterable[str]) -> str:
+    """The key, if there is one alone; empty for several, or none."""
+    first, *others = [*keys, ""]
+    if len(others) == 1:
+        return first
+    return ""
 
 
 def lengths_in(text: str) -> list[int]:
     """Tokens of each part of a context: of `2048+16K`. Raises `UnusableInput`."""
     if not text:
         return []
-    amounts = [amount_of("length", part)[0] for part in text.split("+")]
-    if not all(amounts):
-        message = say("unknown", field="length", text=shown(text))
-        raise UnusableInput(message, hint("length"))
-    return [math.floor(amount + 0.5) for amount in amounts]
+    lengths: list[int] = []
+    for part in text.split("+"):
+        amount, _ = amount_of("length", part)
+        if not amount:
+            message = say("unknown", field="length", text=shown(text))
+            raise UnusableInput(message, hint("length"))
+        lengths.append(math.floor(amount + 0.5))
+    return lengths
 
 
 def _unlisted(text: str) -> Device | None:
     """A device by the vendor and the memory that its words say; none where they lack one."""
-    memory = _GIGABYTES.search(text)
+    memory_gb = stated_gigabytes(text)
     vendor = vendor_in(text)
-    if memory and vendor:
-        return Device(vendor=vendor, memory_gb=float(memory[1]))
+    if memory_gb and vendor:
+        return Device(vendor, memory_gb)
     return None
-
-
-def _without_owner(key: str) -> str:
-    """The name of a model without whose it is, any other key as it is."""
-    return key.rpartition("/")[2]

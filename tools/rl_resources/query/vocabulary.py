@@ -44,6 +44,8 @@ def pattern(name: str) -> re.Pattern[str]:
     return re.compile(PATTERNS[name], re.IGNORECASE | re.ASCII)
 
 
+_PUNCTUATION = re.compile(r"[^a-z0-9.]+")
+_NOT_BETWEEN_NUMBERS = re.compile(r"(?<![0-9])[-.]+|[-.]+(?![0-9])")
 _SIZE_IN_NAME = pattern("size_in_name")
 _ACTIVE = pattern("active")
 
@@ -53,8 +55,9 @@ def plain(text: str) -> str:
 
     Of all punctuation only what keeps two numbers apart is left: `qwen2.5-7binstruct`.
     """
-    words = re.sub(r"[^a-z0-9.]+", "-", text.lower().replace("++", "pp"))
-    return re.sub(r"(?<![0-9])[-.]+|[-.]+(?![0-9])", "", words)
+    lower = text.lower().replace("++", "pp")
+    words = _PUNCTUATION.sub("-", lower)
+    return _NOT_BETWEEN_NUMBERS.sub("", words)
 
 
 def amount_of(name: str, text: str) -> tuple[float, str]:
@@ -127,7 +130,7 @@ def say(name: str, /, **words: object) -> str:
 @cache
 def _macros() -> Any:
     templates = environment(Path(__file__).parent)
-    words = {"weights": WEIGHTS, "adapters": ADAPTERS, "batch_units": _TABLES["batch_units"]}
+    words = {**_TABLES, "hardware": devices.hardware}
     return templates.get_template("messages.jinja", globals=words).module
 
 
@@ -172,7 +175,8 @@ class Vocabulary(NamedTuple):
     def written(self, field: str) -> list[str]:
         """What people may write for a field: its keys, of frameworks also the projects."""
         meanings = EITHER.join(self.spellings[field].values())
-        names = [key.rpartition("/")[2] for key in dict.fromkeys(meanings.split(EITHER))]
+        keys = dict.fromkeys(meanings.split(EITHER))
+        names = list(map(without_owner, keys))
         if field == "framework":
             names += self.projects.values()
         return names
@@ -182,11 +186,14 @@ class Vocabulary(NamedTuple):
 def vocabulary(dataset: Dataset) -> Vocabulary:
     """The words of a dataset."""
     models = _models(dataset)
-    of_filters = words_of_filters(dataset)
-    spellings = {name: _spellings(name, words) for name, words in of_filters.items()}
+    spellings: dict[str, dict[str, str]] = {}
+    for name, words in words_of_filters(dataset).items():
+        own = {word: word for word in words}
+        spellings[name] = _plainly(own) | _plainly(_WORDS.get(name, {}))
+    spellings["framework"] |= _plainly(PROJECTS)
     spellings["model"] = _spellings_of_models(dataset, models)
     known = devices_of(dataset)
-    spellings["device"] = {name: EITHER.join(keys) for name, keys in known.spellings.items()}
+    spellings["device"] = _either(known.spellings)
     return Vocabulary(
         spellings=spellings,
         models=models,
@@ -199,6 +206,21 @@ def vocabulary(dataset: Dataset) -> Vocabulary:
     )
 
 
+def _plainly(words: Mapping[str, str]) -> dict[str, str]:
+    """The same meanings by their plain spellings."""
+    return {plain(word): meaning for word, meaning in words.items()}
+
+
+def _either(meanings: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    return {spelling: EITHER.join(keys) for spelling, keys in meanings.items()}
+
+
+def without_owner(key: str) -> str:
+    """The name of a model without whose it is, any other key as it is."""
+    _, _, name = key.rpartition("/")
+    return name
+
+
 def _size_class(row: Mapping[str, Any]) -> SizeClass:
     return SizeClass(row["size"], row["position"], row["below_parameters_b"])
 
@@ -206,8 +228,12 @@ def _size_class(row: Mapping[str, Any]) -> SizeClass:
 def _with_adapters(dataset: Dataset) -> dict[str, str]:
     """The same algorithm with LoRA for each task; empty where there is none."""
     rows = dataset.records["tasks"]
-    adapters = {row["algorithm"]: text_of(row, "task") for row in rows if row["adapters_only"]}
-    found = {text_of(row, "task"): adapters.get(row["algorithm"], "") for row in rows}
+    with_adapters = [row for row in rows if row["adapters_only"]]
+    adapters = {text_of(row, "algorithm"): text_of(row, "task") for row in with_adapters}
+    found = {}
+    for row in rows:
+        algorithm = text_of(row, "algorithm")
+        found[text_of(row, "task")] = adapters.get(algorithm, "")
     return found | dict.fromkeys(adapters.values(), "")
 
 
@@ -243,13 +269,6 @@ def experts_of(dataset: Dataset, model: str) -> str:
     return ""
 
 
-def _spellings(name: str, words: Iterable[str]) -> dict[str, str]:
-    others = {plain(other): word for other, word in _WORDS.get(name, {}).items()}
-    if name == "framework":
-        others |= {plain(project): meaning for project, meaning in PROJECTS.items()}
-    return {plain(word): word for word in words} | others
-
-
 def _models(dataset: Dataset) -> dict[str, str]:
     """The size of each model, also of those that only reports name."""
     sizes: dict[str, str] = {}
@@ -269,24 +288,26 @@ def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, s
         key = text_of(row, "model")
         owner, _, name = key.rpartition("/")
         with_size = f"{name} {row['size']}"
-        for text in (key, text_of(row, "slug"), name, with_size, *items_of(row, "aliases")):
+        aliases = items_of(row, "aliases")
+        for text in (key, text_of(row, "slug"), name, with_size, *aliases):
             exact.setdefault(plain(text), key)
         organization, _, _ = owner.lower().partition("-")
         whole = name.lower()
         without_organization = whole.removeprefix(f"{organization}-")
-        for beginning in (*beginnings(whole), *beginnings(without_organization)):
-            begun.setdefault(plain(beginning), {})[key] = None
-    published = {plain(name): name for name in models if name not in dataset.by_key["models"]}
-    return published | {name: EITHER.join(keys) for name, keys in begun.items()} | exact
+        for text in (*beginnings(whole), *beginnings(without_organization)):
+            keys = begun.setdefault(plain(text), {})
+            keys[key] = None
+    only_published = {name: name for name in models if name not in dataset.by_key["models"]}
+    return _plainly(only_published) | _either(begun) | exact
 
 
 def beginnings(name: str) -> Iterator[str]:
     """The name with fewer and fewer parts at its end, as long as the size is in it."""
-    parts = name.split("-")
-    for end in range(len(parts), 0, -1):
-        beginning = "-".join(parts[:end])
+    beginning = name
+    while beginning:
         if _SIZE_IN_NAME.search(beginning):
             yield beginning
+        beginning, _, _ = beginning.rpartition("-")
 
 
 def longest_beginning(dataset: Dataset, named: str) -> tuple[str, str]:

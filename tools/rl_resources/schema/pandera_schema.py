@@ -58,7 +58,7 @@ def pandera_columns(
     """The `Column` of each field, which can validate by itself."""
     api = import_module(f"pandera.{engine}")
     types = PANDAS if engine == "pandas" else _TYPES
-    columns: list[Any] = []
+    columns = []
     for field in schema.fields:
         kind = types.get(field.type, str)
         checks = list(_checks(api.Check, field, vocabulary.get(field.name)))

@@ -66,13 +66,8 @@ class Validator:
 
     def __init__(self, schema: TableSchema, vocabulary: Vocabulary) -> None:
         self.schema = schema
+        self.vocabulary = vocabulary
         self.pandera = pandera_columns(schema, vocabulary)
-        # Columns whose words are not listed: each of their texts may be wrong in itself.
-        self.open: set[str] = set()
-        for field in schema.fields:
-            listed = field.words or field.name in vocabulary
-            if field.type in TEXTS and not listed:
-                self.open.add(field.name)
 
     def failures(self, frame: pl.DataFrame) -> list[Failure]:
         """All broken cells of a frame of texts, each once, by row and then by column.
@@ -81,7 +76,7 @@ class Validator:
         """
         words = {name: frame[name].unique() for name in self.schema.names}
         broken = self._broken(words)
-        found: list[Failure] = []
+        found = []
         for field in self.schema.fields:
             name = field.name
             wrong = broken[name]
@@ -98,7 +93,8 @@ class Validator:
     def _add_mistakes_of_text(self, field: Field, words: pl.Series, wrong: dict[str, str]) -> None:
         """Add to the wrong words of a column those with what no text may contain."""
         suspicious: Iterable[str] = list(wrong)  # a listed word has no such mistake
-        if field.name in self.open:
+        is_listed = field.words or field.name in self.vocabulary
+        if field.type in TEXTS and not is_listed:
             suspicious = words.filter(words.str.contains(SUSPECT))
         for word in suspicious:
             mistake = text_mistake(field, word)
@@ -111,8 +107,7 @@ class Validator:
 
         All checks run as one query; `Column.validate` would run several for each of them.
         """
-        queries = list(self._queries(words))
-        queries.sort(key=lambda query: ORDER.index(query.constraint))
+        queries = sorted(self._queries(words), key=lambda query: ORDER.index(query.constraint))
         answers = pl.collect_all([query.holds for query in queries])
         found: dict[str, dict[str, str]] = {name: {} for name in words}
         for query, answer in zip(queries, answers, strict=True):

@@ -21,7 +21,6 @@ ESTIMATORS: Mapping[str, Sequence[str]] = _TABLE["estimators"]
 """The values of `algorithm.adv_estimator` that an algorithm may use."""
 LOSSES: Mapping[str, str] = _TABLE["losses"]
 """The `policy_loss.loss_mode` that makes an algorithm out of GRPO."""
-_OF_USUAL_LOSS = frozenset({"GRPO", "PPO", "DAPO", "DR-GRPO"})
 KNOWN_ESTIMATORS = frozenset().union(*ESTIMATORS.values())
 
 GROUP_ESTIMATORS: frozenset[str] = frozenset(_TABLE["of_groups"])
@@ -50,7 +49,7 @@ def _other_loss(run: Run, algorithm: str) -> Setting | None:
     loss = run.loss_mode
     if algorithm in LOSSES and loss.text not in (None, LOSSES[algorithm]):
         return loss
-    if algorithm in _OF_USUAL_LOSS and loss.text in LOSSES.values():
+    if algorithm in _TABLE["of_usual_loss"] and loss.text in LOSSES.values():
         return loss
     return None
 
@@ -117,16 +116,10 @@ ALGORITHMS: Mapping[str, OwnSettings] = {
 
 ASKED_OF_MIN: Sequence[str] = _TABLE["tags"]["asked"]
 """The words of the table `memory_optimizations` that a MIN record has on where they apply."""
-NOT_ASKED_OF_MIN: Mapping[str, str] = _TABLE["tags"]["not_asked"]
-"""All other words of that table, with the reason."""
 
 NEEDED = "It does not fit without {name}, by the estimate."
 """What notes say of a setting that costs time and that RECOMMENDED has on."""
 _FSDP = BACKENDS["fsdp"].section
-_NEVER_PACKED = frozenset({("megatron", "Qwen3.5"), ("megatron", "Qwen3.5-MoE")})
-"""Section of a backend and family of models whose attention takes no packed sequences there: verl,
-docs/ascend_tutorial/model_support/examples/qwen3_5_megatron_npu.md.
-"""
 
 
 def asked_of_min(run: Run, family: str) -> dict[str, Setting]:
@@ -157,7 +150,7 @@ def _applies(word: str, run: Run, family: str) -> bool:
         case "layered-summon":
             return section == _FSDP and run.weights == "lora"
         case "sequence-packing":
-            return (section, family) not in _NEVER_PACKED
+            return family not in _TABLE["never_packed"].get(section, ())
         case "rollout-sleep":
             return run.shares_gpus.value is not False
     return True

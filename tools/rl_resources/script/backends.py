@@ -1,21 +1,21 @@
 """What the framework calls backends, what each can do, and where it has its settings.
 
-A further training backend is one entry of `backends.toml`, a further rollout engine one of
-`ENGINES`: runs, the estimate, rules, `new` and training logs read their keys here.
+A further backend is one entry of `backends.toml`: runs, the estimate, rules, `new` and training
+logs read its keys here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rl_resources.files import table_beside
 
 MODEL = "actor_rollout_ref.model"
 ACTOR = "actor_rollout_ref.actor"
 ROLLOUT = "actor_rollout_ref.rollout"
-CHECKPOINTING = f"{MODEL}.enable_gradient_checkpointing"
-RECOMPUTATION = f"{ACTOR}.megatron.override_transformer_config.recompute_granularity"
+CHECKPOINTING = "actor_rollout_ref.model.enable_gradient_checkpointing"
+RECOMPUTATION = "actor_rollout_ref.actor.megatron.override_transformer_config.recompute_granularity"
 
 
 class Backend(NamedTuple):
@@ -35,7 +35,7 @@ class Backend(NamedTuple):
     divides_as_fsdp: bool = False
     adapters: bool = False
     checkpointing: str = CHECKPOINTING
-    packing: str = f"{MODEL}.use_remove_padding"
+    packing: str = "actor_rollout_ref.model.use_remove_padding"
     offload_policy: str = ""
     activation_offload: str = ""
     sequence_parallel: Sequence[str] = ()
@@ -43,8 +43,9 @@ class Backend(NamedTuple):
     all_gpus: str = ""
 
 
+_TABLE = table_beside(__file__)
 BACKENDS: Mapping[str, Backend] = {
-    name: Backend(**described) for name, described in table_beside(__file__).items()
+    name: Backend(**described) for name, described in _TABLE["train"].items()
 }
 
 
@@ -64,12 +65,12 @@ class Engine(NamedTuple):
     adapters: bool = False
     divides: bool = False
     divides_heads: bool = False
-    utilization: str = f"{ROLLOUT}.gpu_memory_utilization"
-    sleep: str = f"{ROLLOUT}.free_cache_engine"
-    tensor_parallel: str = f"{ROLLOUT}.tensor_model_parallel_size"
-    pipeline_parallel: str = f"{ROLLOUT}.pipeline_model_parallel_size"
-    data_parallel: str = f"{ROLLOUT}.data_parallel_size"
-    releases: tuple[str, ...] = ()
+    utilization: str = "actor_rollout_ref.rollout.gpu_memory_utilization"
+    sleep: str = "actor_rollout_ref.rollout.free_cache_engine"
+    tensor_parallel: str = "actor_rollout_ref.rollout.tensor_model_parallel_size"
+    pipeline_parallel: str = "actor_rollout_ref.rollout.pipeline_model_parallel_size"
+    data_parallel: str = "actor_rollout_ref.rollout.data_parallel_size"
+    releases: Sequence[str] = ()
 
 
 def named_version(program: str) -> str:
@@ -79,28 +80,17 @@ def named_version(program: str) -> str:
     return f"{in_text}|{in_list}"
 
 
+def _engine(programs: Sequence[str] = (), releases: Sequence[str] = (), **able: Any) -> Engine:
+    """An engine as the table describes it."""
+    named = map(named_version, programs)
+    return Engine(**able, releases=(*releases, *named))
+
+
 ENGINES: Mapping[str, Engine] = {
-    "sglang": Engine(adapters=True, divides=True, releases=(named_version("sglang"),)),
-    "vllm": Engine(
-        adapters=True,
-        divides=True,
-        divides_heads=True,
-        releases=(
-            r"Initializing an? (?:V\d )?LLM engine \(",
-            "vLLM API server version ",
-            named_version("vllm"),
-        ),
-    ),
-    **dict.fromkeys(("hf", "trtllm", "vexact", "vllm_omni"), Engine()),
+    name: _engine(**described) for name, described in _TABLE["infer"].items()
 }
-VENDORS: Mapping[str, str] = {"mindspeed": "Huawei", "vllm-ascend": "Huawei", "trtllm": "NVIDIA"}
-"""Words of ours for backends that run on the accelerators of one vendor alone."""
-SAME_BACKEND: Mapping[str, str] = {
-    "mindspeed": "megatron",
-    "vllm-ascend": "vllm",
-    "vllm-omni": "vllm_omni",
-}
-"""A word of ours alone, with the one that the framework knows it by."""
+VENDORS: Mapping[str, str] = _TABLE["vendors"]
+SAME_BACKEND: Mapping[str, str] = _TABLE["same_backend"]
 
 
 def engine_of(word: str) -> Engine:

@@ -7,7 +7,6 @@ The form of an override is that of Hydra's grammar, hydra/grammar/OverrideParser
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -90,22 +89,18 @@ def _written(word: Word) -> Place:
 
 def _rest(script: Script, value: Value, at: int) -> Value:
     """What follows the first `at` characters, of which the last one is a `=`."""
-    parts = deque(value.parts)
-    part = parts.popleft()
-    while at > len(part.text or ""):
-        at -= len(part.text or "")
-        part = parts.popleft()
-    text = (part.text or "")[at:]
-    if not text and parts:
-        return Value(tuple(parts))
-    rest = part._replace(text=text)
-    origin = part.origin
-    offset = origin.offset + at
-    # Only of a text that is written as it is the place of a later character is known.
-    if script.text.startswith(f"={text}", offset - 1):
-        place = Place(offset, origin.line, origin.column + at)
-        rest = rest._replace(place=place, origin=place)
-    return Value((rest, *parts))
+    parts = list(value.parts)
+    text = parts[0].text or ""
+    while at > len(text):
+        at -= len(text)
+        del parts[0]
+        text = parts[0].text or ""
+    first, *others = parts
+    if at == len(text) and others:
+        return Value(tuple(others))
+    place = script.source.place_in(first, at)
+    rest = first._replace(text=text[at:], place=place, origin=place)
+    return Value((rest, *others))
 
 
 # Programs
@@ -126,8 +121,7 @@ class Launch:
     """One start of a program that takes overrides, in `command`.
 
     `module` is dotted also if the script names a file; `unresolved` are words of which not
-    even a key is known, save the script's own arguments: `passes_arguments` says
-    whether they are passed on. `stray` are words that are no overrides:
+    even a key is known, save the script's own arguments. `stray` are words that are no overrides:
     cut off by a space, or left by a lost quote.
     """
 
@@ -137,7 +131,6 @@ class Launch:
     flags: dict[str, Flag] = field(default_factory=dict)
     stray: list[Word] = field(default_factory=list)
     unresolved: list[Word] = field(default_factory=list)
-    passes_arguments: bool = False
 
     def text_of(self, flag: str) -> str | None:
         """The text of an option such as `config-name` if it is given and known."""
@@ -154,9 +147,7 @@ class Launch:
                 self.overrides.append(override)
             elif word.text is not None:
                 self._add_known(word, word.text, rest)
-            elif _has_arguments(word):
-                self.passes_arguments = True
-            else:
+            elif not _has_arguments(word):
                 self.unresolved.append(word)
 
     def _add_known(self, word: Word, text: str, rest: Iterator[Word]) -> None:

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
-from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, ROLLOUT, Backend, Engine
+from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, Backend, Engine
 from rl_resources.script.framework.composition import UNKNOWN
 from rl_resources.script.settings import LACKING, OPEN, Key, Setting, Settings
 
@@ -122,7 +122,7 @@ class Parallelism(Settings):
     @property
     def train_backend(self) -> Setting:
         """What trains: `fsdp`, `fsdp2`, `megatron`, …"""
-        strategy = self.setting(f"{ACTOR}.strategy")
+        strategy = self.setting("actor_rollout_ref.actor.strategy")
         engine = self.setting("model_engine")
         # The script chooses a group of settings, and the strategy is one of them.
         if strategy.text and engine.place and not strategy.place:
@@ -186,7 +186,7 @@ class Parallelism(Settings):
 
     # What generates
 
-    infer_backend = Key(f"{ROLLOUT}.name")
+    infer_backend = Key("actor_rollout_ref.rollout.name")
     """What generates: `vllm`, `sglang`, …"""
 
     @property
@@ -208,7 +208,7 @@ class Parallelism(Settings):
     @property
     def rollout_model_size(self) -> int | None:
         """GPUs of one generating engine."""
-        if self.setting(f"{ROLLOUT}.disaggregation.enabled").flag:
+        if self.setting("actor_rollout_ref.rollout.disaggregation.enabled").flag:
             return None
         engine = self.engine
         keys = (engine.tensor_parallel, engine.pipeline_parallel, engine.data_parallel)
@@ -217,22 +217,22 @@ class Parallelism(Settings):
 
     # How it shares the work of training
 
-    tensor_parallel_size = Key(f"{ACTOR}.megatron.tensor_model_parallel_size")
+    tensor_parallel_size = Key("actor_rollout_ref.actor.megatron.tensor_model_parallel_size")
     """GPUs that share each weight in Megatron."""
 
-    pipeline_parallel_size = Key(f"{ACTOR}.megatron.pipeline_model_parallel_size")
+    pipeline_parallel_size = Key("actor_rollout_ref.actor.megatron.pipeline_model_parallel_size")
     """Stages of the model in Megatron."""
 
-    context_parallel_size = Key(f"{ACTOR}.megatron.context_parallel_size")
+    context_parallel_size = Key("actor_rollout_ref.actor.megatron.context_parallel_size")
     """GPUs that share each sequence in Megatron."""
 
-    expert_parallel_size = Key(f"{ACTOR}.megatron.expert_model_parallel_size")
+    expert_parallel_size = Key("actor_rollout_ref.actor.megatron.expert_model_parallel_size")
     """GPUs over which experts are spread in Megatron."""
 
     @property
     def expert_tensor_parallel_size(self) -> Setting:
         """GPUs that share each expert's weight in Megatron: by default as many as share others."""
-        own = self.setting(f"{ACTOR}.megatron.expert_tensor_parallel_size")
+        own = self.setting("actor_rollout_ref.actor.megatron.expert_tensor_parallel_size")
         if own.value is None:
             return self.tensor_parallel_size
         return own

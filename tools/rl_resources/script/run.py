@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
-from rl_resources.script.backends import ACTOR, CHECKPOINTING, MODEL, ROLLOUT
+from rl_resources.script.backends import ACTOR, CHECKPOINTING
 from rl_resources.script.bash.script import UNKNOWN_MARK
-from rl_resources.script.framework.composition import UNKNOWN, compose_launch
+from rl_resources.script.framework.composition import UNKNOWN, compose_launch, is_since
 from rl_resources.script.framework.shipped import FRAMEWORK, MODULE, NAMES, shipped
 from rl_resources.script.parallelism import Parallelism
 from rl_resources.script.settings import LACKING as LACKING
 from rl_resources.script.settings import OPEN, Key, Setting
 
 REFERENCE = "actor_rollout_ref.ref"
-FP8 = f"{ACTOR}.megatron.override_transformer_config.fp8"
+FP8 = "actor_rollout_ref.actor.megatron.override_transformer_config.fp8"
 _, MEGATRON_NAME = NAMES
 _BF16 = frozenset({"bf16", "bfloat16"})
 _PRECISIONS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
@@ -45,13 +45,13 @@ class Run(Parallelism):
 
     # Model and algorithm
 
-    model_path = Key(f"{MODEL}.path")
+    model_path = Key("actor_rollout_ref.model.path")
     """The model that is trained: a Hugging Face id or a directory."""
 
     @property
     def model_path_end(self) -> str | None:
         """The path of the model as far back as it is known: all of it, or what follows a `/`."""
-        content = self.content(f"{MODEL}.path")
+        content = self.content("actor_rollout_ref.model.path")
         if content is None or content.text is not None:
             return self.model_path.text
         _, _, end = content.marked.rpartition(UNKNOWN_MARK)
@@ -62,16 +62,16 @@ class Run(Parallelism):
     estimator = Key("algorithm.adv_estimator")
     """How advantages are estimated: `grpo`, `gae`, …"""
 
-    loss_mode = Key(f"{ACTOR}.policy_loss.loss_mode")
+    loss_mode = Key("actor_rollout_ref.actor.policy_loss.loss_mode")
     """Which policy loss: `vanilla`, `gspo`, …"""
 
     filters_groups = Key("algorithm.filter_groups.enable")
     """Whether prompts without a spread of rewards are dropped, as DAPO does."""
 
-    clip_ratio_low = Key(f"{ACTOR}.clip_ratio_low")
+    clip_ratio_low = Key("actor_rollout_ref.actor.clip_ratio_low")
     """The lower clip of the ratio."""
 
-    clip_ratio_high = Key(f"{ACTOR}.clip_ratio_high")
+    clip_ratio_high = Key("actor_rollout_ref.actor.clip_ratio_high")
     """The upper clip of the ratio."""
 
     normalizes_by_spread = Key("algorithm.norm_adv_by_std_in_grpo")
@@ -81,7 +81,7 @@ class Run(Parallelism):
     def uses_reference(self) -> bool | None:
         """Whether a reference model is loaded, as `need_reference_policy` decides."""
         in_reward = self.setting("algorithm.use_kl_in_reward").flag
-        in_loss = self.setting(f"{ACTOR}.use_kl_loss").flag
+        in_loss = self.setting("actor_rollout_ref.actor.use_kl_loss").flag
         if in_reward or in_loss:
             return True
         if in_reward is None or in_loss is None:
@@ -93,21 +93,21 @@ class Run(Parallelism):
     train_batch_size = Key("data.train_batch_size")
     """Prompts of a step."""
 
-    rollout_n = Key(f"{ROLLOUT}.n")
+    rollout_n = Key("actor_rollout_ref.rollout.n")
     """Rollouts per prompt."""
 
-    mini_batch_size = Key(f"{ACTOR}.ppo_mini_batch_size")
+    mini_batch_size = Key("actor_rollout_ref.actor.ppo_mini_batch_size")
     """Prompts of an update."""
 
     @property
     def micro_batch(self) -> Setting:
         """Responses that a data-parallel rank trains at a time."""
-        return self._of_each_rank(f"{ACTOR}.ppo_micro_batch_size")
+        return self._of_each_rank("actor_rollout_ref.actor.ppo_micro_batch_size")
 
     @property
     def log_prob_micro_batch(self) -> Setting:
         """Responses whose log-probs a data-parallel rank computes at a time."""
-        return self._of_each_rank(f"{ROLLOUT}.log_prob_micro_batch_size")
+        return self._of_each_rank("actor_rollout_ref.rollout.log_prob_micro_batch_size")
 
     def _of_each_rank(self, total_key: str) -> Setting:
         """A batch of each data-parallel rank, also if the script sets that of all.
@@ -125,10 +125,10 @@ class Run(Parallelism):
         share = total.number // ranks
         return total._replace(key=key, value=share or UNKNOWN)
 
-    enforces_eager = Key(f"{ROLLOUT}.enforce_eager")
+    enforces_eager = Key("actor_rollout_ref.rollout.enforce_eager")
     """Whether the rollout engine runs without graphs."""
 
-    dynamic_batch = Key(f"{ACTOR}.use_dynamic_bsz")
+    dynamic_batch = Key("actor_rollout_ref.actor.use_dynamic_bsz")
     """Whether micro batches are filled up by tokens."""
 
     max_prompt_length = Key("data.max_prompt_length")
@@ -146,13 +146,13 @@ class Run(Parallelism):
         Megatron reads a key of its own (verl/workers/engine/megatron/transformer_impl.py); an
         adapter that is loaded may have any rank.
         """
-        key = f"{MODEL}.lora_rank"
+        key = "actor_rollout_ref.model.lora_rank"
         if self.trains_with_megatron:
-            key = f"{MODEL}.lora.rank"
+            key = "actor_rollout_ref.model.lora.rank"
         rank = self.setting(key)
         if rank.number or not self.is_composed:
             return rank
-        adapter = self.setting(f"{MODEL}.lora_adapter_path")
+        adapter = self.setting("actor_rollout_ref.model.lora_adapter_path")
         if adapter.value is not None:
             return Setting(key, UNKNOWN)
         return rank
@@ -217,11 +217,13 @@ class Run(Parallelism):
             return LACKING
         return self.setting(key)
 
-    optimizer_on_host = Key(f"{ACTOR}.optim.override_optimizer_config.optimizer_cpu_offload")
+    optimizer_on_host = Key(
+        "actor_rollout_ref.actor.optim.override_optimizer_config.optimizer_cpu_offload"
+    )
     """Whether Megatron-Core keeps a fraction of the optimizer in host memory for good."""
 
     optimizer_fraction_on_host = Key(
-        f"{ACTOR}.optim.override_optimizer_config.optimizer_offload_fraction"
+        "actor_rollout_ref.actor.optim.override_optimizer_config.optimizer_offload_fraction"
     )
     """The fraction of the optimizer that `optimizer_on_host` speaks of, 0 to 1."""
 
@@ -229,10 +231,11 @@ class Run(Parallelism):
     def gradient_checkpointing(self) -> Setting:
         """Whether, or which, activations are computed again.
 
-        In verl 0.4 Megatron read the key of other backends:
+        From before verl 0.4.0 up to 0.5.0 Megatron read the key of other backends:
         verl/single_controller/base/megatron/worker.py.
         """
-        if self.composition.version.startswith("0.4."):
+        version = self.composition.version
+        if is_since(version, "0.3.1.dev0") and not is_since(version, "0.5.0"):
             return self.setting(CHECKPOINTING)
         return self.setting(self.backend.checkpointing)
 
@@ -243,7 +246,7 @@ class Run(Parallelism):
         """
         if not self.trains_with_megatron:
             return False
-        if self.may_change("model_engine") or self.may_change(f"{ACTOR}.strategy"):
+        if self.may_change("model_engine") or self.may_change("actor_rollout_ref.actor.strategy"):
             return False
         asked = self.setting(CHECKPOINTING)
         if not (asked.place and asked.flag):
@@ -285,10 +288,12 @@ class Run(Parallelism):
             "fp8-rollout": self._fp8_rollout,
             "sequence-packing": self.setting(self.backend.packing),
             "dynamic-batch": self.dynamic_batch,
-            "fused-logits": self.setting(f"{MODEL}.use_fused_kernels"),
-            "chunked-logits": self.setting(f"{ACTOR}.entropy_from_logits_with_chunking"),
+            "fused-logits": self.setting("actor_rollout_ref.model.use_fused_kernels"),
+            "chunked-logits": self.setting(
+                "actor_rollout_ref.actor.entropy_from_logits_with_chunking"
+            ),
             "rollout-sleep": self.rollout_sleep,
-            "layered-summon": self.setting(f"{ROLLOUT}.layered_summon"),
+            "layered-summon": self.setting("actor_rollout_ref.rollout.layered_summon"),
         }
 
     @property
@@ -360,7 +365,7 @@ class Run(Parallelism):
     @property
     def _fp8_rollout(self) -> Setting:
         # As for training.
-        quantization = self.setting(f"{ROLLOUT}.quantization")
+        quantization = self.setting("actor_rollout_ref.rollout.quantization")
         if quantization.value == "fp8":
             return quantization
         return OPEN

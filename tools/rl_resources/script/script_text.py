@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rl_resources.rule import Mistake
 from rl_resources.script.bash import read
-from rl_resources.script.bash.script import Part, Place, Script
+from rl_resources.script.bash.script import Place, Script
 from rl_resources.script.framework.composition import Composition, Source, compose_launch
 from rl_resources.script.framework.shipped import FRAMEWORK as FRAMEWORK
 from rl_resources.script.framework.shipped import shipped
@@ -186,17 +186,6 @@ class ScriptText:
     def mistake(self, place: Place, message: str, fix: str) -> Mistake:
         """A mistake at a place of the script."""
         return Mistake(self.path, place.line, place.column, message, fix)
-
-    def place_in(self, part: Part, at: int) -> Place:
-        """Where character `at` of a part of a value is written.
-
-        The beginning of the part if that is not written as it is.
-        """
-        origin = part.origin
-        before = (part.text or "")[: at + 1]
-        if "\n" in before or not self.text.startswith(before, origin.offset):
-            return origin
-        return origin._replace(offset=origin.offset + at, column=origin.column + at)
 
 
 def trains(launch: Launch) -> bool:

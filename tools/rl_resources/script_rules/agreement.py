@@ -33,11 +33,11 @@ from rl_resources.script.algorithm import (
     contradicting_algorithm,
     right_value,
 )
-from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, SAME_BACKEND
+from rl_resources.script.backends import BACKENDS, ENGINES, SAME_BACKEND
 from rl_resources.script.run import LACKING, Run, is_off, is_on
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules import run_rule
-from rl_resources.script_rules.values import bounds
+from rl_resources.script_rules.arguments import bounds
 from rl_resources.text import misspelt, shown
 
 _WHOLE_NODE = 8
@@ -248,7 +248,9 @@ def lengths_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     by_tokens = run.dynamic_batch.flag
     if by_tokens:
         unused = "micro_batch_per_gpu"
-        settings["max_tokens_per_gpu"] = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
+        settings["max_tokens_per_gpu"] = run.setting(
+            "actor_rollout_ref.actor.ppo_max_token_len_per_gpu"
+        )
     else:
         unused = "max_tokens_per_gpu"
         settings["micro_batch_per_gpu"] = run.micro_batch

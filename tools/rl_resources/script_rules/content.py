@@ -15,13 +15,13 @@ from itertools import islice
 
 from rl_resources.rule import Edit, Mistake, rewritten, rule, with_lines
 from rl_resources.script.bash.parser import parse
-from rl_resources.script.bash.script import Command, Option, Script, SourceText
+from rl_resources.script.bash.script import Command, Option, Script
 from rl_resources.script.script_text import ScriptText, settings_of
-from rl_resources.script_rules.safety import COMMANDS
+from rl_resources.script_rules.safety import COMMANDS, OTHER_COMMANDS
 from rl_resources.script_rules.shellcheck import UNQUOTED, Comment, comments
 from rl_resources.text import shown
 
-_PREPARING = COMMANDS | {"cat", "cd", "chmod", "cp", "declare", "export", "ls", "mv", "pip", "rm"}
+_PREPARING = COMMANDS | OTHER_COMMANDS
 SHEBANG = "#!/usr/bin/env bash"
 _BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?bash(?:\s|$)")
 _SH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:da|a)?sh\s*")
@@ -71,7 +71,7 @@ def _module_without_m(target: ScriptText) -> Iterator[Mistake]:
     found = _WITHOUT_M.search(target.text)
     if found:
         yield target.mistake(
-            SourceText(target.text).place(found.start(1)),
+            target.script.source.place(found.start(1)),
             f"`{found[1]}` is a module, which Python does not start without `-m`",
             f"Write `-m {found[1]}`.",
         )
@@ -221,22 +221,14 @@ def shebang(target: ScriptText) -> Iterator[Mistake]:
     Good: `#!/usr/bin/env bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
     first = target.script.lines[0].removeprefix("\ufeff")
+    if _BASH.match(first):
+        return
+    message = f"`{shown(first.strip())}` does not start bash"
+    fix = f"Write `{SHEBANG}`."
     if not first.startswith("#!"):
-        yield Mistake(
-            target.path,
-            1,
-            1,
-            "the first line is not a shebang",
-            f"Begin the file with the line `{SHEBANG}`.",
-        )
-    elif not _BASH.match(first):
-        yield Mistake(
-            target.path,
-            1,
-            1,
-            f"`{shown(first.strip())}` does not start bash",
-            f"Write `{SHEBANG}`.",
-        )
+        message = "the first line is not a shebang"
+        fix = f"Begin the file with the line `{SHEBANG}`."
+    yield Mistake(target.path, 1, 1, message, fix)
 
 
 def fix_shebang(target: ScriptText) -> Iterator[Edit]:
@@ -342,22 +334,17 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
         command = launch.command
         hidden = _HIDDEN.match(target.text, command.end.offset)
         if _loses_status_in_pipe(target.script, command):
-            message = "the run's exit status is lost in a pipe: that of the last command counts"
             yield target.mistake(
                 command.end,
-                message,
+                "the run's exit status is lost in a pipe: that of the last command counts",
                 "Write `set -o pipefail` before it.",
             )
         elif hidden:
-            message = f"the run's failure is hidden by `{hidden[1]}`"
             fix = "Remove it."
             if hidden[1] == "&":
                 fix += " To run in the background, start the script itself with `bash SCRIPT &`."
-            yield target.mistake(
-                command.end,
-                message,
-                fix,
-            )
+            message = f"the run's failure is hidden by `{hidden[1]}`"
+            yield target.mistake(command.end, message, fix)
 
 
 def _loses_status_in_pipe(script: Script, command: Command) -> bool:

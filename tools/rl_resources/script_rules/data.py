@@ -97,7 +97,7 @@ def _preparation_problems(
 ) -> Iterator[tuple[str, str]]:
     """What is wrong with the framework's scripts that a line names, each with its fix."""
     for path in _PREPARATION.findall(line.text):
-        script = known.script(path)
+        script = known.preparation(path)
         if script is None or not script.is_in(release):
             there = [item.script for item in known.preparations if item.is_in(release)]
             yield (

@@ -16,10 +16,11 @@ from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Value
 from rl_resources.script.launch import TRAINER, Override
 from rl_resources.script.script_text import ScriptText, trains, value_of
+from rl_resources.script_rules.data import FILES
 from rl_resources.script_rules.variables import dollars_missing, places, split_of
 from rl_resources.text import shown
 
-_DATA_KEYS = ("data.train_files", "data.val_files")
+_TABLE = table_beside(__file__)
 _PRIVATE = re.compile(
     r"(?<![\w./~}\0$@%+-])(?:/(?:home|Users)/[\w.-]+"
     r"|/(?:root|mnt|nfs\w*|cpfs\w*|lustre|gpfs|fsx|scratch|shared?|data\d*|datasets?|ssd\d*"
@@ -117,7 +118,7 @@ def relative_path(target: ScriptText) -> Iterator[Mistake]:
         return
     for launch in target.launches:
         for override in launch.overrides:
-            if override.key in _DATA_KEYS:
+            if override.key in FILES:
                 yield from _relative_paths(target, override)
 
 
@@ -153,7 +154,7 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
     for launch in target.launches:
         if not (trains(launch) and TRAINER.fullmatch(launch.module)):
             continue
-        files = {item.key: item for item in launch.overrides if item.key in _DATA_KEYS}
+        files = {item.key: item for item in launch.overrides if item.key in FILES}
         train = files.get("data.train_files")
         wrong = [item for item in files.values() if _is_other_split(item, train)]
         for item in wrong:
@@ -213,37 +214,19 @@ def _is_other_split(override: Override, train: Override | None) -> bool:
     return splits == {"train"} and not of_training.isdisjoint(_folders(files))
 
 
-_NO_USES = frozenset(
-    {
-        "echo",
-        "printf",
-        "export",
-        "declare",
-        "typeset",
-        "local",
-        "readonly",
-        "docker",
-        "podman",
-    }
-)
-"""Commands whose words are only shown, are assignments, which are looked at as such, or name what
-is in a container.
-"""
-
-
 def values(target: ScriptText) -> Iterator[Value]:
     """Every value that the script sets or passes to a program."""
     for item in target.script.assignments:
         if item.elements is None:
             yield item.value
     for command in target.script.commands:
-        if command.name not in _NO_USES:
+        if command.name not in _TABLE["no_uses"]:
             yield from (word.value for word in command.words)
 
 
 _LONGEST_LINE = 4096
 """What follows on a line is not searched: some patterns take its square in time."""
-_SECRETS = [re.compile(pattern) for pattern in table_beside(__file__)["secrets"]]
+_SECRETS = [re.compile(pattern) for pattern in _TABLE["secrets"]]
 _PLACEHOLDER = re.compile(
     r"(?i)x{4,}|your|(?<![a-z0-9])example|placeholder|change.?me|<|>|\.\.\.|\*{3,}|dummy|fake"
 )

@@ -16,7 +16,6 @@ from rl_resources.facts.models import likeness, model_in_path
 from rl_resources.facts.pairs import Pair
 from rl_resources.rule import Mistake
 from rl_resources.script.algorithm import GROUP_ESTIMATORS, algorithm_of
-from rl_resources.script.backends import ACTOR, ROLLOUT
 from rl_resources.script.run import REFERENCE, Run
 from rl_resources.script.settings import Setting, in_words
 from rl_resources.script_rules import run_rule
@@ -265,18 +264,18 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 def _token_limits(run: Run) -> Iterator[tuple[Setting, int | None]]:
     """The settings that limit the length of a sequence, and the GPUs that share one."""
-    max_length = run.setting(f"{ROLLOUT}.max_model_len")
+    max_length = run.setting("actor_rollout_ref.rollout.max_model_len")
     if max_length.place:
         yield max_length, 1
-    chunks = run.setting(f"{ROLLOUT}.enable_chunked_prefill")
+    chunks = run.setting("actor_rollout_ref.rollout.enable_chunked_prefill")
     is_vllm = run.infer_backend.text == "vllm"
     if is_vllm and chunks.flag is False:
-        yield run.setting(f"{ROLLOUT}.max_num_batched_tokens"), 1
+        yield run.setting("actor_rollout_ref.rollout.max_num_batched_tokens"), 1
     if run.dynamic_batch.flag and run.trains_with_megatron is not None:
         share = run.sequence_parallel_size
         if run.trains_with_megatron:
             share = run.context_parallel_size
-        limit = run.setting(f"{ACTOR}.ppo_max_token_len_per_gpu")
+        limit = run.setting("actor_rollout_ref.actor.ppo_max_token_len_per_gpu")
         yield limit, share.number
 
 
@@ -313,14 +312,14 @@ def _micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
     """Each micro batch of a run: its size over all GPUs, the size per GPU, and what makes it
     dynamic, so that neither is read: verl/workers/engine_workers.py `init_model`.
     """
-    of_actor = f"{ACTOR}.use_dynamic_bsz"
+    of_actor = "actor_rollout_ref.actor.use_dynamic_bsz"
     switches = {
-        f"{ACTOR}.ppo_micro_batch_size": of_actor,
-        f"{ROLLOUT}.log_prob_micro_batch_size": of_actor,
+        "actor_rollout_ref.actor.ppo_micro_batch_size": of_actor,
+        "actor_rollout_ref.rollout.log_prob_micro_batch_size": of_actor,
     }
     if run.uses_reference:
-        of_reference = f"{REFERENCE}.log_prob_use_dynamic_bsz"
-        switches[f"{REFERENCE}.log_prob_micro_batch_size"] = of_reference
+        of_reference = "actor_rollout_ref.ref.log_prob_use_dynamic_bsz"
+        switches["actor_rollout_ref.ref.log_prob_micro_batch_size"] = of_reference
     if run.estimator.text == "gae":
         switches["critic.ppo_micro_batch_size"] = "critic.use_dynamic_bsz"
     for key, switch in switches.items():

@@ -13,7 +13,7 @@ from rl_resources.files import table_beside
 from rl_resources.rule import Mistake, rule
 from rl_resources.schema.text_rules import hidden_places
 from rl_resources.script.bash.parser import Node, parse
-from rl_resources.script.bash.script import Command, SourceText
+from rl_resources.script.bash.script import Command
 from rl_resources.script.launch import starts_plainly
 from rl_resources.script.script_text import ScriptText
 from rl_resources.text import shown
@@ -21,6 +21,7 @@ from rl_resources.text import shown
 _TABLE = table_beside(__file__)
 _SHAPE = frozenset(_TABLE["shape"])
 COMMANDS = frozenset(_TABLE["commands"])
+OTHER_COMMANDS = frozenset(_TABLE["other_commands"])
 _RAY = re.compile(r"ray (?:start|status|stop)\b")
 _OF_ARGUMENTS = re.compile(_TABLE["of_arguments"])
 """How a loop that reads the script's own arguments begins."""
@@ -93,7 +94,7 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     """
     # Where a lost backslash has made a command of a setting, the backslash is the mistake.
     seen = {item.command.place.line for item in target.lost}
-    source = SourceText(target.script.text)
+    source = target.script.source
     exempt = target.or_exempt("unexpected-command")
     parts = _unexpected(target) if target.ours else _destructive(target)
     for start, end, wrong in sorted(parts):
@@ -118,12 +119,11 @@ def _instead(raw: str) -> str:
     return ""
 
 
-Part = tuple[int, int, str]
-"""Where a part of a script begins and ends, and what is wrong with it."""
+def _unexpected(target: ScriptText) -> Iterator[tuple[int, int, str]]:
+    """The outermost parts of a script that a tuning script does not have.
 
-
-def _unexpected(target: ScriptText) -> Iterator[Part]:
-    """The outermost parts of a script that a tuning script does not have."""
+    Where each begins and ends, and what is wrong with it.
+    """
     script = target.script
     text = script.text
     # Of a function its definition is reported, which no tuning script needs.
@@ -152,7 +152,8 @@ def _wrong(node: Node, text: str) -> str:
         return _wrong_call(node["Args"], text)
     if "Redirs" in node:
         return _not_all_logs(_raw(item["Word"], text) for item in node["Redirs"])
-    return _wrong_name(node, text) or _wrong_text(node, text) or _wrong_kind(node, text)
+    raw = _raw(node, text)
+    return _wrong_name(node, raw) or _wrong_text(node, raw) or _wrong_kind(node, raw)
 
 
 def _raw(node: Node, text: str) -> str:
@@ -160,27 +161,26 @@ def _raw(node: Node, text: str) -> str:
     return text[node["Pos"] : node["End"]]
 
 
-def _wrong_name(node: Node, text: str) -> str:
+def _wrong_name(node: Node, raw: str) -> str:
     """What is wrong with a node that sets a variable, or gives it a default."""
     name = node.get("Name")
-    if not name and "=" in _raw(node, text):
+    if not name and "=" in raw:
         name = node.get("Param")
     if name and _OBEYED.fullmatch(name.get("Value", "")):
         return "sets a variable by which other programs run code"
     return ""
 
 
-def _wrong_text(node: Node, text: str) -> str:
-    raw = _raw(node, text)
+def _wrong_text(node: Node, raw: str) -> str:
     is_text = node.get("Type") in ("Lit", "SglQuoted")
     if "@P}" in raw or (is_text and _COMMAND.search(raw)):
         return "hides a command in a text"
     return ""
 
 
-def _wrong_kind(node: Node, text: str) -> str:
+def _wrong_kind(node: Node, raw: str) -> str:
     kind = node.get("Type")
-    if kind is None or kind in _SHAPE or _OF_ARGUMENTS.match(_raw(node, text)):
+    if kind is None or kind in _SHAPE or _OF_ARGUMENTS.match(raw):
         return ""
     return "does not belong in a tuning script"
 
@@ -208,7 +208,7 @@ def _is_log(word: str) -> bool:
     return _LOG.fullmatch(bare) is not None
 
 
-def _destructive(target: ScriptText) -> Iterator[Part]:
+def _destructive(target: ScriptText) -> Iterator[tuple[int, int, str]]:
     """The commands that may delete files or kill processes of somebody else."""
     pipeline = 0
     piped = False

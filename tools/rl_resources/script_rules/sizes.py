@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from rl_resources.script.backends import ACTOR, ROLLOUT
+from rl_resources.script.backends import ROLLOUT
 from rl_resources.script.framework.composition import is_since
 from rl_resources.script.run import Run
 from rl_resources.script.settings import Setting
@@ -24,10 +24,6 @@ class Problem(NamedTuple):
     fix: str
 
 
-SizeProblem = tuple[Setting, str]
-"""A size and why it cannot be."""
-
-
 HEADS = "attention_heads"
 _UNEVEN = re.compile(
     r"(?!trainer\.).*(?:pipeline_(?:stage|split|model_parallel_layout)|(?<!_)num_(?:hidden_)?layers|layer_list"
@@ -36,7 +32,7 @@ _UNEVEN = re.compile(
 """In settings of Megatron that share layers unevenly among stages, and of their number."""
 
 
-def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
+def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
     """Each impossible size and the reason; `figures` are the model's heads, layers and experts."""
     yield from _rollout_problems(run, figures)
     if run.trains_with_megatron:
@@ -45,7 +41,7 @@ def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProb
         yield from _fsdp_problems(run, figures)
 
 
-def _rollout_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
+def _rollout_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
     heads = figures.get(HEADS) if run.engine.divides_heads else None
     pool = run.pools.get("rollout", run.training_pool)
     if run.engine.divides:
@@ -57,7 +53,7 @@ def _rollout_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProb
         )
 
 
-def _megatron_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
+def _megatron_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
     gpus = run.training_gpus.number
     cause = _size_that_divides_no_gpus(run)
     groups = list(_divides(gpus, cause, run.training_model_size))
@@ -81,18 +77,20 @@ def _size_that_divides_no_gpus(run: Run) -> Setting:
     return tensor
 
 
-def _fsdp_problems(run: Run, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
+def _fsdp_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
     gpus = run.training_gpus.number or 0
     size = run.sequence_parallel_size
     yield from _divides(gpus, size, size.number, figures.get(HEADS))
-    groups = run.setting(f"{ACTOR}.fsdp_config.fsdp_size")
+    groups = run.setting("actor_rollout_ref.actor.fsdp_config.fsdp_size")
     if not groups.number:
         return
     if 0 < groups.number < gpus:
         yield from _divides(gpus, groups, groups.number)
 
 
-def _unshared(setting: Setting, name: str, figures: Mapping[str, int]) -> Iterator[SizeProblem]:
+def _unshared(
+    setting: Setting, name: str, figures: Mapping[str, int]
+) -> Iterator[tuple[Setting, str]]:
     count = figures.get(name, 0)
     parts = setting.number or 1
     if count % parts:
@@ -107,7 +105,7 @@ def _may_share_unevenly(run: Run) -> bool:
 
 def _divides(
     gpus: int | None, setting: Setting, whole: int | None, heads: int | None = None
-) -> Iterator[SizeProblem]:
+) -> Iterator[tuple[Setting, str]]:
     """Whether a size divides GPUs and heads; `whole` is the number of GPUs that work together."""
     if whole and gpus and gpus % whole:
         whose = "1 GPU" if gpus == 1 else f"{gpus} GPUs"

@@ -214,7 +214,7 @@ def places(
             index = bisect_right(ends, match.start())
             part = value.parts[index]
             start_of_part = ends[index] - len(texts[index])
-            place = target.place_in(part, match.start() - start_of_part)
+            place = target.script.source.place_in(part, match.start() - start_of_part)
             if place not in seen:
                 seen.add(place)
                 text, _, _ = match[0].partition("\0")

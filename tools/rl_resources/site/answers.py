@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from textwrap import fill
 from typing import Any
@@ -23,7 +23,6 @@ from rl_resources.query.estimate import estimated_models
 from rl_resources.query.find import Found, folded, verdicts
 from rl_resources.query.fit import RAN_ON_NO_MORE
 from rl_resources.query.plan import FewestGpus, PlanTable
-from rl_resources.query.plan_question import sentences as plan_sentences
 from rl_resources.query.vocabulary import WEIGHTS, say, vocabulary
 from rl_resources.site.templates import rendered, terminal
 from rl_resources.text import json_text
@@ -201,9 +200,14 @@ def _cell_table(names: Devices, cells: Sequence[CoverageCell], counts: Mapping[s
     for cell in cells:
         figures = (str(getattr(cell, name) or "") for name in counts.values())
         rows.append([cell.size, cell.task, names.label(cell.device), *figures])
+    return "\n".join(_aligned(rows))
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The rows of a table as lines."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)) for row in rows)
-    return "\n".join(map(str.rstrip, lines))
+    return [line.rstrip() for line in lines]
 
 
 def inputs_as_text() -> str:
@@ -282,55 +286,43 @@ def estimate_as_text(
 
 def table_as_text(table: PlanTable) -> str:
     """The fewest GPUs by device and weights, after a line that says what they come to."""
-    said = plan_sentences()["table"]
-    question = table.question
-    columns = {name: WEIGHTS[name] for name in next(iter(table.rows.values()))}
-    lines = [["", *columns.values()]]
+    kinds = next(iter(table.rows.values()))
+    lines = [["", *(WEIGHTS[name] for name in kinds)]]
     for device, cells in table.rows.items():
         lines.append([device, *map(_fewest, cells.values())])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    aligned = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
-    limit = ""
-    if question.query.gpus:
-        limit = said["limit"].format(gpus=question.query.gpus)
-    first = said["first"].format(
-        task=question.task,
-        model=question.model.rpartition("/")[2],
-        parts="; ".join(_parts(table)),
-        limit=limit,
+    return rendered(
+        "plan_table.txt",
+        question=table.question,
+        least={name: _least(table, name) for name in kinds},
+        weights=WEIGHTS,
+        lines=_aligned(lines),
     )
-    taken = plan_sentences()["line"]["taken"].format(taken=", ".join(question.taken))
-    return "\n".join([first, said["meaning"], taken, "", *aligned, ""])
 
 
-def _parts(table: PlanTable) -> Iterator[str]:
-    """For each kind of weights the smallest device that suffices, or how many GPUs it takes."""
-    said = plan_sentences()["table"]
-    gpus = table.question.query.gpus
-    for weights in next(iter(table.rows.values())):
-        fitting = {device: cells[weights].fits for device, cells in table.rows.items()}
-        enough: list[tuple[float, str]] = []
-        for device, found in fitting.items():
-            if found is None or (gpus and found.values["gpus"] > gpus):
-                continue
-            gb = found.values["gpus"] * found.values["device_gb"]
-            enough.append((gb, f"{found.values['gpus']:g} × {device}"))
-        if enough:
-            _, least = min(enough)
-            yield said["part"].format(weights=WEIGHTS[weights], least=least)
-        else:
-            yield said["no_part"].format(weights=WEIGHTS[weights])
+def _least(table: PlanTable, weights: str) -> str:
+    """The hardware of the least memory that suffices; empty if none does."""
+    most = table.question.query.gpus
+    enough: list[tuple[float, str]] = []
+    for device, cells in table.rows.items():
+        found = cells[weights].fits
+        if found is None:
+            continue
+        gpus = found.values["gpus"]
+        if not most or gpus <= most:
+            enough.append((gpus * found.values["device_gb"], f"{gpus:g} × {device}"))
+    _, least = min(enough, default=(0, ""))
+    return least
 
 
 def _fewest(cell: FewestGpus) -> str:
-    said = plan_sentences()["table"]
+    """The fewest GPUs that ran, and by arithmetic."""
     ran = "-"
     if cell.ran:
         ran = f"{cell.ran.row.gpus}"
     fits = "-"
     if cell.fits:
         fits = f"{cell.fits.values['gpus']:g}"
-    return str(said["cell"].format(ran=ran, fits=fits))
+    return f"{ran} / {fits}"
 
 
 def table_as_json(table: PlanTable) -> str:

@@ -27,6 +27,7 @@ from rl_resources.query.estimate import estimated_models, sizes_as_models
 from rl_resources.query.plan_question import published_runs
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.schema import Schema, array_of, object_of, property_schema
+from rl_resources.site.templates import document
 from rl_resources.site.tuning_table import records_of_size, sizes
 from rl_resources.text import json_text
 
@@ -40,16 +41,15 @@ DOWNLOADS = ("downloads/", "rst/", f"{SCRIPTS}/")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _WORDS = table_beside(__file__)
-_TEXT: Schema = {"type": "string"}
 _SURE: Mapping[str, Schema] = {
     "certainty": {
-        **_TEXT,
+        "type": "string",
         "enum": list(SCALE),
         "description": " ".join(f"`{word}`: {meaning}" for word, meaning in SCALE.items()),
     },
     "marks": {
         "type": ["array", "null"],
-        "items": {**_TEXT, "enum": list(MARKS)},
+        "items": {"type": "string", "enum": list(MARKS)},
         "description": " ".join(f"`{word}`: {meaning}" for word, meaning in MARKS.items()),
     },
 }
@@ -91,18 +91,26 @@ def documents(
     dataset: Dataset, repository: Repository, files: Mapping[str, str | bytes]
 ) -> list[Document]:
     """Every document, the index first; `files` is what else is published, by path on the site."""
-    tables = {name_of(name): [*rows] for name, rows in dataset.records.items()}
-    tables["records"] = _records(dataset, dataset.records["tuning"])
-    tables["reports"] = [{**row, **_sure(row)} for row in dataset.records["reports"]]
+    tables = _tables(dataset)
     head = _head(dataset, repository)
-    listed = [_table(dataset, name, rows) for name, rows in tables.items()]
-    listed += [size_document(dataset, size) for size in sizes(dataset)]
-    listed += _by_id(dataset)
     estimate = {"dataset_version": dataset.version, **_estimate_parts(dataset)}
-    listed.append(Document("estimate.json", "estimate", estimate))
-    listed.append(Document("all.json", "all", head | tables))
+    listed = [
+        *(_table(dataset, name, rows) for name, rows in tables.items()),
+        *(size_document(dataset, size) for size in sizes(dataset)),
+        *_by_id(dataset),
+        Document("estimate.json", "estimate", estimate),
+        Document("all.json", "all", head | tables),
+    ]
     head["counts"] = {name: len(rows) for name, rows in tables.items()}
     return [_index(head, listed, files), *listed]
+
+
+def _tables(dataset: Dataset) -> dict[str, list[Record]]:
+    """The rows of each table by what the API calls it, with what follows from them."""
+    found = {name_of(name): [*rows] for name, rows in dataset.records.items()}
+    found["records"] = _records(dataset, dataset.records["tuning"])
+    found["reports"] = [{**row, **_sure(row)} for row in dataset.records["reports"]]
+    return found
 
 
 @lru_cache(maxsize=1)
@@ -154,33 +162,36 @@ def _table(dataset: Dataset, name: str, rows: list[Record]) -> Document:
 
 def _by_id(dataset: Dataset) -> Iterator[Document]:
     """A document for each id of a record, also for those that are gone."""
+    trials = dataset.by_script["trials"]
     for row in _records(dataset, dataset.records["tuning"]):
-        value = {
-            "record": row,
-            "trials": list(dataset.by_script["trials"].get(row["script"], ())),
-            "moved": None,
-        }
-        script = f"{SCRIPTS}/{row['script']}"
-        yield _of_id(dataset, str(row["id"]), value, script)
+        own = trials.get(row["script"], ())
+        yield _of_id(dataset, str(row["id"]), row, own, None)
     for id_, move in moves(dataset, "tuning").items():
-        moved = {name: move[name] for name in ("moved_to", "version", "reason")}
-        gone: dict[str, Any] = {"record": None, "trials": [], "moved": moved}
-        yield _of_id(dataset, id_, gone, None)
+        moved = {name: move[name] for name in _WORDS["moved"]}
+        yield _of_id(dataset, id_, None, (), moved)
 
 
-def _of_id(dataset: Dataset, id_: str, value: Mapping[str, Any], script: str | None) -> Document:
+def _of_id(
+    dataset: Dataset,
+    id_: str,
+    record: Record | None,
+    trials: Iterable[Record],
+    moved: Record | None,
+) -> Document:
     # An id may have a folder before its name.
     root = _ROOT + "../" * id_.count("/")
-    known = {
+    value = {
         "dataset_version": dataset.version,
         "id": id_,
-        **value,
+        "record": record,
+        "trials": list(trials),
+        "moved": moved,
         "links": {
             "page": quote(f"{root}records/{id_}/"),
-            "script": quote(f"{root}{script}") if script else None,
+            "script": quote(f"{root}{SCRIPTS}/{record['script']}") if record else None,
         },
     }
-    return Document(f"records/{id_}.json", "record", known)
+    return Document(f"records/{id_}.json", "record", value)
 
 
 def _index(
@@ -261,12 +272,14 @@ def files(dataset: Dataset, site_url: str, listed: Sequence[Document]) -> dict[s
 
     `site_url` is that of the site with its closing slash, or empty.
     """
+    found = {f"{BASE}/{item.path}": item.text for item in listed}
     known = schemas(dataset)
-    texts = {item.path: item.text for item in listed}
     for name, schema in known.items():
-        texts[f"schema/{name}.json"] = json_text({"$schema": DIALECT, **schema}, 1)
-    texts["openapi.json"] = json_text(openapi(dataset, site_url, listed, known), 1)
-    return {f"{BASE}/{path}": text for path, text in texts.items()}
+        path = f"{BASE}/schema/{name}.json"
+        found[path] = json_text({"$schema": DIALECT, **schema}, 1)
+    described = openapi(dataset, site_url, listed, known)
+    found[f"{BASE}/openapi.json"] = json_text(described, 1)
+    return found
 
 
 def schemas(dataset: Dataset) -> dict[str, Schema]:
@@ -275,18 +288,18 @@ def schemas(dataset: Dataset) -> dict[str, Schema]:
     rows = {name: _row_schema(name, schema) for name, schema in tables.items()}
     arrays = {name: array_of(row) for name, row in rows.items()}
     counted: Mapping[str, Schema] = _WORDS["counted"]
+    file: Mapping[str, Schema] = _WORDS["file"]
+    entry = {"path": file["path"], "schema": file["path"], **file}
+    head = {**_WORDS["head"], "licenses": array_of(object_of(**_WORDS["license"]))}
     found: dict[str, Schema] = {}
     for name, schema in tables.items():
         found[name] = object_of(schema.title, **counted, **{name: arrays[name]})
-    file: dict[str, Schema] = _WORDS["file"]
-    document = {"path": file["path"], "schema": file["path"]} | file
-    head = {**_WORDS["head"], "licenses": array_of(object_of(**_WORDS["license"]))}
     found["index"] = _described(
         "index",
         **head,
         counts=_described("counts", **dict.fromkeys(rows, counted["count"])),
         openapi=file["path"],
-        documents=array_of(object_of(**document)),
+        documents=array_of(object_of(**entry)),
         downloads=array_of(object_of(**file)),
     )
     found["all"] = _described("all", **head, **arrays)
@@ -300,7 +313,9 @@ def schemas(dataset: Dataset) -> dict[str, Schema]:
         moved=_or_null(object_of(**_WORDS["moved"]), "set"),
         links=object_of(**_WORDS["links"]),
     )
-    found["estimate"] = _described("estimate", **_estimate_properties(dataset))
+    found["estimate"] = _described(
+        "estimate", dataset_version=counted["dataset_version"], **_estimate_properties(dataset)
+    )
     return found
 
 
@@ -317,7 +332,7 @@ def _row_schema(name: str, schema: TableSchema) -> Schema:
 
 def _estimate_properties(dataset: Dataset) -> dict[str, Schema]:
     """The parts of the formula; `estimate/formula.toml` explains what is in each."""
-    found: dict[str, Schema] = {"dataset_version": _WORDS["counted"]["dataset_version"]}
+    found: dict[str, Schema] = {}
     for name, value in _estimate_parts(dataset).items():
         found[name] = {"type": "array" if isinstance(value, list) else "object"}
     return found
@@ -333,29 +348,20 @@ def _or_null(schema: Schema, name: str) -> Schema:
 
 
 def openapi(
-    dataset: Dataset, site_url: str, listed: Sequence[Document], known: Mapping[str, Schema]
+    dataset: Dataset, site_url: str, listed: Iterable[Document], known: Mapping[str, Schema]
 ) -> Schema:
     """The OpenAPI 3.1 description of `listed`; the first document of a kind is its example."""
-    operations: dict[str, Schema] = {}
+    operations: dict[str, Document] = {}
     for item in listed:
-        path = f"/{_path_of_kind(item)}"
-        if path not in operations:
-            operations[path] = {"get": _get(item, known)}
-    about = dataset.package.document
-    license_ = about["licenses"][0]
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": about["title"],
-            "summary": _WORDS["summary"],
-            "description": about["description"],
-            "version": dataset.version,
-            "license": {"name": license_["title"], "identifier": license_["name"]},
-        },
-        "servers": [{"url": f"{site_url}{BASE}" if site_url else "."}],
-        "paths": operations,
-        "components": {"schemas": dict(known)},
-    }
+        operations.setdefault(f"/{_path_of_kind(item)}", item)
+    return document(
+        "openapi",
+        about=dataset.package.document,
+        server=f"{site_url}{BASE}" if site_url else ".",
+        operations=operations,
+        parameters=_PARAMETERS,
+        schemas=known,
+    )
 
 
 def _path_of_kind(item: Document) -> str:
@@ -364,28 +370,3 @@ def _path_of_kind(item: Document) -> str:
         return item.path
     folder, _, _ = item.path.partition("/")
     return f"{folder}/{{{parameter}}}.json"
-
-
-def _get(item: Document, known: Mapping[str, Schema]) -> Schema:
-    """The operation that gets a document, and all of its kind."""
-    operation: Schema = {"summary": known[item.schema]["description"]}
-    if item.schema in _PARAMETERS:
-        parameter = {
-            "name": _PARAMETERS[item.schema],
-            "in": "path",
-            "required": True,
-            "description": _WORDS["about"]["parameter"],
-            "schema": _TEXT,
-            "example": item.path.partition("/")[2].removesuffix(".json"),
-        }
-        operation["parameters"] = [parameter]
-    content = {
-        "schema": {"$ref": f"#/components/schemas/{item.schema}"},
-        "examples": {"published": {"externalValue": item.path}},
-    }
-    reply = {
-        "description": "The document.",
-        "content": {"application/json": content},
-    }
-    operation["responses"] = {"200": reply}
-    return operation

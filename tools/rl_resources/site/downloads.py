@@ -18,7 +18,7 @@ import hashlib
 import io
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import date
 from typing import Any, NamedTuple
@@ -27,8 +27,9 @@ import polars as pl
 
 from rl_resources.dataset import Dataset
 from rl_resources.files import table_beside
-from rl_resources.package import Field, Package, Resource, Value
+from rl_resources.package import Package, Value
 from rl_resources.site.environment import Site
+from rl_resources.site.templates import document, rendered
 from rl_resources.text import json_text
 
 BASE = "downloads"
@@ -59,10 +60,11 @@ def downloads(site: Site) -> Iterator[Download]:
     """Every file, the same bytes for the same dataset. Croissant alone names the site's URL."""
     dataset = site.dataset
     package = dataset.package
-    csv: dict[str, bytes] = {}
+    csv: list[Download] = []
     for name, item in package.resources.items():
-        csv[name] = (package.root / item.path).read_bytes()
-        yield Download(f"{name}.csv", "CSV", item.schema.title, csv[name], name)
+        content = (package.root / item.path).read_bytes()
+        csv.append(Download(f"{name}.csv", "CSV", item.schema.title, content, name))
+    yield from csv
     for name, item in package.resources.items():
         content = parquet(dataset, name)
         yield Download(f"{name}.parquet", "Parquet", item.schema.title, content, name)
@@ -101,13 +103,14 @@ def parquet(dataset: Dataset, name: str) -> bytes:
 
 def database(dataset: Dataset) -> bytes:
     """All tables as one SQLite database: keys, foreign keys, a joined view."""
+    package = dataset.package
+    statements = rendered("database.sql", package=package, types=_WORDS["sqlite"], view=VIEW)
     with closing(sqlite3.connect(":memory:")) as connection:
-        for name, resource in dataset.package.resources.items():
-            connection.execute(_create_table(resource))
+        connection.executescript(statements)
+        for name, resource in package.resources.items():
             rows = [list(map(_stored, row.values())) for row in dataset.records[name]]
             places = ", ".join("?" * len(resource.schema.fields))
             connection.executemany(f'INSERT INTO "{name}" VALUES ({places})', rows)  # noqa: S608
-        connection.execute(_create_view(dataset.package))
         connection.commit()
         return connection.serialize()
 
@@ -120,125 +123,42 @@ def _stored(value: Value) -> object:
     return value
 
 
-def _create_table(resource: Resource) -> str:
-    """The statement; the database keeps it with its comments, so `.schema` shows their meaning."""
-    schema = resource.schema
-    statement = f'CREATE TABLE "{resource.name}" ( -- {schema.title}\n'
-    for field in schema.fields:
-        type_ = _WORDS["sqlite"].get(field.type, "TEXT")
-        if field.required:
-            type_ += " NOT NULL"
-        statement += f'"{field.name}" {type_}, -- {field.sentence}\n'
-    primary_key = ", ".join(f'"{name}"' for name in schema.primary_key)
-    statement += f"PRIMARY KEY ({primary_key})\n"
-    for key in schema.foreign_keys:
-        target = f'"{key.resource}" ("{key.reference}")'
-        statement += f', FOREIGN KEY ("{key.field}") REFERENCES {target}\n'
-    return f"{statement})"
-
-
-def _create_view(package: Package) -> str:
-    """The tuning records, each with what is known of its model and its device."""
-    columns = ["tuning.*"]
-    joins = ""
-    for table, key in (("models", "model"), ("devices", "device")):
-        names = package.resources[table].schema.names
-        columns += [f'"{table}"."{name}" AS "{key}_{name}"' for name in names if name != key]
-        joins += f'\nLEFT JOIN "{table}" ON "{table}"."{key}" = tuning."{key}"'
-    selected = ",\n  ".join(columns)
-    return f"CREATE VIEW {VIEW} AS SELECT\n  {selected}\nFROM tuning{joins}"
-
-
-def descriptor(package: Package, csv: Mapping[str, bytes]) -> dict[str, Any]:
-    """Data Package 2.0 of the CSV files next to it, by resource. It needs no other file."""
-
+def descriptor(package: Package, files: Iterable[Download]) -> dict[str, Any]:
+    """Data Package 2.0 of the CSV files next to it. It needs no other file."""
+    by_table = {file.table: file for file in files}
     resources: list[dict[str, Any]] = []
     for item in package.document["resources"]:
-        name = item["name"]
-        schema = package.resources[name].schema
+        file = by_table[item["name"]]
+        schema = package.resources[file.table].schema
         described = {
             **item,
-            "path": f"{name}.csv",
+            "path": file.name,
             "title": schema.title,
             "description": schema.description,
-            "bytes": len(csv[name]),
-            "hash": f"sha256:{hashlib.sha256(csv[name]).hexdigest()}",
+            "bytes": len(file.content),
+            "hash": f"sha256:{file.sha256}",
             "schema": schema.document,
         }
         resources.append(described)
     return {**package.document, "resources": resources}
 
 
-def croissant(package: Package, csv: Mapping[str, bytes], site_url: str) -> dict[str, Any]:
-    """Croissant of CSV files, whose contents `csv` has by resource.
+def croissant(package: Package, files: Sequence[Download], site_url: str) -> dict[str, Any]:
+    """Croissant of CSV files.
 
     With the site's URL the document can be read by its own URL; without one mlcroissant needs the
     files next to it.
     """
-    about = package.document
-    folder = f"{site_url}{BASE}/" if site_url else ""
-    return {
-        "@context": _WORDS["context"],
-        "@type": "Dataset",
-        "name": about["name"],
-        "alternateName": about["title"],
-        "description": about["description"],
-        "version": package.version,
-        "datePublished": package.created,
-        "license": [item["path"] for item in about["licenses"]],
-        "keywords": about["keywords"],
-        "creator": [{"@type": "Organization", "name": name} for name in authors(package)],
-        "isAccessibleForFree": True,
-        "inLanguage": "en",
-        "conformsTo": "http://mlcommons.org/croissant/1.1",
-        "citeAs": citation(package),
-        "url": f"{site_url or '../'}data/",
-        "distribution": [_file_object(name, content, folder) for name, content in csv.items()],
-        "recordSet": [_record_set(resource) for resource in package.resources.values()],
-    }
-
-
-def _file_object(name: str, content: bytes, folder: str) -> dict[str, str]:
-    return {
-        "@type": "cr:FileObject",
-        "@id": f"{name}.csv",
-        "name": f"{name}.csv",
-        "contentUrl": f"{folder}{name}.csv",
-        "contentSize": f"{len(content)} B",
-        "encodingFormat": "text/csv",
-        "sha256": hashlib.sha256(content).hexdigest(),
-    }
-
-
-def _record_set(resource: Resource) -> dict[str, Any]:
-    schema = resource.schema
-    return {
-        "@type": "cr:RecordSet",
-        "@id": resource.name,
-        "name": resource.name,
-        "description": schema.description,
-        "key": [{"@id": f"{resource.name}/{name}"} for name in schema.primary_key],
-        "field": [_field(resource.name, field) for field in schema.fields],
-    }
-
-
-def _field(table: str, field: Field) -> dict[str, Any]:
-    source: dict[str, Any] = {
-        "fileObject": {"@id": f"{table}.csv"},
-        "extract": {"column": field.name},
-    }
-    found: dict[str, Any] = {
-        "@type": "cr:Field",
-        "@id": f"{table}/{field.name}",
-        "name": field.name,
-        "description": field.sentence,
-        "dataType": f"sc:{_WORDS['croissant'].get(field.type, 'Text')}",
-        "source": source,
-    }
-    if field.type == "list":
-        source["transform"] = {"separator": field.delimiter}
-        found |= {"isArray": True, "arrayShape": "-1"}
-    return found
+    return document(
+        "croissant",
+        package=package,
+        files=files,
+        folder=f"{site_url}{BASE}/" if site_url else "",
+        page=f"{site_url or '../'}data/",
+        authors=authors(package),
+        citation=citation(package),
+        types=_WORDS["croissant"],
+    )
 
 
 def citation(package: Package) -> str:

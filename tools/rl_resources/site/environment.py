@@ -40,16 +40,9 @@ UNKNOWN_SIZE = "Unknown size"
 LOCAL = "http://localhost:8000/"
 """In place of the site's URL where it is not configured: there `make serve` shows the site."""
 _THREAD = re.compile(r"^https://[^/]+/(.+?/.+?)/(?:issues|pull|discussions)/.*?([^/]*)$")
-SHOWN: Mapping[str, Sequence[str]] = {
-    "tuning": ("tag", "model", "task", "gpus", "device", "max_batch"),
-    "reports": ("outcome", "model_as_published", "task", "gpus", "device"),
-    "models": ("model", "size", "parameters_b", "layers"),
-    "devices": ("device", "vendor", "memory_gb", "bf16_tflops"),
-    "frameworks": ("framework", "title", "link"),
-}
-"""The columns that code examples print of a table."""
 TABLES = table_beside(str(OWN / "things.py"))
-"""The columns of runs, and what the pages of things show."""
+"""The columns of runs, what the pages of things show, and what code examples print."""
+SHOWN: Mapping[str, Sequence[str]] = TABLES["examples"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +246,6 @@ def _environment(templates: Path) -> Environment:
         "tag": tag,
         "tested_word": TESTED,
     }
-    found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return found
 
 

@@ -8,19 +8,22 @@ published by column, which compresses best. `finder.toml` has the example and th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
+from rl_resources.certainty import MARKS, SCALE
 from rl_resources.dataset import Dataset, grouped
 from rl_resources.devices import VENDORS, Device
+from rl_resources.estimate.formula import formula
 from rl_resources.estimate.frameworks import profiles
 from rl_resources.estimate.plan import rules
+from rl_resources.estimate.time import PHASES
 from rl_resources.files import table_beside
 from rl_resources.query import plan_question, sentences, understand
 from rl_resources.query.configurations import NOT_TEXT_ALONE, Configuration, configurations
 from rl_resources.query.coverage import HEADLINES, NO_TEXT
-from rl_resources.query.estimate import estimated_models
 from rl_resources.query.find import ALTERNATIVES, OTHER_BASE, ask, folded, verdicts
 from rl_resources.query.fit import size_of
 from rl_resources.query.vocabulary import (
@@ -46,6 +49,10 @@ _TABLE = table_beside(__file__)
 _SAME: Sequence[str] = _TABLE["same"]
 """The columns that are facts of a configuration, under the same names."""
 _ASKED = ("architecture", "size", *FILTERS)
+_PLAN_SENTENCES: Mapping[str, Mapping[str, str]] = {
+    table: plan_question.sentences()[table] for table in _TABLE["plan_sentences"]
+}
+"""The sentences of `plan` that the page needs, by their tables there."""
 CALCULATOR: Mapping[str, str] = _TABLE["calculator"]
 """The question that the calculator of the estimate has answered."""
 
@@ -79,7 +86,44 @@ def front(site: Site) -> str:
         headline=sentences.headline(found.query, vocabulary(site.dataset), fits),
         notes=notes,
         words=sentences,
+        said=said(),
+        believe_run=plan_question.sentences()["believe_run"],
     )
+
+
+def said() -> dict[str, str]:
+    """What scripts of the front page write, by name."""
+    found = {**MESSAGES, **_TABLE["said"], **_TABLE["mistakes"]}
+    for field in FIELDS:
+        found[f"hint.{field}"] = understand.hint(field)
+    for table, texts in _PLAN_SENTENCES.items():
+        for name, text in texts.items():
+            found[f"{table}.{name}"] = text
+    certainties = [*SCALE, *map(str.capitalize, SCALE), *MARKS]
+    fields = [field.replace("_", " ") for field in FIELDS]
+    phases = [moment["phase"] for moment in formula()["moment"]]
+    weights = WEIGHTS.values()
+    return found | _words(_TABLE["words"], certainties, fields, phases, weights)
+
+
+def said_of_calculator() -> dict[str, str]:
+    """What the script of the calculator writes: by name, or by the text that the formula has."""
+    written = formula()
+    time = written["time"]
+    tables = (written["said"], time["said"], time["needed"], written["verdicts"])
+    texts = chain.from_iterable(table.values() for table in tables)
+    verdicts = [*written["verdicts"], *map(str.capitalize, written["verdicts"])]
+    words = [*_TABLE["calculator_words"], *verdicts, *PHASES]
+    for moment in written["moment"]:
+        words += [moment["phase"], moment["name"], *moment["components"]]
+    prices = [knob["price"] for knob in written["knob"]]
+    own: dict[str, str] = _TABLE["mistakes"] | _TABLE["calculator_said"]
+    return own | {text: text for text in texts} | _words(words, prices)
+
+
+def _words(*lists: Iterable[str]) -> dict[str, str]:
+    """Single words, each of which is its own text."""
+    return {f"word.{text}": text for text in chain(*lists)}
 
 
 def _classes(site: Site) -> list[Device]:
@@ -126,18 +170,19 @@ def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tupl
     """Words with their titles for each field of the form: every device, of others those in use."""
 
     def in_use(name: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
-        used: set[str] = set()
-        for row in rows:
-            used |= set(row.words(name))
+        used = set(chain.from_iterable(row.words(name) for row in rows))
         return [(word, title) for word, title in words.items() if word in used]
 
-    sizes = [(size.name, "any model of this size") for size in site.sizes]
+    models = words_of(site.dataset, "models", "size")
     devices = words_of(site.dataset, "devices", "name")
-    return {
-        "model": sizes + in_use("model", words_of(site.dataset, "models", "size")),
+    sizes = [(size.name, "any model of this size") for size in site.sizes]
+    found = {
+        "model": sizes + in_use("model", models),
         "device": [(site.devices.label(key), name) for key, name in devices.items()],
-        **{name: in_use(name, own) for name, own in words_of_filters(site.dataset).items()},
     }
+    for name, words in words_of_filters(site.dataset).items():
+        found[name] = in_use(name, words)
+    return found
 
 
 def files(dataset: Dataset) -> dict[str, str]:
@@ -159,14 +204,12 @@ def files(dataset: Dataset) -> dict[str, str]:
         "patterns": PATTERNS,
         "units": UNITS,
         "most_gigabytes": understand.MOST_GIGABYTES,
-        "hints": {name: understand.hint(name) for name in FIELDS},
-        "messages": MESSAGES,
         "weights": WEIGHTS,
         "no_tag": NO_TAG,
         "other_base": OTHER_BASE,
         "filters": list(FILTERS),
         "alternatives": [[item._asdict() for item in group] for group in ALTERNATIVES],
-        "estimable": [row["model"] for row in estimated_models(dataset)],
+        "things": _urls_of_things(dataset),
         "profiled": list(profiles()),
         "columns": columns(configurations(dataset)),
         "plan": _plan(dataset),
@@ -175,45 +218,65 @@ def files(dataset: Dataset) -> dict[str, str]:
 
 
 def _plan(dataset: Dataset) -> dict[str, Any]:
-    """What the page's plan begins with: the rules and the words."""
-    said = plan_question.sentences()
+    """What the page's plan begins with."""
     published = {name: rules()[name] for name in _TABLE["plan"]}
     return published | {
         "no_task": sentences.NO_TASK,
         "no_text": sorted(NOT_TEXT_ALONE),
         "tasks": {name: plan_question.of_task(name) for name in vocabulary(dataset).tasks},
-        "said": _TABLE["said"]
-        | {name: said[name] for name in ("verdict", "mark", "line", "held", "setting", "size")},
+        "sizes": list(_PLAN_SENTENCES["size"]),
     }
+
+
+def _urls_of_things(dataset: Dataset) -> dict[str, str]:
+    """The page of each model, device and framework below the root."""
+    site = Site(dataset)
+    urls: dict[str, str] = {}
+    for table in ("models", "devices", "frameworks"):
+        for key in map(str, dataset.by_key[table]):
+            urls[key] = site.thing(table, key)
+    return urls
 
 
 def columns(rows: Sequence[Configuration]) -> dict[str, list[Any]]:
     """Rows by column."""
-    ranks = {row.id: rank for rank, row in enumerate(sorted(rows, key=size_of))}
+    smallest_first = sorted(rows, key=size_of)
+    ranks = {row.id: rank for rank, row in enumerate(smallest_first)}
     by_id = {row.id: row for row in rows}
     by_column: dict[str, list[Any]] = {}
     for row in rows:
-        cells = _cells(row, by_id) | {"rank": ranks[row.id]}
+        cells = _cells(row, by_id)
+        cells["rank"] = ranks[row.id]
         for name, cell in cells.items():
-            by_column.setdefault(name, []).append(cell)
+            column = by_column.setdefault(name, [])
+            column.append(cell)
     return by_column
 
 
 def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, Any]:
-    linked = is_web_address(row.source)
     doubts: list[str] = []
     if sentences.is_disputed(row) and row.notes:
         doubts.append(sentences.note(row))
-    doubts += [sentences.contradicted(by_id[name]) for name in row.contradicts if name in by_id]
+    against = [by_id[name] for name in row.contradicts if name in by_id]
+    doubts += map(sentences.contradicted, against)
+    evidence = f"{sentences.evidence(row)}. "
+    source = row.source
+    if not is_web_address(source):
+        evidence += source
+        source = ""
+    folder, _, _ = place(row).partition(row.id)
+    start = ""
+    if row.script:
+        start = sentences.start(row)
     return {
         **{name: getattr(row, name) for name in _SAME},
         **sentences.parts(row),
         "words": {name: row.words(name) for name in _ASKED},
-        "folder": place(row).partition(row.id)[0],
-        "figures": tuple(sentences.figures(row)),
-        "evidence": f"{sentences.evidence(row)}. {'' if linked else row.source}",
-        "source": row.source if linked else "",
+        "folder": folder,
+        "figures": list(sentences.figures(row)),
+        "evidence": evidence,
+        "source": source,
         "doubts": doubts,
-        "start": sentences.start(row) if row.script else "",
+        "start": start,
         "script": sentences.script(row),
     }

@@ -9,21 +9,24 @@ import os
 import re
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TextIO
-from urllib.parse import quote
+from typing import TYPE_CHECKING, TextIO
 
 from rl_resources.dataset import grouped
 from rl_resources.errors import Finding, InvalidDataset, RlResourcesError
+from rl_resources.site.templates import document
 from rl_resources.text import json_text, printable
 
 if TYPE_CHECKING:
     from rl_resources.rule import Rule
 
-_BOLD = "\x1b[1m"
-_CYAN = "\x1b[36m"
-_PLAIN = "\x1b[0m"
+_IN_PLAIN = "{path}:{line}:{column}: {severity}: {rule}: {message}"
+_COLORED = (
+    "\x1b[1m{path}:{line}:{column}\x1b[0m: {color}{severity}\x1b[0m: "
+    "\x1b[36m{rule}\x1b[0m: {message}"
+)
+"""The place is bold, the rule cyan."""
 _OF_SEVERITY = {
     "error": "\x1b[31m",  # red
     "warning": "\x1b[33m",  # yellow
@@ -58,15 +61,11 @@ def as_text(findings: Iterable[Finding], *, color: bool = False) -> Iterator[str
 
     Place, severity and rule are colored for a terminal with `color`.
     """
+    form = _COLORED if color else _IN_PLAIN
     for item in without_repeats(findings):
-        place = f"{printable(item.path)}:{item.line}:{item.column}"
-        severity: str = item.severity
-        rule = item.rule
-        if color:
-            place = f"{_BOLD}{place}{_PLAIN}"
-            severity = f"{_OF_SEVERITY[severity]}{severity}{_PLAIN}"
-            rule = f"{_CYAN}{rule}{_PLAIN}"
-        yield f"{place}: {severity}: {rule}: {item.message}\n{_indented_help(item.help)}"
+        facts = item._asdict() | {"path": printable(item.path)}
+        facts["color"] = _OF_SEVERITY[item.severity]
+        yield f"{form.format_map(facts)}\n{_indented_help(item.help)}"
 
 
 def _indented_help(text: str) -> str:
@@ -102,46 +101,16 @@ def as_json(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def as_sarif(findings: Iterable[Finding], rules: Iterable[Rule], version: str) -> Iterator[str]:
-    """A SARIF 2.1.0 log, https://docs.oasis-open.org/sarif/sarif/v2.1.0/, with all `rules`."""
-    driver = {
-        "name": "rl-resources",
-        "version": version,
-        "rules": [_sarif_rule(rule) for rule in rules],
-    }
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "results": [_sarif_result(finding) for finding in findings],
-    }
-    yield json_text({"version": "2.1.0", "runs": [run]}, 2)
+    """A SARIF 2.1.0 log with all `rules`."""
+    log = document(
+        "sarif", findings=list(findings), rules=list(rules), version=version, message=_unlinked
+    )
+    yield json_text(log, 2)
 
 
-def _sarif_rule(rule: Rule) -> dict[str, Any]:
-    return {
-        "id": rule.name,
-        "shortDescription": {"text": rule.summary},
-        "fullDescription": {"text": rule.reason},
-        "help": {"text": f"Bad: {rule.bad}\nGood: {rule.good}\nPage: /rules/#{rule.name}"},
-        "defaultConfiguration": {"level": rule.severity},
-    }
-
-
-def _sarif_result(finding: Finding) -> dict[str, Any]:
-    place = {
-        "artifactLocation": {"uri": quote(finding.path)},
-        "region": {"startLine": finding.line, "startColumn": finding.column},
-    }
-    message = f"{finding.message}{_help_line(finding)}"
-    return {
-        "ruleId": finding.rule,
-        "level": finding.severity,
-        "message": {"text": _unlinked(message)},
-        "locations": [{"physicalLocation": place}],
-    }
-
-
-def _unlinked(text: str) -> str:
-    """Text of a SARIF message, in which `[words](URL)` would be a link (section 3.11.6)."""
+def _unlinked(finding: Finding) -> str:
+    """A SARIF message, in which `[words](URL)` would be a link (section 3.11.6)."""
+    text = finding.message + _help_line(finding)
     return re.sub(r"[\[\]](?=[^\[\]]*\]\(|\()", r"\\\g<0>", text)
 
 
@@ -152,10 +121,10 @@ def as_github(findings: Iterable[Finding]) -> Iterator[str]:
     """
     for finding in without_repeats(findings):
         path = _property(finding.path)
-        place = f"file={path},line={finding.line},col={finding.column}"
         title = _property(finding.rule)
         text = _data(finding.message + _help_line(finding))
-        yield f"::{finding.severity} {place},title={title}::{text}\n"
+        place = f"file={path},line={finding.line},col={finding.column},title={title}"
+        yield f"::{finding.severity} {place}::{text}\n"
 
 
 def _help_line(finding: Finding) -> str:
@@ -165,35 +134,29 @@ def _help_line(finding: Finding) -> str:
 
 
 def _data(text: str) -> str:
-    for character, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
-        text = text.replace(character, code)
-    return printable(text)
+    return printable(text.translate(_OF_DATA))
 
 
 def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return printable(text.translate(_OF_PROPERTIES))
+
+
+_OF_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_OF_PROPERTIES = _OF_DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def summary(findings: Iterable[Finding], looked_at: Mapping[str, int] | None = None) -> str:
     """A line that counts what was found; without findings, what was `looked_at`."""
     found = list(findings)
     if found:
+        counts = Counter[str](item.severity for item in found)
+        severities = [_counted(counts[word], word) for word in _OF_SEVERITY if counts[word]]
         files = {item.path for item in found}
-        return f"{_severities(found)} in {_counted(len(files), 'file')}."
+        return f"{' and '.join(severities)} in {_counted(len(files), 'file')}."
     if not looked_at:
         return "No findings."
     words = [_counted(count, word) for word, count in looked_at.items()]
     return f"No findings in {' and '.join(words)}."
-
-
-def _severities(findings: Sequence[Finding]) -> str:
-    counts = Counter(item.severity for item in findings)
-    words: list[str] = []
-    if counts["error"]:
-        words.append(_counted(counts["error"], "error"))
-    if counts["warning"]:
-        words.append(_counted(counts["warning"], "warning"))
-    return " and ".join(words)
 
 
 def _counted(count: int, word: str) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
-from math import log
+from functools import reduce
+from math import floor, log
 from operator import attrgetter, itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -33,7 +33,8 @@ from rl_resources.site import finder, things
 from rl_resources.site.api import record_id
 from rl_resources.site.downloads import Download
 from rl_resources.site.environment import UNKNOWN_SIZE, Site, reports_url
-from rl_resources.site.record_page import OWN_FIELDS
+from rl_resources.site.record_page import OWN_FIELDS, records_by_id
+from rl_resources.site.tuning_table import sizes
 
 STYLE = PurePosixPath("site/assets/stylesheets/charts.css")
 BACKTEST = PurePosixPath("benchmarks")
@@ -61,17 +62,17 @@ def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
 
 def _records(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     """All records, the sizes, and the records of each size."""
-    by_id = {row.id: row for row in configurations(site.dataset)}
+    by_id = records_by_id(site.dataset)
     every = [by_id[record_id(record)] for record in site.records["tuning"]]
+    by_size = grouped(every, attrgetter("size"))
     index = "records/index.md"
     rows = things.run_rows(site, every, index)
     found = {
         index: site.page(index, "records.md", records=every, html=rows),
         "sizes/index.md": site.page("sizes/index.md", "sizes.md"),
     }
-    by_size = grouped(every, attrgetter("size"))
     for size in site.sizes:
-        path = f"sizes/{size.name.lower()}.md"
+        path = f"{size.url.removesuffix('/')}.md"
         records = by_size.get(size.name, [])
         found[path] = site.page(path, "size.md", size=size, records=records, html=html)
     return found
@@ -79,41 +80,42 @@ def _records(site: Site, html: Mapping[str, str]) -> dict[str, str]:
 
 def _reports(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     """The overview, and one page for each size that has reports."""
-    reports = [row for row in every_configuration(site.dataset) if row.kind == "report"]
     empty = {row["report"]: list(row.values()).count(None) for row in site.records["reports"]}
-    by_size = grouped(reports, lambda row: row.size or UNKNOWN_SIZE)
 
     def rank(row: Configuration) -> tuple[bool, int]:
         """Runs before benchmarks on random tokens, then those with the fewest empty cells."""
         return "synthetic" in row.scenario, empty[row.id]
 
-    sections: dict[str, list[Configuration]] = {}
-    for name in (*(size.name for size in site.sizes), UNKNOWN_SIZE):
-        if name in by_size:
-            sections[name] = sorted(by_size[name], key=rank)
-    shared = {
-        "sections": sections,
-        "schema": site.package.resources["reports"].schema,
-        "html": html,
-        "moved": moves(site.dataset, "reports"),
-    }
-    found = {"reports.md": site.page("reports.md", **shared)}
+    reports = [row for row in every_configuration(site.dataset) if row.kind == "report"]
+    reports.sort(key=rank)
+    by_size = grouped(reports, lambda row: row.size or UNKNOWN_SIZE)
+    names = [*sizes(site.dataset), UNKNOWN_SIZE]
+    sections = {name: by_size[name] for name in names if name in by_size}
+    schema = site.package.resources["reports"].schema
+    moved = moves(site.dataset, "reports")
+    found = {"reports.md": site.page("reports.md", sections=sections, schema=schema)}
     for name in sections:
-        path = f"{reports_url(name).removesuffix('/')}.md"
-        only = "" if name == UNKNOWN_SIZE else name
-        found[path] = site.page(path, "reports-of-size.md", **shared, section=name, only=only)
+        url = reports_url(name)
+        path = f"{url.removesuffix('/')}.md"
+        found[path] = site.page(
+            path,
+            "reports-of-size.md",
+            sections=sections,
+            section=name,
+            html=html,
+            moved=moved,
+        )
     return found
 
 
 def data_page(site: Site, files: Sequence[Download]) -> str:
     """The page of the downloads and of what every column means."""
-    contents = {item.name: item.content for item in files}
-    croissant = json.loads(contents.get("croissant.json", "{}"))
-    return site.page(
-        "data.md",
-        formats=[(name, list(found)) for name, found in groupby(files, attrgetter("format"))],
-        structured={name: value for name, value in croissant.items() if name != "recordSet"},
-    )
+    structured: dict[str, Any] = {}
+    for file in files:
+        if file.name == "croissant.json":
+            structured = json.loads(file.content)
+            del structured["recordSet"]
+    return site.page("data.md", files=files, structured=structured)
 
 
 def charts(site: Site) -> dict[str, str]:
@@ -121,10 +123,13 @@ def charts(site: Site) -> dict[str, str]:
     dataset = site.dataset
     known = configurations(dataset)
     memory = coverage.minimum_memory(known)
+    throughputs = coverage.throughputs(known)
+    named = [point for point in throughputs if point.configuration.device]
     values = {
         "memory": memory,
-        "chart": memory_chart(memory, [size.name for size in site.sizes]),
-        "throughputs": coverage.throughputs(known),
+        "chart": memory_chart(memory, sizes(dataset)),
+        "throughputs": throughputs,
+        "speeds": throughput_chart(named, sizes(dataset)),
         "known": known,
         "reports": dataset.by_key["reports"],
         "style": (dataset.package.root / STYLE).read_text(encoding="utf-8"),
@@ -151,6 +156,7 @@ def _estimate_pages(site: Site) -> dict[str, str]:
         "own_fields": OWN_FIELDS,
         "models": {row["model"] for row in estimated_models(dataset)},
         "example": finder.CALCULATOR,
+        "said": finder.said_of_calculator(),
         "shown": estimate(dataset, finder.CALCULATOR),
     }
     return {
@@ -161,19 +167,29 @@ def _estimate_pages(site: Site) -> dict[str, str]:
 
 
 def memory_chart(points: Sequence[coverage.Point], sizes: Sequence[str]) -> dict[str, Any]:
-    """A panel for each task known at enough sizes, the task with most runs first.
+    """A panel for each task known at enough sizes, the task with most runs first."""
+    up = "GPU memory in GB, all devices together"
+    return _size_chart(points, sizes, "task") | {"up": up, "value": "%g GB"}
 
-    All have the same axes: sizes across, memory up, with a line for each of `powers`.
-    """
+
+def throughput_chart(points: Sequence[coverage.Point], sizes: Sequence[str]) -> dict[str, Any]:
+    """A panel for each device with published throughput at enough sizes."""
+    up = "tokens per second per GPU"
+    return _size_chart(points, sizes, "device_label") | {"up": up, "value": f"%g {up}"}
+
+
+def _size_chart(points: Sequence[coverage.Point], sizes: Sequence[str], by: str) -> dict[str, Any]:
+    """Panels with the same axes: sizes across, values up, with a line for each of `powers`."""
     panels: list[tuple[str, list[coverage.Point]]] = []
-    for task, group in grouped(points, attrgetter("configuration.task")).items():
+    for word, group in grouped(points, attrgetter(f"configuration.{by}")).items():
         known = {point.configuration.size for point in group}
-        if len(known) >= FEWEST_SIZES:
-            panels.append((task, group))
+        if len(known - {None}) >= FEWEST_SIZES:
+            shown = [point for point in group if point.configuration.size]
+            panels.append((word, shown))
     panels.sort(key=_rank_of_panel)
     values = [point.value for point in points] or [1.0]
-    lowest = int(log(min(values), STEP))
-    highest = int(log(max(values), STEP))
+    lowest = floor(log(min(values), STEP))
+    highest = floor(log(max(values), STEP))
     return {
         "panels": panels,
         "sizes": sizes,
@@ -190,19 +206,19 @@ def _rank_of_panel(panel: tuple[str, Sequence[coverage.Point]]) -> tuple[int, st
 
 def _coverage_page(site: Site) -> str:
     found = coverage.coverage(site.dataset)
-    sizes = [size.name for size in site.sizes]
+    names = sizes(site.dataset)
     every = (*found.cells, *found.partial)
-    by_task = grid(every, "task", sizes)
+    by_task = grid(every, "task", names)
+    cells = grouped(found.cells, attrgetter("task"))
     tables: list[tuple[Record, Grid]] = []
     for task, _ in by_task:
-        cells = [cell for cell in found.cells if cell.task == task]
-        if cells:
+        if task in cells:
             row = site.dataset.by_key["tasks"][task]
-            tables.append((row, grid(cells, "device", sizes)))
+            tables.append((row, grid(cells[task], "device", names)))
     return site.page(
         "coverage.md",
         by_task=by_task,
-        by_device=grid(every, "device", sizes),
+        by_device=grid(every, "device", names),
         found=found,
         wanted=found.wanted[: coverage.MOST_WANTED],
         wanted_rule=coverage.WANTED_RULE,
@@ -218,24 +234,26 @@ def grid(cells: Iterable[coverage.CoverageCell], axis: str, sizes: Sequence[str]
 
     The best covered is first: by its records, then by its reports.
     """
-    sums: dict[str, dict[str, coverage.CoverageCell]] = {}
-    for cell in cells:
-        word = getattr(cell, axis)
-        if not word or not cell.size:
-            continue
-        if word not in sums:
-            sums[word] = {size: coverage.CoverageCell(size, word, word) for size in sizes}
-        row = sums[word]
-        row[cell.size] = row[cell.size].plus(cell)
-    lines = [(word, list(row.values())) for word, row in sums.items()]
-    return sorted(lines, key=_rank_of_line)
+    placed = [cell for cell in cells if cell.size and getattr(cell, axis)]
+    by_word = grouped(placed, attrgetter(axis))
+    lines: Grid = []
+    for word, row in sorted(by_word.items(), key=_rank_of_line):
+        by_size = grouped(row, attrgetter("size"))
+        sums: list[coverage.CoverageCell] = []
+        for size in sizes:
+            nothing = coverage.CoverageCell(size, word, word)
+            sums.append(reduce(_plus, by_size.get(size, ()), nothing))
+        lines.append((word, sums))
+    return lines
+
+
+_plus = coverage.CoverageCell.plus
 
 
 def _rank_of_line(line: tuple[str, Sequence[coverage.CoverageCell]]) -> tuple[int, int, str]:
     word, row = line
-    records = sum(cell.records for cell in row)
-    reports = sum(cell.reports for cell in row)
-    return -records, -reports, word
+    together = reduce(_plus, row)
+    return -together.records, -together.reports, word
 
 
 def time_backtest(folder: Path) -> dict[str, Any] | None:
@@ -243,44 +261,54 @@ def time_backtest(folder: Path) -> dict[str, Any] | None:
     path = folder / "time_backtest.csv"
     if not path.is_file():
         return None
+    ratio = pl.col("measured") / pl.col("estimated")
     runs = pl.read_csv(path, infer_schema_length=None).with_columns(
         x=pl.col("measured").log(2),
         y=pl.col("estimated").log(2),
-        factor=(pl.col("estimated") / pl.col("measured")).log().abs().exp(),
+        factor=ratio.log().abs().exp(),
     )
-    figures = (
-        pl.len().alias("runs"),
-        pl.col("factor").median().alias("median"),
-        pl.col("factor").quantile(0.9, "linear").alias("ninth"),
+    ratios = runs.group_by("project").agg(ratio.median().alias("ratio"))["ratio"]
+    pairs = runs.join(runs, on="source").filter(
+        pl.col("measured") < 0.95 * pl.col("measured_right")
     )
-    both = runs.join(runs, on="source")
-    pairs = both.filter(pl.col("measured") < 0.95 * pl.col("measured_right"))
     return {
         "runs": runs.to_dicts(),
-        "lengths": runs.group_by("lengths").agg(*figures).sort("lengths").to_dicts()[::-1],
-        "projects": runs.group_by("project").agg(*figures).sort("project").to_dicts(),
+        "lengths": _factors(runs, "lengths")[::-1],
+        "projects": _factors(runs, "project"),
         "pairs": pairs.height,
+        "ratio": ratios.median(),
         "ordered": (pairs["estimated"] < pairs["estimated_right"]).mean(),
         "shares": _shares(runs),
         "scaling": _scaling(runs),
     }
 
 
+def _factors(runs: pl.DataFrame, by: str) -> list[dict[str, Any]]:
+    """The errors of each group of runs, sorted."""
+    factor = pl.col("factor")
+    groups = runs.group_by(by).agg(
+        runs=pl.len(), median=factor.median(), ninth=factor.quantile(0.9, "linear")
+    )
+    return groups.sort(by).to_dicts()
+
+
 def _shares(runs: pl.DataFrame) -> list[dict[str, Any]]:
     """The mean share of each phase, by model, where phases do not overlap; most runs first."""
     phases = pl.col("^estimated_.+$")
     together = pl.sum_horizontal(phases)
+    alone = runs.filter(together < 1.01 * pl.col("estimated"))
     share = (phases / together).mean().name.replace("estimated_", "")
-    alone = runs.filter(together < 1.01 * pl.col("estimated")).group_by("model")
-    models = alone.agg(share, runs=pl.len()).sort("runs", "model", descending=True)
-    return models.head(8).to_dicts()
+    models = alone.group_by("model").agg(share, runs=pl.len())
+    return models.sort("runs", "model", descending=True).head(8).to_dicts()
 
 
 def _scaling(runs: pl.DataFrame) -> dict[str, Any]:
     """The runs of the model that ran on most numbers of GPUs."""
-    counted = runs.group_by("model").agg(numbers=pl.col("gpus").n_unique(), runs=pl.len())
-    model = counted.sort("numbers", "runs", "model", descending=True)["model"][0]
-    return {"model": model, "runs": runs.filter(pl.col("model") == model).sort("gpus").to_dicts()}
+    models = runs.group_by("model").agg(numbers=pl.col("gpus").n_unique(), runs=pl.len())
+    most = models.sort("numbers", "runs", "model", descending=True)
+    model = most["model"][0]
+    own = runs.filter(pl.col("model") == model)
+    return {"model": model, "runs": own.sort("gpus").to_dicts()}
 
 
 def backtest(folder: Path) -> dict[str, Any] | None:

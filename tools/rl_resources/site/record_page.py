@@ -40,6 +40,7 @@ MOST_RELATED = 3
 """Related configurations of each kind."""
 OWN_FIELDS = frozenset({"gpus", "lora_rank", "quantized", "has_engine"})
 """Inputs of the estimate that other fields of its form stand for."""
+_FROM_FIELDS = OWN_FIELDS | {"device_gb"}
 _ALIKE = ("kind", "tag", "task", "model", "gpus", "device_label")
 _URL = re.compile(r"(https://[^\s,;]+)")
 
@@ -47,7 +48,7 @@ _URL = re.compile(r"(https://[^\s,;]+)")
 def badges(dataset: Dataset) -> dict[str, str]:
     """What runs where and how sure that is, for https://shields.io/badges/endpoint-badge."""
     found: dict[str, str] = {}
-    for row in _records(dataset):
+    for row in records_by_id(dataset).values():
         badge = {
             "schemaVersion": 1,
             "label": f"{row.model_label} {row.task}",
@@ -57,8 +58,9 @@ def badges(dataset: Dataset) -> dict[str, str]:
     return found
 
 
-def _records(dataset: Dataset) -> list[Configuration]:
-    return [row for row in configurations(dataset) if row.kind == "record"]
+def records_by_id(dataset: Dataset) -> dict[str, Configuration]:
+    """The records, without reports."""
+    return {row.id: row for row in configurations(dataset) if row.kind == "record"}
 
 
 def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dict[str, str]:
@@ -67,7 +69,7 @@ def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dic
     `scripts` maps the name of a script to its text; raises `KeyError` for a record without one.
     """
     dataset = site.dataset
-    by_id = {row.id: row for row in _records(dataset)}
+    by_id = records_by_id(dataset)
     made: dict[str, str] = {}
     for record in dataset.records["tuning"]:
         row = by_id[record_id(record)]
@@ -160,15 +162,13 @@ def _settings(run: Run | None) -> Mapping[str, Any]:
 
 def failures(rows: Iterable[Configuration], record: Configuration) -> list[Configuration]:
     """Runs of the same model and task that ran out of memory on no less hardware."""
-    found: list[Configuration] = []
-    for row in rows:
-        if row.state != "out-of-memory":
-            continue
+
+    def counts(row: Configuration) -> bool:
         alike = row.model == record.model and row.task == record.task
         no_less = row.gpus >= record.gpus and row.memory_gb >= record.memory_gb
-        if alike and no_less:
-            found.append(row)
-    return found
+        return row.state == "out-of-memory" and alike and no_less
+
+    return list(filter(counts, rows))
 
 
 def related(
@@ -182,9 +182,12 @@ def related(
     ran = (row for row in rows if row.state == "run" and row.id != record.id)
     own = [row for row in ran if row.model == record.model]
     same = [row for row in own if row.task == record.task]
-    like = [row for row in same if row.weights == record.weights]
-    less = _nearest(row for row in like if 0 < row.total_memory_gb < record.total_memory_gb)
-    less = less[:MOST_RELATED]
+    smaller: list[Configuration] = []
+    for row in same:
+        less_memory = 0 < row.total_memory_gb < record.total_memory_gb
+        if less_memory and row.weights == record.weights:
+            smaller.append(row)
+    less = _nearest(smaller)[:MOST_RELATED]
     tagged = _nearest(row for row in same if row.tag not in {"", record.tag})
     tasks = _nearest((row for row in own if row.task not in {"", record.task}), "task")
     return {
@@ -196,9 +199,13 @@ def related(
 
 def _nearest(rows: Iterable[Configuration], *alike: str) -> list[Configuration]:
     """Records first, by the memory in all, unknown last; of alike ones the first by id."""
-    ranked = sorted(rows, key=lambda row: (row.kind != "record", *size_of(row)))
+
+    def rank(row: Configuration) -> tuple[object, ...]:
+        return row.kind != "record", *size_of(row)
+
     facts = attrgetter(*alike or _ALIKE)
-    return [same[0] for same in grouped(ranked, facts).values()]
+    series = grouped(sorted(rows, key=rank), facts)
+    return [first for first, *_ in series.values()]
 
 
 _APPLIES: Mapping[str, Callable[[Run], bool]] = {
@@ -318,10 +325,8 @@ def _others(estimate: Estimate) -> Iterator[tuple[str, float]]:
         defaults |= formula()["train_sft"].get(asked.train, {})
     for name, item in inputs_by_name().items():
         value = asked.inputs.get(name)
-        if value is None:
-            continue  # of the time alone
-        if name in OWN_FIELDS or name == "device_gb":
-            continue
+        if value is None or name in _FROM_FIELDS:
+            continue  # of the time alone, or said by other fields
         if value < item["minimum"]:
             continue  # a micro batch where batches are filled up by tokens
         assumed = defaults.get(name, item.get("default"))

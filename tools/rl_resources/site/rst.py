@@ -11,10 +11,10 @@ import unicodedata
 from urllib.parse import quote
 
 from rl_resources.dataset import Dataset
+from rl_resources.facts.script_names import FORM
 from rl_resources.package import SCRIPTS, Record
 from rl_resources.page.rows import HEADERS
 from rl_resources.query.vocabulary import NO_TAG
-from rl_resources.script.name import FORM
 from rl_resources.site.templates import rendered
 from rl_resources.site.tuning_table import (
     escaped_cells,
@@ -71,13 +71,15 @@ def device_tuning(dataset: Dataset, script_url: str | None, head: str = "") -> s
         head=head,
         heading=_heading,
         underline="=" if head.endswith("-") else "-",
-        updated=escape(dataset.package.created),
-        version=escape(dataset.version),
+        updated=dataset.package.created,
+        version=dataset.version,
         form=FORM,
         scripts=SCRIPTS,
-        tags={word: escape(meaning(tag, word)) for word in tag.words},
+        tag=tag,
+        meaning=meaning,
         no_tag=NO_TAG,
-        legend={word: escape(text) for word, text in legend(dataset.records["tuning"]).items()},
+        legend=legend(dataset.records["tuning"]),
+        escape=escape,
         tables={size: _table(dataset, size, script_url) for size in sizes(dataset)},
     )
 

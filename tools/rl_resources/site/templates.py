@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from pathlib import Path
@@ -17,6 +18,12 @@ _PARAGRAPH = re.compile(r"^([#$] )?( *(?:-  |[0-9]+\. )?)(.*)")
 def rendered(name: str, /, **values: Any) -> str:
     """The text of a template next to this file."""
     return environment(OWN).get_template(f"{name}.jinja").render(values)
+
+
+def document(name: str, /, **values: Any) -> dict[str, Any]:
+    """The JSON object that a template next to this file writes."""
+    found: dict[str, Any] = json.loads(rendered(f"{name}.json", **values))
+    return found
 
 
 def terminal(text: str, width: int, *, color: bool) -> str:

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from rl_resources.dataset import grouped, moves
 from rl_resources.estimate.frameworks import VERL, profiles
 from rl_resources.estimate.plan import rules
-from rl_resources.package import Record, items_of, text_of
+from rl_resources.package import Record, Value, text_of
 from rl_resources.query.compatibility import accepted_by, releases_of
 from rl_resources.query.configurations import (
     Configuration,
@@ -64,21 +64,6 @@ class Thing(NamedTuple):
         return sum(row.kind == "record" for row in self.runs)
 
 
-class Fewest(NamedTuple):
-    """The fewest GPUs: of a run, and by arithmetic, which is 0 where no number suffices."""
-
-    run: Configuration | None = None
-    gpus: int | None = None
-
-
-class Line(NamedTuple):
-    """A line of the table of the fewest GPUs; its name leads to a page where it has a `url`."""
-
-    name: str
-    url: str
-    cells: Sequence[Fewest]
-
-
 def pages(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     """The lists of models, devices and frameworks, and a page for each; `html` has rows of runs."""
     arithmetic = arithmetic_of(site)
@@ -92,16 +77,20 @@ def pages(site: Site, html: Mapping[str, str]) -> dict[str, str]:
             "schema": schema,
             "about": TABLES[table],
             "usual": rules()["usual"],
+            "fewest": fewest_run,
         }
         index = f"{table}/index.md"
-        found[index] = site.page(index, "things.md", things=every, fewest=fewest_run, **shared)
+        found[index] = site.page(index, "things.md", things=every, **shared)
         for thing in every:
             path = f"{site.thing(table, thing.key).strip('/')}.md"
             found[path] = site.page(
                 path,
                 "thing.md",
                 thing=thing,
-                fewest=_fewest(site, thing, arithmetic),
+                by_size=grouped(filter(_is_of_text, thing.runs), attrgetter("size")),
+                weights={name: WEIGHTS[name] for name in HEADLINES},
+                arithmetic=arithmetic,
+                memory=_memory_of(thing, arithmetic),
                 runs=_shown(thing.runs),
                 html=html,
                 is_profiled=thing.key in profiles(),
@@ -130,8 +119,7 @@ def moved_pages(site: Site, table: str, folder: str) -> dict[str, str]:
         if table == "models":
             name = id_.rpartition("/")[2].lower()
         path = f"{folder}/{name}.md"
-        urls = {target: site.thing(table, target) for target in items_of(move, "moved_to")}
-        found[path] = site.page(path, "moved.md", move=move, urls=urls, kind=folder[:-1])
+        found[path] = site.page(path, "moved.md", move=move, table=table, kind=folder[:-1])
     return found
 
 
@@ -142,18 +130,21 @@ def _key(row: Record) -> str:
 
 def _shown(runs: Sequence[Configuration]) -> list[Configuration]:
     """Records, then the first report of each series, as many as a page holds, then failures."""
-    records: list[Configuration] = []
-    failures: list[Configuration] = []
-    others: list[Configuration] = []
-    for row in runs:
-        if row.kind == "record":
-            records.append(row)
-        elif row.state == "out-of-memory":
-            failures.append(row)
-        else:
-            others.append(row)
-    firsts = [series[0] for series in folded(others)]
+    parts = grouped(runs, _part)
+    firsts = [series[0] for series in folded(parts.get("report", []))]
+    records = parts.get("record", [])
+    failures = parts.get("out-of-memory", [])
     return [*records, *firsts[:MOST_REPORTS], *failures]
+
+
+def _part(row: Configuration) -> str:
+    if row.kind == "report" and row.state == "out-of-memory":
+        return row.state
+    return row.kind
+
+
+def _is_of_text(row: Configuration) -> bool:
+    return NO_TEXT.isdisjoint(row.scenario)
 
 
 def things(site: Site, table: str) -> Iterator[Thing]:
@@ -230,45 +221,13 @@ def arithmetic_of(site: Site) -> Arithmetic:
     return found
 
 
-def _fewest(site: Site, thing: Thing, arithmetic: Arithmetic) -> dict[str, Any]:
-    """The headers and lines of the table of a thing's page, and the memory that it is about."""
-    if thing.table == "models":
-        memories: Sequence[int] = TABLES["models"]["memories"]
-        headers = ["What trains", "Known", *(f"Estimated, {memory} GB" for memory in memories)]
-        lines = list(_by_weights(thing, arithmetic, memories))
-        return {"headers": headers, "lines": lines, "memory": 0}
-    memory = _memory_of(thing, arithmetic)
-    headers = ["Size", *(WEIGHTS[weights] for weights in HEADLINES)]
-    lines = list(_by_size(site, thing, arithmetic, memory))
-    return {"headers": headers, "lines": lines, "memory": memory}
-
-
-def _by_weights(thing: Thing, arithmetic: Arithmetic, memories: Iterable[int]) -> Iterator[Line]:
-    for weights in HEADLINES:
-        by_memory = arithmetic.get((thing.key, weights), {})
-        known = Fewest(fewest_run(thing.runs, weights))
-        estimated = [Fewest(gpus=by_memory.get(memory)) for memory in memories]
-        yield Line(WEIGHTS[weights], "", [known, *estimated])
-
-
 def _memory_of(thing: Thing, arithmetic: Arithmetic) -> int:
-    """The most memory of an estimate that the GPUs have; 0 where there is none."""
-    has_gb = float(str(thing.rows[0].get("memory_gb") or 0))
+    """The most memory of an estimate that the GPUs have; 0 where there is none, and of a model."""
+    has_gb: Value = thing.rows[0].get("memory_gb")
     if thing.key == VERL:
         has_gb = TYPICAL_GB
+    if not isinstance(has_gb, int | float):
+        return 0
     memories = set(chain.from_iterable(arithmetic.values()))
-    return max((memory for memory in memories if memory <= has_gb), default=0)
-
-
-def _by_size(site: Site, thing: Thing, arithmetic: Arithmetic, memory: int) -> Iterator[Line]:
-    """A line for each size of which anything is known or estimated."""
-    text = [row for row in thing.runs if NO_TEXT.isdisjoint(row.scenario)]
-    by_size = grouped(text, attrgetter("size"))
-    for size in site.sizes:
-        cells: list[Fewest] = []
-        for weights in HEADLINES:
-            by_memory = arithmetic.get((size.name, weights), {})
-            known = fewest_run(by_size.get(size.name, []), weights)
-            cells.append(Fewest(known, by_memory.get(memory)))
-        if any(map(any, cells)):
-            yield Line(size.name, size.url, cells)
+    enough = [memory for memory in memories if memory <= has_gb]
+    return max(enough, default=0)

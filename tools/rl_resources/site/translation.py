@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape, unescape
 from html.parser import HTMLParser
-from itertools import product
 from pathlib import Path, PurePosixPath
 from posixpath import join, normpath, relpath
 from typing import Literal
@@ -45,10 +44,10 @@ _NAMES = {
 _VOID = re.compile("br|col|hr|img|input|link|meta|wbr")
 _SPOKEN = re.compile(r'(?<= )((?:alt|aria-label|placeholder|title)=)"([^"]*)"')
 _DESCRIPTION = re.compile(r'(?<=<meta name="description" )(content=)"([^"]*)"')
-_LINKED = re.compile(r'(?<= )((?:action|data-url|href|src)=)"([^"]*)"')
+_LINKED = re.compile(r'(?<= )((?:action|data-url|data-formula|href|src)=)"([^"]*)"')
 _BASE = re.compile(r'(?:(?<=new URL\()|(?<="base": )|(?<="search": ))"([^"]*)"')
 """Where the theme's scripts name the root of the site, or a file below it."""
-_HOLE = re.compile(r"</?\d+/?>|\{\d+\}|[&<>]")
+_HOLE = re.compile(r"</?\d+/?>|\{\w+\}|[&<>]")
 _NUMBER = r"\d+(?:[.,]\d+)*(?: ?(?:GB|GiB|TB|[BKMT])\b)?"
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 
@@ -74,12 +73,16 @@ def url_of(url: str) -> str:
 
 def names_of(dataset: Dataset) -> re.Pattern[str]:
     """A pattern of numbers and of names from the data, which stay the same in every language."""
-    names = {device.label for device in devices_of(dataset).known.values()}
+    devices = devices_of(dataset)
+    names = {device.label for device in devices.known.values()}
     for table, columns in _NAMES.items():
-        for row, column in product(dataset.records[table], columns):
-            names.add(str(row[column]).rpartition("/")[2])
-    escaped = [re.escape(name) for name in sorted(names, key=len, reverse=True)]
-    return re.compile(rf"(?<![\w.-])(?:{'|'.join(escaped)})(?![\w-])|{_NUMBER}")
+        for row in dataset.records[table]:
+            for column in columns:
+                _, _, name = str(row[column]).rpartition("/")
+                names.add(name)
+    longest_first = sorted(names, key=len, reverse=True)
+    known = "|".join(map(re.escape, longest_first))
+    return re.compile(rf"(?<![\w.-])(?:{known})(?![\w-])|{_NUMBER}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +100,15 @@ class Message:
         self._holes: dict[str, str] = {}
         self._names = names
         self._words = 0
-        self.id = " ".join("".join(self._parts(pieces)).split())
+        text = "".join(self._parts(pieces))
+        self.id = " ".join(text.split())
 
     def _parts(self, pieces: Iterable[Piece]) -> Iterator[str]:
         opened: list[int] = []
         for number, piece in enumerate(pieces, start=1):
             if piece.kind == "text":
-                yield self._names.sub(self._word, unescape(piece.html))
+                text = unescape(piece.html)
+                yield self._names.sub(self._word, text)
                 continue
             hole = f"<{number}/>"
             if piece.kind == "open":
@@ -122,7 +127,11 @@ class Message:
 
     def filled(self, text: str) -> str:
         """A translation as HTML."""
-        return _HOLE.sub(lambda hole: self._holes.get(hole[0], escape(hole[0])), text)
+
+        def html(hole: re.Match[str]) -> str:
+            return self._holes.get(hole[0], escape(hole[0]))
+
+        return _HOLE.sub(html, text)
 
 
 class Translator(HTMLParser):
@@ -159,7 +168,7 @@ class Translator(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Collect an inline element; any other ends the block."""
-        text = self._translated_tag(self.get_starttag_text() or "", dict(attrs))
+        text = self._translated_tag(attrs)
         if self._open:
             self._whole.append(text)
             if tag == self._open[0]:
@@ -167,12 +176,14 @@ class Translator(HTMLParser):
         elif _OPAQUE.fullmatch(tag) or ("translate", "no") in attrs:
             self._whole = [text]
             self._open = [tag]
+        elif _VOID.fullmatch(tag):
+            self._add(tag, Piece("mark", text))
         else:
-            self._add(tag, Piece("mark" if _VOID.fullmatch(tag) else "open", text))
+            self._add(tag, Piece("open", text))
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Collect an element that closes itself."""
-        text = self._translated_tag(self.get_starttag_text() or "", dict(attrs))
+        text = self._translated_tag(attrs)
         if self._open:
             self._whole.append(text)
         else:
@@ -188,19 +199,28 @@ class Translator(HTMLParser):
         if tag != self._open[0]:
             return
         self._open.pop()
-        if not self._open:
-            self._add(tag, Piece("mark" if tag == "svg" else "word", "".join(self._whole)))
+        if self._open:
+            return
+        html = "".join(self._whole)
+        if tag == "svg":
+            self._add(tag, Piece("mark", html))
+        else:
+            self._add(tag, Piece("word", html))
 
     def handle_data(self, data: str) -> None:
         """Collect text."""
         if not self._open:
             self._block.append(Piece("text", data))
             return
-        moved = data
         if self._open == ["script"]:
-            moved = _BASE.sub(lambda url: f'"{self.moved(url[1], to_english=True)}"', data)
-            self.moved_scripts[data] = moved
-        self._whole.append(moved)
+            script = data
+            data = _BASE.sub(self._moved_base, script)
+            self.moved_scripts[script] = data
+        self._whole.append(data)
+
+    def _moved_base(self, url: re.Match[str]) -> str:
+        moved = self.moved(url[1], to_english=True)
+        return f'"{moved}"'
 
     def handle_entityref(self, name: str) -> None:
         """Collect a character reference unchanged."""
@@ -233,15 +253,24 @@ class Translator(HTMLParser):
         self._block.clear()
 
     def _translation(self, message: Message) -> str:
-        if not _LETTERS.search(_HOLE.sub("", message.id)):
+        words = _HOLE.sub("", message.id)
+        if not _LETTERS.search(words):
             return ""
         self.messages.append(message.id)
-        return message.filled(self._catalog.get(message.id, ""))
+        translation = self._catalog.get(message.id, "")
+        return message.filled(translation)
 
-    def _translated_tag(self, text: str, attributes: Mapping[str, str | None]) -> str:
-        """A tag with its texts translated, and with links as they are one folder further down."""
+    def _translated_tag(self, attrs: Iterable[tuple[str, str | None]]) -> str:
+        """The tag with its texts translated, and with links as they are one folder further down."""
+        attributes = dict(attrs)
         is_switch = "hreflang" in attributes
-        text = _LINKED.sub(lambda link: self._linked(link, is_switch), text)
+
+        def linked(link: re.Match[str]) -> str:
+            moved = self.moved(link[2], to_english=is_switch)
+            return f'{link[1]}"{moved}"'
+
+        tag = self.get_starttag_text() or ""
+        text = _LINKED.sub(linked, tag)
         if self._open or {"lang", "translate"} <= attributes.keys():
             return text
         if "translate" in attributes:
@@ -250,31 +279,31 @@ class Translator(HTMLParser):
         return _DESCRIPTION.sub(self._spoken, text)
 
     def _spoken(self, attribute: re.Match[str]) -> str:
-        message = Message([Piece("text", attribute[2])], self._names)
-        translation = self._translation(message)
+        text = Piece("text", attribute[2])
+        translation = self._translation(Message([text], self._names))
         if not translation:
             return attribute[0]
         quoted = translation.replace('"', "&quot;")
         return f'{attribute[1]}"{quoted}"'
 
-    def _linked(self, link: re.Match[str], is_switch: bool) -> str:
-        return f'{link[1]}"{self.moved(link[2], to_english=is_switch)}"'
-
     def moved(self, link: str, to_english: bool = False) -> str:
         """A link of the page as the translated page needs it: to a translated page where one is."""
-        path = re.split("[?#]", link)[0]
-        if not path or path.startswith("/") or urlsplit(link).scheme:
+        path, *_ = re.split("[?#]", link)
+        is_elsewhere = path.startswith("/") or urlsplit(link).scheme
+        if not path or is_elsewhere:
             return link
-        target = normpath(join(self._url, path)).lstrip(".")
-        folder = "" if to_english or not _is_translated(target) else FOLDER
-        moved = relpath(folder + target or ".", FOLDER + self._url)
+        joined = join(self._url, path)
+        target = normpath(joined).lstrip(".")
+        if _is_translated(target) and not to_english:
+            target = FOLDER + target
+        moved = relpath(target or ".", FOLDER + self._url)
         if path.endswith("/"):
             moved += "/"
         return moved + link.removeprefix(path)
 
 
 def _is_translated(path: str) -> bool:
-    return any(path == page.removesuffix("/") for page in PAGES)
+    return path in {page.removesuffix("/") for page in PAGES}
 
 
 def _text_of(block: Sequence[Piece]) -> slice:

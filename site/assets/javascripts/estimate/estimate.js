@@ -8,6 +8,7 @@
  * @typedef {{train: string, infer: string, inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
  */
 
+import { say } from "../elements.js";
 import { Mistake } from "../form.js";
 
 const GB = 1e9;
@@ -219,7 +220,7 @@ export function changed(formula, { configuration, values }, inputs) {
 export function sized(formula, configuration) {
   const before = estimate(formula, configuration);
   const { gpus, undivided } = before.values;
-  if (undivided) throw new Mistake(`${gpus} GPUs cannot be divided by the parallel sizes`);
+  if (undivided) throw new Mistake(say("estimate.undivided", { gpus }));
   return sizedFrom(formula, before, ({ values }) => !values.undivided);
 }
 

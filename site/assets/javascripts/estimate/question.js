@@ -5,7 +5,7 @@
  * @typedef {import("./estimate.js").Configuration} Configuration
  */
 
-import { fill } from "../elements.js";
+import { say, word } from "../elements.js";
 import { Mistake } from "../form.js";
 import { fitted, sized } from "./estimate.js";
 
@@ -26,7 +26,7 @@ function sharded(formula, words) {
   const train = profile?.trains.find((name) => name !== own);
   if (words.train || !train || gpus === 1 || isSharded || found.peak <= found.device) return found;
   const other = sized(formula, configuration(formula, { ...words, train }));
-  other.configuration.notes.unshift(fill(formula.said.too_large, { train }));
+  other.configuration.notes.unshift(say(formula.said.too_large, { train }));
   return other;
 }
 
@@ -43,18 +43,16 @@ export function configuration(formula, { model: name, device, weights: trained =
   const memory = settings.device_gb ?? formula.devices[device];
   const lists = [["model", name, model], ["device", device, memory], ["train", train, backend], ["weights", weights, WEIGHTS[weights]], ["framework", framework, profile]];
   const [field, text] = lists.find(([, word, known]) => word && !known) ?? [];
-  if (field) throw new Mistake(`${field} \`${text}\` is not known`, { cause: { field } });
-  if (!model || !memory || !settings.gpus) throw new Mistake("Choose a model, the number of GPUs and a device");
-  if (profile && !profile.trains.includes(own)) throw new Mistake(`${profile.title} does not train with ${own}`, { cause: { field: "train" } });
+  if (field) refuse("unknown", { field: word(field), text }, field);
+  if (!model || !memory || !settings.gpus) refuse("open", {});
+  if (profile && !profile.trains.includes(own)) refuse("backend", { framework: profile.title, train: own }, "train");
   const numbers = Object.fromEntries(Object.entries(settings).map(([input, text]) => [input, Number(text)]));
   const engine = infer && { has_engine: NO_ENGINES.includes(infer) ? 0 : 1 };
   const given = { ...WEIGHTS[weights], ...formula.speeds[device], ...engine, ...numbers, device_gb: Number(memory) };
   const hasAdapters = weights.endsWith("lora") || task.endsWith("-LoRA");
   const ownRank = defaultsOf(profile, [own, "lora"]).lora_rank;
-  const usualRank = ownRank || USUAL_RANK;
-  const rank = numbers.lora_rank ?? (hasAdapters ? usualRank : undefined);
-  const contradicts = weights && rank !== undefined && rank > 0 === (weights === "full");
-  if (contradicts) throw new Mistake(`${weights} weights and LoRA rank ${rank} contradict each other`);
+  const rank = numbers.lora_rank ?? (hasAdapters ? ownRank || USUAL_RANK : undefined);
+  if (weights && rank !== undefined && rank > 0 === (weights === "full")) refuse("contradiction", { weights, rank });
   const weighed = { lora_rank: given.lora_rank ?? rank, quantized: given.quantized ?? (weights ? 0 : undefined) };
   const stage = task || infer ? "rl" : "sft";
   const run = [own, infer, stage];
@@ -65,31 +63,36 @@ export function configuration(formula, { model: name, device, weights: trained =
   const ofTraining = profile || stage === "rl" ? {} : formula.train_sft[own];
   const ofEngine = formula.of_engine[infer] ?? {};
   const usual = { ...backend.defaults, ...ofEngine, ...ofLora, ...ofTraining, ...ofFramework, ...defined(weighed), ...ofTask };
+  const ofNoEngine = task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given);
+  const generates = NO_ENGINES.includes(infer) || ofNoEngine ? { generates: 1 } : {};
+  const byDefault = (name) => ({ reason: say("assumed.default", { name }), open: !profile });
+  const because = (values, why) => Object.fromEntries(Object.keys(values).map((input) => [input, why]));
   const reasons = {
-    ...because(ofEngine, `what ${infer} does`),
-    ...because(backend.defaults, `what ${own} does by default`),
-    ...because(ofFramework, `what ${profile?.title} does by default`),
-    ...because(weights ? { quantized: 0 } : {}, `${weights} weights`),
-    ...(hasAdapters && !ownRank && { lora_rank: "LoRA of a usual rank" }),
-    ...because(task ? { has_critic: 0, ...("has_engine" in ofFramework ? {} : { has_engine: 1 }) } : {}, `the task is ${task}`),
+    ...because(ofEngine, { reason: say("assumed.engine", { infer }), open: true }),
+    ...because(backend.defaults, byDefault(own)),
+    ...because(ofFramework, byDefault(profile?.title)),
+    ...because(weights && { quantized: 0 }, { reason: say("assumed.weights", { weights }), open: true }),
+    ...because(hasAdapters && !ownRank && { lora_rank: 0 }, { reason: "LoRA of a usual rank", open: true }),
+    ...because(task && { has_critic: 0, ...("has_engine" in ofFramework ? {} : { has_engine: 1 }) }, { reason: say("assumed.task", { task }), open: true }),
+    ...because(generates, { reason: "no rollout engine", open: true }),
   };
-  const generates = NO_ENGINES.includes(infer) || (task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given));
-  if (generates) Object.assign(usual, { generates: 1 }) && Object.assign(reasons, { generates: "no rollout engine" });
-  const all = Object.fromEntries(formula.inputs.map((item) => [item.name, usual[item.name] ?? item.default ?? undefined]));
-  const defaults = defined(all); // what the time alone asks for has no default
+  const all = { ...usual, ...generates };
+  const every = formula.inputs.map((item) => [item.name, all[item.name] ?? item.default ?? undefined]);
+  const defaults = defined(Object.fromEntries(every)); // what the time alone asks for has no default
   const often = ["any", framework, own].flatMap((name) => formula.often[name] ?? []);
-  const assumed = Object.entries(defaults).filter(([input]) => !(input in given)).map(([input, value]) =>
-    ({ input, value, reason: reasons[input] ?? "not given" }))
-    .map((item) => ({ ...item, open: often.includes(item.input) || !(profile && item.reason.includes("default")) }));
+  const assumed = Object.entries(defaults).filter(([input]) => !(input in given)).map(([input, value]) => {
+    const { reason, open } = reasons[input] ?? { reason: "not given", open: true };
+    return { input, value, reason, open: open || often.includes(input) };
+  });
   const guessed = model.assumed.map((input) =>
     ({ input, value: model.inputs[input], reason: model.reasons[input], open: true }));
   const inputs = { ...model.inputs, ...defaults, ...given };
   formula.inputs.filter((item) => item.name in inputs).forEach((item) => check(item, inputs[item.name]));
   const { said } = formula;
   const notes = [
-    !train && (profile ? `No --train: ${own}, as ${profile.title} usually has it.` : isOne ? said.one_gpu : said.sharded),
-    inFourBits && said.four_bits,
-    !("has_engine" in given || "has_engine" in ofFramework) && (task ? said.engine : said.training),
+    !train && (profile ? say("assumed.train", { train: own, framework: profile.title }) : say(isOne ? said.one_gpu : said.sharded)),
+    inFourBits && say(said.four_bits),
+    !("has_engine" in given || "has_engine" in ofFramework) && say(task ? said.engine : said.training),
   ];
   return { framework, stage, train: own, infer, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };
 }
@@ -111,14 +114,15 @@ const wordsOf = ({ lora_rank: rank, quantized }) => [rank ? "lora" : "full", ...
 /** @param {Record<string, any>} values */
 const defined = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 
-/** @param {Record<string, any>} values @param {string} reason */
-const because = (values, reason) => Object.fromEntries(Object.keys(values).map((input) => [input, reason]));
+/** @param {string} name @param {Record<string, any>} words @param {string} [field] @returns {never} */
+function refuse(name, words, field) {
+  throw new Mistake(say(`estimate.${name}`, words), { cause: { field } });
+}
 
 /** Throw where a value is out of its range. @param {Record<string, any>} item @param {number} value */
 function check({ name, unit, minimum, maximum }, value) {
-  const kind = WHOLE.includes(unit) ? "whole number" : "number";
-  if (value >= minimum && value <= maximum && (value % 1 === 0 || kind === "number")) return;
-  throw new Mistake(`${name} must be a ${kind} from ${minimum} to ${maximum}`, { cause: { field: name } });
+  const isWhole = WHOLE.includes(unit);
+  if (!(value >= minimum && value <= maximum && (value % 1 === 0 || !isWhole))) refuse(isWhole ? "whole" : "number", { name, minimum, maximum }, name);
 }
 
 /** What published runs of the same size say: `evidence` of `query/estimate.py`. @param {Formula} formula @param {any} found @returns {string[]} */
@@ -132,5 +136,5 @@ export function evidence({ runs, sizes_of_models: sizes, said }, { values, verdi
   const run = alike.filter((one) => one.ran && one.gb <= gb && one.length >= values.sequence_length).at(-1);
   const [failing, running] = verdict === "fits" ? [said.failed, said.ran_too] : [said.failed_too, said.ran];
   const sources = failed.slice(0, MOST_SOURCES).map(({ source }) => source).join(", ");
-  return [failed.length && fill(failing, { count: failed.length, sources }), run && fill(running, run)].filter(Boolean);
+  return [failed.length && say(failing, { count: failed.length, sources }), run && say(running, run)].filter(Boolean);
 }

@@ -3,12 +3,13 @@
  * The rules are those of `query/understand.py`; a test compares both. A task is chosen from a list, so
  * it needs no more than its name here.
  *
- * @typedef {import("./published.js").Index} Index
+ * @typedef {import("./find.js").Index} Index
  * @typedef {Record<string, string>} Tokens the words of a question by field
  */
 
+import { say, SAID, word } from "../elements.js";
 import { Mistake } from "../form.js";
-import { EITHER, minBy, say } from "./published.js";
+import { EITHER, minBy } from "./find.js";
 
 /** The question in keys, with notes on how it was read. Throws `Mistake`. @param {Index} index @param {Tokens} tokens */
 export const understand = (index, tokens) =>
@@ -16,35 +17,28 @@ export const understand = (index, tokens) =>
 
 class Reader {
   query() {
-    const { model, size } = this.modelAndSize();
+    const { model: text = "", host_memory = "" } = this.tokens;
+    const { keys = [], size = "" } = this.modelAndSize(text);
     const { gpus, device } = this.gpusAndDevice();
     const hardware = this.hardware(device);
     const words = Object.fromEntries(this.index.filters.map((name) => [name, this.word(name)]));
-    const { sizes } = this.known;
-    const architecture = this.architecture(model);
-    const task = (words.weights.endsWith("lora") && this.withAdapters(words.task)) || words.task;
-    const { position = 0 } = sizes.find(({ name }) => name === size) ?? {};
-    const adapter_task = this.withAdapters(task);
-    const own = { model, architecture, experts: this.experts(architecture), size, position, task, adapter_task, gpus };
-    const [prompt, ...rest] = this.lengths();
-    const limits = { length: rest.reduce((sum, part) => sum + part, prompt), prompt, host_memory_gb: this.hostMemory() };
-    return { ...words, ...own, ...hardware, ...limits, project: this.project(words.framework), notes: this.notes };
-  }
-
-  /** The first model of the same layers and widths, also where several of these are meant. */
-  architecture(model) {
-    const { model: text = "" } = this.tokens;
-    const name = text.replace(this.pattern("hub"), "");
-    if (this.amount("billions", name).amount) return "";
-    const keys = model ? [model] : this.meaning("model", plain(name));
-    const found = new Set(keys.map((key) => this.known.architectures[key] ?? key));
-    return found.size === 1 ? [...found][0] : "";
-  }
-
-  /** Whether a mixture of experts is asked, or a dense model; empty where that is open. */
-  experts(architecture) {
-    const { model: text = "" } = this.tokens;
-    return this.pattern("active").test(text) ? "mixture" : this.known.experts[architecture] ?? "";
+    if (words.weights.endsWith("lora")) words.task = this.withAdapters(words.task) || words.task;
+    const lengths = this.lengths();
+    const [first = "", another] = new Set(keys.map((key) => this.known.architectures[key] ?? key));
+    const architecture = another ? "" : first;
+    const host_memory_gb = this.amount("memory", host_memory).amount;
+    if (host_memory && !host_memory_gb) this.refuse("host_memory", host_memory);
+    return {
+      ...words, ...hardware, gpus, size, architecture, host_memory_gb,
+      model: keys.length === 1 ? keys[0] : "",
+      position: this.known.sizes.find(({ name }) => name === size)?.position ?? 0,
+      experts: this.pattern("active").test(text) ? "mixture" : this.known.experts[architecture] ?? "",
+      adapter_task: this.withAdapters(words.task),
+      length: lengths.reduce((sum, part) => sum + part, 0),
+      prompt: lengths[0] ?? 0,
+      project: this.project(words.framework),
+      notes: this.notes,
+    };
   }
 
   /** The same algorithms with LoRA, as far as there are any. */
@@ -58,41 +52,35 @@ class Reader {
     return project;
   }
 
-  /** GB of main memory. */
-  hostMemory() {
-    const { host_memory: text } = this.tokens;
-    return text ? this.amount("memory", text).amount || this.refuse("host_memory", text) : 0;
-  }
-
-  modelAndSize() {
-    const { model: text = "" } = this.tokens;
-    if (!text) return { model: "", size: "" };
+  /** Keys of the models that may be meant, none where only the size is known, and the size. */
+  modelAndSize(text) {
+    if (!text) return {};
     const { amount } = this.amount("billions", text);
-    if (!amount) return this.model(text);
-    const size = this.sizeOf(amount);
-    if (amount !== this.amount("billions", size).amount) this.note("in-size", text, { meaning: size });
-    return { model: "", size };
-  }
-
-  /** The size that so many parameters, in 10⁹, belong to. */
-  sizeOf(billions) { return this.known.sizes.find(({ below }) => below === null || billions < below).name; }
-
-  /** The model, empty where several are meant or only the size is known, and the size. */
-  model(text) {
+    if (amount) {
+      const size = this.sizeOf(amount);
+      if (amount !== this.amount("billions", size).amount) this.note("in-size", text, { meaning: size });
+      return { size };
+    }
     const name = text.replace(this.pattern("hub"), "");
     const keys = this.meaning("model", plain(name));
-    const sizes = new Set(keys.map((key) => this.known.models[key]));
-    if (sizes.size === 1) {
-      const spelt = [keys[0], keys[0].replace(/.*\//, "")].map(plain);
-      if (!spelt.includes(plain(name))) this.note("read-as", text, { meaning: keys.join(EITHER) });
-      return { model: keys.length === 1 ? keys[0] : "", size: [...sizes][0] };
-    }
+    const [size, another] = new Set(keys.map((key) => this.known.models[key]));
+    if (!size || another) return { size: this.sizeInName(text, name) };
+    const spelt = [keys[0], keys[0].replace(/.*\//, "")].map(plain);
+    if (!spelt.includes(plain(name))) this.note("read-as", text, { meaning: keys.join(EITHER) });
+    return { keys, size };
+  }
+
+  /** The size that the name of a model states, which is not known itself. */
+  sizeInName(text, name) {
     const [, figure] = this.pattern("size_in_name").exec(name.replace(/[\s_-]+/g, "-")) ?? [];
     if (!Number(figure)) this.refuse("model", text);
     const size = this.sizeOf(Number(figure));
     this.note("by-size", text, { size });
-    return { model: "", size };
+    return size;
   }
+
+  /** The size that so many parameters, in 10⁹, belong to. */
+  sizeOf(billions) { return this.known.sizes.find(({ below }) => below === null || billions < below).name; }
 
   /** The number of GPUs, also that of `8xH100`, and the device without it. */
   gpusAndDevice() {
@@ -116,33 +104,26 @@ class Reader {
   /** The device, or GB of any device: `80 GB`, or `80` where none is called so. GiB count as GB. */
   hardware(text) {
     if (this.pattern("shared").test(text)) this.refuse("device", text, "shared");
-    const { amount, unit } = this.amount("memory", text);
     const named = this.named(text);
-    const isAnyMemory = amount > 0 && amount <= this.index.most_gigabytes;
-    const isMemory = unit || (isAnyMemory && !named.length);
-    const lacking = named.length || isMemory ? undefined : this.unlisted(text);
-    if (text && !(lacking || (isMemory ? isAnyMemory : named.length))) this.refuse("device", text);
-    const memory_gb = ["mib", "mb"].includes(unit) ? Math.ceil(amount) : amount;
-    const note = say(this.index, "any-vendor", { memory: memory_gb });
-    const any = { vendor: "", memory_gb, label: `${memory_gb} GB`, note };
+    const { amount, unit } = this.amount("memory", text);
+    const isMemory = amount > 0 && amount <= this.index.most_gigabytes && (unit || !named.length);
     const devices = isMemory ? [] : named;
-    const own = isMemory ? [any] : lacking ? [lacking] : devices.map((key) => this.known.devices[key]);
-    const label = own.map((one) => one.label).join(EITHER);
-    if (own.length > 1) {
-      this.note("read-as", text, { meaning: label });
-      if (own.every((one) => one.lacks_bf16)) this.note("no-bf16", text);
-    } else if (own[0]?.note) this.notes.push(own[0].note);
-    const { vendor, memory_gb: gigabytes, lacks_bf16 = false } = minBy(own, (one) => one.memory_gb) ?? { vendor: "", memory_gb: 0 };
-    return { device: devices.join(EITHER), devices, label, vendor, memory_gb: gigabytes, lacks_bf16 };
+    const own = isMemory ? [anyOf(unit.startsWith("m") ? Math.ceil(amount) : amount)] : devices.map((key) => this.known.devices[key]);
+    if (text && !own.length) own.push(this.unlisted(text) || this.refuse("device", text));
+    const label = own.map((one) => one.label).join(` ${word("or")} `);
+    if (own.length > 1) this.note("read-as", text, { meaning: label });
+    if (own.length > 1 && own.every((one) => one.lacks_bf16)) this.note("no-bf16", text);
+    if (own.length === 1 && own[0].note) this.notes.push(word(own[0].note));
+    const { vendor = "", memory_gb = 0, lacks_bf16 = false } = minBy(own, (one) => one.memory_gb) ?? {};
+    return { device: devices.join(EITHER), devices, label, vendor, memory_gb, lacks_bf16 };
   }
 
   /** A device that the table lacks, by the vendor and the memory that its words say. */
   unlisted(text) {
     const lower = text.toLowerCase();
     const [vendor] = Object.entries(this.known.vendors).find(([, words]) => new RegExp(words).test(lower)) ?? [];
-    const [, memory] = this.pattern("gigabytes").exec(lower) ?? [];
-    const note = say(this.index, "unlisted", { text, vendor, memory });
-    return vendor && memory && { vendor, memory_gb: Number(memory), label: `${vendor} ${Number(memory)} GB`, note };
+    const memory = Number(this.pattern("gigabytes").exec(lower)?.[1]);
+    return vendor && memory && { vendor, memory_gb: memory, label: `${vendor} ${memory} GB`, note: say("unlisted", { text, vendor, memory }) };
   }
 
   /** The devices that the words can mean: one, several of different memory, or none. */
@@ -151,9 +132,9 @@ class Reader {
     const name = this.deviceName(text);
     const found = [name, name.replace(/s$/, "")].map((one) => this.meaning("device", one)).find((keys) => keys.length);
     if (found) return found;
-    const [lower, gigabytes] = [text.toLowerCase(), this.pattern("gigabytes")];
-    const memory = Number(gigabytes.exec(lower)?.[1] ?? 0);
-    const keys = this.meaning("device", this.deviceName(lower.replace(gigabytes, " ")));
+    const gigabytes = this.pattern("gigabytes");
+    const memory = Number(gigabytes.exec(text.toLowerCase())?.[1]);
+    const keys = this.meaning("device", this.deviceName(text.toLowerCase().replace(gigabytes, " ")));
     return keys.filter((key) => this.known.devices[key].memory_gb === memory);
   }
 
@@ -173,8 +154,7 @@ class Reader {
   /** Tokens of the parts of a context. */
   lengths() {
     const { length: text } = this.tokens;
-    if (!text) return [0];
-    const parts = text.split("+").map((part) => this.amount("length", part).amount);
+    const parts = text?.split("+").map((part) => this.amount("length", part).amount) ?? [];
     if (!parts.every(Boolean)) this.refuse("length", text);
     return parts.map((part) => Math.floor(part + 0.5));
   }
@@ -194,13 +174,12 @@ class Reader {
     return Object.hasOwn(spellings, spelling) ? spellings[spelling].split(EITHER) : [];
   }
 
-  note(name, text, words) { this.notes.push(say(this.index, name, { text, ...words })); }
+  note(name, text, words) { this.notes.push(say(name, { text, ...words })); }
 
   /** @returns {never} */
   refuse(field, text, why = `unknown-${field}`) {
-    const cause = { field, help: this.index.hints[field] };
-    const message = why in this.index.messages ? why : "unknown";
-    throw new Mistake(say(this.index, message, { field: field.replace("_", " "), text }), { cause });
+    const message = why in SAID ? why : "unknown";
+    throw new Mistake(say(message, { field: word(field.replace("_", " ")), text }), { cause: { field, help: say(`hint.${field}`) } });
   }
 
   pattern(name) { return new RegExp(this.index.patterns[name], "gi"); }
@@ -217,6 +196,9 @@ class Reader {
     return new RegExp(`^(?:${this.index.patterns[name]})$`, "i").exec(text.trim().replace(/\s+/g, " "));
   }
 }
+
+/** Any device of so many GB. @param {number} memory */
+const anyOf = (memory) => ({ vendor: "", memory_gb: memory, label: `${memory} GB`, note: say("any-vendor", { memory }) });
 
 /** A text without what people spell in different ways: case, spaces, `_`, `-`, `++`. @param {string} text */
 function plain(text) {

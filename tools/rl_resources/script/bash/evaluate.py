@@ -270,7 +270,8 @@ class Evaluator(Expander):
     def _as_written(self, node: Node) -> Word:
         raw = self.raw(node)
         place = self.place(node)
-        return Word(Value((literal(raw, place),)), raw, place)
+        value = joined([literal(raw, place)])
+        return Word(value, raw, place)
 
     def _note_command(self, node: Node, words: Sequence[Word]) -> None:
         """Note a command with its redirects, which may stand before it."""

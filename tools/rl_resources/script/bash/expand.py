@@ -13,7 +13,7 @@ from contextlib import suppress
 from math import fmod
 from typing import Literal
 
-from rl_resources.script.bash.parser import Node, all_of, name_of, operator_of
+from rl_resources.script.bash.parser import Node, name_of, operator_of
 from rl_resources.script.bash.script import (
     Part,
     Place,
@@ -45,6 +45,8 @@ _ASSIGNS = re.compile(r"\+\+|--|[^=<>!]*=")
 _BLANK = re.compile(r"[ \t\n]")
 _BLANKS_OR_WORD = re.compile(r"[^ \t\n]+|[ \t\n]+")
 _ESCAPED_OR_PLAIN = re.compile(r"\\([\s\S]?)|[^\\]+")
+_ALL = re.compile(r"\$\{?(?:\w+\[)?([@*])")
+"""A parameter that stands for all elements of an array, or for all arguments."""
 _ESCAPED_IN_QUOTES = '$`"\\\n'
 """What loses its backslash in double quotes."""
 _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
@@ -74,7 +76,9 @@ class Expander:
 
     def raw(self, node: Node) -> str:
         """A node as it is written."""
-        return self.source.text[node["Pos"] : node["End"]]
+        start = node["Pos"]
+        end = node["End"]
+        return self.source.text[start:end]
 
     # Words
 
@@ -104,11 +108,13 @@ class Expander:
         for node in parts:
             home = _HOME.match(self.raw(node))
             if starts_word and home and node["Type"] == "Lit":
-                found.append(unknown(self.place(node), home[0], "HOME"))
-                node = {**node, "Pos": node["Pos"] + home.end()}
+                place = self.place(node)
+                found.append(unknown(place, home[0], "HOME"))
+                node = {**node, "Pos": place.offset + home.end()}
             found += self._part(node, mode)
             starts_word = False
-        length = sum(len(piece.text or "") for piece in found if piece)
+        texts = [piece.text or "" for piece in found if piece]
+        length = sum(map(len, texts))
         self.steps -= 1 + len(found) // 4 + length // 1024
         return found
 
@@ -129,7 +135,7 @@ class Expander:
     def _double_quoted(self, node: Node) -> Pieces:
         parts = node.get("Parts", ())
         found = self._expand(parts, "quoted", starts_word=False)
-        if parts and all(all_of(part) == "@" for part in parts):
+        if parts and all(self._all_of(part) == "@" for part in parts):
             return found  # `"$@"` without arguments is no word, while `""` is one
         if all(piece and piece.text == "" for piece in found):
             found.append(literal("", self.place(node)))
@@ -139,15 +145,20 @@ class Expander:
         number = self.number(node.get("X"))
         if number is None:
             return self._missing(node)
-        return literal(str(number), self.place(node))
+        place = self.place(node)
+        return literal(str(number), place)
 
     def _missing(self, node: Node) -> Part:
         """An expansion that is unknown."""
-        return unknown(self.place(node), self.raw(node), name_of(node))
+        place = self.place(node)
+        raw = self.raw(node)
+        return unknown(place, raw, name_of(node))
 
     def _single_quoted(self, node: Node, mode: Mode) -> Part:
-        start = node["Pos"] + self.raw(node).index("'") + 1
-        body = self.source.text[start : node["End"] - 1]
+        quote = self.raw(node).index("'")
+        start = node["Pos"] + quote + 1
+        end = node["End"] - 1
+        body = self.source.text[start:end]
         has_escapes = "Dollar" in node and "\\" in body
         if mode == "quoted" or has_escapes:
             return self._missing(node)
@@ -157,11 +168,13 @@ class Expander:
         """A literal without its backslashes, cut at them."""
         found: Pieces = []
         for match in _ESCAPED_OR_PLAIN.finditer(self.raw(node)):
-            place = self.source.place(node["Pos"] + match.start())
+            offset = node["Pos"] + match.start()
+            place = self.source.place(offset)
             escaped = match[1]
             keeps_backslash = mode == "quoted" and (escaped or "") not in _ESCAPED_IN_QUOTES
             if escaped is None or keeps_backslash:
-                found += self._cut(literal(match[0], place), mode)
+                plain = literal(match[0], place)
+                found += self._cut(plain, mode)
             elif escaped.strip("\n"):  # shfmt ends a literal at a backslash before a line's end
                 found.append(literal(escaped, place))
         return found
@@ -182,23 +195,16 @@ class Expander:
             if match[0].isspace():
                 found.append(None)
                 continue
-            place = self._place_in(part, match)
+            place = self.source.place_in(part, match.start())
             found.append(part._replace(text=match[0], origin=place))
         return found
-
-    def _place_in(self, part: Part, match: re.Match[str]) -> Place:
-        """Where a piece of a part is defined; the beginning of the part if it is not as written."""
-        offset = part.origin.offset + match.start()
-        if self.source.text.startswith(match[0], offset):
-            return self.source.place(offset)
-        return part.origin
 
     # Parameters
 
     def _parameter(self, node: Node, mode: Mode) -> Pieces:
         if self.steps <= 0 or node.get("Excl") or node.get("Length"):
             return [self._missing(node)]
-        if all_of(node):
+        if self._all_of(node):
             return self._all(node, mode)
         value = self._found(node)
         operation = operator_of(node)
@@ -257,6 +263,11 @@ class Expander:
             return [piece and piece._replace(default=True) for piece in pieces]
         return pieces
 
+    def _all_of(self, node: Node) -> str:
+        """`@` or `*` of a parameter that stands for all there are, otherwise empty."""
+        found = _ALL.match(self.raw(node)) or ("", "")
+        return found[1]
+
     def _all(self, node: Node, mode: Mode) -> Pieces:
         """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`."""
         name = name_of(node)
@@ -266,15 +277,14 @@ class Expander:
         place = self.place(node)
         empty = literal("", place)
         between: Part | None = literal(" ", place)
-        if all_of(node) == "@" or mode == "split":
+        if self._all_of(node) == "@" or mode == "split":
             between = None
         found: Pieces = []
-        for index, value in enumerate(elements_of(variables[name])):
-            if index > 0:
-                found.append(between)
+        for value in elements_of(variables[name]):
+            found.append(between)
             for part in value.parts or (empty,):
                 found += self._cut(part, mode)
-        return found
+        return found[1:]
 
     # Arithmetic
 

@@ -23,6 +23,8 @@ Node = Mapping[str, Any]
 WORKERS = ThreadPoolExecutor(os.cpu_count())
 """Each waits for a process: shfmt here, ShellCheck in the rules."""
 _ERROR = re.compile(r"(\d+):(\d+): (.*)")
+_WITHOUT_GC = {**os.environ, "GOGC": "off", "GOMEMLIMIT": "100MiB"}
+"""shfmt ends before it would have to collect garbage, unless a script is huge."""
 
 
 class Tree(NamedTuple):
@@ -77,7 +79,12 @@ def _parsed(text: str) -> Tree:
         )
     plain = re.sub(r"\r|(?<!\\)\\\Z", " ", text)
     command = [shfmt, "-ln=bash", "--to-json"]
-    done = subprocess.run(command, input=plain.encode("utf-8", "replace"), capture_output=True)
+    done = subprocess.run(
+        command,
+        input=plain.encode("utf-8", "replace"),
+        capture_output=True,
+        env=_WITHOUT_GC,
+    )
     if done.returncode:
         return _broken(text, done.stderr.decode("utf-8", "replace"))
     try:
@@ -128,10 +135,10 @@ def _broken(text: str, error: str) -> Tree:
     if match is None:
         return Tree(problems=[(0, "this cannot be read")])
     line, column, message = match.groups()
-    lines = text.split("\n")
-    above = "".join(f"{one}\n" for one in lines[: int(line) - 1])
-    at = min(len(above) + int(column) - 1, len(text))
-    return _parsed(above)._replace(problems=[(at, message)])
+    *_, rest = text.split("\n", int(line) - 1)
+    start = len(text) - len(rest)
+    at = min(start + int(column) - 1, len(text))
+    return _parsed(text[:start])._replace(problems=[(at, message)])
 
 
 def _without_continued_comments(text: str, comments: Sequence[int]) -> str:
@@ -150,21 +157,6 @@ def name_of(node: Node) -> str:
     """The name of a parameter; empty for what is none."""
     parameter = node.get("Param") or {}
     return str(parameter.get("Value", ""))
-
-
-def all_of(node: Node) -> str:
-    """`@` or `*` of a parameter that stands for all elements or arguments, otherwise empty."""
-    name = name_of(node)
-    if name in ("@", "*"):
-        return name
-    index = node.get("Index") or {}
-    parts: Sequence[Node] = index.get("Parts") or ()
-    if len(parts) != 1:
-        return ""
-    text = str(parts[0].get("Value", ""))
-    if text not in ("@", "*"):
-        return ""
-    return text
 
 
 def operator_of(node: Node) -> str:

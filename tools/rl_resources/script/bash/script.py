@@ -40,6 +40,17 @@ class SourceText:
         line = bisect_right(self._starts, offset)
         return Place(offset, line, offset - self._starts[line - 1] + 1)
 
+    def place_in(self, part: Part, at: int) -> Place:
+        """Where character `at` of a part is written.
+
+        The beginning of the part if that is not written as it is.
+        """
+        offset = part.origin.offset
+        before = (part.text or "")[: at + 1]
+        if not self.text.startswith(before, offset):
+            return part.origin
+        return self.place(offset + at)
+
 
 class Part(NamedTuple):
     """A stretch of a value.
@@ -228,6 +239,11 @@ class Script:
     options: tuple[Option, ...]
     problems: tuple[tuple[Place, str], ...]
     complete: bool
+
+    @cached_property
+    def source(self) -> SourceText:
+        """The text with the places of its characters."""
+        return SourceText(self.text)
 
     @cached_property
     def names(self) -> frozenset[str]:

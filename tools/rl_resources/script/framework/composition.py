@@ -241,40 +241,30 @@ def _may_start_outside(launch: Launch) -> bool:
     return any(flag.text is None for flag in given)
 
 
-class _Given(NamedTuple):
-    """An override as Hydra reads it; `unknown` says that its value is not known statically."""
-
-    at: int
-    override: ParsedOverride
-    unknown: bool
-
-    def rejected(self, kind: Kind, reason: str) -> Rejection:
-        return Rejection(self.at, self.override.key, kind, reason)
+def _rejection(given: ParsedOverride, kind: Kind, reason: str) -> Rejection:
+    return Rejection(given.at, given.key, kind, reason)
 
 
-def _read(index: int, written: ParsedOverride) -> _Given | Rejection:
+def _read(written: ParsedOverride) -> ParsedOverride:
+    """An override as Hydra reads it; raises `ValueError` if it does not."""
     value = written.value
-    unknown = value is None and written.prefix != "~"
-    if unknown:
-        value = STAND_IN
-    try:
-        if value:
-            value = parse(value)
-    except ValueError as error:
-        return Rejection(index, written.key, "syntax", str(error))
-    return _Given(index, written._replace(value=value), unknown)
+    if value:
+        return written._replace(value=parse(value))
+    if value is None and written.prefix != "~":
+        return written._replace(value=STAND_IN, unknown=True)
+    return written
 
 
 def _composed(source: Source, entry: Entry, overrides: Sequence[ParsedOverride]) -> Composition:
     """The configuration with every override that it accepts."""
-    given: list[_Given] = []
+    given: list[ParsedOverride] = []
     rejected: list[Rejection] = []
-    for index, override in enumerate(overrides):
-        read = _read(index, override)
-        if isinstance(read, Rejection):
-            rejected.append(read)
-        else:
-            given.append(read)
+    for at, override in enumerate(overrides):
+        written = override._replace(at=at)
+        try:
+            given.append(_read(written))
+        except ValueError as error:
+            rejected.append(_rejection(written, "syntax", str(error)))
     base, given = _chosen(source, entry, given, rejected)
     config = pickle.loads(pickle.dumps(base.config or {}))  # noqa: S301 (a fast copy)
     for item in given:
@@ -286,74 +276,72 @@ def _composed(source: Source, entry: Entry, overrides: Sequence[ParsedOverride])
             kind = "type"
             reason = _wrong_value(item, base)
         if reason:
-            rejected.append(item.rejected(kind, reason))
+            rejected.append(_rejection(item, kind, reason))
     rejected.sort(key=attrgetter("index"))
     return replace(base, config=config, rejected=tuple(rejected))
 
 
 def _chosen(
-    source: Source, entry: Entry, given: list[_Given], rejected: list[Rejection]
-) -> tuple[Composition, list[_Given]]:
+    source: Source, entry: Entry, given: list[ParsedOverride], rejected: list[Rejection]
+) -> tuple[Composition, list[ParsedOverride]]:
     """The configuration with every choice of a config group that it has, and other overrides."""
     taken: list[ParsedOverride] = []
-    others: list[_Given] = []
+    others: list[ParsedOverride] = []
     base = source.start(entry, taken)
     groups = source.groups(entry)
     for item in given:
-        group = re.split("[/@]", item.override.key)[0]
-        if group not in groups or isinstance(item.override.value, dict):
-            if not _OF_HYDRA.match(item.override.key):
+        group = re.split("[/@]", item.key)[0]
+        if group not in groups or isinstance(item.value, dict):
+            if not _OF_HYDRA.match(item.key):
                 others.append(item)
             continue
-        if item.unknown or item.override.prefix == "~":
+        if item.unknown or item.prefix == "~":
             reason = f"the choice of `{group}` is not known without running the script"
             raise CannotComposeError(reason)
         try:
-            base = source.start(entry, [*taken, item.override])
-            taken.append(item.override)
+            base = source.start(entry, [*taken, item])
+            taken.append(item)
         except CannotComposeError as error:
             if error.rejection is None:
                 raise
-            rejected.append(item.rejected("group", str(error)))
+            rejected.append(_rejection(item, "group", str(error)))
     return base, others
 
 
-def _wrong_value(given: _Given, base: Composition) -> str | None:
+def _wrong_value(given: ParsedOverride, base: Composition) -> str | None:
     """Why a value is of another type than the default's."""
-    prefix, key, value = given.override
-    if given.unknown or prefix == "~" or "${" in str(value):
+    if given.unknown or given.prefix == "~" or "${" in str(given.value):
         return None
-    default = base.value(key)
+    default = base.value(given.key)
     if default is UNKNOWN:
         return None
-    return disagreement(key, default, value)
+    return disagreement(given.key, default, given.value)
 
 
-def _change(config: dict[str, Any], given: _Given) -> Kind | None:
+def _change(config: dict[str, Any], given: ParsedOverride) -> Kind | None:
     """Make one override in a configuration; the kind of its rejection if it is not accepted.
 
     As `ConfigLoaderImpl._apply_overrides_to_config` of Hydra, but items of lists are not looked at.
     """
-    prefix, key, value = given.override
-    if "@" in key:
+    if "@" in given.key:
         return "unknown-key"
     now: Any = None
-    if prefix or given.unknown:  # for most there is no need to look
-        now = _value(config, key)
-    kind = _wrong_prefix(given.override, now)
+    if given.prefix or given.unknown:  # for most there is no need to look
+        now = _value(config, given.key)
+    kind = _wrong_prefix(given, now)
     if kind:
         return kind
-    *above, name = key.split(".")
-    section = _section(config, above, adds=prefix != "")
+    *above, name = given.key.split(".")
+    section = _section(config, above, adds=given.prefix != "")
     # What an unknown value makes of a section is not known.
     if isinstance(section, list) or (given.unknown and isinstance(now, dict)):
         return None
-    if section is None or not (prefix or name in section):
+    if section is None or not (given.prefix or name in section):
         return "unknown-key"
-    if prefix == "~":
+    if given.prefix == "~":
         section.pop(name, None)
     else:
-        section[name] = _merged(section.get(name), value)
+        section[name] = _merged(section.get(name), given.value)
     return None
 
 

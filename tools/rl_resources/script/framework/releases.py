@@ -71,12 +71,14 @@ class Release(Source):
             return {}
         folder = self.folder / entry.folder
         found = {"": self.start(entry, ())}
-        for path in sorted((folder / GROUP).glob("*.yaml")):
+        of_group = folder / GROUP
+        for path in sorted(of_group.glob("*.yaml")):
             choice = ParsedOverride("", GROUP, path.stem)
             found[f"{GROUP}={path.stem}"] = self.start(entry, (choice,))
         for path in sorted(folder.glob("*.yaml"), key=_usual_first):
+            named = entry._replace(config_name=path.stem)
             with suppress(CannotComposeError):
-                other = self.start(entry._replace(config_name=path.stem), ())
+                other = self.start(named, ())
                 if _TRAINED in other.values:
                     found[f"--config-name={path.stem}"] = other
         return found
@@ -122,10 +124,14 @@ def _search_path(text: str) -> list[str]:
 
     Hydra would import the framework to find the directory of one.
     """
-    urls = [f"file://{name.replace('.', '/')}" for name in _PACKAGE.findall(text)]
+    urls: list[str] = []
+    for name in _PACKAGE.findall(text):
+        path = name.replace(".", "/")
+        urls.append(f"file://{path}")
     if not urls:
         return []
-    return [f"hydra.searchpath=[{','.join(urls)}]"]
+    listed = ",".join(urls)
+    return [f"hydra.searchpath=[{listed}]"]
 
 
 def releases(framework: str) -> list[str]:
@@ -162,10 +168,8 @@ def configuration(framework: str, version: str) -> Release:
 
 
 def _cache() -> Path:
-    named = os.environ.get("RL_RESOURCES_CACHE")
-    if named:
-        return Path(named)
-    return Path.home() / ".cache" / "rl-resources"
+    usual = Path.home() / ".cache" / "rl-resources"
+    return Path(os.environ.get("RL_RESOURCES_CACHE") or usual)
 
 
 def _fetch(wanted: str, folder: Path) -> None:
@@ -198,7 +202,8 @@ def _texts_in(archive: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
     """The path and the text of each module of a wheel."""
     for path in archive.namelist():
         if path.endswith(".py"):
-            yield path, archive.read(path).decode("utf-8")
+            data = archive.read(path)
+            yield path, data.decode("utf-8")
 
 
 def _modules(texts: Iterable[tuple[str, str]]) -> dict[str, Entry]:
@@ -207,7 +212,8 @@ def _modules(texts: Iterable[tuple[str, str]]) -> dict[str, Entry]:
     for path, text in texts:
         entry = entry_of(path, text)
         if entry:
-            modules[path.removesuffix(".py").replace("/", ".")] = entry
+            name = path.removesuffix(".py").replace("/", ".")
+            modules[name] = entry
     return modules
 
 
@@ -219,8 +225,10 @@ def entry_of(path: str, text: str) -> Entry | None:
     given = dict(_GIVEN.findall(main["given"]))
     if given.keys() != {"config_path", "config_name"}:
         return None
-    folder = posixpath.join(posixpath.dirname(path), given["config_path"])
-    return Entry(posixpath.normpath(folder), given["config_name"].removesuffix(".yaml"))
+    above = posixpath.dirname(path)
+    folder = posixpath.join(above, given["config_path"])
+    name = given["config_name"].removesuffix(".yaml")
+    return Entry(posixpath.normpath(folder), name)
 
 
 def checkout(framework: str, place: Path) -> Release | None:
@@ -251,8 +259,9 @@ def _packages(folder: Path, framework: str) -> Iterator[Path]:
 def _texts_below(root: Path) -> Iterator[tuple[str, str]]:
     """The path and the text of each module of the packages in a directory."""
     for path in sorted(root.glob("[!.]*/**/*.py")):
+        name = path.relative_to(root).as_posix()
         data = script_data(path) or b""
-        yield path.relative_to(root).as_posix(), data.decode("utf-8", "replace")
+        yield name, data.decode("utf-8", "replace")
 
 
 def _version_of(package: Path) -> str:

@@ -294,16 +294,12 @@ class Support(NamedTuple):
         return False
 
     def preparation(self, name: str) -> Preparation | None:
-        """What usually writes a directory or a file of this name, the suffix left out."""
-        for found in self.preparations:
-            if name in found.names:
-                return found
-        return None
+        """The script at this path, or what usually writes a directory or file of this name.
 
-    def script(self, path: str) -> Preparation | None:
-        """The script of the framework at this path, of any release."""
+        Of any release; the name is without its suffix.
+        """
         for found in self.preparations:
-            if found.script == path:
+            if name in (found.script, *found.names):
                 return found
         return None
 

@@ -18,12 +18,15 @@ MISSING = "???"
 class ParsedOverride(NamedTuple):
     """One override: `prefix` is `+`, `++`, `~` or empty.
 
-    `key` has the package of a config group, `group@package`.
+    `key` has the package of a config group, `group@package`. `at` is its place among the
+    overrides; `unknown` says that its value is not known statically.
     """
 
     prefix: str
     key: str
     value: Any
+    at: int = 0
+    unknown: bool = False
 
 
 @cache

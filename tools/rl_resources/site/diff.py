@@ -1,9 +1,10 @@
-"""What differs between two states of the dataset, in records and not in lines.
+"""What differs between two states of the dataset, in records and not in lines, and its three forms.
 
 A state is that of a directory or of a git revision; nothing is checked out. Its tables are text
 cells, read by its own descriptor and schemas, of which only names and keys are needed: a revision
 may lack tables, columns and properties of today. A row is known by its key: with another key it is
-removed and added.
+removed and added. What contributors wrote is escaped: control characters in text, markup in
+Markdown.
 """
 
 from __future__ import annotations
@@ -11,12 +12,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rl_resources.errors import UnusableInput
 from rl_resources.git import file_at, git_text
 from rl_resources.package import DESCRIPTOR
+from rl_resources.site.templates import rendered
+from rl_resources.site.tuning_table import escape
 from rl_resources.tabular import mappings
+from rl_resources.text import json_text, printable, shown
+
+SAME = "No record differs."
+EMPTY = "(empty)"
+MOST_LISTED = 1000
+"""Rows of one table that Markdown lists; GitHub refuses a job summary of more than 1 MiB."""
+MOST_CHARACTERS = 300
 
 StateRow = Mapping[str, str]
 RowKey = tuple[str, ...]
@@ -54,9 +64,9 @@ class TableDiff(NamedTuple):
 
     name: str
     key: RowKey
-    removed: Mapping[RowKey, StateRow]
-    added: Mapping[RowKey, StateRow]
-    changed: Mapping[RowKey, Sequence[CellChange]]
+    removed: dict[RowKey, StateRow]
+    added: dict[RowKey, StateRow]
+    changed: dict[RowKey, Sequence[CellChange]]
 
 
 def diff(old: Tables, new: Tables) -> list[TableDiff]:
@@ -75,15 +85,18 @@ def _table_diff(name: str, old: StateTable, new: StateTable) -> TableDiff:
     key = new.key or old.key
     before = old.by_key(key)
     after = new.by_key(key)
-    kept = [place for place in after if place in before]
-    changes = {place: _changes(before[place], after[place]) for place in kept}
-    return TableDiff(
-        name=name,
-        key=key,
-        removed={place: row for place, row in before.items() if place not in after},
-        added={place: row for place, row in after.items() if place not in before},
-        changed={place: cells for place, cells in changes.items() if cells},
-    )
+    found = TableDiff(name, key, removed={}, added={}, changed={})
+    for place, row in before.items():
+        if place not in after:
+            found.removed[place] = row
+    for place, row in after.items():
+        if place not in before:
+            found.added[place] = row
+            continue
+        changes = _changes(before[place], row)
+        if changes:
+            found.changed[place] = changes
+    return found
 
 
 def _changes(old: StateRow, new: StateRow) -> list[CellChange]:
@@ -138,3 +151,50 @@ def _tables(state: str, read: Callable[[str], bytes]) -> Tables:
             "`rl-resources check` on that state shows every error and its fix.",
         ) from error
     return tables
+
+
+def as_json(diffs: Sequence[TableDiff]) -> str:
+    """A list of objects, one for each table that differs; rows are objects of text cells."""
+    return json_text([_value(item) for item in diffs], 2)
+
+
+def _value(item: TableDiff) -> dict[str, Any]:
+    changed: list[dict[str, Any]] = []
+    for key, changes in item.changed.items():
+        named = dict(zip(item.key, key, strict=True))
+        changed.append({"key": named, "changes": [change._asdict() for change in changes]})
+    return {
+        "table": item.name,
+        "removed": list(item.removed.values()),
+        "added": list(item.added.values()),
+        "changed": changed,
+    }
+
+
+def counts(item: TableDiff) -> str:
+    """What differs in one table, in figures: `1 removed, 2 added`."""
+    found = {
+        "removed": len(item.removed),
+        "added": len(item.added),
+        "changed": len(item.changed),
+    }
+    return ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
+
+
+def as_text(diffs: Sequence[TableDiff]) -> str:
+    """One line a row, `- removed`, `+ added` or `~ changed`, under its table."""
+    return rendered(
+        "diff.txt", diffs=diffs, counts=counts, printable=printable, same=SAME, empty=EMPTY
+    )
+
+
+def as_markdown(diffs: Sequence[TableDiff]) -> str:
+    """For reviewers: what was deleted first and in bold, then what was added and changed."""
+    text = rendered(
+        "diff.md", diffs=diffs, most=MOST_LISTED, escape=_escaped, same=SAME, empty=EMPTY
+    )
+    return text.lstrip("\n")
+
+
+def _escaped(text: str) -> str:
+    return escape(shown(text, MOST_CHARACTERS))
