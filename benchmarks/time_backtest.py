@@ -40,6 +40,8 @@ COLUMNS = {
     "other": "other_seconds",
 }
 LENGTHS = ("mean_prompt_length", "mean_response_length", "mean_total_length")
+OF_TWIN = ("eager", "filters_groups", "generated_prompts")
+"""What a script of the same source stands for in a report that does not say it."""
 POOLS = (
     re.compile(r"(\d+) (?:GPUs )?train(?:ing)?(?: GPUs)? \+ (\d+) gen"),
     re.compile(r"train (\d+) GPUs, gen (\d+) GPUs"),
@@ -134,90 +136,125 @@ def _timed(
         skipped[missing[0]] += 1
         return
     values = time_values(found)
+    yield Timed(
+        id=name,
+        project=_project(url),
+        source=_source(url),
+        model=str(row["model"]),
+        device=str(row["device"] or row["device_as_published"]),
+        gpus=int(row["gpus"]),
+        known=values["mean_response_length"] + values["mean_total_length"] > 0,
+        measured=_measured(row, is_ahead=values["steps_off_policy"] > 0),
+        values=values,
+    )
+
+
+def _project(url: str) -> str:
+    """The repository of an address."""
+    return "/".join(url.removeprefix("https://github.com/").split("/")[:2])
+
+
+def _measured(row: Row, *, is_ahead: bool) -> dict[str, float]:
+    """The seconds of a step and of the phases that the row has.
+
+    Where generation is ahead of training, its seconds are those that the trainer waits for it.
+    """
     measured = {"seconds": float(row["step_seconds"])}
     for phase, column in COLUMNS.items():
         if row[column]:
             measured[PHASES[phase]] = float(row[column])
-    if values["steps_off_policy"]:
-        measured.pop("generation_seconds", None)  # of these it is the wait of the trainer
-    path = url.removeprefix("https://github.com/").split("/")
-    yield Timed(
-        name,
-        "/".join(path[:2]),
-        _source(url),
-        str(row["model"]),
-        str(row["device"] or row["device_as_published"]),
-        int(row["gpus"]),
-        values["mean_response_length"] + values["mean_total_length"] > 0,
-        measured,
-        values,
-    )
+    if is_ahead:
+        measured.pop("generation_seconds", None)
+    return measured
+
+
+Given = dict[str, float]
+"""Inputs of the estimate with their values."""
 
 
 def _of_record(dataset: Dataset, row: Row, report: Row | None) -> Estimate:
     """The estimate of a script; what only verl's recipes generate at a time the report knows."""
-    given = _lengths(row)
+    given = _filled(row, LENGTHS)
     if report:
-        batch = _batch(report)
-        batch.pop("prompts_per_step", None)
-        given |= batch
-    return estimate(dataset, {}, [*given.values()], str(dataset.script(str(row["script"]))))
-
-
-def _lengths(row: Row) -> dict[str, str]:
-    return {name: f"{name}={row[name]:g}" for name in LENGTHS if row[name]}
+        given |= _batch(report)
+        given.pop("prompts_per_step", None)
+    script = dataset.script(str(row["script"]))
+    return estimate(dataset, {}, _settings(given), str(script))
 
 
 def _of_report(dataset: Dataset, row: Row, twin: Estimate | None) -> Estimate:
     """The estimate of a report; what it leaves open is that of a script of the same source."""
     if not row["model"] or not row["train"] or not row["infer"]:
         raise UnusableInput("no model, backend or engine is named")
-    words = words_of(row) | {"infer": str(row["infer"]), "gpus": str(row["gpus"])}
+    given: Given = {}
+    if twin:
+        given |= _of_twin(twin, row)
+    given |= _filled(row, (*LENGTHS, "rollout_n"))
+    given |= _batch(row)
+    given |= _pools(row)
+    given |= _roles(row)
+    words = words_of(row)
+    words["infer"] = str(row["infer"])
+    words["weights"] = str(row["weights"] or "full")
+    words["gpus"] = str(row["gpus"])
+    if "gpus" in given:
+        words["gpus"] = f"{given.pop('gpus'):g}"
     if not words["device"]:
         words["device"] = _device(dataset, row)
-    words["weights"] = str(row["weights"] or "full")
-    given = _lengths(row) | _batch(row)
-    if row["rollout_n"]:
-        given["rollout_n"] = f"rollout_n={row['rollout_n']:g}"
-    pools = _pools(row)
-    if pools:
-        words["gpus"] = pools[1]
-        given["rollout_gpus"] = f"rollout_gpus={pools[2]}"
-        given["has_engine"] = "has_engine=0"
-        given["steps_off_policy"] = f"steps_off_policy={_steps_off(row)}"
-    saved = str(row["memory_optimizations"] or "")
-    if str(row["task"]).startswith(("GRPO", "PPO")) or "reference" in saved:
-        given["has_reference"] = "has_reference=1"
-    if FILTERS in str(row["notes"]):
-        given["filters_groups"] = "filters_groups=1"
-    if twin and not row["micro_batch_per_gpu"] and "dynamic" in saved:
-        given |= _of_twin(twin, ("max_tokens",))
-    if twin:
-        given = _of_twin(twin, ("eager", "filters_groups", "generated_prompts")) | given
-    return estimate(dataset, words, [*settings_of(row), *given.values()])
+    return estimate(dataset, words, [*settings_of(row), *_settings(given)])
 
 
-def _pools(row: Row) -> re.Match[str] | None:
+def _settings(given: Given) -> list[str]:
+    """What is given as options of `estimate` have it."""
+    return [f"{name}={value:g}" for name, value in given.items()]
+
+
+def _filled(row: Row, names: Sequence[str]) -> Given:
+    """The columns of a row that are not empty."""
+    return {name: row[name] for name in names if row[name]}
+
+
+def _of_twin(twin: Estimate, row: Row) -> Given:
+    """What a script of the same source says of a run whose report does not."""
+    names = [*OF_TWIN]
+    if not row["micro_batch_per_gpu"] and "dynamic" in str(row["memory_optimizations"]):
+        names.append("max_tokens")
+    inputs = twin.configuration.inputs
+    return {name: inputs[name] for name in names if inputs.get(name)}
+
+
+def _pools(row: Row) -> Given:
     """The GPUs that train and those that only generate, where they are not the same."""
     for pools in POOLS:
         found = pools.search(str(row["parallelism"] or ""))
         if found:
-            return found
-    return None
+            return {
+                "gpus": float(found[1]),
+                "rollout_gpus": float(found[2]),
+                "has_engine": 0,
+                "steps_off_policy": _steps_off(row),
+            }
+    return {}
 
 
-def _steps_off(row: Row) -> str:
+def _steps_off(row: Row) -> float:
     """By how many steps generation is ahead, where a row says or hints it."""
     said = STEPS_OFF.search(str(row["notes"]))
     if said:
-        return said[1].lower().replace("one", "1")
+        return float(said[1].lower().replace("one", "1"))
     hinted = OVERLAPS.search(f"{row['source_path']} {row['notes']}")
-    return str(int(hinted is not None))
+    return float(hinted is not None)
 
 
-def _of_twin(twin: Estimate, names: Sequence[str]) -> dict[str, str]:
-    inputs = twin.configuration.inputs
-    return {name: f"{name}={inputs[name]:g}" for name in names if inputs.get(name)}
+def _roles(row: Row) -> Given:
+    """A reference model and dynamic sampling, where a row names them."""
+    given: Given = {}
+    task = str(row["task"])
+    if task.startswith(("GRPO", "PPO")) or "reference" in str(row["memory_optimizations"]):
+        given["has_reference"] = 1
+    if FILTERS in str(row["notes"]):
+        given["filters_groups"] = 1
+    return given
 
 
 def _device(dataset: Dataset, row: Row) -> str:
@@ -228,18 +265,17 @@ def _device(dataset: Dataset, row: Row) -> str:
     raise UnusableInput(f"the device {named} is not known")
 
 
-def _batch(row: Row) -> dict[str, str]:
+def _batch(row: Row) -> Given:
     """The prompts that a step trains on, and those that it generates at a time, if more."""
     prompts = row["prompts_per_step"]
-    kept = row["batch"] if row["batch_unit"] == "prompts" else None
-    given = {}
+    kept = None
+    if row["batch_unit"] == "prompts":
+        kept = row["batch"]
     if prompts and kept and prompts > kept:
-        given["generated_prompts"] = f"generated_prompts={prompts:g}"
-        prompts = kept
-    prompts = prompts or kept
-    if prompts:
-        given["prompts_per_step"] = f"prompts_per_step={prompts:g}"
-    return given
+        return {"generated_prompts": prompts, "prompts_per_step": kept}
+    if prompts or kept:
+        return {"prompts_per_step": prompts or kept}
+    return {}
 
 
 def fitted() -> list[str]:
@@ -300,19 +336,31 @@ def left_out(timed: Sequence[Timed]) -> Iterator[tuple[Timed, Values]]:
 
 
 def write(cases: Sequence[tuple[Timed, Values]]) -> None:
-    header = ["id", "project", "model", "device", "gpus", "lengths", "source", "measured"]
-    header += ["estimated", *(f"measured_{phase}" for phase in PHASES)]
-    header += [f"estimated_{phase}" for phase in PHASES]
+    """Write `time_backtest.csv`, which the pages and the tests read."""
+    rows = [_columns(run, values) for run, values in cases]
     with (HERE / "time_backtest.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        for run, values in cases:
-            known = "mean" if run.known else "longest"
-            cells = [run.id, run.project, run.model, run.device, run.gpus, known, run.source]
-            cells += [f"{run.seconds:g}", f"{values['seconds']:.1f}"]
-            cells += [f"{run.measured.get(term, 0):g}" for term in PHASES.values()]
-            cells += [f"{values[term]:.1f}" for term in PHASES.values()]
-            writer.writerow(cells)
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _columns(run: Timed, values: Values) -> dict[str, object]:
+    found: dict[str, object] = {
+        "id": run.id,
+        "project": run.project,
+        "model": run.model,
+        "device": run.device,
+        "gpus": run.gpus,
+        "lengths": "mean" if run.known else "longest",
+        "source": run.source,
+        "measured": f"{run.seconds:g}",
+        "estimated": f"{values['seconds']:.1f}",
+    }
+    for phase, term in PHASES.items():
+        found[f"measured_{phase}"] = f"{run.measured.get(term, 0):g}"
+    for phase, term in PHASES.items():
+        found[f"estimated_{phase}"] = f"{values[term]:.1f}"
+    return found
 
 
 def report(cases: Sequence[tuple[Timed, Values]]) -> None:

@@ -126,6 +126,7 @@ def on_env(env: Environment, **_: Any) -> Environment:
     """Add what the main template needs: the policy of a page, its URL in the other language."""
     env.filters["script_sources"] = script_sources
     env.filters["other_language"] = translation.url_of
+    env.globals["translated"] = translation.PAGES
     return env
 
 
@@ -205,7 +206,10 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     text = translator.html
     for script, moved in translator.moved_scripts.items():
         text = text.replace(_source(script), _source(moved))
-    path = Path(config.site_dir, translation.url_of(page.url), "index.html")
+    url = translation.url_of(page.url)
+    if config.site_url:
+        text = text.replace(f'"{page.canonical_url}"', f'"{config.site_url}{url}"')
+    path = Path(config.site_dir, url, "index.html")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     return output

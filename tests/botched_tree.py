@@ -77,8 +77,9 @@ def load(path: Path) -> dict[str, Any]:
     """The cases of a file by the sentence that they stand under."""
     found = with_texts(tomllib.loads(path.read_text()), _with_meanings)
     for case in found.values():
+        new = case.get("new", False)
         for steps in (case["edit"], case["follow"]):
-            steps[:] = [_with_row(edit, new=case.get("new", False)) for edit in steps]
+            steps[:] = [_with_row(edit, new=new) for edit in steps]
     return found
 
 

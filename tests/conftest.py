@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -25,10 +26,10 @@ from rl_resources.errors import UnusableInput
 from rl_resources.package import Package, read_package
 from rl_resources.script.framework.releases import Release, configuration
 from sample_tree import plant, ran
-from website import ROOT, served
+from website import ROOT, served, visited
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 # No deadline: a busy machine is no failure. CI tries the same examples every time.
 settings.register_profile("local", deadline=None)
@@ -196,3 +197,13 @@ def address(built: Path) -> Iterator[str]:
     """Where the site of this checkout is served, without a closing slash."""
     with served(built) as origin:
         yield origin
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Callable[..., AbstractContextManager[Page]]:
+    """A function that opens a page of the site by its path, as `visited` does."""
+
+    def opened(path: str, *options: Any, **named: Any) -> AbstractContextManager[Page]:
+        return visited(browser, address + path, *options, **named)
+
+    return opened

@@ -93,6 +93,15 @@ def files(root: Path) -> dict[str, bytes]:
     return found
 
 
+def changed_files(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> set[str]:
+    """The files that are new or hold something else."""
+    changed = set()
+    for path, content in after.items():
+        if content != before.get(path):
+            changed.add(path)
+    return changed
+
+
 @cache
 def _columns() -> dict[str, list[str]]:
     resources = read_package(REPOSITORY).resources.values()

@@ -379,12 +379,9 @@ def _audit_of(scripts: Path, capsys: pytest.CaptureFixture[str], *options: str) 
     main([*command, "--format", "json", *options])
     output = capsys.readouterr()
     found = json.loads(output.out)
-    lines = output.err.splitlines()
-    words = []
-    for item in found:
-        rule = f"{item['severity']} {item['rule']}"
-        words.append(f"{rule}: {item['message']} {item['help']}")
-    return [lines[0], *words]
+    first, *_ = output.err.splitlines()
+    words = ["{severity} {rule}: {message} {help}".format(**item) for item in found]
+    return [first, *words]
 
 
 @each(CASES["checkout"], "version gone added default setting found")

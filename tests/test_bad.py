@@ -36,7 +36,8 @@ from sample_tree import SAMPLE, aligned, apply, sample
 
 BAD = Path(__file__).parent / "bad"
 TUNING = "records/tuning.csv"
-LINES = [*csv.reader(aligned(SAMPLE / TUNING).splitlines())]
+SOUND = aligned(SAMPLE / TUNING)
+LINES = [*csv.reader(SOUND.splitlines())]
 HEADER = LINES[0]
 WORD = re.compile(r"\{(\d)([,\t])(\w+)\2(\w+)\}|\{cells([+-]\d)?\}")
 OF_TABLE = re.compile(r"\{(\w+):(?:(\d+)|cells([+-]\d)?|(\w+)\.\.(\w+))\}")
@@ -73,8 +74,13 @@ CASES = {}
 for path in sorted(BAD.glob("*.toml")):
     name = path.stem
     CASES[name] = with_texts(read_cases(f"bad/{name}"), expanded)
-UNUSABLE = {name: case for name, case in CASES.items() if case["status"] == 2}
-FINDINGS = {name: case for name, case in CASES.items() if case["status"] < 2}
+UNUSABLE = {}
+FINDINGS = {}
+for name, case in CASES.items():
+    if case["status"] == 2:
+        UNUSABLE[name] = case
+    else:
+        FINDINGS[name] = case
 # Rules about what a script does and about hand-kept pages have their own tests.
 FAMILIES = {"files", "cells", "records", "reports", "plausibility", "scripts", "form", "tags"}
 RULES = [name for name, rule in all_rules().items() if rule.family in FAMILIES]
@@ -99,7 +105,8 @@ def placed(root: Path, expected: str) -> str:
         path, line, name, after = match.groups()
         text = (root / path).read_text(encoding="utf-8-sig", errors="replace")
         lines = text.split("\n")
-        before = text_before(name, lines[int(line) - 1], header=lines[0])
+        own = lines[int(line) - 1]
+        before = text_before(name, own, header=lines[0])
         column = len(before) + 1
         if after:
             column += int(after)

@@ -43,7 +43,9 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Mapping[bool, Path]:
 
 def follow(root: Path, step: Mapping[str, Any], found: Sequence[Finding]) -> None:
     """Do what a help says: an edit, or a command that it names."""
-    asked = step.get("asked") or step.get("run") or str(step["with"]).strip("\n")
+    asked = step.get("asked") or step.get("run")
+    if asked is None:
+        asked = step["with"].strip("\n")
     assert asked
     assert is_said(asked, found), asked
     if "run" not in step:
@@ -62,7 +64,9 @@ def is_said(asked: str, found: Sequence[Finding]) -> bool:
     """Whether `check` asks for this with one of these findings or below them."""
     if any(asked in item.help for item in found):
         return True
-    return asked == FIX and any(all_rules()[item.rule].fixer for item in found)
+    if asked != FIX:
+        return False
+    return any(all_rules()[item.rule].fixer for item in found)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -73,7 +77,9 @@ def test_a_broken_contribution_is_reported_at_its_place_and_fixed_by_its_help(
     shutil.copytree(sound[case.get("new", False)], root)
     apply(root, case["edit"])
     found = check_root(root)
-    reported = [f"{item.path}:{item.line} {item.rule}" for item in found]
+    reported = []
+    for path, line, _, rule, _ in sorted(item.position for item in found):
+        reported.append(f"{path}:{line} {rule}")
     assert sorted(reported) == sorted(case["reported"])
     for step in case["follow"]:
         follow(root, step, found)

@@ -324,7 +324,8 @@ def test_a_cell_is_of_an_input_and_has_a_line_of_a_source(name, cell):
     numbers = [value for value in (cell.value, *cell.words.values()) if not isinstance(value, str)]
     for number in filter(None, numbers):
         assert item["minimum"] <= number <= item["maximum"]
-    assert {*backends(), "vllm", "full", "lora", "qlora", "rl", "sft"} >= {*cell.when}
+    offline = {"offline", *map(str.lower, formula()["offline"])}
+    assert {*backends(), *offline, "vllm", "full", "lora", "qlora", "rl", "sft"} >= {*cell.when}
     if isinstance(cell.value, str):
         assert cell.value in inputs_by_name()
 
@@ -346,6 +347,52 @@ def test_no_cell_of_a_profile_is_hidden_by_one_before_it():
 def test_a_setting_has_the_name_that_its_framework_gives_it(framework, setting, inputs):
     found = asked(framework=framework, settings=[setting]).configuration
     assert found.inputs.items() >= inputs.items()
+
+
+@cases("estimate", "sizes")
+def test_the_interval_of_a_size_has_the_models_of_that_size(size, models):
+    words = {"micro_batch": 4, "weights": "full", "train": "fsdp", "settings": ["fill=1"]}
+    found = asked(model=size, **words)
+    low, high = found.interval_gb
+    for model in models:
+        assert low < asked(model=model, **words).peak_gb < high
+    assert "vocab_size" in [item.input for item, _ in found.decisive]
+    assert "vocab_size" not in asked(model=models[0], **words).doubts
+
+
+def test_nine_of_ten_dense_models_have_a_usual_vocabulary():
+    least, most = formula()["span"]["any"]["vocab_size"]
+    rows = [row for row in DATASET.records["models"] if row["vocab_size"] and not row["experts"]]
+    shapes = {(row["layers"], row["hidden_size"], row["vocab_size"]) for row in rows}
+    usual = [vocab for _, _, vocab in shapes if least <= vocab <= most]
+    assert len(usual) / len(shapes) == pytest.approx(0.9, abs=0.04)
+
+
+@cases("estimate", "knobs")
+def test_a_setting_is_offered_where_it_is_one_and_helps(words, offered, missing):
+    found = settings_of(knobs(asked(**words)))
+    assert offered in found
+    assert missing not in found
+
+
+@cases("estimate", "noted")
+def test_of_a_framework_without_a_profile_the_backend_is_taken_and_that_is_said(
+    words, train, notes
+):
+    found = asked(**words, task="GRPO", infer="vllm")
+    assert found.configuration.train == train
+    assert found.configuration.notes == notes
+    assert all(knob.setting.partition("=")[0] in inputs_by_name() for knob in knobs(found))
+
+
+@cases("estimate", "offline")
+def test_a_task_without_rollouts_says_what_it_means(words, inputs, sequences, notes):
+    found = asked(**words)
+    assert found.configuration.inputs.items() >= inputs.items()
+    assert found.configuration.notes == notes
+    assert found.values["micro_sequences"] == sequences
+    assert "rollout" not in found.phases
+    assert lacking(found) == ["rollouts, which this task does not have"]
 
 
 @cases("estimate", "foreign")
@@ -626,6 +673,10 @@ def test_the_inputs_are_listed_with_the_keys_of_the_framework(command):
     shown = command("estimate", "--set", "list").splitlines()
     assert inputs_by_name().keys() <= set(shown)
     assert "    actor_rollout_ref.actor.fsdp_config.optimizer_offload" in shown
+    of_swift = command("estimate", "--set", "list", "--framework", "swift").splitlines()
+    assert inputs_by_name().keys() <= set(of_swift)
+    assert "    sleep_level" in of_swift
+    assert "    actor_rollout_ref.actor.fsdp_config.optimizer_offload" not in of_swift
 
 
 def measured(known: str, kinds: Collection[str]) -> list[dict[str, str]]:

@@ -19,7 +19,7 @@ from rl_resources.estimate.search import Knob, cheapest, knobs, limits
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.git import Repository
 from rl_resources.query.estimate import NUMBERS, WORDS, estimate
-from rl_resources.query.plan_question import evidence
+from rl_resources.query.plan import evidence
 from rl_resources.site import api, finder
 from shipped import DATASET
 

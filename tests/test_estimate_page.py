@@ -4,7 +4,7 @@ import re
 import shutil
 from operator import itemgetter
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 import polars as pl
 import pytest
@@ -20,7 +20,7 @@ from rl_resources.site.environment import Site
 from sample_tree import plant_site
 from shipped import DATASET
 from test_finder_page import focus_by_tab
-from website import ROOT, visited
+from website import ROOT, query_of
 
 MODEL = "Qwen/Qwen2.5-7B-Instruct"
 CASES = read_cases("estimate_page")
@@ -42,8 +42,8 @@ def headline(asked: dict[str, str], *settings: str) -> str:
 
 
 @pytest.mark.parametrize("width", [360, pytest.param(1440, marks=pytest.mark.nightly)])
-def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(browser, address, width):
-    with visited(browser, f"{address}/estimate/", width) as page:
+def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(visit, address, width):
+    with visit("/estimate/", width) as page:
         example = verdict(page)
         assert example == headline(WORDS_OF_EXAMPLE, "micro_batch=4")
         for name, text in CASES["typed"].items():
@@ -55,8 +55,7 @@ def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(browser, addr
         page.locator(".estimate-result h2", has_text=expected).wait_for()
         status = page.get_by_role("status").filter(has_text=expected)
         status.wait_for(state="attached")
-        query = dict(parse_qsl(urlsplit(page.url).query))
-        assert query == asked | {"micro_batch": "16", "optimizer_offload": "1"}
+        assert query_of(page) == asked | {"micro_batch": "16", "optimizer_offload": "1"}
         page.reload(wait_until="networkidle")
         assert verdict(page) == expected
         assert page.locator("#estimate-optimizer_offload").input_value() == "1"
@@ -80,19 +79,17 @@ QUERY = "model=qwen2.5-7b-instruct&gpus=4&memory=40&weights=LoRA&lora_rank=8"
         ("micro_batch=zx", ["micro_batch"]),
     ],
 )
-def test_a_wrong_word_in_an_address_is_named(browser, address, wrong, named):
-    url = f"{address}/estimate/?{QUERY}&{wrong}"
-    with visited(browser, url) as page:
+def test_a_wrong_word_in_an_address_is_named(visit, wrong, named):
+    with visit(f"/estimate/?{QUERY}&{wrong}") as page:
         message = page.locator(".estimate-result").inner_text()
         for word in named:
             assert word in message
 
 
-def test_an_address_in_any_words_fills_the_form(browser, address):
+def test_an_address_in_any_words_fills_the_form(visit):
     settings = ["response_length=4096", "fsdp_size=2", "checkpointing=0.5"]
     query = "&".join([QUERY, *settings])
-    url = f"{address}/estimate/?{query}"
-    with visited(browser, url) as page:
+    with visit(f"/estimate/?{query}") as page:
         asked = {"model": MODEL, "gpus": "4", "memory": "40"}
         asked |= {"weights": "lora", "lora_rank": "8"}
         assert verdict(page) == headline(asked, *settings)
@@ -103,9 +100,9 @@ def test_an_address_in_any_words_fills_the_form(browser, address):
         assert " --set fsdp_size=2" in command
 
 
-def test_the_formula_is_fetched_when_somebody_asks(browser, address):
+def test_the_formula_is_fetched_when_somebody_asks(visit):
     fetched = "performance.getEntriesByType('resource').map(one => one.name).join()"
-    with visited(browser, f"{address}/estimate/") as page:
+    with visit("/estimate/") as page:
         assert "api/v1/estimate.json" not in page.evaluate(fetched)
         page.locator("#estimate-model").focus()
         page.wait_for_function(f"() => {fetched}.includes('api/v1/estimate.json')")
@@ -115,12 +112,12 @@ def follow_estimate(page: Page) -> tuple[str, dict[str, str]]:
     """The verdict of the calculator to which a plan leads, and what its URL asks."""
     page.locator("#finder-plan .hint a").click()
     page.wait_for_url("**/estimate/?**")
-    return verdict(page), dict(parse_qsl(urlsplit(page.url).query))
+    return verdict(page), query_of(page)
 
 
 @pytest.mark.parametrize("words", CASES["planned"])
-def test_a_plan_leads_to_the_calculator_with_its_question(browser, address, words):
-    with visited(browser, f"{address}/?{urlencode(words)}") as page:
+def test_a_plan_leads_to_the_calculator_with_its_question(visit, words):
+    with visit(f"/?{urlencode(words)}") as page:
         found, asked = follow_estimate(page)
     settings = [f"{name}={asked.pop(name)}" for name in ("prompt_length", "response_length")]
     same = {name: words[name] for name in ("gpus", "weights")}
@@ -128,9 +125,9 @@ def test_a_plan_leads_to_the_calculator_with_its_question(browser, address, word
     assert found == headline(asked, *settings)
 
 
-def test_a_tap_applies_a_setting(browser, address):
+def test_a_tap_applies_a_setting(visit):
     query = urlencode({**WORDS_OF_EXAMPLE, "gpus": "4", "device": "a100-40g", "micro_batch": "16"})
-    with visited(browser, f"{address}/estimate/?{query}", 360) as page:
+    with visit(f"/estimate/?{query}", 360) as page:
         before = verdict(page)
         page.get_by_role("link", name="Apply all").click()
         page.wait_for_url("**/estimate/?**#estimate-result")

@@ -86,21 +86,11 @@ def test_words_are_understood(dataset, case):
         assert getattr(query, name) == meaning
 
 
-@pytest.mark.parametrize(("vendor", "known"), [("NVIDIA", True), ("AMD", False)])
-def test_a_device_without_bf16_says_so(dataset, vendor, known):
-    key = "v100-32g"
-    row = {**dataset.by_key["devices"][key], "vendor": vendor}
+@cases("find", "noted")
+def test_a_device_says_what_its_name_does_not(dataset, device, changes, note):
+    row = dataset.by_key["devices"][device] | changes
     changed = with_tables(dataset, devices=[row])
-    device = Devices(changed).known[key]
-    said = "V100 32 GB has no BF16: a run in BF16 or FP8 needs another precision on it."
-    assert (said in device.note) == known
-
-
-def test_a_device_whose_memory_is_not_known_says_so(dataset):
-    row = {**dataset.by_key["devices"]["h100"], "memory_gb": None}
-    device = Devices(with_tables(dataset, devices=[row])).known["h100"]
-    said = "Its memory is not known: only runs on it count."
-    assert device.note == f"H100 is NVIDIA H100 80GB (SXM). {said}"
+    assert Devices(changed).known[device].note == note
 
 
 @pytest.mark.parametrize("case", NOT_KNOWN, ids=lambda case: str(case["words"]))

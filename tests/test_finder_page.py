@@ -14,7 +14,7 @@ from rl_resources.query.sentences import reason
 from rl_resources.query.vocabulary import WEIGHTS
 from rl_resources.site import finder
 from shipped import DATASET
-from website import compressed_bytes, visited
+from website import compressed_bytes
 
 SMALL = {"model": "7B", "device": "h800", "gpus": "2"}
 """What is typed; the task is that of the example."""
@@ -22,8 +22,8 @@ SHARED = ("javascripts/elements.js", "javascripts/form.js")
 HOSTILE = "\"'><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
 
 
-def asked(address: str, **tokens: str) -> str:
-    return f"{address}/?{urlencode(tokens)}"
+def asked(**tokens: str) -> str:
+    return f"/?{urlencode(tokens)}"
 
 
 def answered(page: Page, begin: str = "") -> str:
@@ -50,8 +50,8 @@ def focus_by_tab(page: Page, selector: str) -> None:
 
 
 @pytest.mark.parametrize("width", [360, pytest.param(1440, marks=pytest.mark.nightly)])
-def test_the_way_from_question_to_record_is_one_by_keyboard_alone(browser, address, width):
-    with visited(browser, f"{address}/", width) as page:
+def test_the_way_from_question_to_record_is_one_by_keyboard_alone(visit, width):
+    with visit("/", width) as page:
         for name, text in SMALL.items():
             focus_by_tab(page, f"#finder-{name}")
             page.keyboard.type(text)
@@ -108,13 +108,13 @@ def at_once(lists: Sequence[Sequence[Configuration]]) -> list[str]:
         {"model": "70B", "task": "PPO", "gpus": "1"},
     ],
 )
-def test_the_page_shows_what_python_answers(browser, address, tokens):
+def test_the_page_shows_what_python_answers(visit, tokens):
     found, _ = ask(DATASET, tokens)
     lists = lists_of(found.answers)
     every = []
     for rows in lists:
         every += first_reasons(rows)
-    with visited(browser, asked(address, **tokens)) as page:
+    with visit(asked(**tokens)) as page:
         answered(page)
         assert reasons(page, f"{ANSWERS} > ul") == at_once(lists)
         assert reasons(page, ".finder-aside > section > ul") == first_reasons(found.failures, 1)
@@ -124,8 +124,8 @@ def test_the_page_shows_what_python_answers(browser, address, tokens):
         assert reasons(page, ".finder-aside") == aside
 
 
-def test_typing_answers_and_the_address_keeps_the_question(browser, address):
-    with visited(browser, f"{address}/") as page:
+def test_typing_answers_and_the_address_keeps_the_question(visit, address):
+    with visit("/") as page:
         example = answered(page)
         assert example.startswith("Yes: ")
         for name in ("device", "task", "weights"):
@@ -137,7 +137,7 @@ def test_typing_answers_and_the_address_keeps_the_question(browser, address):
         device = page.locator("#finder-device")
         device.fill("A100 80GB")
         device.blur()
-        assert page.url == asked(address, model="14B", device="A100 80GB", gpus="8")
+        assert page.url == address + asked(model="14B", device="A100 80GB", gpus="8")
         before = answered(page, "Yes: ")
         assert page.get_by_text("14B on 8 × A100 80 GB: ").count() == 1
         page.reload(wait_until="networkidle")
@@ -150,7 +150,7 @@ def test_typing_answers_and_the_address_keeps_the_question(browser, address):
         assert device.input_value() == "A100 80GB"
 
 
-def test_an_address_as_the_command_would_ask_fills_the_form(browser, address):
+def test_an_address_as_the_command_would_ask_fills_the_form(visit):
     tokens = {
         "memory": "24",
         "size": "7B",
@@ -165,7 +165,7 @@ def test_an_address_as_the_command_would_ask_fills_the_form(browser, address):
         "infer": "vllm",
         "weights": "lora",
     }
-    with visited(browser, asked(address, **tokens)) as page:
+    with visit(asked(**tokens)) as page:
         assert answered(page).startswith("Yes: ")
         for name, text in filled.items():
             assert page.locator(f"#finder-{name}").input_value() == text
@@ -175,9 +175,9 @@ def test_an_address_as_the_command_would_ask_fills_the_form(browser, address):
 @pytest.mark.parametrize(
     "query", ["?device", "?task", "estimate/?model", "estimate/?gpus", "estimate/?HOSTILE"]
 )
-def test_a_hostile_address_is_shown_as_text_and_runs_nothing(browser, address, query):
-    hostile = f"{address}/{query}=HOSTILE".replace("HOSTILE", HOSTILE)
-    with visited(browser, hostile) as page:
+def test_a_hostile_address_is_shown_as_text_and_runs_nothing(visit, query):
+    hostile = query.replace("HOSTILE", HOSTILE)
+    with visit(f"/{hostile}={HOSTILE}") as page:
         says = page.locator(".form-says").first
         said = says.inner_text()
         assert HOSTILE[:20] in said or query.startswith("estimate")
@@ -192,8 +192,8 @@ HEADLINE_IN_SIGHT = """() => {
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_an_example_fills_the_form_and_shows_its_first_answer_on_a_phone(browser, address, number):
-    with visited(browser, f"{address}/", 360) as page:
+def test_an_example_fills_the_form_and_shows_its_first_answer_on_a_phone(visit, number):
+    with visit("/", 360) as page:
         page.set_viewport_size({"width": 360, "height": 740})
         example = page.locator(".finder-examples a").nth(number)
         example.click()
@@ -203,8 +203,8 @@ def test_an_example_fills_the_form_and_shows_its_first_answer_on_a_phone(browser
         page.wait_for_function(HEADLINE_IN_SIGHT)  # it is drawn again with the plan
 
 
-def test_a_bad_word_offers_the_nearest_and_takes_it(browser, address):
-    with visited(browser, asked(address, device="h10", gpus="8")) as page:
+def test_a_bad_word_offers_the_nearest_and_takes_it(visit):
+    with visit(asked(device="h10", gpus="8")) as page:
         field = page.locator("#finder-device")
         assert field.get_attribute("aria-invalid") == "true"
         offered = page.get_by_role("link", name="H100 80 GB", exact=True)
@@ -213,8 +213,8 @@ def test_a_bad_word_offers_the_nearest_and_takes_it(browser, address):
         assert field.get_attribute("aria-invalid") is None
 
 
-def test_more_answers_are_folded_found_by_a_search_and_printed(browser, address):
-    with visited(browser, asked(address, model="7B", gpus="8"), 360) as page:
+def test_more_answers_are_folded_found_by_a_search_and_printed(visit):
+    with visit(asked(model="7B", gpus="8"), 360) as page:
         fold = page.locator("#finder-full .fold")
         last = fold.locator(".finder-card").last
         last.wait_for(state="attached")
@@ -232,15 +232,15 @@ def test_more_answers_are_folded_found_by_a_search_and_printed(browser, address)
 @pytest.mark.parametrize(
     "tokens", [{"gpus": "8", "device": "A100 80GB", "model": "7B"}, {"gpus": "8"}]
 )
-def test_the_page_of_an_answer_is_at_most_eight_screens_of_a_phone(browser, address, tokens):
-    with visited(browser, asked(address, **tokens), 360) as page:
+def test_the_page_of_an_answer_is_at_most_eight_screens_of_a_phone(visit, tokens):
+    with visit(asked(**tokens), 360) as page:
         answered(page)
         height = page.evaluate("document.documentElement.scrollHeight")
         assert height <= 8 * 800
 
 
-def test_a_question_about_a_model_leads_to_all_of_its_size(browser, address):
-    with visited(browser, asked(address, model="Qwen2.5-7B", gpus="8"), 360) as page:
+def test_a_question_about_a_model_leads_to_all_of_its_size(visit):
+    with visit(asked(model="Qwen2.5-7B", gpus="8"), 360) as page:
         link = page.get_by_role("link", name="All 7B models")
         link.click()
         page.wait_for_url("**?model=7B&gpus=8")
@@ -248,8 +248,8 @@ def test_a_question_about_a_model_leads_to_all_of_its_size(browser, address):
 
 
 @pytest.mark.parametrize(("gpus", "is_first"), [("", True), ("64", False)])
-def test_without_hardware_the_minimum_comes_before_the_list(browser, address, gpus, is_first):
-    with visited(browser, asked(address, model="32B", gpus=gpus), 360) as page:
+def test_without_hardware_the_minimum_comes_before_the_list(visit, gpus, is_first):
+    with visit(asked(model="32B", gpus=gpus), 360) as page:
         minimum = page.locator(".finder-extreme").first.bounding_box()
         card = page.locator(".finder-card").first.bounding_box()
         assert minimum
@@ -257,8 +257,8 @@ def test_without_hardware_the_minimum_comes_before_the_list(browser, address, gp
         assert (minimum["y"] < card["y"]) == is_first
 
 
-def test_a_series_opens_to_each_of_its_reports(browser, address):
-    with visited(browser, asked(address, gpus="1", device="24 GB")) as page:
+def test_a_series_opens_to_each_of_its_reports(visit):
+    with visit(asked(gpus="1", device="24 GB")) as page:
         page.locator("details.fold").evaluate_all(
             "(folds) => folds.forEach((one) => (one.open = true))"
         )
@@ -275,8 +275,8 @@ def test_a_series_opens_to_each_of_its_reports(browser, address):
         assert links.count() == int(said[1]) - 1
 
 
-def test_the_data_are_fetched_when_somebody_asks_and_again_after_a_failure(browser, address):
-    with visited(browser, f"{address}/", fails=True) as page:
+def test_the_data_are_fetched_when_somebody_asks_and_again_after_a_failure(visit):
+    with visit("/", fails=True) as page:
         fetched = page.evaluate("performance.getEntriesByType('resource').map(one => one.name)")
         assert finder.PATH not in " ".join(fetched)
         page.route(f"**/{finder.PATH}", lambda route: route.abort())
@@ -307,12 +307,12 @@ def test_the_data_of_the_finder_are_light(built):
     assert compressed_bytes(data) <= 85 * len(rows)
 
 
-def test_cards_lead_to_pages_of_models_devices_and_frameworks(browser, address, built):
+def test_cards_lead_to_pages_of_models_devices_and_frameworks(visit, address, built):
     things = json.loads((built / finder.PATH).read_bytes())["things"]
     for url in things.values():
         path, _, _ = url.partition("#")
         assert (built / path / "index.html").exists()
-    with visited(browser, asked(address, model="7B", gpus="2", device="H800")) as page:
+    with visit(asked(model="7B", gpus="2", device="H800")) as page:
         card = page.locator(".finder-card:has(.fit--ran-on-it)").first
         links = card.locator(".finder-hardware a")
         found = links.evaluate_all("(links) => links.map(({ href }) => href)")

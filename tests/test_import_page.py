@@ -57,9 +57,18 @@ def _import(
 
 def _one(dataset: Dataset, **cells: str) -> tuple[Mapping[str, str], list[Finding]]:
     """The record of a page of one row, and the findings but those of GOOD's address and name."""
-    (record,), findings = _import(dataset, HEADER + _row(**cells))
+    (record,), findings = _import(dataset, _page(**cells))
     others = {"page-email-address", "page-name-against-row"}
     return record, [item for item in findings if item.rule not in others]
+
+
+def _page(**cells: str) -> str:
+    """A page of one row with these cells in the place of those of GOOD."""
+    return HEADER + _row(**cells)
+
+
+def _said(finding: Finding) -> str:
+    return f"{finding.rule}: {finding.message}: {finding.help}"
 
 
 def _rules(findings: list[Finding]) -> list[str]:
@@ -87,7 +96,7 @@ def test_the_exported_page_gives_back_the_records_of_the_dataset(dataset, script
 
 
 def test_placeholders_of_eight_columns_hold_no_records(dataset):
-    records, findings = _import(dataset, HEADER + _row(Contributor="a") + PLACEHOLDER * 2)
+    records, findings = _import(dataset, _page(Contributor="a") + PLACEHOLDER * 2)
     assert len(records) == 1
     assert findings == []
 
@@ -116,7 +125,7 @@ def test_a_cell_is_read_in_any_usual_spelling(dataset, header, text, facts):
     ["`SimonHuang <private@example.org>`_", "`SimonHuang <mailto:private@example.org>`__"],
 )
 def test_an_address_behind_a_name_is_reported_and_never_kept(dataset, contributor):
-    records, findings = _import(dataset, HEADER + _row(Contributor=contributor))
+    records, findings = _import(dataset, _page(Contributor=contributor))
     assert records[0]["contributor"] == "SimonHuang"
     assert _rules(findings) == ["page-email-address"]
     assert "private" not in repr(records)
@@ -126,7 +135,7 @@ def test_an_address_behind_a_name_is_reported_and_never_kept(dataset, contributo
 @each(CASES["unread"], "header text finding")
 def test_a_cell_that_cannot_be_read_is_reported(dataset, header, text, finding):
     _, (found,) = _one(dataset, **{header: text})
-    assert f"{found.rule}: {found.message}: {found.help}" == finding
+    assert _said(found) == finding
 
 
 # Forms
@@ -150,7 +159,7 @@ def test_a_row_is_read_without_the_columns_that_its_table_lacks(dataset, drop, f
     page = f".. list-table::\n\n{_list(kept)}{_list(kept.values())}"
     (record,), findings = _import(dataset, page)
     (found,) = [item for item in findings if item.rule == "page-table-columns"]
-    assert f"{found.rule}: {found.message}: {found.help}" == finding
+    assert _said(found) == finding
     assert {item.rule for item in findings} <= {"page-table-columns", "page-email-address"}
     assert record.items() >= facts.items()
 
@@ -167,7 +176,8 @@ def test_a_table_of_another_kind_is_one_finding(dataset, text, finding):
 
 @pytest.mark.parametrize("character", ["\u2028", "\x0c", "\x85", "\r"])
 def test_lines_are_counted_as_an_editor_counts_them(dataset, character):
-    text = f"Intro{character}goes on.\n\n" + HEADER + _row(Task="unknown", Contributor="a")
+    page = _page(Task="unknown", Contributor="a")
+    text = f"Intro{character}goes on.\n\n{page}"
     _, (finding,) = _import(dataset, text)
     lines = text.split("\n")
     assert lines[finding.line - 1] == "      - unknown"
@@ -180,7 +190,7 @@ def test_roles_and_directives_of_sphinx_do_not_disturb_reading(dataset):
     before = (
         ".. toctree::\n   :hidden:\n\n   a\n\n.. versionadded:: 1\n\nSee :ref:`x` and :doc:`y`.\n\n"
     )
-    records, findings = _import(dataset, before + HEADER + _row(Tag=":abbr:`MIN`"))
+    records, findings = _import(dataset, before + _page(Tag=":abbr:`MIN`"))
     assert records[0]["model"] == "Qwen/Qwen2.5-7B-Instruct"
     assert _rules(findings) == ["page-unknown-word", "page-email-address"]
 
@@ -190,14 +200,15 @@ LONG_ADDRESS = f"a@{'b.' * 50_000}bb:"
 
 @pytest.mark.parametrize("word", ["a" * 100_000, LONG_ADDRESS], ids=["path", "address"])
 def test_a_long_word_takes_no_longer_than_its_length(dataset, word):
-    _, findings = _import(dataset, HEADER + _row(Link=word, Contributor="a"))
+    _, findings = _import(dataset, _page(Link=word, Contributor="a"))
     assert _rules(findings) == ["page-no-script"]
 
 
 @each(CASES["nothing_near"], "cells scripts said")
 def test_where_nothing_is_near_it_is_said_what_is_wanted(dataset, cells, scripts, said):
     names = [f"{number}.sh" for number in range(scripts)] or None
-    _, (finding,) = _import(dataset, HEADER + _row(Contributor="a", **cells), names)
+    page = _page(Contributor="a", **cells)
+    _, (finding,) = _import(dataset, page, names)
     assert f"{finding.line}: {finding.message}: {finding.help}" == said
 
 

@@ -280,17 +280,12 @@ def test_the_python_package_answers_as_printed(codes, capsys):
     assert ".sh" in last
 
 
-def test_examples_name_the_url_of_the_site():
-    site = Site(DATASET, None, "https://example.org/rl/")
-    page = site.page("recipes.md")
-    assert "https://example.org/rl/downloads/tuning.parquet" in page
-    assert LOCAL not in page
-
-
-def test_examples_of_a_site_without_a_url_name_one_to_replace():
-    site = Site(DATASET, None, None)
-    page = site.page("recipes.md")
-    assert f"<code>{LOCAL}</code>" in page
+@pytest.mark.parametrize("url", ["https://example.org/rl/", None])
+def test_examples_name_the_url_of_the_site_or_one_to_replace(url):
+    page = Site(DATASET, None, url).page("recipes.md")
+    assert f"{url or LOCAL}downloads/tuning.parquet" in page
+    assert (f"<code>{LOCAL}</code>" in page) == (url is None)
+    assert (LOCAL in page) == (url is None)
 
 
 def test_examples_are_tabs_that_keys_choose_and_break_no_policy(browser, address, codes):

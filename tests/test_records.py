@@ -76,7 +76,8 @@ def random_file(chance: Random, rows: int) -> str:
 
 @pytest.mark.parametrize("seed", range(8, 24, 3))
 def test_a_large_file_has_the_findings_of_a_small_one(sample, tmp_path, request, seed):
-    path = saved(tmp_path, random_file(Random(seed), rows=seed // 2))
+    text = random_file(Random(seed), rows=seed // 2)
+    path = saved(tmp_path, text)
     as_table = places(not_of_empty_rows(found_in(sample, path)))
     request.getfixturevalue("in_blocks")
     assert places(not_of_empty_rows(found_in(sample, path))) == as_table
@@ -102,7 +103,8 @@ def test_records_in_blocks_keep_their_places(sample, tmp_path, at, rows, found):
 @pytest.mark.usefixtures("in_blocks")
 def test_bytes_that_are_no_text_are_reported_with_their_line(sample, tmp_path):
     path = tmp_path / "trials.csv"
-    path.write_bytes(trials(*GOOD).encode().replace(b",30,8", b",30,\xe9"))
+    content = trials(*GOOD).encode()
+    path.write_bytes(content.replace(b",30,8", b",30,\xe9"))
     assert places(found_in(sample, path)) == [("encoding", 22, PLACE)]
 
 
@@ -129,8 +131,8 @@ def test_one_mistake_in_many_cells_is_shown_once_with_its_number_and_in_json_at_
 ):
     root = plant(tmp_path / "dataset")
     rows = [f"{SCRIPT},{order},{order} GPUs,ran" for order in range(300)]
-    slips = [f"{SCRIPT},{order},8,ran too" for order in ("x", "y", "z")]
-    path = saved(root / "records", trials(*rows, *slips))
+    rows += [f"{SCRIPT},{order},8,ran too" for order in "xyz"]
+    path = saved(root / "records", trials(*rows))
     command = ["check", str(path), *more, "--root", str(root), "--select", "type"]
     assert main(command) == 1
     out, err = capsys.readouterr()
@@ -139,7 +141,8 @@ def test_one_mistake_in_many_cells_is_shown_once_with_its_number_and_in_json_at_
         f":2:46: error: type: batch of {SCRIPT} 0 is `0 GPUs`, which is not a whole number, "
         "and 299 more like it in this file"
     )
-    assert re.findall(r":(\d+):\d+: error:", "\n".join(others)) == ["302", "303", "304"]
+    lines = re.findall(r":(\d+):\d+: error:", "\n".join(others))
+    assert lines == ["302", "303", "304"]
     assert err.endswith("303 errors in 1 file.\n")
     assert main([*command, "--format", "json"]) == 1
     assert len(json.loads(capsys.readouterr().out)) == 303

@@ -14,7 +14,7 @@ from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import formula, plausible
 from rl_resources.estimate.search import cheapest, fits, knobs
 from rl_resources.query.find import ask
-from rl_resources.query.plan_question import evidence
+from rl_resources.query.plan import evidence
 from rl_resources.site.answers import estimate_command
 from shipped import DATASET
 from website import ROOT, read_rows

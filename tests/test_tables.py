@@ -4,14 +4,13 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from itertools import count
-from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize
 
 from cases import cases
 from rl_resources.page.rows import HEADERS
-from website import PAGES, ROOT, visited
+from website import PAGES, ROOT, query_of
 
 NUMBERS = count()
 REPORTS = "/reports/7b/"
@@ -141,8 +140,8 @@ def test_a_table_of_one_row_or_marked_as_plain_is_left_alone(page):
     assert page.get_by_role("button").count() == 0
 
 
-def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_reported(browser, address):
-    with visited(browser, address + REPORTS) as page:
+def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_reported(visit):
+    with visit(REPORTS) as page:
         tools = page.get_by_role("group", name="Filter and order: Reports of 7B models")
         output = tools.get_by_role("status")
         page.get_by_role("button", name="Show all").click()
@@ -159,8 +158,8 @@ def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_reporte
         assert shown(page).count() == every
 
 
-def test_a_link_to_a_row_that_the_filter_hides_shows_it(browser, address):
-    with visited(browser, address + REPORTS) as page:
+def test_a_link_to_a_row_that_the_filter_hides_shows_it(visit):
+    with visit(REPORTS) as page:
         row = page.locator("table.runs tbody tr").last
         words = page.get_by_role("searchbox", name="Filter")
         words.fill("no row has these words")
@@ -171,17 +170,16 @@ def test_a_link_to_a_row_that_the_filter_hides_shows_it(browser, address):
         assert words.input_value() == ""
 
 
-def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(browser, address):
+def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(visit, address):
     query = "?task=GRPO&outcome=out+of+memory"
-    with visited(browser, address + REPORTS + query) as page:
+    with visit(REPORTS + query) as page:
         weights = choice(page, "Weights")
         offload = page.get_by_role("columnheader", name="Offload")
         assert facts(page, "task") == {"GRPO"}
         assert facts(page, "outcome") == {"out of memory"}
         weights.select_option("full fine-tuning")
         page.get_by_role("button", name="Resource").click()
-        asked = urlsplit(page.url).query
-        assert dict(parse_qsl(asked)) == {
+        assert query_of(page) == {
             "task": "GRPO",
             "outcome": "out of memory",
             "weights": "full fine-tuning",
@@ -210,18 +208,18 @@ def test_lists_above_a_table_choose_by_facts_and_come_from_the_url(browser, addr
         assert status(page) != count
 
 
-def test_a_table_begins_with_a_few_rows_and_a_link_to_another_row_shows_all(browser, address):
-    with visited(browser, address + REPORTS) as page:
+def test_a_table_begins_with_a_few_rows_and_a_link_to_another_row_shows_all(visit):
+    with visit(REPORTS) as page:
         assert shown(page).count() == 8
         rows = page.locator("table.runs tbody tr")
         last = rows.last.get_attribute("id")
-    with visited(browser, f"{address}{REPORTS}?task=PPO#{last}") as page:
+    with visit(f"{REPORTS}?task=PPO#{last}") as page:
         row = page.locator(f"[id='{last}']")
         assert row.is_visible()
 
 
-def test_a_set_of_columns_is_that_of_verls_page(browser, address):
-    with visited(browser, f"{address}/sizes/7b/") as page:
+def test_a_set_of_columns_is_that_of_verls_page(visit):
+    with visit("/sizes/7b/") as page:
         page.get_by_text("Columns", exact=True).click()
         choice(page, "Show").select_option("verl's nine columns")
         headers = page.locator("table.runs thead th").filter(visible=True)
@@ -230,8 +228,8 @@ def test_a_set_of_columns_is_that_of_verls_page(browser, address):
         assert headers.count() == len(HEADERS)
 
 
-def test_rows_are_compared_side_by_side_and_the_url_keeps_which(browser, address):
-    with visited(browser, f"{address}/sizes/7b/") as page:
+def test_rows_are_compared_side_by_side_and_the_url_keeps_which(visit):
+    with visit("/sizes/7b/") as page:
         region = page.get_by_role("region", name="Comparison")
         boxes = page.locator("table.runs input")
         boxes.nth(0).check()
@@ -241,7 +239,7 @@ def test_rows_are_compared_side_by_side_and_the_url_keeps_which(browser, address
         ids = page.locator("table.runs tbody tr").evaluate_all(
             "(rows) => rows.map((row) => row.id)"
         )
-        assert parse_qsl(urlsplit(page.url).query) == [("compare", f"{ids[0]} {ids[2]}")]
+        assert query_of(page) == {"compare": f"{ids[0]} {ids[2]}"}
         differing = region.locator("tr.differs th").all_inner_texts()
         assert {"Model", "Resource"} <= set(differing)
         assert "Task" not in differing
@@ -251,9 +249,9 @@ def test_rows_are_compared_side_by_side_and_the_url_keeps_which(browser, address
         assert not region.is_visible()
 
 
-def test_what_is_shown_is_copied_and_saved_as_csv(browser, address):
+def test_what_is_shown_is_copied_and_saved_as_csv(visit):
     query = "?task=GRPO-LoRA&order=4+ascending"
-    with visited(browser, f"{address}/sizes/7b/{query}") as page:
+    with visit(f"/sizes/7b/{query}") as page:
         with page.expect_download() as started:
             page.get_by_text("Save as CSV").click()
         rows = list(csv.reader(started.value.path().read_text().splitlines()))
@@ -272,10 +270,10 @@ def test_what_is_shown_is_copied_and_saved_as_csv(browser, address):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("path", PAGES)
-def test_every_table_of_rows_can_be_ordered_on_a_wide_screen_and_on_a_phone(browser, address, path):
+def test_every_table_of_rows_can_be_ordered_on_a_wide_screen_and_on_a_phone(visit, path):
     plain = ":not([data-plain], [data-plain] *)"
     several = f"article table{plain}:has(thead):has(tbody tr ~ tr, tbody ~ tbody)"
-    with visited(browser, address + path, 1440) as page:
+    with visit(path, 1440) as page:
         tables = page.locator(several)
         lists = page.locator(".table-order select")
         assert lists.count() == tables.count()
@@ -286,8 +284,8 @@ def test_every_table_of_rows_can_be_ordered_on_a_wide_screen_and_on_a_phone(brow
             assert handles.filter(visible=True).count() >= in_sight
 
 
-def test_a_phone_orders_cards_by_a_list_of_columns(browser, address):
-    with visited(browser, address + REPORTS, 360) as page:
+def test_a_phone_orders_cards_by_a_list_of_columns(visit):
+    with visit(REPORTS, 360) as page:
         choice(page, "Order").select_option("Resource descending")
         cells = page.locator("[data-label=Resource]").all_text_contents()
         gpus = re.findall(r"^\d+", "\n".join(cells), re.MULTILINE)

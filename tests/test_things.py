@@ -7,6 +7,8 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 import pytest
 import yaml
 
+from rl_resources.dataset import moves
+from rl_resources.package import items_of
 from rl_resources.query.configurations import configurations, every_configuration
 from rl_resources.site.environment import TABLES, Site
 from rl_resources.site.pages import pages
@@ -60,14 +62,14 @@ def test_every_model_has_an_address_of_its_own():
 
 
 def test_the_fewest_known_is_an_undisputed_run_and_a_real_one_before_random_tokens():
-    rows = configurations(DATASET)
-    run = next(row for row in rows if row.state == "run" and row.gpus == 8 and not row.doubtful)
-    few = run._replace(id="few", gpus=2)
-    disputed = run._replace(id="disputed", gpus=1, marks=("disputed",))
-    random = run._replace(id="random", gpus=1, scenario=("synthetic",))
-    failed = run._replace(id="failed", gpus=1, outcome="out-of-memory")
-    assert fewest_run([run, few, disputed, random, failed], run.weights) is few
-    assert fewest_run([random, disputed], run.weights) is random
+    runs = [row for row in configurations(DATASET) if row.state == "run" and row.gpus > 1]
+    run = next(row for row in runs if not row.doubtful)
+    few = run._replace(gpus=1)
+    disputed = few._replace(marks=("disputed",))
+    random = few._replace(scenario=("synthetic",))
+    failed = few._replace(outcome="out-of-memory")
+    assert fewest_run([run, disputed, random, failed, few], run.weights) is few
+    assert fewest_run([disputed, random], run.weights) is random
     assert fewest_run([disputed], run.weights) is None
 
 
@@ -136,16 +138,20 @@ def test_a_thing_that_was_renamed_or_withdrawn_keeps_its_page():
 
 
 def test_a_report_that_moved_keeps_its_address():
-    (*_, move) = [row for row in DATASET.records["moved"] if row["resource"] == "reports"]
-    size = DATASET.by_key["reports"][move["moved_to"][0]]["size"]  # type: ignore[index]
-    page = made()[f"reports/{str(size).lower()}.md"]
-    assert f'id="{move["id"]}"' in page
-    assert str(move["reason"]) in unescape(page)
+    reports = DATASET.by_key["reports"]
+    for id_, move in moves(DATASET, "reports").items():
+        first, *_ = items_of(move, "moved_to")
+        size = str(reports[first]["size"])
+        page = made()[f"reports/{size.lower()}.md"]
+        assert f'id="{id_}"' in page
+        assert str(move["reason"]) in unescape(page)
 
 
 def test_no_page_has_more_than_two_folds(built):
+    template = re.compile("<template.*?</template>", re.S)  # what a script may show one day
     for path in built.rglob("*.html"):
-        assert path.read_text().count('<details class="fold"') <= 2, path
+        text = template.sub("", path.read_text())
+        assert text.count('<details class="fold"') <= 2, path
 
 
 @pytest.mark.parametrize(

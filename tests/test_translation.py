@@ -6,7 +6,7 @@ from cases import cases
 from rl_resources.site import finder
 from rl_resources.site.translation import CATALOG, PAGES, Translator, names_of, translations
 from shipped import DATASET
-from website import ROOT, visited
+from website import ROOT
 
 NAMES = names_of(DATASET)
 
@@ -83,8 +83,8 @@ def literal_parts(sentence: str) -> list[str]:
 
 
 @cases("translation", "answers")
-def test_a_question_is_answered_in_chinese(browser, address, query, place, begin):
-    with visited(browser, f"{address}/zh/{query}") as page:
+def test_a_question_is_answered_in_chinese(visit, query, place, begin):
+    with visit(f"/zh/{query}") as page:
         answer = page.locator(place)
         answer.get_by_text(begin).first.wait_for()
         text = answer.inner_text()
@@ -93,8 +93,8 @@ def test_a_question_is_answered_in_chinese(browser, address, query, place, begin
             assert part not in text
 
 
-def test_controls_of_a_table_speak_chinese(browser, address):
-    with visited(browser, f"{address}/zh/records/", 360) as page:
+def test_controls_of_a_table_speak_chinese(visit):
+    with visit("/zh/records/", 360) as page:
         order = page.locator(".table-order select")
         rows = page.locator(".table-tools output")
         assert re.fullmatch(r"\d+ 行", rows.inner_text())

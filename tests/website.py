@@ -10,7 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Literal
-from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urljoin, urlsplit
 
 from lxml import html
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
@@ -126,6 +126,12 @@ def _note_failed(wrong: list[str], request: Request) -> None:
 def _note_status(wrong: list[str], url: str, status: int) -> None:
     if status >= 400:
         wrong.append(f"{status}: {url}")
+
+
+def query_of(page: Page) -> dict[str, str]:
+    """The query of a page's URL by name."""
+    url = urlsplit(page.url)
+    return dict(parse_qsl(url.query))
 
 
 def broken_links(site: Path) -> list[str]:

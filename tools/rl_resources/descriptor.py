@@ -75,7 +75,9 @@ def _wrong(
 def _is_right(value: object, form: Mapping[str, Any]) -> bool:
     if "value" in form:
         return bool(value == form["value"])
-    return isinstance(value, str) and re.fullmatch(form["pattern"], value) is not None
+    if not isinstance(value, str):
+        return False
+    return re.fullmatch(form["pattern"], value) is not None
 
 
 def _what_is(steps: Steps, value: object) -> str:
@@ -84,7 +86,8 @@ def _what_is(steps: Steps, value: object) -> str:
         return "the descriptor is no object"
     if value is _MISSING:
         return f"`{name}` is missing"
-    return f"`{name}` is `{json.dumps(value)[:60]}`"
+    written = json.dumps(value)
+    return f"`{name}` is `{written[:60]}`"
 
 
 def _doubled_names(document: Mapping[str, Any]) -> Iterator[Wrong]:

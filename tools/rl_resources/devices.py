@@ -22,6 +22,7 @@ _VENDOR = re.compile(PATTERNS["vendor"], re.ASCII)
 _GIGABYTES = re.compile(PATTERNS["gigabytes"], re.ASCII)
 _WRITTEN_GIGABYTES = re.compile(r"\((?P<bracketed>\d+) ?GB?\)|\b(?P<bare>\d+)GB?\b")
 _NUMBERED = re.compile(r"[a-z]*[0-9][a-z0-9]*", re.ASCII)
+_PUNCTUATION = re.compile(r"[^a-z0-9]")
 _OR = re.compile(r"\s*(?:/|,|\bor\b|\band\b)\s*")
 _CAPITALS: Mapping[str, str] = _TABLE["capitals"]
 _SHORTEST_BEGINNING = 5
@@ -79,7 +80,7 @@ class Devices:
             self._families.setdefault(device_name(stem), []).append(key)
             _, _, ending = key.partition("-")
             endings.setdefault(device_name(ending), []).append(key)
-        self.spellings = {**endings, **self._families, **exact}
+        self.spellings = endings | self._families | exact
 
     def named(self, text: str) -> list[str]:
         """The devices that a person's words can mean: one, several of different memory, or none."""
@@ -102,8 +103,9 @@ class Devices:
 
     def least_gb(self, vendor: str) -> float:
         """The smallest memory of a vendor's devices whose memory is known."""
-        own = [device.memory_gb for device in self.known.values() if device.vendor == vendor]
-        return min(filter(None, own), default=0)
+        own = [device for device in self.known.values() if device.vendor == vendor]
+        sizes = [device.memory_gb for device in own if device.memory_gb]
+        return min(sizes, default=0)
 
     def published(self, text: str, stated_gb: float = 0) -> Meant:
         """The devices that a source's words can mean, with the memory that it states, if any.
@@ -123,7 +125,8 @@ class Devices:
         vendor = self._vendor(keys, text)
         if len(meant) == 1:
             same = self._with_memory(keys, stated_gb)
-            is_variant = is_variant or bool(keys and not same)
+            if keys and not same:
+                is_variant = True
             keys = same or keys
         return Meant(keys, vendor, stated_gb, is_variant)
 
@@ -149,7 +152,8 @@ class Devices:
     def _named_within(self, text: str) -> list[str]:
         """The devices whose whole name is a word of a text: of `A800 80GB PCIe` the A800."""
         found: list[str] = []
-        for word in _NUMBERED.findall(_GIGABYTES.sub(" ", text.lower())):
+        without_memory = _GIGABYTES.sub(" ", text.lower())
+        for word in _NUMBERED.findall(without_memory):
             found += self._families.get(word) or self.spellings.get(word, [])
         return found
 
@@ -194,8 +198,10 @@ def _lacks_bf16(row: Record) -> bool:
     """Whether it is of NVIDIA, and older than BF16 there."""
     if text_of(row, "vendor") != "NVIDIA":
         return False
-    capability = re.fullmatch(r"[0-9]+\.[0-9]", text_of(row, "architecture"))
-    return capability is not None and float(capability[0]) < _FIRST_WITH_BF16
+    architecture = text_of(row, "architecture")
+    if not re.fullmatch(r"[0-9]+\.[0-9]", architecture):
+        return False
+    return float(architecture) < _FIRST_WITH_BF16
 
 
 def stated_gigabytes(text: str) -> float:
@@ -213,9 +219,10 @@ def hardware(gpus: object, device: str) -> str:
 
 def device_name(text: str) -> str:
     """The text without vendor, punctuation and spelling of the unit: `a10080g` of `A100 80GB`."""
-    without_vendor = _VENDOR.sub("", text.lower())
+    lower = text.lower()
+    without_vendor = _VENDOR.sub("", lower)
     with_unit = _GIGABYTES.sub(r"\1g", without_vendor)
-    return re.sub(r"[^a-z0-9]", "", with_unit)
+    return _PUNCTUATION.sub("", with_unit)
 
 
 def written(text: str) -> str:

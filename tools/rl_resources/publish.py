@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Mapping
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import yaml
 
@@ -75,15 +74,30 @@ def _llms_txt(site: Site, files: Files, by_hand: Path) -> str:
     texts = {path: str(text) for path, text in files.items() if path.endswith(".md")}
     for page in by_hand.glob("*.md"):
         texts[page.name] = page.read_text("utf-8")
-    front_matter: dict[str, Any] = {}
+    front_matter = {}
     for path, text in sorted(texts.items()):
         folder, _, name = path.rpartition("/")
         if folder and name != "index.md":
             continue
         url = path.replace("index.md", "").replace(".md", "/")
-        _, head, *_ = text.split("---\n")
-        front_matter[url] = yaml.safe_load(head)
+        front_matter[url] = _front_matter(path, text)
     return site.page("index.md", "llms.txt", pages=front_matter)
+
+
+def _front_matter(path: str, text: str) -> Mapping[str, str]:
+    """What a page says of itself above its text. Raises `InvalidOutput`."""
+    _, _, below = text.partition("---\n")
+    head, _, _ = below.partition("---\n")
+    try:
+        page = yaml.safe_load(head)
+    except yaml.YAMLError:
+        page = None
+    if not isinstance(page, dict) or not page.keys() >= {"title", "description"}:
+        raise InvalidOutput(
+            f"site/pages/{path}: has no front matter with a title and a description",
+            "Begin it with `---`, `title: …`, `description: …` and `---`, each on a line.",
+        )
+    return page
 
 
 def feed(site: Site, times: Mapping[int, int]) -> str:

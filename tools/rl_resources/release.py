@@ -41,9 +41,10 @@ def next_version(current: str, released: Sequence[str], today: date) -> str:
     if current not in released:
         return current
     year, month, count = map(int, current.split("."))
-    if (year, month) >= (today.year, today.month):
-        return f"{year}.{month}.{count + 1}"
-    return f"{today.year}.{today.month}.0"
+    is_past = (year, month) < (today.year, today.month)
+    if is_past:
+        return f"{today.year}.{today.month}.0"
+    return f"{year}.{month}.{count + 1}"
 
 
 def release_files(root: Path, today: date) -> tuple[str, dict[str, str]]:
@@ -100,9 +101,9 @@ def _with_unreleased(changelog: str, version: str) -> str:
 
 def data_section(diffs: Sequence[TableDiff]) -> str:
     """What a release changes in the data: a line for each table; `diff` names the records."""
-    lines = [f"- {item.name}: {counts(item)}\n" for item in diffs]
-    listed = "".join(lines) or f"{SAME}\n"
-    return f"### Data\n\n{listed}"
+    lines = [f"- {item.name}: {counts(item)}" for item in diffs]
+    listed = "\n".join(lines or [SAME])
+    return f"### Data\n\n{listed}\n"
 
 
 def refuse_unfit(root: Path) -> None:
@@ -125,10 +126,10 @@ def write_artifacts(root: Path, version: str) -> list[Path]:
     """
     folder = root / "dist"
     site = build(root, root / "build")
-    pages = folder / f"rl-resources-site-{version}"
-    shutil.make_archive(str(pages), "gztar", site.parent, site.name)
-    data = folder / f"rl-resources-data-{version}"
-    shutil.make_archive(str(data), "zip", site, "downloads")
+    pages = f"{folder}/rl-resources-site-{version}"
+    shutil.make_archive(pages, "gztar", site.parent, site.name)
+    data = f"{folder}/rl-resources-data-{version}"
+    shutil.make_archive(data, "zip", site, "downloads")
     command = [sys.executable, *HATCHLING, str(folder)]
     subprocess.run(command, cwd=root, check=True)
     found = sorted(folder.glob(f"*{version}*"))

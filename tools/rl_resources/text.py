@@ -47,7 +47,8 @@ def _nearest(wanted: str, known: tuple[str, ...]) -> Nearest:
     """Cached, because a word that is wrong in one row is often wrong in many."""
     by_lower = {candidate.lower(): candidate for candidate in known}
     best = _best(wanted, by_lower)
-    return Nearest(tuple(by_lower[candidate] for candidate in best), known)
+    words = [by_lower[candidate] for candidate in best]
+    return Nearest(tuple(words), known)
 
 
 def _best(wanted: str, known: Collection[str]) -> Sequence[str]:
@@ -85,11 +86,12 @@ def _slips(word: str) -> set[str]:
     found = set()
     for at in range(1, len(word)):
         before = word[:at]
-        pair = word[at : at + 2]
-        if not pair[0].isdigit():
-            found.add(before + word[at + 1 :])
-        if not re.search(r"[0-9]", pair):
-            found.add(before + pair[::-1] + word[at + 2 :])
+        letter = word[at]
+        after = word[at + 1 :]
+        if not letter.isdigit():
+            found.add(f"{before}{after}")
+        if not re.search(r"[0-9]", letter + after[:1]):
+            found.add(f"{before}{after[:1]}{letter}{after[1:]}")
     return found
 
 

@@ -61,20 +61,21 @@ def _words(arguments: Arguments, options: Iterable[str]) -> dict[str, str]:
 
 
 _MODEL = "a model, a size such as 7B, or a config.json or its directory"
-_ESTIMATE_HELP = {**FIELDS, "model": _MODEL}
+_TASK = "a task, for example GRPO or GRPO-LoRA, or one without rollouts: SFT, DPO, KTO"
+_ESTIMATE_HELP = {**FIELDS, "model": _MODEL, "task": _TASK}
 
 
 @command({name: _ESTIMATE_HELP[name] for name in WORDS})
 def estimate(arguments: Arguments) -> str:
     """Estimate the memory and the time of a run, and show what would lower them."""
-    from rl_resources.query.estimate import estimate
-    from rl_resources.query.plan_question import evidence
+    from rl_resources.query.estimate import estimate, framework_meant
+    from rl_resources.query.plan import evidence
     from rl_resources.site import answers
 
-    if "list" in arguments.set:
-        return answers.inputs_as_text()
-    asked = _words(arguments, WORDS + NUMBERS)
     dataset = dataset_of_answers(arguments)
+    if "list" in arguments.set:
+        return answers.inputs_as_text(framework_meant(dataset, arguments.framework))
+    asked = _words(arguments, WORDS + NUMBERS)
     found = estimate(dataset, asked, arguments.set, arguments.script)
     runs = evidence(dataset, found)
     written = answers.estimate_as_text
@@ -86,6 +87,7 @@ def estimate(arguments: Arguments) -> str:
 _PLAN_HELP = {
     **FIELDS,
     "model": _MODEL,
+    "task": _TASK,
     "framework": "a framework, for example verl, whose settings and scripts are taken",
     "host_memory": "GB of host memory of a node",
 }

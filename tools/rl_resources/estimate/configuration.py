@@ -63,7 +63,7 @@ class EstimateInputs:
 
     `lines` has the line of the script where an input stands, `unknown` why the value that a script
     gives it is not known, `notes` what else was assumed. `framework` is empty where nobody named
-    one; settings are then spelled as verl's.
+    one; settings are then spelled as verl's. `offline` is a task without rollouts, in lower case.
     """
 
     train: str
@@ -75,6 +75,7 @@ class EstimateInputs:
     profile: Profile = field(default_factory=profile)
     framework: str = ""
     is_rl: bool = False
+    offline: str = ""
     is_script: bool = False
     unknown: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -111,6 +112,8 @@ class EstimateInputs:
         words = {self.train, self.infer, trained, stage}
         if self.inputs.get("quantized"):
             words.add("qlora")
+        if self.offline:
+            words |= {"offline", self.offline}
         return words
 
     def give(self, name: str, value: Number, line: int = 0) -> None:
@@ -220,9 +223,10 @@ class EstimateInputs:
 
 def _unreadable(key: str, value: str, cell: ProfileCell) -> UnusableInput:
     """What to raise about a setting that its cell cannot read."""
-    if cell.words:
-        known = nearest(value, cell.words).sentence()
-        return UnusableInput(f"{key}: `{shown(value)}` is not known", known)
+    if cell.known:
+        word = cell.unknown_in(value)
+        known = nearest(word, cell.known).sentence()
+        return UnusableInput(f"{key}: `{shown(word)}` is not known", known)
     message = f"{cell.input}: `{shown(value)}` is not a number"
     return UnusableInput(message, possible(cell.input))
 

@@ -291,8 +291,8 @@ def plausible(run: str = "") -> Mapping[str, Sequence[float]]:
 
     `run` is a training backend and `full` or `lora`, what it trains.
     """
-    own: Mapping[str, Sequence[float]] = formula()["span"].get(run, {})
-    return {**_file("assumed.toml"), **own}
+    spans: Mapping[str, Mapping[str, Sequence[float]]] = formula()["span"]
+    return {**_file("assumed.toml"), **spans["any"], **spans.get(run, {})}
 
 
 @cache

@@ -19,6 +19,7 @@ from rl_resources.errors import UnusableInput
 from rl_resources.estimate.formula import (
     Number,
     as_number,
+    backends,
     formula,
     inputs_by_name,
     key_of,
@@ -37,12 +38,14 @@ VERL = "verl"
 """The framework whose settings the formula names, and whose own configuration is shipped."""
 OTHER = "*"
 """Stands for all other values of a setting."""
+_MODULE_INPUTS = frozenset({"lora_mlp", "lora_attention"})
+_WORD = re.compile(r"[a-z][\w-]*")
 _SWITCH = "0 or 1"
 _RELEASE = re.compile(r"[\s=@]+v?(\d\S*)$")
 
 
 class ProfileCell(NamedTuple):
-    """What a framework does about one input; `frameworks.toml` says what each field means."""
+    """What a framework does about one input; `where` a setting is that it has no option for."""
 
     input: str
     source: str
@@ -54,6 +57,7 @@ class ProfileCell(NamedTuple):
     times: bool = False
     when: Collection[str] = ()
     before: str = ""
+    where: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,7 +67,24 @@ class ProfileCell(NamedTuple):
     def read(self, text: str) -> Number | None:
         """What its setting's text says about its input; `None` where it is no such value."""
         word = text.strip().lower()
-        return self.words.get(word, self.words.get(OTHER, as_number(word)))
+        found = self.words.get(word, self.words.get(OTHER))
+        if found is None and self.input in _MODULE_INPUTS:
+            found = _share_of_modules(self.input, word)
+        if found is None and "true" not in self.words:
+            found = as_number(word)
+        return found
+
+    @property
+    def known(self) -> Collection[str]:
+        """The words that its setting takes; none where it takes a number alone."""
+        if self.input in _MODULE_INPUTS and self.setting:
+            return {**self.words, **frameworks()["modules"]}
+        return self.words
+
+    def unknown_in(self, text: str) -> str:
+        """The first word of a text that its setting does not take."""
+        words = (word for word in _WORD.findall(text.lower()) if word not in self.known)
+        return next(words, text)
 
     def written(self, value: Number | None) -> str:
         """The setting with a value as the framework writes it, or up to its `=`; else empty."""
@@ -85,7 +106,7 @@ class ProfileCell(NamedTuple):
 class Profile:
     """What one framework does: in its newest release that was read, or in an older one.
 
-    `row` is all else that the file says of it.
+    `row` is all else that the file says of it. Without a release nothing is known of it.
     """
 
     name: str
@@ -115,6 +136,8 @@ class Profile:
 
     def of(self, words: Collection[str]) -> Sequence[ProfileCell]:
         """The cells that hold of a run with these words, the most special of an input first."""
+        if not self.release:
+            return [ProfileCell(name, "", setting=name) for name in inputs_by_name()]
         return _cells(self.name, self.release, frozenset(words))
 
     def defaults(self, words: Collection[str]) -> dict[str, Number | str]:
@@ -138,8 +161,9 @@ class Profile:
         if set(knob.get("train", words)).isdisjoint(words):
             return ""
         for cell in self.of(words):
-            if cell.input == knob["input"] and cell.written(value):
-                return str(self.row.get("prefix", "")) + cell.written(value)
+            text = cell.written(value)
+            if cell.input == knob["input"] and text:
+                return cell.where.format(text) or str(self.row.get("prefix", "")) + text
         return ""
 
 
@@ -178,9 +202,9 @@ def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCe
     every = released_cells(name, release)
     found = [cell for cell in every if words.issuperset(cell.when)]
     if name == VERL:
-        trains = words & BACKENDS.keys()
-        infers = words & {*ENGINES, *SAME_BACKEND}
-        found += _keys("".join(trains), "".join(infers))
+        engines = {*ENGINES, *SAME_BACKEND}
+        train = next(iter(words & backends().keys()), "")
+        found.extend(_keys(train, next(iter(words & engines), "")))
     return found
 
 
@@ -188,8 +212,7 @@ def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCe
 def released_cells(name: str, release: str) -> Sequence[ProfileCell]:
     """The cells of a framework that hold of a release."""
     read = Version(release)
-    every = cells_of(name)
-    return [cell for cell in every if not cell.before or read < Version(cell.before)]
+    return [cell for cell in cells_of(name) if not cell.before or read < Version(cell.before)]
 
 
 @cache
@@ -203,19 +226,17 @@ def cells_of(name: str) -> Sequence[ProfileCell]:
 
 
 def _keys(train: str, infer: str) -> Iterator[ProfileCell]:
-    """The keys of verl for each input; they are read by their ends too.
+    """The keys of verl for each input; they are read by their ends too, the first of equal ends.
 
-    What has no key of a backend is set by the input's own name. If two keys end in the same word,
-    it is that of the first.
+    What has no key, but is a knob of a backend that verl lacks, is set by the input's own name.
     """
-    words: dict[str, Mapping[str, Number]] = {}
-    for knob in formula()["knob"]:
-        if "word" in knob:
-            words[knob["input"]] = {knob["word"]: knob["value"]}
+    knobs = formula()["knob"]
+    words = {row["input"]: {row["word"]: row["value"]} for row in knobs if "word" in row}
+    turned = {row["input"] for row in knobs if train in row.get("train", ())}
     ends: set[str] = set()
     for name, item in inputs_by_name(infer).items():
         key = key_of(item, train)
-        if "key" in item and not key:
+        if "key" in item and not key and name not in turned:
             continue
         _, _, end = key.rpartition(".")
         also = key
@@ -228,6 +249,7 @@ def _keys(train: str, infer: str) -> Iterator[ProfileCell]:
         setting = key
         if not key or train not in BACKENDS:
             setting = name
+            said = {}
         yield ProfileCell(name, "", setting=setting, also=also, words=said)
 
 
@@ -239,7 +261,7 @@ def profiles() -> Mapping[str, Any]:
 
 @cache
 def frameworks() -> Mapping[str, Any]:
-    """The file: `repositories`, `library`, `framework`."""
+    """The file: `repositories`, `modules`, `library`, `framework`."""
     return table_beside(__file__)
 
 
@@ -254,6 +276,15 @@ def owners(setting: str) -> dict[str, str]:
             if setting in map(plain_setting, cell.names):
                 found.setdefault(row["title"], cell.input)
     return found
+
+
+def _share_of_modules(name: str, text: str) -> Number | None:
+    """The share of the layer that a list of modules has; `None` where it names an unknown one."""
+    known: Mapping[str, Mapping[str, Number]] = frameworks()["modules"]
+    words = _WORD.findall(text)
+    if not words or not known.keys() >= set(words):
+        return None
+    return min(1, sum(known[word].get(name, 0) for word in words))
 
 
 @cache
@@ -296,12 +327,14 @@ class GivenOption(NamedTuple):
 class FrameworkStart(NamedTuple):
     """The start of a framework in a script, with its options by their plain names.
 
-    What is set in the environment is an option too. `is_rl` says whether it is RL.
+    What is set in the environment is an option too. `is_rl` says whether it is RL, `task` which
+    task its command names otherwise: `dpo`.
     """
 
     profile: Profile
     options: Mapping[str, GivenOption]
     is_rl: bool
+    task: str
 
     def given(self, names: Iterable[str]) -> tuple[str, GivenOption | None]:
         """The first of these options that the script gives, and its name."""
@@ -314,7 +347,8 @@ class FrameworkStart(NamedTuple):
     @property
     def words(self) -> Mapping[str, str]:
         """What it says in the words of a question."""
-        return {"model": self.model, "train": self.train, "framework": self.profile.name}
+        found = {"model": self.model, "train": self.train, "task": self.task}
+        return found | {"framework": self.profile.name}
 
     @property
     def model(self) -> str:
@@ -341,8 +375,9 @@ def start_of(script: Script, name: str = "") -> FrameworkStart | None:
         for known, row in asked.items():
             if "starts" in row and re.search(row["starts"], line):
                 options = _environment(script) | _options(command.words)
-                is_rl = re.search(row["rl"], line) is not None
-                return FrameworkStart(profile(known), options, is_rl)
+                is_rl = bool(re.search(row["rl"], line))
+                offline = re.findall(row["offline_task"], line)
+                return FrameworkStart(profile(known), options, is_rl, "".join(offline[:1]))
     return None
 
 

@@ -48,7 +48,18 @@ _AS_WRITTEN = (
 )
 _INPUT = ("name", "unit", "title", "default", "minimum", "maximum", "key")
 _TERM = ("name", "unit", "title", "formula")
-_KNOB = ("input", "train", "from", "value", "times", "least", "word", "price", "cost")
+_KNOB = (
+    "input",
+    "needs",
+    "train",
+    "from",
+    "value",
+    "times",
+    "least",
+    "word",
+    "price",
+    "cost",
+)
 """The keys of the file that are published."""
 
 

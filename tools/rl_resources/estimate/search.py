@@ -96,7 +96,7 @@ def _changes(estimate: Estimate) -> Iterator[tuple[Mapping[str, Any], Estimate, 
     """Each row of the table that changes something: with it, and as a setting."""
     for item in formula()["knob"]:
         before = estimate.values[item["input"]]
-        after = _turned(item, before)
+        after = _turned(item, estimate.values)
         if after == before:
             continue
         changed = estimate.with_inputs(**{item["input"]: after})
@@ -127,9 +127,11 @@ def _turn(estimate: Estimate, item: Mapping[str, Any], value: Number) -> Turn:
     return Turn(setting, str(item["price"]), line)
 
 
-def _turned(item: Mapping[str, Any], before: Number) -> Number:
+def _turned(item: Mapping[str, Any], values: Mapping[str, Number]) -> Number:
     """The value to which a knob sets its input; the value before where it cannot be turned."""
-    if item.get("from", before) != before:
+    before = values[item["input"]]
+    is_off = "needs" in item and not values[item["needs"]]
+    if is_off or item.get("from", before) != before:
         return before
     if "from" in item:
         value: Number = item["value"]
@@ -211,7 +213,7 @@ def sufficient(
             continue
         for item in table:
             name = item["input"]
-            value = _turned(item, found.values[name])
+            value = _turned(item, found.values)
             if value != found.values[name]:
                 further = {**turned, name: value}
                 heappush(waiting, (cost + item["cost"], next(order), further, found))

@@ -81,6 +81,8 @@ class StepTime(NamedTuple):
 
 def lacking(estimate: Estimate) -> list[str]:
     """What nobody said and a step time needs, in words."""
+    if estimate.configuration.offline:
+        return [formula()["said"]["no_rollouts"]]
     time = formula()["time"]
     said: Mapping[str, str] = time["said"]
     infer = estimate.configuration.infer

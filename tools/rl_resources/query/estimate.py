@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from rl_resources.dataset import Dataset
-from rl_resources.devices import devices_of, stated_gigabytes
+from rl_resources.devices import stated_gigabytes
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate import NUMBERS, SPEEDS, WORDS
+from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.configuration import (
     EstimateInputs,
-    of_profile,
     of_run,
     of_start,
     where_hidden,
@@ -23,6 +21,7 @@ from rl_resources.estimate.formula import backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
+    Profile,
     profile,
     profiles,
     release_of,
@@ -33,7 +32,6 @@ from rl_resources.estimate.model import (
     OWN_CONFIG,
     completed,
     config_file,
-    figure,
     read_config,
 )
 from rl_resources.estimate.search import fitted, sized
@@ -41,6 +39,13 @@ from rl_resources.facts.models import model_meant
 from rl_resources.facts.script_names import ScriptName, parsed
 from rl_resources.files import read_text
 from rl_resources.package import Record
+from rl_resources.query.task import (
+    generates_itself,
+    take_defaults,
+    take_hardware,
+    take_weights,
+    without_offline,
+)
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import (
     EITHER,
@@ -57,8 +62,6 @@ from rl_resources.text import nearest, quoted, shown
 
 Source = Run | FrameworkStart
 """What a script starts."""
-_USUAL_RANK = 32
-_NO_ENGINES = frozenset({"hf", "deepspeed-hybrid-engine"})
 
 
 def estimate(
@@ -89,23 +92,23 @@ def as_asked(
         source = _read(script, framework)
         words = _said(dataset, source, name, words) | words
         _needs_model(script, source, words)
+    words, offline = without_offline(words)
     model, query = _model_and_query(dataset, words)
     inputs = _of_backend(query, source, release)
+    if offline:
+        offline.begin(inputs)
     numbers = [f"{number}={asked[number]}" for number in NUMBERS if number in asked]
     for setting in (*sets, *numbers):
         inputs.set(setting)
-    _hardware(dataset, query, inputs)
-    _what_trains(query, words.get("model", ""), inputs)
+    take_hardware(dataset, query, inputs)
+    take_weights(query, words.get("model", ""), inputs)
     _take_script(source, inputs)
     if query.infer:
-        # Generation of Transformers takes no share of the GPU beforehand.
-        inputs.give("has_engine", int(query.infer not in _NO_ENGINES))
+        inputs.give("has_engine", int(not generates_itself(query.infer)))
     if name:
         inputs.assume("gpus", name.gpus, "the script's name")
     _needs_gpus(script, source, inputs)
-    if query.framework:
-        of_profile(inputs)
-    _assume_engine(query, inputs)
+    take_defaults(query, offline, inputs)
     found = Estimate(inputs.finished(model))
     settled: list[str] = []
     if source:
@@ -266,11 +269,26 @@ def understood(dataset: Dataset, words: Mapping[str, str]) -> tuple[Query, Seque
         return understand(known, {**words, "device": f"{stated_gb:g} GB"})
 
 
+def framework_meant(dataset: Dataset, asked: str) -> str:
+    """The framework that a word means, one with a profile if it may; its release is left out."""
+    name, _ = release_of(asked)
+    query, _ = understood(dataset, {"framework": name})
+    return _with_profile(query.framework)
+
+
+def _with_profile(names: str) -> str:
+    """The first of several frameworks that has a profile; the first of all where none has."""
+    first, *others = names.split(EITHER)
+    return next((name for name in (first, *others) if name in profiles()), first)
+
+
 def _of_backend(query: Query, source: Source | None, release: str) -> EstimateInputs:
     """The inputs of a training backend and an engine. Raises `UnusableInput`."""
-    names = query.framework.split(EITHER)
-    known = (name for name in names if name in profiles())
-    found = profile(next(known, names[0]) or VERL, release)
+    name = _with_profile(query.framework)
+    # Of a framework that has no profile settings have the names of the formula.
+    found = Profile(name, "", {"title": name, "trains": tuple(backends())})
+    if not name or name in profiles():
+        found = profile(name or VERL, release)
     inputs = EstimateInputs(query.train, query.infer, profile=found)
     inputs.is_rl = bool(query.task or query.infer)
     inputs.is_script = source is not None
@@ -278,10 +296,13 @@ def _of_backend(query: Query, source: Source | None, release: str) -> EstimateIn
         inputs.infer = source.infer_backend.text or ""
     elif source:
         inputs.is_rl = source.is_rl
-    if query.framework or source:
+    if (query.framework or source) and found.release:
         inputs.framework = found.name
     if not query.train:
         _take_usual_train(query, inputs)
+    if not found.release:
+        said = formula()["said"]["no_profile"]
+        inputs.notes.append(said.format(framework=name, train=inputs.train))
     _check_backend(query, source, inputs)
     return inputs
 
@@ -292,7 +313,7 @@ def _take_usual_train(query: Query, inputs: EstimateInputs) -> None:
     One GPU shards nothing.
     """
     said = formula()["said"]
-    if query.framework:
+    if inputs.framework:
         inputs.train = inputs.profile.usual_train(query.gpus)
         title = inputs.profile.title
         inputs.notes.append(f"No --train: {inputs.train}, as {title} usually has it.")
@@ -318,82 +339,3 @@ def _check_backend(query: Query, source: Source | None, inputs: EstimateInputs) 
     if isinstance(source, Run) and not found.is_verl:
         message = f"the script is of verl, not of {found.title}"
         raise UnusableInput(message, "Leave out --framework.")
-
-
-def _hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> None:
-    """Take GPUs, memory and speed; of several devices the least that they have."""
-    if query.gpus:
-        inputs.give("gpus", query.gpus)
-    devices = devices_of(dataset)
-    named = ", ".join(map(devices.label, query.devices))
-    if len(query.devices) > 1:
-        inputs.assume("device_gb", query.memory_gb, f"the smallest of {named}")
-    elif query.memory_gb:
-        inputs.give("device_gb", query.memory_gb)
-    elif query.vendor:
-        reason = f"the memory of {named} is not known: the least of {query.vendor}"
-        inputs.assume("device_gb", devices.least_gb(query.vendor), reason)
-    if "device_gb" not in inputs.inputs:
-        why = "the memory of the GPU is not known"
-        raise UnusableInput(why, "Name it, or its GB: --device h100, --memory 80")
-    for name in SPEEDS:
-        speeds = [figure(dataset.by_key["devices"][key], name) for key in query.devices]
-        slowest = min(speeds, default=0)
-        if slowest and len(speeds) > 1:
-            inputs.assume(name, slowest, "the slowest of these devices")
-        elif slowest:
-            inputs.give(name, slowest)
-
-
-def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
-    """A rollout engine shares the GPUs in every task of RL, unless it is known not to.
-
-    Without one the trained model generates.
-    """
-    said = formula()["said"]
-    if "has_engine" in inputs.inputs:
-        is_usual = any(item.input == "has_engine" for item in inputs.assumed)
-        is_without = is_usual and query.task and not query.infer
-        if query.infer in _NO_ENGINES or (is_without and not inputs.inputs["has_engine"]):
-            inputs.assume("generates", 1, "no rollout engine")
-    elif query.task:
-        inputs.assume("has_engine", 1, f"the task is {query.task}")
-        inputs.notes.append(said["engine"])
-    else:
-        inputs.assume("has_engine", 0, "no task and no engine")
-        inputs.notes.append(said["training"])
-
-
-def _assume_rank(inputs: EstimateInputs) -> None:
-    """Assume the rank that the framework gives to LoRA, otherwise a usual one."""
-    rank = inputs.profile.defaults({inputs.train, "lora"}).get("lora_rank")
-    if isinstance(rank, int) and rank:
-        inputs.assume("lora_rank", rank, f"what {inputs.profile.title} does by default")
-    inputs.assume("lora_rank", _USUAL_RANK, "LoRA of a usual rank")
-
-
-def _what_trains(query: Query, named: str, inputs: EstimateInputs) -> None:
-    """What weights, task and a model's name say. Raises `UnusableInput` if they contradict."""
-    task = query.task
-    weights = query.weights
-    of_four_bits = re.search(formula()["names"]["four_bits"], named, re.IGNORECASE)
-    if of_four_bits and weights in {"", "lora"}:
-        weights = "qlora"
-        inputs.notes.append(formula()["said"]["four_bits"])
-    if weights == "partial":
-        raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
-    if weights in {"lora", "qlora"} or task.endswith("-LoRA"):
-        _assume_rank(inputs)
-    rank = inputs.inputs.get("lora_rank")
-    if weights and rank is not None and bool(rank) == (weights == "full"):
-        message = f"{weights} weights and lora_rank {rank:g} contradict each other"
-        raise UnusableInput(message, "Leave one of them out.")
-    if weights == "qlora":
-        inputs.give("quantized", 1)
-    elif weights:
-        inputs.assume("quantized", 0, f"{weights} weights")
-    if weights == "full":
-        inputs.give("lora_rank", 0)
-    if task:
-        has_critic = task.startswith("PPO")
-        inputs.assume("has_critic", int(has_critic), f"the task is {task}")

@@ -123,15 +123,16 @@ def by_device(rows: Sequence[Configuration], found: Found, known: Vocabulary) ->
     for key in query.devices:
         device = known.devices.known[key]
         one = query._replace(device=key, memory_gb=device.memory_gb)
-        of_each.append(find(rows, one))
+        answer = find(rows, one)
+        of_each.append(answer)
     return of_each
 
 
 def verdicts(dataset: Dataset, found: Found) -> list[str]:
     """What a colleague would say first: a sentence, of an open device one for each memory."""
     known = vocabulary(dataset)
-    of_each = by_device(configurations(dataset), found, known)
-    return [_verdict(one, known) for one in of_each]
+    rows = configurations(dataset)
+    return [_verdict(one, known) for one in by_device(rows, found, known)]
 
 
 def _verdict(found: Found, known: Vocabulary) -> str:
@@ -351,4 +352,6 @@ def largest(runs: Iterable[Configuration]) -> list[Configuration]:
     known = (row for row in runs if row.task and row.size)
     of_task = grouped(known, attrgetter("task"))
     found = [max(rows, key=_position) for rows in of_task.values()]
-    return sorted(found, key=lambda row: (-row.position, row.task))
+    found.sort(key=attrgetter("task"))
+    found.sort(key=_position, reverse=True)
+    return found

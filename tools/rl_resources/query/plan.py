@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
+from rl_resources.certainty import OUT_OF_MEMORY
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Device, devices_of
 from rl_resources.estimate.estimate import Estimate
+from rl_resources.estimate.formula import formula
 from rl_resources.estimate.plan import (
     FITS,
     RECOMMENDED,
@@ -27,19 +30,25 @@ from rl_resources.estimate.plan import (
     smallest,
 )
 from rl_resources.estimate.search import Combination, cheapest
-from rl_resources.query.configurations import configurations
+from rl_resources.query.configurations import (
+    NOT_TEXT_ALONE,
+    Configuration,
+    configurations,
+    every_configuration,
+)
 from rl_resources.query.estimate import as_asked, understood
 from rl_resources.query.plan_question import (
     KnownRun,
     PlanQuestion,
     ask_plan,
-    evidence,
     lengths_of,
+    size_and_experts,
 )
 from rl_resources.query.sentences import resource
 from rl_resources.query.understand import stated
 
 _ALL_WEIGHTS = ("full", "lora", "qlora")
+_MOST_SOURCES = 3
 
 
 @dataclass(frozen=True)
@@ -140,6 +149,8 @@ def _verdict(answer: Plan) -> str:
 
 
 def _verdict_of_fitting(question: PlanQuestion, found: Estimate) -> str:
+    if not question.query.task:
+        return "offline"
     gb = found.values["gpus"] * found.values["device_gb"]
     is_rare = bool(rare_settings(found))
     if question.ran_on_no_more(gb) and not is_rare:
@@ -268,3 +279,83 @@ def answer_plan(dataset: Dataset, asked: Mapping[str, str], script: str = "") ->
     if asked.get("device", "") or asked.get("memory", ""):
         return plan(ask_plan(dataset, asked))
     return plan_table(dataset, asked)
+
+
+class Evidence(NamedTuple):
+    """A published run, or one that ran out of memory, beside an estimate of its size.
+
+    `gb` is the memory of all its GPUs, `length` its context in tokens, 0 where it is not known.
+    """
+
+    ran: bool
+    size: str
+    has_experts: bool
+    weights: str
+    gb: float
+    length: int
+    label: str
+    source: str
+
+
+@lru_cache(maxsize=1)
+def published_runs(dataset: Dataset) -> tuple[Evidence, ...]:
+    """All runs of text whose size, weights and memory are known, the least memory first."""
+    rows = filter(_is_evidence, every_configuration(dataset))
+    return tuple(sorted(map(_evidence, rows), key=attrgetter("gb")))
+
+
+def _is_evidence(row: Configuration) -> bool:
+    if row.state not in {"run", OUT_OF_MEMORY} or row.out_of_memory_on == "host":
+        return False
+    is_known = row.size and row.weights and row.total_memory_gb
+    return bool(is_known) and NOT_TEXT_ALONE.isdisjoint(row.scenario)
+
+
+def _evidence(row: Configuration) -> Evidence:
+    return Evidence(
+        ran=row.state == "run",
+        size=row.size,
+        has_experts=row.experts == "mixture",
+        weights=row.weights,
+        gb=row.total_memory_gb,
+        length=row.length,
+        label=f"{row.model_label} {row.task} on {resource(row)}",
+        source=row.source,
+    )
+
+
+def evidence(dataset: Dataset, found: Estimate) -> list[str]:
+    """What published runs of the same size say, in sentences with their links.
+
+    Those that ran out of memory on as much, with no longer a context; the nearest that ran on no
+    more, with no shorter one.
+    """
+    kind = (*size_and_experts(dataset, found), found.weights)
+    gb = found.values["gpus"] * found.values["device_gb"]
+    length = found.values["sequence_length"]
+    failed: list[Evidence] = []
+    ran: list[Evidence] = []
+    for one in published_runs(dataset):
+        if (one.size, one.has_experts, one.weights) != kind:
+            continue
+        if one.ran and one.gb <= gb and one.length >= length:
+            ran.append(one)
+        if not one.ran and one.gb >= gb and one.length <= length:
+            failed.append(one)
+    # What contradicts the estimate has another sentence than what agrees with it.
+    name_of_failed = "failed_too"
+    name_of_ran = "ran"
+    if found.verdict == FITS:
+        name_of_failed = "failed"
+        name_of_ran = "ran_too"
+    said = formula()["said"]
+    lines: list[str] = []
+    if failed:
+        first = map(attrgetter("source"), failed[:_MOST_SOURCES])
+        line = said[name_of_failed].format(count=len(failed), sources=", ".join(first))
+        lines.append(line)
+    if ran:
+        nearest = ran[-1]
+        line = said[name_of_ran].format(label=nearest.label, source=nearest.source)
+        lines.append(line)
+    return lines

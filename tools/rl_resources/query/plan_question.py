@@ -8,8 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from operator import attrgetter
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,15 +16,14 @@ from rl_resources.certainty import OUT_OF_MEMORY
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import Number, formula
+from rl_resources.estimate.formula import Number
 from rl_resources.estimate.frameworks import VERL, profile, profiles
-from rl_resources.estimate.plan import FITS, PlanStart, rules
+from rl_resources.estimate.plan import PlanStart, rules
 from rl_resources.package import Record
 from rl_resources.query.configurations import (
     NOT_TEXT_ALONE,
     Configuration,
     configurations,
-    every_configuration,
 )
 from rl_resources.query.estimate import as_asked, understood
 from rl_resources.query.fit import (
@@ -36,7 +34,7 @@ from rl_resources.query.fit import (
     ordered,
     size_of,
 )
-from rl_resources.query.sentences import resource
+from rl_resources.query.task import OfflineTask, without_offline
 from rl_resources.query.understand import Query, lengths_in, stated
 from rl_resources.query.vocabulary import EITHER, pattern, size_class, vocabulary
 from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS, OwnSettings
@@ -190,31 +188,35 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     words = stated(asked)
     if "model" not in words:
         raise UnusableInput(sentences()["no_model"], sentences()["no_model_help"])
-    usual = rules()["usual"]
+    words, offline = without_offline(words)
     read, _ = understood(dataset, words)
     words["weights"] = _weights(read)
-    first_task, *_ = read.task.split(EITHER)
-    words["task"] = first_task or usual["task"]
-    framework = _framework(read, words["weights"])
-    of_framework = usual["infer_of"].get(framework)
-    of_vendor = usual["infer_of"].get(read.vendor)
-    words["infer"] = read.infer or of_framework or of_vendor or usual["infer"]
-    assumed = [name for name in ("task", "infer") if words[name] != getattr(read, name)]
+    framework = _framework(read, words["weights"], offline)
+    if offline is None:
+        words |= _usual_rollouts(read, framework)
+    assumed = [name for name in ("task", "infer") if words.get(name, "") != getattr(read, name)]
     taken = [f"{name} {words[name]}" for name in assumed]
     lengths = lengths_of(words.get("length", ""))
     if not read.length:
         taken.append("{} + {} tokens".format(*lengths))
     query, notes = understood(dataset, words)
     query = query._replace(weights=read.weights, infer=read.infer)
+    task = query.task
+    if offline:
+        task = offline.name
+        words["task"] = task
     if not framework:
-        taken.append(sentences()["no_profile"].format(framework=read.framework))
-        framework = usual["framework"]
+        framework = _usual_framework(words["weights"], offline)
+        title = profile(framework).title
+        taken.append(sentences()["no_profile"].format(framework=read.framework, taken=title))
+    elif offline and not read.framework:
+        taken.append(f"framework {framework}")
     words["framework"] = framework
     return PlanQuestion(
         dataset=dataset,
         asked=asked,
         query=query,
-        task=query.task,
+        task=task,
         weights=words["weights"],
         lengths=lengths,
         framework=framework,
@@ -235,15 +237,40 @@ def _weights(query: Query) -> str:
     return query.weights or "full"
 
 
-def _framework(query: Query, weights: str) -> str:
-    """The framework whose settings are taken; empty where none of those asked has a profile."""
+def _usual_rollouts(query: Query, framework: str) -> dict[str, str]:
+    """The task and the rollout engine, those that are usual where nobody names one."""
     usual = rules()["usual"]
-    if query.framework:
-        known = (name for name in query.framework.split(EITHER) if name in profiles())
-        return next(known, "")
+    engines = [usual["infer_of"].get(name) for name in (framework, query.vendor)]
+    return {
+        "task": query.task.split(EITHER)[0] or usual["task"],
+        "infer": next(filter(None, [query.infer, *engines, usual["infer"]])),
+    }
+
+
+def _framework(query: Query, weights: str, offline: OfflineTask | None) -> str:
+    """The framework whose settings are taken; empty where none of those asked has a profile.
+
+    Raises `UnusableInput` for a task without rollouts in verl, whose scripts are those of RL.
+    """
+    if not query.framework:
+        return _usual_framework(weights, offline)
+    known = (name for name in query.framework.split(EITHER) if name in profiles())
+    found = next(known, "")
+    if offline and found == VERL:
+        message = sentences()["no_offline"].format(task=offline.name)
+        raise UnusableInput(message, sentences()["no_offline_help"])
+    return found
+
+
+def _usual_framework(weights: str, offline: OfflineTask | None) -> str:
+    """The framework whose settings are taken where nobody names one."""
+    usual = rules()["usual"]
+    kind = "framework"
     if weights == "qlora":
-        return str(usual["framework_of_qlora"])
-    return str(usual["framework"])
+        kind = "framework_of_qlora"
+    elif offline:
+        kind = "framework_of_offline"
+    return str(usual[kind])
 
 
 def lengths_of(text: str) -> tuple[int, int]:
@@ -306,88 +333,8 @@ def of_task(task: str) -> dict[str, Number]:
     return {"rollout_n": rollouts, "has_reference": int(own.kl_loss)}
 
 
-class Evidence(NamedTuple):
-    """A published run, or one that ran out of memory, beside an estimate of its size.
-
-    `gb` is the memory of all its GPUs, `length` its context in tokens, 0 where it is not known.
-    """
-
-    ran: bool
-    size: str
-    has_experts: bool
-    weights: str
-    gb: float
-    length: int
-    label: str
-    source: str
-
-
-@lru_cache(maxsize=1)
-def published_runs(dataset: Dataset) -> tuple[Evidence, ...]:
-    """All runs of text whose size, weights and memory are known, the least memory first."""
-    rows = filter(_is_evidence, every_configuration(dataset))
-    return tuple(sorted(map(_evidence, rows), key=attrgetter("gb")))
-
-
-def _is_evidence(row: Configuration) -> bool:
-    if row.state not in {"run", OUT_OF_MEMORY} or row.out_of_memory_on == "host":
-        return False
-    is_known = row.size and row.weights and row.total_memory_gb
-    return bool(is_known) and NOT_TEXT_ALONE.isdisjoint(row.scenario)
-
-
-def _evidence(row: Configuration) -> Evidence:
-    return Evidence(
-        ran=row.state == "run",
-        size=row.size,
-        has_experts=row.experts == "mixture",
-        weights=row.weights,
-        gb=row.total_memory_gb,
-        length=row.length,
-        label=f"{row.model_label} {row.task} on {resource(row)}",
-        source=row.source,
-    )
-
-
 def size_and_experts(dataset: Dataset, found: Estimate) -> tuple[str, bool]:
     """The size that a model belongs to, and whether it is a mixture of experts."""
     sizes = vocabulary(dataset).sizes
     size = size_class(sizes, found.values["parameters"] / 1e9)
     return size, bool(found.values["experts"])
-
-
-def evidence(dataset: Dataset, found: Estimate) -> list[str]:
-    """What published runs of the same size say, in sentences with their links.
-
-    Those that ran out of memory on as much, with no longer a context; the nearest that ran on no
-    more, with no shorter one.
-    """
-    kind = (*size_and_experts(dataset, found), found.weights)
-    gb = found.values["gpus"] * found.values["device_gb"]
-    length = found.values["sequence_length"]
-    failed: list[Evidence] = []
-    ran: list[Evidence] = []
-    for one in published_runs(dataset):
-        if (one.size, one.has_experts, one.weights) != kind:
-            continue
-        if one.ran and one.gb <= gb and one.length >= length:
-            ran.append(one)
-        if not one.ran and one.gb >= gb and one.length <= length:
-            failed.append(one)
-    # What contradicts the estimate has another sentence than what agrees with it.
-    name_of_failed = "failed_too"
-    name_of_ran = "ran"
-    if found.verdict == FITS:
-        name_of_failed = "failed"
-        name_of_ran = "ran_too"
-    said = formula()["said"]
-    lines: list[str] = []
-    if failed:
-        first = map(attrgetter("source"), failed[:_MOST_SOURCES])
-        line = said[name_of_failed].format(count=len(failed), sources=", ".join(first))
-        lines.append(line)
-    if ran:
-        nearest = ran[-1]
-        line = said[name_of_ran].format(label=nearest.label, source=nearest.source)
-        lines.append(line)
-    return lines

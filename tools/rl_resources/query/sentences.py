@@ -7,7 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from rl_resources.certainty import OUT_OF_MEMORY, script_said
+from rl_resources.certainty import script_said
 from rl_resources.devices import device_label
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.understand import Query
@@ -184,9 +184,7 @@ def headline(query: Query, known: Vocabulary, fits: Sequence[str]) -> str:
 
 def sure(row: Configuration) -> str:
     """The word of the scale for a configuration, and the marks beside it."""
-    if row.state == OUT_OF_MEMORY:
-        return _joined(", ", "out of memory", *row.marks)
-    return _joined(", ", row.certainty, *row.marks)
+    return _said("sure", row)
 
 
 def tag(row: Configuration) -> str:
@@ -235,12 +233,7 @@ def evidence(row: Configuration) -> str:
 
 def note(row: Configuration) -> str:
     """The note of a configuration, which says what is disputed; empty where there is none."""
-    if not row.notes:
-        return ""
-    kind = "Note"
-    if is_disputed(row):
-        kind = "Disputed"
-    return f"{kind}: {row.notes}"
+    return _said("note", row, is_disputed(row))
 
 
 def is_disputed(row: Configuration) -> bool:
@@ -250,8 +243,7 @@ def is_disputed(row: Configuration) -> bool:
 
 def contradicted(other: Configuration) -> str:
     """What another report says against one."""
-    named = f"{other.model_label} {other.task_label} on {resource(other)}"
-    return f"Contradicted: {named}: {other.conditions[-1]}"
+    return _said("contradicted", other, resource(other))
 
 
 def start(row: Configuration, root: str = "") -> str:

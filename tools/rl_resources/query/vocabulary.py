@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,9 +103,10 @@ def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "")
     """The keys of a table with their titles; of backends those of a role."""
     words = {}
     for row in dataset.records[table]:
-        if not role or row["role"] == role:
-            key = next(iter(row.values()))
-            words[str(key)] = text_of(row, title)
+        if role and row["role"] != role:
+            continue
+        key, *_ = row.values()
+        words[str(key)] = text_of(row, title)
     return words
 
 
@@ -150,8 +152,8 @@ class SizeClass(NamedTuple):
 
 def size_class(sizes: Iterable[SizeClass], billions: float) -> str:
     """The size that so many parameters, in 10⁹, belong to."""
-    names = (size.name for size in sizes if size.below is None or billions < size.below)
-    return next(names)
+    fitting = (size for size in sizes if billions < (size.below or inf))
+    return next(fitting).name
 
 
 class Vocabulary(NamedTuple):
@@ -253,9 +255,9 @@ def architectures(dataset: Dataset) -> dict[str, str]:
     for row in dataset.records["models"]:
         key = text_of(row, "model")
         if row["layers"] and row["hidden_size"]:
-            form = tuple(_OTHER_FORM.findall(key))
-            widths = tuple(row[name] for name in _WIDTHS)
-            found[key] = firsts.setdefault((form, widths), key)
+            form = _OTHER_FORM.findall(key)
+            widths = [row[name] for name in _WIDTHS]
+            found[key] = firsts.setdefault((*form, *widths), key)
     return found
 
 

@@ -89,18 +89,12 @@ def _written(word: Word) -> Place:
 
 def _rest(script: Script, value: Value, at: int) -> Value:
     """What follows the first `at` characters, of which the last one is a `=`."""
-    parts = list(value.parts)
-    text = parts[0].text or ""
-    while at > len(text):
-        at -= len(text)
-        del parts[0]
-        text = parts[0].text or ""
-    first, *others = parts
-    if at == len(text) and others:
-        return Value(tuple(others))
-    place = script.source.place_in(first, at)
-    rest = first._replace(text=text[at:], place=place, origin=place)
-    return Value((rest, *others))
+    index, at = value.locate(at)
+    first, *others = value.parts[index:]
+    if at > 0:
+        place = script.source.place_in(first, at)
+        first = first._replace(text=first.marked[at:], place=place, origin=place)
+    return Value((first, *others))
 
 
 # Programs
@@ -121,8 +115,9 @@ class Launch:
     """One start of a program that takes overrides, in `command`.
 
     `module` is dotted also if the script names a file; `unresolved` are words of which not
-    even a key is known, save the script's own arguments. `stray` are words that are no overrides:
-    cut off by a space, or left by a lost quote.
+    even a key is known, save the script's own arguments: `passes_arguments`, which the page of a
+    record reads, says whether they are passed on. `stray` are words that are no overrides: cut off
+    by a space, or left by a lost quote.
     """
 
     module: str
@@ -131,6 +126,7 @@ class Launch:
     flags: dict[str, Flag] = field(default_factory=dict)
     stray: list[Word] = field(default_factory=list)
     unresolved: list[Word] = field(default_factory=list)
+    passes_arguments: bool = False
 
     def text_of(self, flag: str) -> str | None:
         """The text of an option such as `config-name` if it is given and known."""
@@ -147,7 +143,9 @@ class Launch:
                 self.overrides.append(override)
             elif word.text is not None:
                 self._add_known(word, word.text, rest)
-            elif not _has_arguments(word):
+            elif _has_arguments(word):
+                self.passes_arguments = True
+            else:
                 self.unresolved.append(word)
 
     def _add_known(self, word: Word, text: str, rest: Iterator[Word]) -> None:
@@ -170,7 +168,7 @@ def _has_arguments(word: Word) -> bool:
     return any(part.name in ("@", "*") for part in word.value.parts)
 
 
-def launches(script: Script) -> tuple[Launch, ...]:
+def launches(script: Script) -> Sequence[Launch]:
     """The programs with overrides that the script starts, or may start; with what they lost."""
     found: list[Launch] = []
     for command in script.commands:
@@ -179,7 +177,7 @@ def launches(script: Script) -> tuple[Launch, ...]:
         launch = _launch_of(script, command)
         if launch:
             found.append(launch)
-    return tuple(found)
+    return found
 
 
 def _launch_of(script: Script, command: Command) -> Launch | None:
@@ -282,10 +280,10 @@ class Lost(NamedTuple):
     cause_line: int
 
 
-def lost(script: Script) -> tuple[Lost, ...]:
+def lost(script: Script) -> Sequence[Lost]:
     """The commands that were meant to be arguments of the command before."""
     commands = [command for command in script.commands if _is_lost(script, command)]
-    return tuple(Lost(command, max(command.place.line - 1, 1)) for command in commands)
+    return [Lost(command, max(command.place.line - 1, 1)) for command in commands]
 
 
 def _is_lost(script: Script, command: Command) -> bool:

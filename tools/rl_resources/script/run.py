@@ -6,6 +6,7 @@ The keys are those of verl's configuration (`verl/trainer/config`); what each do
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -266,9 +267,9 @@ class Run(Parallelism):
     # The words of the table `memory_optimizations`
 
     @property
-    def optimizations_on(self) -> tuple[str, ...]:
+    def optimizations_on(self) -> Sequence[str]:
         """The words that its settings turn on."""
-        return tuple(word for word, setting in self.optimizations.items() if is_on(setting))
+        return [word for word, setting in self.optimizations.items() if is_on(setting)]
 
     @cached_property
     def optimizations(self) -> dict[str, Setting]:

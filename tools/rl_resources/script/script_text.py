@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -50,11 +51,11 @@ class HeaderLine(NamedTuple):
     line: int
 
     @property
-    def data_sources(self) -> tuple[str, ...]:
+    def data_sources(self) -> Sequence[str]:
         """Each `data_source` that it names, without those from a variable."""
         lists = _DATA_SOURCE.findall(self.text)
         names = [name.strip() for name in ",".join(lists).split(",")]
-        return tuple(name for name in names if name and "$" not in name)
+        return [name for name in names if name and "$" not in name]
 
     @property
     def names_a_place(self) -> bool:
@@ -88,7 +89,7 @@ class ScriptText:
         return read(self.text.replace("\\\r\n", " \\\n").replace("\r\n", " \n"))
 
     @cached_property
-    def header(self) -> tuple[HeaderLine, ...]:
+    def header(self) -> Sequence[HeaderLine]:
         """The labeled lines of the comment at its top."""
         top, *_ = _TOP.split(self.text, maxsplit=1)
         found: list[HeaderLine] = []
@@ -96,23 +97,23 @@ class ScriptText:
             line = top.count("\n", 0, match.start()) + 1
             said = _MORE.sub(" ", match["text"])
             found.append(HeaderLine(match["label"], said, line))
-        return tuple(found)
+        return found
 
     def labeled(self, label: str) -> list[HeaderLine]:
         """The lines of the header with a label."""
         return [line for line in self.header if line.label == label]
 
     @cached_property
-    def launches(self) -> tuple[Launch, ...]:
+    def launches(self) -> Sequence[Launch]:
         """What it starts."""
         return launches(self.script)
 
     @cached_property
-    def of_framework(self) -> tuple[Launch, ...]:
+    def of_framework(self) -> Sequence[Launch]:
         """What it starts of the framework, and not of somebody else."""
         if self.framework != FRAMEWORK:
             return ()
-        return tuple(launch for launch in self.launches if self._is_of_framework(launch))
+        return [launch for launch in self.launches if self._is_of_framework(launch)]
 
     def _is_of_framework(self, launch: Launch) -> bool:
         if self.tree and launch.module in self.tree.modules:
@@ -120,14 +121,14 @@ class ScriptText:
         return launch.module.partition(".")[0] == FRAMEWORK
 
     @cached_property
-    def lost(self) -> tuple[Lost, ...]:
+    def lost(self) -> Sequence[Lost]:
         """Commands that were meant to be arguments of the one before."""
         return lost(self.script)
 
     @cached_property
-    def composed(self) -> tuple[tuple[Launch, Composition], ...]:
+    def composed(self) -> Sequence[tuple[Launch, Composition]]:
         """Every launch with the configuration that follows from it."""
-        return tuple((launch, self._composition(launch)) for launch in self.launches)
+        return [(launch, self._composition(launch)) for launch in self.launches]
 
     def _composition(self, launch: Launch) -> Composition:
         if self.framework == FRAMEWORK:
@@ -136,11 +137,11 @@ class ScriptText:
         return Composition(self.framework, "", problem=problem)
 
     @cached_property
-    def trainings(self) -> tuple[Launch, ...]:
+    def trainings(self) -> Sequence[Launch]:
         """What it starts that trains; other programs with overrides only if none is known."""
         training = [launch for launch in self.launches if trains(launch)]
         known = [launch for launch in training if TRAINER.fullmatch(launch.module)]
-        return tuple(known or training)
+        return known or training
 
     @cached_property
     def run(self) -> Run | None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from rl_resources.facts.pairs import Pair
 from rl_resources.rule import Mistake
+from rl_resources.script.bash.script import UNKNOWN_MARK, Value
 from rl_resources.script.framework.shipped import Support, support
 from rl_resources.script.launch import Override
 from rl_resources.script.run import Run
@@ -33,7 +34,6 @@ _OWN_REWARD = re.compile(
 _MANAGER = re.compile(r"reward_model\.reward_manager|(?:reward\.)?reward_manager\.name")
 _OFF = frozenset({"", "false", "null", "none", "register"})
 _SUFFIXES = (".parquet", ".json", ".jsonl")
-_UNKNOWN = "\0"
 _BETWEEN_PATHS = re.compile(r"""[\s,'"\[\]]+""")
 _PREPARATION = re.compile(r"(?<![\w./-])examples/data_preprocess/\w+\.py")
 
@@ -175,10 +175,8 @@ def _is_own_reward(item: Override) -> bool:
 def _files(run: Run) -> Iterator[tuple[str, str]]:
     """The paths of data files, each with its setting; unknown parts are one character."""
     for key in FILES:
-        content = run.content(key)
-        parts = content.parts if content else ()
-        text = "".join(_UNKNOWN if part.text is None else part.text for part in parts)
-        for path in _BETWEEN_PATHS.split(text):
+        content = run.content(key) or Value()
+        for path in _BETWEEN_PATHS.split(content.marked):
             if path:
                 yield key, path
 
@@ -191,7 +189,7 @@ def _end(path: str) -> str:
 
 def _is_known_file(path: str) -> bool:
     """Whether it is a file with a known suffix, and not a name on Hugging Face."""
-    return _UNKNOWN not in _end(path) and path.endswith(_SUFFIXES)
+    return UNKNOWN_MARK not in _end(path) and path.endswith(_SUFFIXES)
 
 
 def _usual_data_sources(path: str) -> Sequence[str]:

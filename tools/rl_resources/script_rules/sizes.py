@@ -148,24 +148,23 @@ def _update_problems(run: Run) -> Iterator[Problem]:
     micro = run.micro_batch
     n = run.rollout_n.number
     ranks = run.data_parallel_size
-    if not mini.number or not n:
-        return
-    if not ranks:
+    if not mini.number or not n or not ranks:
         return
     share, left = divmod(mini.number * n, ranks)
     update = _responses(mini, n)
-    if left and is_demanded(run):
-        yield Problem(
-            mini,
-            f"{update} cannot be divided over {ranks} data-parallel ranks{SINCE}",
-            f"Choose a size whose product with {n} is a multiple of {ranks}.",
-        )
-    if left or not micro.number:
+    demanded = is_demanded(run)
+    if left:
+        if demanded:
+            yield Problem(
+                mini,
+                f"{update} cannot be divided over {ranks} data-parallel ranks{SINCE}",
+                f"Choose a size whose product with {n} is a multiple of {ranks}.",
+            )
         return
-    if share % micro.number == 0:
+    if not micro.number or share % micro.number == 0:
         return
     since = SINCE if run.trains_with_megatron else ""
-    if is_demanded(run) or not since:
+    if demanded or not since:
         size = f"`{micro.key}` {micro.number}"
         yield Problem(
             micro,

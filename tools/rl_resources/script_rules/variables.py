@@ -6,14 +6,12 @@ Every variable is set, is used, and contains what its name says.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
-from itertools import accumulate
 from typing import NamedTuple
 
 from rl_resources.rule import Mistake, rule
-from rl_resources.script.bash.script import Assignment, Part, Place, Value
+from rl_resources.script.bash.script import UNKNOWN_MARK, Assignment, Part, Place, Value
 from rl_resources.script.launch import Override
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import ScriptText
@@ -208,16 +206,13 @@ def places(
     """
     seen: set[Place] = set()
     for value in values:
-        texts = ["\0" if part.text is None else part.text for part in value.parts]
-        ends = list(accumulate(len(text) for text in texts))
-        for match in pattern.finditer("".join(texts)):
-            index = bisect_right(ends, match.start())
+        for match in pattern.finditer(value.marked):
+            index, at = value.locate(match.start())
             part = value.parts[index]
-            start_of_part = ends[index] - len(texts[index])
-            place = target.script.source.place_in(part, match.start() - start_of_part)
+            place = target.script.source.place_in(part, at)
             if place not in seen:
                 seen.add(place)
-                text, _, _ = match[0].partition("\0")
+                text, _, _ = match[0].partition(UNKNOWN_MARK)
                 yield text, part, place
 
 

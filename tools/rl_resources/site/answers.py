@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import shlex
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from textwrap import fill
@@ -13,7 +14,7 @@ from rl_resources.dataset import Dataset, is_packaged
 from rl_resources.devices import Devices, devices_of
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import inputs_by_name
-from rl_resources.estimate.frameworks import profiles
+from rl_resources.estimate.frameworks import VERL, cells_of, profile, profiles
 from rl_resources.estimate.search import Knob, cheapest, knobs, limits, seconds_of_knobs
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query import sentences
@@ -210,9 +211,20 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def inputs_as_text() -> str:
-    """The inputs of the formula, each with its meaning and the framework's keys."""
-    return rendered("inputs.txt", inputs=inputs_by_name())
+def inputs_as_text(framework: str = "") -> str:
+    """The inputs of the formula, each with its meaning and its settings in a framework.
+
+    Without a framework they are the keys of verl. Raises `UnusableInput` for one without profile.
+    """
+    settings: dict[str, list[str]] = defaultdict(list)
+    if framework:
+        profile(framework)
+        for cell in cells_of(framework):
+            settings[cell.input] += cell.names
+    if framework in {"", VERL}:
+        for name, item in inputs_by_name().items():
+            settings[name] += item.get("key", {}).values()
+    return rendered("inputs.txt", inputs=inputs_by_name(), settings=settings)
 
 
 def estimate_as_json(

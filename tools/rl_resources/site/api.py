@@ -24,7 +24,7 @@ from rl_resources.files import table_beside
 from rl_resources.git import Repository, utc
 from rl_resources.package import Record, TableSchema, text_of
 from rl_resources.query.estimate import estimated_models, sizes_as_models
-from rl_resources.query.plan_question import published_runs
+from rl_resources.query.plan import published_runs
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.schema import Schema, array_of, object_of, property_schema
 from rl_resources.site.templates import document
@@ -116,20 +116,26 @@ def _tables(dataset: Dataset) -> dict[str, list[Record]]:
 @lru_cache(maxsize=1)
 def _estimate_parts(dataset: Dataset) -> dict[str, Any]:
     """The formula, with the figures of each model and device that it can be asked for."""
-    models: list[dict[str, Any]] = []
-    for row in (*estimated_models(dataset), *sizes_as_models(dataset)):
-        figures, reasons = model_figures(row)
-        assumed = list(reasons)
-        one = {"model": row["model"], "inputs": figures, "assumed": assumed, "reasons": reasons}
-        models.append(one)
     devices = dataset.records["devices"]
+    models = (*estimated_models(dataset), *sizes_as_models(dataset))
     return {
         **published(),
-        "models": models,
+        "models": list(map(_inputs, models)),
         "devices": {row["device"]: row["memory_gb"] for row in devices if row["memory_gb"]},
         "speeds": {str(row["device"]): _speeds(row) for row in devices},
         "sizes_of_models": [size._asdict() for size in vocabulary(dataset).sizes],
         "runs": [run._asdict() for run in published_runs(dataset)],
+    }
+
+
+def _inputs(row: Record) -> dict[str, Any]:
+    """The figures of a model, and those that are assumed, with their reasons."""
+    figures, reasons = model_figures(row)
+    return {
+        "model": row["model"],
+        "inputs": figures,
+        "assumed": list(reasons),
+        "reasons": reasons,
     }
 
 

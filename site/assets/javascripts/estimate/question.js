@@ -125,7 +125,7 @@ function check({ name, unit, minimum, maximum }, value) {
   if (!(value >= minimum && value <= maximum && (value % 1 === 0 || !isWhole))) refuse(isWhole ? "whole" : "number", { name, minimum, maximum }, name);
 }
 
-/** What published runs of the same size say: `evidence` of `query/estimate.py`. @param {Formula} formula @param {any} found @returns {string[]} */
+/** What published runs of the same size say: `evidence` of `query/plan.py`. @param {Formula} formula @param {any} found @returns {string[]} */
 export function evidence({ runs, sizes_of_models: sizes, said }, { values, verdict }) {
   const { name: size } = sizes.find(({ below }) => below === null || values.parameters / 1e9 < below);
   const gb = values.gpus * values.device_gb;

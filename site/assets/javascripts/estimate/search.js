@@ -25,7 +25,7 @@ export function knobs(formula, before) {
 /** @param {Formula} formula @param {Estimate} before @param {Record<string, any>} row */
 function knobOf(formula, before, row) {
   const { [row.input]: value } = before.values;
-  const after = turned(row, value);
+  const after = turned(row, before.values);
   const setting = written(before, row, after);
   if (after === value || !setting) return undefined;
   const { phases, values } = changed(formula, before, { [row.input]: after });
@@ -42,8 +42,10 @@ export function written({ configuration: { framework, train, infer, stage } }, r
   return setting?.endsWith("=") ? setting + Number(value.toPrecision(10)) : setting;
 }
 
-/** The value that a knob sets. @param {Record<string, any>} row @param {number} before */
-function turned({ from, value, times, least }, before) {
+/** The value that a knob sets. @param {Record<string, any>} row @param {Record<string, number>} values */
+function turned({ input, needs, from, value, times, least }, values) {
+  const before = values[input];
+  if (needs && !values[needs]) return before;
   if (from !== null) return before === from ? value : before;
   const after = before * times < 1 ? before * times : Math.trunc(before * times);
   return after >= (least ?? 0) ? after : before;
@@ -89,7 +91,7 @@ export function sufficient(formula, start, suffices, never, most) {
     }
     for (const row of table) {
       const { [row.input]: value } = found.values;
-      const after = turned(row, value);
+      const after = turned(row, found.values);
       if (after !== value) waiting.push({ cost: cost + row.cost, turns: { ...turns, [row.input]: after }, parent: found });
     }
   }

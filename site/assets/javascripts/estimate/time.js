@@ -27,11 +27,3 @@ export function stepTime({ time }, { configuration: { infer, assumed }, values: 
   const phases = Object.fromEntries(Object.entries(time.phases).map(([phase, name]) => [phase, values[name]]));
   return { lacking, seconds: values.seconds, low: low * values.seconds, high: high * values.seconds, phases };
 }
-
-/** The same in a sentence. @param {Formula} formula @param {Estimate} found */
-export function timeOf(formula, found) {
-  const { lacking, seconds, low, high, phases } = stepTime(formula, found);
-  if (lacking.length) return `No step time: it needs ${lacking.join(", ")}.`;
-  const parts = Object.entries(phases).map(([phase, one]) => `${phase} ${one.toFixed(0)}`);
-  return `Step time: ${seconds.toFixed(0)} s (${low.toFixed(0)} to ${high.toFixed(0)}), of it ${parts.join(", ")}.`;
-}

@@ -35,10 +35,10 @@ def read(text: str) -> Script:
     problems = [(source.place(at), message) for at, message in tree.problems]
     return Script(
         text=text,
-        commands=tuple(evaluator.commands),
-        assignments=tuple(assignments),
+        commands=evaluator.commands,
+        assignments=assignments,
         functions=evaluator.function_names,
-        options=tuple(evaluator.options),
-        problems=tuple(problems),
+        options=evaluator.options,
+        problems=problems,
         complete=evaluator.steps > 0 and len(text) <= LONGEST_SCRIPT,
     )

@@ -73,6 +73,13 @@ class Part(NamedTuple):
     choices: tuple[str, ...] = ()
     may_lack: bool = False
 
+    @property
+    def marked(self) -> str:
+        """The text, or `UNKNOWN_MARK` if it is unknown."""
+        if self.text is None:
+            return UNKNOWN_MARK
+        return self.text
+
 
 @dataclass(frozen=True)
 class Value:
@@ -83,10 +90,18 @@ class Value:
     @cached_property
     def marked(self) -> str:
         """The text with `UNKNOWN_MARK` for each unknown part."""
-        text = ""
-        for part in self.parts:
-            text += UNKNOWN_MARK if part.text is None else part.text
-        return text
+        return "".join(part.marked for part in self.parts)
+
+    def locate(self, at: int) -> tuple[int, int]:
+        """The index of the part that has character `at` of `marked`, and where it is there."""
+        index = 0
+        for part in self.parts[:-1]:
+            length = len(part.marked)
+            if at < length:
+                break
+            at -= length
+            index += 1
+        return index, at
 
     @property
     def text(self) -> str | None:
@@ -233,11 +248,11 @@ class Script:
     """
 
     text: str
-    commands: tuple[Command, ...]
-    assignments: tuple[Assignment, ...]
+    commands: Sequence[Command]
+    assignments: Sequence[Assignment]
     functions: frozenset[str]
-    options: tuple[Option, ...]
-    problems: tuple[tuple[Place, str], ...]
+    options: Sequence[Option]
+    problems: Sequence[tuple[Place, str]]
     complete: bool
 
     @cached_property
@@ -251,9 +266,9 @@ class Script:
         return frozenset(assignment.name for assignment in self.assignments)
 
     @cached_property
-    def lines(self) -> tuple[str, ...]:
+    def lines(self) -> Sequence[str]:
         """The physical lines."""
-        return tuple(self.text.split("\n"))
+        return self.text.split("\n")
 
 
 # One point of a script, and after branches of which one runs

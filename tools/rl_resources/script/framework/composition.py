@@ -69,7 +69,7 @@ class Composition:
     framework: str
     version: str
     config: dict[str, Any] | None = field(default=None, repr=False)
-    rejected: tuple[Rejection, ...] = ()
+    rejected: Sequence[Rejection] = ()
     problem: str = ""
 
     @cached_property
@@ -278,7 +278,7 @@ def _composed(source: Source, entry: Entry, overrides: Sequence[ParsedOverride])
         if reason:
             rejected.append(_rejection(item, kind, reason))
     rejected.sort(key=attrgetter("index"))
-    return replace(base, config=config, rejected=tuple(rejected))
+    return replace(base, config=config, rejected=rejected)
 
 
 def _chosen(

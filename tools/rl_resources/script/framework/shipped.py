@@ -330,8 +330,8 @@ def support(framework: str) -> Support:
     if path.is_file():
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     return Support(
-        tuple(Reward(**row) for row in raw.get("reward", ())),
-        tuple(Preparation(**row) for row in raw.get("preparation", ())),
-        tuple(Architecture(**row) for row in raw.get("architecture", ())),
-        tuple(Fork(**row) for row in raw.get("fork", ())),
+        [Reward(**row) for row in raw.get("reward", ())],
+        [Preparation(**row) for row in raw.get("preparation", ())],
+        [Architecture(**row) for row in raw.get("architecture", ())],
+        [Fork(**row) for row in raw.get("fork", ())],
     )

@@ -1,0 +1,190 @@
+"""What task, weights and hardware of a question decide in an estimate.
+
+Tasks that learn from given answers, as SFT and DPO do, are those of `formula.toml`. They are no RL,
+so no record and no report has one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from rl_resources.dataset import Dataset
+from rl_resources.devices import devices_of
+from rl_resources.errors import UnusableInput
+from rl_resources.estimate import SPEEDS
+from rl_resources.estimate.configuration import EstimateInputs, of_profile
+from rl_resources.estimate.formula import formula
+from rl_resources.estimate.model import figure
+from rl_resources.query.understand import Query
+from rl_resources.query.vocabulary import plain
+from rl_resources.text import quoted
+
+_ADAPTERS = "lora"
+_USUAL_RANK = 32
+_NO_ENGINES = frozenset({"hf", "deepspeed-hybrid-engine"})
+
+
+class OfflineTask(NamedTuple):
+    """A task without rollouts: the sequences of a sample, and whether there is a reference."""
+
+    name: str
+    sequences: int
+    reference: bool
+
+    def begin(self, inputs: EstimateInputs) -> None:
+        """Take what it decides whatever the framework does. Raises `UnusableInput`."""
+        trained = inputs.profile.row.get("offline", (self.name,))
+        if inputs.framework and self.name not in trained:
+            message = f"{inputs.profile.title} does not train {self.name}"
+            fix = f"It trains {quoted(trained, 'and')}. Others: --framework trl"
+            raise UnusableInput(message, fix)
+        inputs.offline = self.name.lower()
+        inputs.is_rl = False
+        inputs.assume("has_engine", 0, self._reason)
+        inputs.assume("sample_sequences", self.sequences, self._reason)
+
+    def finish(self, inputs: EstimateInputs) -> None:
+        """Take what it decides where the framework does not, and say what it means."""
+        is_adapter = bool(inputs.inputs.get("lora_rank"))
+        is_second = self.reference and not is_adapter
+        inputs.assume("has_reference", int(is_second), self._reason)
+        inputs.assume("reference_offload", 0, self._reason)
+        said: Mapping[str, str] = formula()["said"]
+        inputs.notes.append(said["offline"].format(task=self.name))
+        if self.sequences > 1:
+            inputs.notes.append(said["pairs"])
+        if inputs.inputs["has_reference"]:
+            inputs.notes.append(said["reference"])
+        elif self.reference and is_adapter:
+            inputs.notes.append(said["own_reference"])
+
+    @property
+    def _reason(self) -> str:
+        return f"the task is {self.name}"
+
+
+@cache
+def _tasks_by_word() -> Mapping[str, OfflineTask]:
+    """The tasks by each of their names."""
+    found: dict[str, OfflineTask] = {}
+    for name, row in formula()["offline"].items():
+        task = OfflineTask(name, row["sequences"], bool(row["reference"]))
+        for word in (name, *row["names"]):
+            found[plain(word)] = task
+    return found
+
+
+def without_offline(words: Mapping[str, str]) -> tuple[dict[str, str], OfflineTask | None]:
+    """The words of a question without its task, if that has no rollouts, and that task.
+
+    Raises `UnusableInput` where another word contradicts it.
+    """
+    others = dict(words)
+    asked = others.pop("task", "")
+    word = plain(asked)
+    task = _tasks_by_word().get(word.removesuffix(_ADAPTERS))
+    if task is None:
+        return dict(words), None
+    if "infer" in others:
+        message = f"{task.name} has no rollouts, so no rollout engine"
+        raise UnusableInput(message, "Leave out --infer.")
+    if word.endswith(_ADAPTERS) and others.setdefault("weights", _ADAPTERS) == "full":
+        message = f"full weights and the task {asked} contradict each other"
+        raise UnusableInput(message, "Leave one of them out.")
+    return others, task
+
+
+def generates_itself(infer: str) -> bool:
+    """Whether the trained model generates, which takes no share of the GPU beforehand."""
+    return infer in _NO_ENGINES
+
+
+def take_defaults(query: Query, offline: OfflineTask | None, inputs: EstimateInputs) -> None:
+    """Take what the framework does by default, and what the task decides where it does not."""
+    if query.framework:
+        of_profile(inputs)
+    _assume_engine(query, inputs)
+    if offline:
+        offline.finish(inputs)
+
+
+def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
+    """A rollout engine shares the GPUs in every task of RL, unless it is known not to.
+
+    Without one the trained model generates.
+    """
+    said = formula()["said"]
+    if "has_engine" in inputs.inputs:
+        is_usual = any(item.input == "has_engine" for item in inputs.assumed)
+        is_without = is_usual and query.task and not query.infer
+        if generates_itself(query.infer) or (is_without and not inputs.inputs["has_engine"]):
+            inputs.assume("generates", 1, "no rollout engine")
+    elif query.task:
+        inputs.assume("has_engine", 1, f"the task is {query.task}")
+        inputs.notes.append(said["engine"])
+    else:
+        inputs.assume("has_engine", 0, "no task and no engine")
+        inputs.notes.append(said["training"])
+
+
+def _assume_rank(inputs: EstimateInputs) -> None:
+    """Assume the rank that the framework gives to LoRA, otherwise a usual one."""
+    rank = inputs.profile.defaults({inputs.train, "lora"}).get("lora_rank")
+    if isinstance(rank, int) and rank:
+        inputs.assume("lora_rank", rank, f"what {inputs.profile.title} does by default")
+    inputs.assume("lora_rank", _USUAL_RANK, "LoRA of a usual rank")
+
+
+def take_weights(query: Query, named: str, inputs: EstimateInputs) -> None:
+    """What weights, task and a model's name say. Raises `UnusableInput` if they contradict."""
+    task = query.task
+    weights = query.weights
+    of_four_bits = re.search(formula()["names"]["four_bits"], named, re.IGNORECASE)
+    if of_four_bits and weights in {"", "lora"}:
+        weights = "qlora"
+        inputs.notes.append(formula()["said"]["four_bits"])
+    if weights == "partial":
+        raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
+    if weights in {"lora", "qlora"} or task.endswith("-LoRA"):
+        _assume_rank(inputs)
+    rank = inputs.inputs.get("lora_rank")
+    if weights and rank is not None and bool(rank) == (weights == "full"):
+        message = f"{weights} weights and lora_rank {rank:g} contradict each other"
+        raise UnusableInput(message, "Leave one of them out.")
+    if weights == "qlora":
+        inputs.give("quantized", 1)
+    elif weights:
+        inputs.assume("quantized", 0, f"{weights} weights")
+    if weights == "full":
+        inputs.give("lora_rank", 0)
+    if task:
+        has_critic = task.startswith("PPO")
+        inputs.assume("has_critic", int(has_critic), f"the task is {task}")
+
+
+def take_hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> None:
+    """Take GPUs, memory and speed; of several devices the least that they have."""
+    if query.gpus:
+        inputs.give("gpus", query.gpus)
+    devices = devices_of(dataset)
+    named = ", ".join(map(devices.label, query.devices))
+    if len(query.devices) > 1:
+        inputs.assume("device_gb", query.memory_gb, f"the smallest of {named}")
+    elif query.memory_gb:
+        inputs.give("device_gb", query.memory_gb)
+    elif query.vendor:
+        reason = f"the memory of {named} is not known: the least of {query.vendor}"
+        inputs.assume("device_gb", devices.least_gb(query.vendor), reason)
+    if "device_gb" not in inputs.inputs:
+        why = "the memory of the GPU is not known"
+        raise UnusableInput(why, "Name it, or its GB: --device h100, --memory 80")
+    for name in SPEEDS:
+        speeds = [figure(dataset.by_key["devices"][key], name) for key in query.devices]
+        slowest = min(speeds, default=0)
+        if slowest and len(speeds) > 1:
+            inputs.assume(name, slowest, "the slowest of these devices")
+        elif slowest:
+            inputs.give(name, slowest)
