@@ -199,8 +199,7 @@ def profile(name: str = VERL, release: str = "") -> Profile:
 @cache
 def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCell]:
     """The cells of a framework that hold of a run; of verl its keys too."""
-    every = released_cells(name, release)
-    found = [cell for cell in every if words.issuperset(cell.when)]
+    found = [cell for cell in released_cells(name, release) if words.issuperset(cell.when)]
     if name == VERL:
         engines = {*ENGINES, *SAME_BACKEND}
         train = next(iter(words & backends().keys()), "")
