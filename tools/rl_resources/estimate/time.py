@@ -121,9 +121,10 @@ def step_time(estimate: Estimate) -> StepTime | None:
     if lacking(estimate):
         return None
     values = evaluate_time(time_values(estimate))
+    phases = {phase: values[term] for phase, term in PHASES.items()}
     return StepTime(
         seconds=_seconds(values),
-        phases={phase: values[term] for phase, term in PHASES.items()},
+        phases=phases,
         overlaps=values["steps_off_policy"] > 0,
         tokens=values["trained_tokens"],
         gpus=values["gpus"] + values["rollout_gpus"],

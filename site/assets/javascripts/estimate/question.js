@@ -65,23 +65,22 @@ export function configuration(formula, { model: name, device, weights: trained =
   const usual = { ...backend.defaults, ...ofEngine, ...ofLora, ...ofTraining, ...ofFramework, ...defined(weighed), ...ofTask };
   const ofNoEngine = task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given);
   const generates = NO_ENGINES.includes(infer) || ofNoEngine ? { generates: 1 } : {};
-  const byDefault = (name) => ({ reason: say("assumed.default", { name }), open: !profile });
-  const because = (values, why) => Object.fromEntries(Object.keys(values).map((input) => [input, why]));
-  const reasons = {
-    ...because(ofEngine, { reason: say("assumed.engine", { infer }), open: true }),
-    ...because(backend.defaults, byDefault(own)),
-    ...because(ofFramework, byDefault(profile?.title)),
-    ...because(weights && { quantized: 0 }, { reason: say("assumed.weights", { weights }), open: true }),
-    ...because(hasAdapters && !ownRank && { lora_rank: 0 }, { reason: "LoRA of a usual rank", open: true }),
-    ...because(task && { has_critic: 0, ...("has_engine" in ofFramework ? {} : { has_engine: 1 }) }, { reason: say("assumed.task", { task }), open: true }),
-    ...because(generates, { reason: "no rollout engine", open: true }),
-  };
+  // Why an input has its value, and whether nothing but this says so: the last of these that has it counts.
+  const reasons = [
+    [ofEngine, say("assumed.engine", { infer })],
+    [backend.defaults, say("assumed.default", { name: own }), !profile],
+    [ofFramework, say("assumed.default", { name: profile?.title }), !profile],
+    [weights && { quantized: 0 }, say("assumed.weights", { weights })],
+    [hasAdapters && !ownRank && { lora_rank: 0 }, "LoRA of a usual rank"],
+    [task && { has_critic: 0, ...("has_engine" in ofFramework ? {} : { has_engine: 1 }) }, say("assumed.task", { task })],
+    [generates, "no rollout engine"],
+  ];
   const all = { ...usual, ...generates };
   const every = formula.inputs.map((item) => [item.name, all[item.name] ?? item.default ?? undefined]);
   const defaults = defined(Object.fromEntries(every)); // what the time alone asks for has no default
   const often = ["any", framework, own].flatMap((name) => formula.often[name] ?? []);
   const assumed = Object.entries(defaults).filter(([input]) => !(input in given)).map(([input, value]) => {
-    const { reason, open } = reasons[input] ?? { reason: "not given", open: true };
+    const [, reason, open = true] = reasons.findLast(([values]) => input in Object(values)) ?? [{}, "not given"];
     return { input, value, reason, open: open || often.includes(input) };
   });
   const guessed = model.assumed.map((input) =>
