@@ -12,9 +12,8 @@ import pytest
 from conftest import answers_in_node
 from rl_resources import UnusableInput
 from rl_resources.dataset import Dataset
-from rl_resources.estimate.configuration import WHOLE
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import Moment, formula, inputs_by_name
+from rl_resources.estimate.formula import WHOLE, Moment, formula, inputs_by_name
 from rl_resources.estimate.frameworks import profiles
 from rl_resources.estimate.search import Knob, cheapest, knobs, limits
 from rl_resources.estimate.time import lacking, step_time

@@ -11,7 +11,7 @@ import pytest
 from cases import cases, read_cases
 from rl_resources.estimate.configuration import DERIVED
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import formula, plausible
+from rl_resources.estimate.formula import formula, inputs_by_name, plausible
 from rl_resources.estimate.search import cheapest, fits, knobs
 from rl_resources.query.find import ask
 from rl_resources.query.plan import evidence
@@ -60,7 +60,8 @@ def test_what_is_assumed_widens_the_interval_and_what_a_framework_says_does_not(
     assert low < known_low
     assert known_high < high
     usual_ones = plausible("fsdp full")
-    given = [f"{name}={usual}" for name, (usual, _) in usual_ones.items() if name != "lora_rank"]
+    inputs = inputs_by_name().keys() - {"lora_rank"}
+    given = [f"{name}={usual}" for name, (usual, _) in usual_ones.items() if name in inputs]
     found = asked({"weights": "full"}, given)
     assert not found.doubts
     assert found.interval_gb[1] == pytest.approx(found.peak_gb * found.known_factors[1])
