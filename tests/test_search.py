@@ -11,7 +11,7 @@ import pytest
 from cases import cases, read_cases
 from rl_resources.estimate.configuration import DERIVED
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import formula, inputs_by_name, plausible
+from rl_resources.estimate.formula import Doubt, formula, inputs_by_name, plausible
 from rl_resources.estimate.search import cheapest, fits, knobs
 from rl_resources.query.find import ask
 from rl_resources.query.plan import evidence
@@ -74,8 +74,8 @@ def test_the_decisive_assumptions_come_first():
         least, most, _ = found.doubts.get(item.input, (1.0, 1.0, 0))
         spans.append(most - least)
     assert spans == sorted(spans, reverse=True)
-    told = {item.input: effect for item, effect in found.decisive}
-    assert told["parameter_bytes"].startswith("other usual values change the peak by -")
+    said = Doubt(0.9, 1.25, 0).as_text()
+    assert said == "other usual values change the peak by -10% to +25%"
 
 
 @cases("search", "cheapest")
