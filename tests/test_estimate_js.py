@@ -80,8 +80,8 @@ def _drawn(name: str, chance: random.Random) -> str:
 
 
 def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
-    asked: dict[str, str] = {}
-    settings: list[str] = []
+    asked = {}
+    settings = []
     for name, text in words.items():
         if name in WORDS or name in NUMBERS:
             asked[name] = text
@@ -161,7 +161,7 @@ def test_the_page_estimates_as_python_does(tmp_path, number):
     published = {"estimate.json": documents["estimate.json"], "said.json": said}
     asked = list(questions(DATASET, number))
     answers = answers_in_node("estimate", published, asked, tmp_path)
-    verdicts: list[str] = []
+    verdicts = []
     for words, answer in zip(asked, answers, strict=True):
         expected = of_python(DATASET, words)
         is_unusable = "unusable" in expected

@@ -69,7 +69,7 @@ def test_what_is_assumed_widens_the_interval_and_what_a_framework_says_does_not(
 
 def test_the_decisive_assumptions_come_first():
     found = asked({"task": "GRPO"})
-    spans: list[float] = []
+    spans = []
     for item, _ in found.decisive:
         least, most, _ = found.doubts.get(item.input, (1.0, 1.0, 0))
         spans.append(most - least)
