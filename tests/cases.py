@@ -32,7 +32,7 @@ def with_texts(value: Any, meaning: Callable[[str], str]) -> Any:
 
 def findings_in(target: object, *rules: Rule) -> list[Finding]:
     """What rules of one scope report of one target."""
-    found: list[Finding] = []
+    found = []
     for rule in rules:
         found += findings_of([rule], {rule.scope: lambda: [target]})
     return found

@@ -71,8 +71,7 @@ def answers_in_node(
     script = f"{ROOT}/tests/finder/{modules}.mjs"
     done = ran(program("node", "nodejs"), script, folder, input=json.dumps(questions))
     assert done.returncode == 0, done.stderr
-    answers: list[dict[str, Any]] = json.loads(done.stdout)
-    return answers
+    return json.loads(done.stdout)
 
 
 @cache

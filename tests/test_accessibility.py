@@ -80,7 +80,7 @@ def test_axe_finds_no_violation_with_menu_or_search_open_on_a_phone(browser, add
 
 def test_the_front_page_with_all_it_loads_stays_within_its_weight(browser, built, address):
     page = browser.new_page()
-    loaded: set[str] = set()
+    loaded = set()
     page.on("request", lambda request: loaded.add(request.url.removeprefix(f"{address}/")))
     page.goto(f"{address}/", wait_until="networkidle")
     page.close()

@@ -12,7 +12,6 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from rl_resources.dataset import Dataset, moves
 from rl_resources.git import Repository
-from rl_resources.package import Record
 from rl_resources.site import api, record_page
 from rl_resources.site.api import files
 from rl_resources.site.environment import Site
@@ -158,9 +157,9 @@ TODAY = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm"
 
 
 def _moved(*rows: tuple[str, tuple[str, ...] | None]) -> Dataset:
-    moved: list[Record] = []
+    moved = []
     for name, to in rows:
-        row: Record = {
+        row = {
             "resource": "tuning",
             "id": name,
             "moved_to": to,

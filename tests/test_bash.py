@@ -131,7 +131,7 @@ def launch_script(seed: int, dynamic: bool) -> str:
 
 def _forms(dynamic: bool) -> dict[str, list[str]]:
     """The forms of each symbol of the grammar."""
-    forms: dict[str, list[str]] = {name: [*some] for name, some in GRAMMAR["static"].items()}
+    forms = {name: [*some] for name, some in GRAMMAR["static"].items()}
     if dynamic:
         for name, some in GRAMMAR["dynamic"].items():
             forms.setdefault(name, []).extend(some)

@@ -122,7 +122,7 @@ def test_a_folder_without_git_names_every_page_once_in_the_sitemap(copy, out, mo
     monkeypatch.setenv("SITE_URL", "https://example.org/")
     site = build(copy, out)
     named = re.findall("<loc>(.*)</loc>", text_of(site / "sitemap.xml"))
-    urls: list[str] = []
+    urls = []
     for path in site.rglob("index.html"):
         text = text_of(path)
         if 'http-equiv="refresh"' not in text:

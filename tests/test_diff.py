@@ -24,7 +24,7 @@ def _table(*rows: Mapping[str, str], key: tuple[str, ...] = ("id",)) -> StateTab
 def test_what_differs_in_a_table(old, new, expected):
     before = _table(*old)
     after = _table(*new)
-    parts: list[str] = []
+    parts = []
     for item in diff({"t": before}, {"t": after}):
         parts += _parts(item)
     assert " ".join(parts) == expected

@@ -97,7 +97,7 @@ def asked(folder: Path, question: str) -> list[tuple[Any, ...]]:
 
 def by_mlcroissant(folder: Path, table: str) -> Rows:
     dataset = mlcroissant.Dataset(jsonld=str(folder / "croissant.json"))
-    found: Rows = []
+    found = []
     for record in rows(dataset.records(record_set=table)):
         row = {name.removeprefix(f"{table}/"): value for name, value in record.items()}
         found.append(row)

@@ -333,7 +333,7 @@ def test_a_cell_is_of_an_input_and_has_a_line_of_a_source(name, cell):
 
 def test_no_cell_of_a_profile_is_hidden_by_one_before_it():
     for name in profiles():
-        seen: set[tuple[str, ...]] = set()
+        seen = set()
         own = {cell["source"] for cell in profiles()[name]["cells"]}
         for cell in released_cells(name, profile(name).release):
             if cell.value is None or cell.source not in own:
@@ -775,7 +775,7 @@ def test_the_committed_cases_are_those_of_the_formula():
     every += backtest.questions(DATASET, "strangers.csv", backtest.STRANGER)
     every += backtest.questions(DATASET, "asked.csv", backtest.ASKED)
     made = {case.id: case.estimated_gb for case in every}
-    written: dict[str, float] = {}
+    written = {}
     for case in RUNS:
         if case["kind"] in {"measured", "varied", "stranger", "asked", "report"}:
             written[case["id"]] = float(case["estimated_gb"])
@@ -807,13 +807,13 @@ def test_every_case_of_the_oracle_has_one_row():
 
 @pytest.mark.parametrize("row", ORACLE, ids=lambda row: row["id"])
 def test_the_kinds_add_up_to_the_highest_phase(row):
-    size: dict[str, float] = {}
+    size = {}
     for name, text in row.items():
         if name.endswith("_gb"):
             size[name] = float(text)
     peak = size.pop("peak_gb")
     on_host = size.pop("host_gb")
-    phases: dict[str, float] = {}
+    phases = {}
     for phase in ("forward", "backward", "step"):
         phases[phase] = size.pop(f"{phase}_gb")
     is_offloaded = row["offload"] != "none"

@@ -12,9 +12,8 @@ import pytest
 from conftest import answers_in_node
 from rl_resources import UnusableInput
 from rl_resources.dataset import Dataset
-from rl_resources.estimate.configuration import WHOLE
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import Moment, formula, inputs_by_name
+from rl_resources.estimate.formula import WHOLE, Moment, formula, inputs_by_name
 from rl_resources.estimate.frameworks import profiles
 from rl_resources.estimate.search import Knob, cheapest, knobs, limits
 from rl_resources.estimate.time import lacking, step_time
@@ -81,8 +80,8 @@ def _drawn(name: str, chance: random.Random) -> str:
 
 
 def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
-    asked: dict[str, str] = {}
-    settings: list[str] = []
+    asked = {}
+    settings = []
     for name, text in words.items():
         if name in WORDS or name in NUMBERS:
             asked[name] = text
@@ -162,7 +161,7 @@ def test_the_page_estimates_as_python_does(tmp_path, number):
     published = {"estimate.json": documents["estimate.json"], "said.json": said}
     asked = list(questions(DATASET, number))
     answers = answers_in_node("estimate", published, asked, tmp_path)
-    verdicts: list[str] = []
+    verdicts = []
     for words, answer in zip(asked, answers, strict=True):
         expected = of_python(DATASET, words)
         is_unusable = "unusable" in expected

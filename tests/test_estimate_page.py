@@ -156,8 +156,8 @@ def test_every_record_with_a_known_run_leads_to_exactly_its_inputs(record):
     found = estimate(DATASET, {}, (), str(script))
     device = record["device"]
     query = record_page.query_of(found, device, record["infer"])
-    asked: dict[str, str] = {}
-    settings: list[str] = []
+    asked = {}
+    settings = []
     for name, text in parse_qsl(query.removeprefix("?")):
         if name in NAMED:
             asked[name] = text

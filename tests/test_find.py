@@ -129,7 +129,7 @@ def test_an_option_that_is_not_known_gets_the_nearest(option, fix):
 @pytest.mark.parametrize("name", FILTERS)
 def test_a_filter_leaves_what_matches_it_and_nothing_else(dataset, name):
     found, _ = ask(dataset, {})
-    matching: dict[str, set[str]] = {}
+    matching = {}
     for row in found.answers:
         for word in filter(None, row.words(name)):
             matching.setdefault(plain(word), set()).add(row.id)
@@ -157,7 +157,7 @@ def _in_folder_of_size(path: str) -> str:
 
 
 def test_no_two_devices_have_a_name_or_an_alias_in_common(dataset):
-    owner: dict[str, str] = {}
+    owner = {}
     for row in dataset.records["devices"]:
         key = str(row["device"])
         for text in (key, str(row["name"]), *items_of(row, "aliases")):

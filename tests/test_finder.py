@@ -192,7 +192,7 @@ def test_the_page_plans_as_python_does(tmp_path, number):
 
 def test_a_plan_of_the_page_begins_as_the_command_does(tmp_path):
     asked = [case["asked"] for case in _PLANS]
-    refused: list[str] = []
+    refused = []
     for tokens, answer in zip(asked, plans_of_page(asked, tmp_path), strict=True):
         if "message" in answer:
             refused.append(tokens["model"])

@@ -415,7 +415,7 @@ def rows_in(table: str) -> int:
 
 @pytest.mark.nightly
 def test_every_script_is_composed_with_every_release(root):
-    progress: list[str] = []
+    progress = []
     files = compat(root, progress=progress.append)
     composed = [line.partition(":")[0] for line in progress]
     assert composed == ["verl 8.0", "verl 9.0"]
@@ -436,7 +436,7 @@ def test_every_script_is_composed_with_every_release(root):
 @each(CASES["accepting"], "script oldest middle newest words")
 def test_the_accepting_releases_in_words(script, oldest, middle, newest, words):
     accepted = {"0.4.1": oldest, "0.6.0": middle, "0.10.0": newest}
-    rows: list[dict[str, Any]] = []
+    rows = []
     for version, taken in accepted.items():
         row = {"framework": "verl", "framework_version": version, "accepted": taken}
         rows.append({"script": script, **row})
@@ -447,7 +447,7 @@ def test_the_accepting_releases_in_words(script, oldest, middle, newest, words):
 
 
 def test_the_table_has_every_release_and_the_newest_accepts_every_script():
-    found: dict[object, set[object]] = {}
+    found = {}
     for row in rl_resources.load(ROOT).records["compatibility"]:
         found.setdefault(row["script"], set()).add(row["framework_version"])
         assert row["accepted"] or row["framework_version"] != shipped("verl").version
@@ -486,7 +486,7 @@ def test_what_is_committed_is_what_compat_writes():
     *_, newest = known
     assert (ROOT / DEFAULTS / "verl.json").read_text() == describe(newest)
     assert (ROOT / HISTORY / "verl.json").read_text() == write_history(known)
-    rows: dict[tuple[object, object], object] = {}
+    rows = {}
     for row in rl_resources.load(ROOT).records["compatibility"]:
         rows[row["script"], row["framework_version"]] = row
     for path in SCRIPTS:

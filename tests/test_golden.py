@@ -40,7 +40,7 @@ def questions() -> Iterator[list[str]]:
     chance = random.Random(7)
     for _ in range(300):
         asked = {name: item for name, item in ASKED.items() if chance.random() < item["share"]}
-        question: list[str] = []
+        question = []
         for name, item in asked.items():
             question += [f"--{name}", chance.choice(item["words"])]
         yield question

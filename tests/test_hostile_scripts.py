@@ -32,7 +32,7 @@ for name, lines in CLASSES.items():
 def test_each_dangerous_line_of_a_script_is_reported(name):
     """All lines of a class as one script; those that bash refuses, or that go on, by themselves."""
     script = HEAD
-    text_of_line: dict[int, str] = {}
+    text_of_line = {}
     for text in CLASSES[name]["feared"]:
         if is_one_line(text):
             number = script.count("\n") + 1

@@ -126,7 +126,7 @@ def test_an_edit_is_seen_after_a_directory_was_replaced(preview, tmp_path):
     for path in (config.docs_dir, description):
         server.watch(path)
     server = config.plugins.on_serve(server, config=config, builder=None)
-    seen: Queue[str] = Queue()
+    seen = Queue()
     handler = FileSystemEventHandler()
     handler.on_modified = lambda event: seen.put(event.src_path)
     records = preview.root / "records"

@@ -64,8 +64,7 @@ def test_a_tool_accepts_files_of_the_project(tool, pattern):
 @pytest.fixture(params=WORKFLOWS)
 def workflow(request: pytest.FixtureRequest) -> Path:
     """Each workflow."""
-    path: Path = request.param
-    return path
+    return request.param
 
 
 @pytest.fixture
@@ -214,7 +213,7 @@ def _drawn() -> dict[str, set[str]]:
 
 def _reachable(drawn: dict[str, set[str]], package: str) -> set[str]:
     """All packages from which arrows lead to one."""
-    found: set[str] = set()
+    found = set()
     waiting = [package]
     while waiting:
         for source in drawn.get(waiting.pop(), set()) - found:
@@ -248,7 +247,7 @@ def _named_in_the_table() -> Iterator[str]:
 
 def test_what_the_table_of_changes_names_is_there():
     paths = [f"/{path}" for path in _run("git", "ls-files").stdout.split()]
-    words: set[str] = set()
+    words = set()
     for path in paths:
         file = ROOT / path[1:]
         if file.suffix in {".py", ".toml", ".js", ".jinja", ".json"} and file.is_file():

@@ -105,7 +105,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _run_python(code: str) -> dict[str, Any]:
-    names: dict[str, Any] = {}
+    names = {}
     exec(compile(code, "example", "exec"), names)  # noqa: S102 (a text of ours)
     return names
 

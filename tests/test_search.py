@@ -11,7 +11,7 @@ import pytest
 from cases import cases, read_cases
 from rl_resources.estimate.configuration import DERIVED
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import formula, plausible
+from rl_resources.estimate.formula import Doubt, formula, inputs_by_name, plausible
 from rl_resources.estimate.search import cheapest, fits, knobs
 from rl_resources.query.find import ask
 from rl_resources.query.plan import evidence
@@ -60,7 +60,8 @@ def test_what_is_assumed_widens_the_interval_and_what_a_framework_says_does_not(
     assert low < known_low
     assert known_high < high
     usual_ones = plausible("fsdp full")
-    given = [f"{name}={usual}" for name, (usual, _) in usual_ones.items() if name != "lora_rank"]
+    inputs = inputs_by_name().keys() - {"lora_rank"}
+    given = [f"{name}={usual}" for name, (usual, _) in usual_ones.items() if name in inputs]
     found = asked({"weights": "full"}, given)
     assert not found.doubts
     assert found.interval_gb[1] == pytest.approx(found.peak_gb * found.known_factors[1])
@@ -68,13 +69,13 @@ def test_what_is_assumed_widens_the_interval_and_what_a_framework_says_does_not(
 
 def test_the_decisive_assumptions_come_first():
     found = asked({"task": "GRPO"})
-    spans: list[float] = []
+    spans = []
     for item, _ in found.decisive:
         least, most, _ = found.doubts.get(item.input, (1.0, 1.0, 0))
         spans.append(most - least)
     assert spans == sorted(spans, reverse=True)
-    told = {item.input: effect for item, effect in found.decisive}
-    assert told["parameter_bytes"].startswith("other usual values change the peak by -")
+    said = Doubt(0.9, 1.25, 0).as_text()
+    assert said == "other usual values change the peak by -10% to +25%"
 
 
 @cases("search", "cheapest")

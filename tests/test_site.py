@@ -69,7 +69,7 @@ def test_every_link_inside_the_site_leads_somewhere(built):
 def test_a_device_is_written_with_its_name_outside_code(built):
     devices = "|".join(map(re.escape, DATASET.by_key["devices"]))
     written = re.compile(rf"(?<![\w./-])(?:{devices})(?![\w./-])|(?<!\w)[0-9]+\*[A-Z][A-Z0-9-]+")
-    contributed: set[str] = set()
+    contributed = set()
     for row in (*DATASET.records["reports"], *DATASET.records["tuning"]):
         contributed |= set(map(str, row.values()))
     # What scripts say has examples of what to write.
@@ -212,7 +212,7 @@ def test_under_the_policy_planted_markup_does_nothing(browser, address):
         body = text.replace("</h1>", f"</h1>{PLANTED}", 1)
         route.fulfill(response=reply, body=body)
 
-    refused: list[str] = []
+    refused = []
     page = browser.new_page()
     page.on("console", lambda line: refused.append(line.text))
     page.route("**/sizes/7b/", plant)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, ViewportSize
+from playwright.sync_api import Browser, Locator, Page
 
 from cases import cases
 from rl_resources.page.rows import HEADERS
@@ -300,7 +300,7 @@ def test_a_phone_orders_cards_by_a_list_of_columns(visit):
 def test_a_table_without_its_script_shows_every_row_and_no_dead_controls(
     browser, address, width, scripting
 ):
-    viewport: ViewportSize = {"width": width, "height": 740}
+    viewport = {"width": width, "height": 740}
     context = browser.new_context(java_script_enabled=scripting, viewport=viewport)
     page = context.new_page()
     page.route("**/tables.js", lambda route: route.abort())

@@ -92,7 +92,7 @@ def visited(
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=colors)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    wrong: list[str] = []
+    wrong = []
     origin = "/".join(address.split("/")[:3])
     page.on("console", lambda message: _note_message(wrong, message))
     page.on("pageerror", lambda error: wrong.append(str(error)))

@@ -190,6 +190,8 @@ class EstimateInputs:
             own |= formula()["train_lora"].get(self.train, {})
         if not (self.framework or self.is_rl):
             own |= formula()["train_sft"].get(self.train, {})
+        for name, value in formula()["of_engine"].get(self.infer, {}).items():
+            self.assume(name, value, f"what {self.infer} does")
         for name, item in inputs_by_name().items():
             if name in own:
                 reason = f"what {self.train} does by default"

@@ -17,9 +17,9 @@ from rl_resources.estimate.formula import (
     Number,
     Place,
     backends,
-    components_of,
     evaluate,
     formula,
+    moments,
     peaks,
     plausible,
     rounded,
@@ -54,10 +54,10 @@ class Estimate:
     def peaks_gb(self) -> Mapping[Place, float]:
         """What every moment holds; none of the rollout where no engine shares the GPUs."""
         found: dict[Place, float] = {}
-        every = zip(formula()["moment"], peaks(self.values), strict=True)
-        for item, held in every:
-            if item["phase"] != ROLLOUT or self.values["has_engine"]:
-                found[item["phase"], item["name"]] = held / GB
+        for place, held in zip(moments(), peaks(self.values), strict=True):
+            phase, _ = place
+            if phase != ROLLOUT or self.values["has_engine"]:
+                found[place] = held / GB
         return found
 
     @cached_property
@@ -74,7 +74,7 @@ class Estimate:
     def _moment(self, place: Place) -> Moment:
         """A moment with its components."""
         held: dict[str, float] = {}
-        for title, term in components_of(place).items():
+        for title, term in moments()[place].items():
             size = self.values[term]
             if size:
                 held[title] = size / GB

@@ -205,7 +205,8 @@ def possible(name: str) -> str:
     unit = item.get("unit")
     if unit in WHOLE:
         meaning = f"{unit} {meaning}"
-    return f"{name}: {meaning}, from {item['minimum']} to {item['maximum']}."
+    limits = f"from {item['minimum']} to {item['maximum']}"
+    return f"{name}: {meaning}, {limits}."
 
 
 def key_of(item: Mapping[str, Any], train: str) -> str:
@@ -261,20 +262,20 @@ def peaks(values: Mapping[str, Number]) -> Sequence[Number]:
 
 
 @cache
-def components_of(place: Place) -> Mapping[str, str]:
-    """The terms that a GPU holds at a moment, by title."""
-    phase, name = place
-    every = formula()["moment"]
-    found = next(item for item in every if item["phase"] == phase and item["name"] == name)
-    components: Mapping[str, str] = found["components"]
-    return components
+def moments() -> Mapping[Place, Mapping[str, str]]:
+    """The terms that a GPU holds at each moment, by title."""
+    found: dict[Place, Mapping[str, str]] = {}
+    for item in formula()["moment"]:
+        found[item["phase"], item["name"]] = item["components"]
+    return found
 
 
 @cache
 def _sums() -> CodeType:
     """The components of each moment, added in their order, which is that of the page."""
-    sums = [" + ".join(item["components"].values()) for item in formula()["moment"]]
-    return compile(f"({', '.join(sums)})", MEMORY, "eval")
+    sums = [" + ".join(components.values()) for components in moments().values()]
+    tuple_of_sums = ", ".join(sums)
+    return compile(f"({tuple_of_sums})", MEMORY, "eval")
 
 
 @cache

@@ -368,10 +368,11 @@ class FrameworkStart(NamedTuple):
 
 def start_of(script: Script, name: str = "") -> FrameworkStart | None:
     """The first start of a framework with a profile, or of the one with this name."""
+    asked = {known: row for known, row in profiles().items() if name in {"", known}}
     for command in script.commands:
         line = " ".join(word.text or "" for word in command.words)
-        for known, row in profiles().items():
-            if name in {"", known} and re.search(row.get("starts", "(?!)"), line):
+        for known, row in asked.items():
+            if "starts" in row and re.search(row["starts"], line):
                 options = _environment(script) | _options(command.words)
                 is_rl = bool(re.search(row["rl"], line))
                 offline = re.findall(row["offline_task"], line)

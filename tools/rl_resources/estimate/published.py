@@ -37,6 +37,7 @@ _AS_WRITTEN = (
     "interval",
     "least",
     "names",
+    "of_engine",
     "often",
     "said",
     "search",

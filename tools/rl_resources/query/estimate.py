@@ -79,20 +79,18 @@ def as_asked(
 ) -> Estimate:
     """The estimate for words by option, settings as `KEY=VALUE`, and a script that is never run.
 
-    What is asked wins over what the script says; what nobody says is as usual. Raises
-    `UnusableInput`.
+    What is asked wins over the script; what nobody says is as usual. Raises `UnusableInput`.
     """
     asked = {name: text.strip() for name, text in asked.items() if text.strip()}
     words = {name: asked[name] for name in WORDS if name in asked}
-    release = ""
-    if "framework" in words:
-        words["framework"], release = release_of(words["framework"])
+    framework, release = release_of(words.get("framework", ""))
+    if framework:
+        words["framework"] = framework
     name = _own_name(dataset, script)
     source = None
     if script:
-        framework = ""
-        if "framework" in words:
-            framework = framework_meant(dataset, words["framework"])
+        if framework:
+            framework = framework_meant(dataset, framework)
         source = _read(script, framework)
         words = _said(dataset, source, name, words) | words
         _needs_model(script, source, words)
@@ -237,9 +235,7 @@ def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record
         return read_config(config), query
     if not named:
         raise UnusableInput("which model?", OWN_CONFIG)
-    row = dataset.by_key["models"].get(query.model)
-    if row is None:
-        row = _read_as(dataset, named)
+    row = dataset.by_key["models"].get(query.model) or _read_as(dataset, named)
     return _with_layers(dataset, row), query
 
 

@@ -320,6 +320,7 @@ def _others(estimate: Estimate) -> Iterator[tuple[str, float]]:
     defaults = dict(backends()[asked.train])
     if asked.inputs.get("lora_rank"):
         defaults |= formula()["train_lora"].get(asked.train, {})
+    defaults |= formula()["of_engine"].get(asked.infer, {})
     if not asked.inputs["has_engine"]:  # then the link names no engine, and no task
         defaults |= formula()["train_sft"].get(asked.train, {})
     for name, item in inputs_by_name().items():

@@ -61,11 +61,13 @@ export function configuration(formula, { model: name, device, weights: trained =
   const ofTask = task && { has_critic: task.startsWith("PPO") ? 1 : 0, has_engine: ofFramework.has_engine ?? 1 };
   const ofLora = adapted.lora_rank ? formula.train_lora[own] : {};
   const ofTraining = profile || stage === "rl" ? {} : formula.train_sft[own];
-  const usual = { ...backend.defaults, ...ofLora, ...ofTraining, ...ofFramework, ...defined(weighed), ...ofTask };
+  const ofEngine = formula.of_engine[infer] ?? {};
+  const usual = { ...backend.defaults, ...ofEngine, ...ofLora, ...ofTraining, ...ofFramework, ...defined(weighed), ...ofTask };
   const ofNoEngine = task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given);
   const generates = NO_ENGINES.includes(infer) || ofNoEngine ? { generates: 1 } : {};
   // Why an input has its value, and whether nothing but this says so: the last of these that has it counts.
   const reasons = [
+    [ofEngine, say("assumed.engine", { infer })],
     [backend.defaults, say("assumed.default", { name: own }), !profile],
     [ofFramework, say("assumed.default", { name: profile?.title }), !profile],
     [weights && { quantized: 0 }, say("assumed.weights", { weights })],
