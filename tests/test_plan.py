@@ -133,6 +133,11 @@ def test_what_does_not_fit_here_says_the_fewest_gpus_that_do(planned: Command) -
     assert f"The least that ran: none is published; {least}." in said
 
 
+def test_a_million_tokens_are_written_out(planned: Command) -> None:
+    said = planned({"model": "7B", "gpus": "1", "device": "h100", "length": "1M"})
+    assert ", 1000000 tokens per GPU, " in said
+
+
 def test_script_of_what_does_not_fit_is_refused(planned: Command) -> None:
     asked = CASES["answers"]["what has no room"]["asked"]
     message = "no settings fit this hardware\n  help: `plan` without --script says why.\n"
