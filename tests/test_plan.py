@@ -133,6 +133,14 @@ def test_what_does_not_fit_here_says_the_fewest_gpus_that_do(planned: Command) -
     assert f"The least that ran: none is published; {least}." in said
 
 
+def test_a_change_of_a_script_has_its_price(planned: Command) -> None:
+    script = ROOT / "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+    lines = planned({"gpus": "2", "device": "a100-40g"}, script).splitlines()
+    changes = [line for line in lines if line.startswith("-  ")]
+    assert changes
+    assert all(" (price: " in line for line in changes)
+
+
 def test_a_million_tokens_are_written_out(planned: Command) -> None:
     said = planned({"model": "7B", "gpus": "1", "device": "h100", "length": "1M"})
     assert ", 1000000 tokens per GPU, " in said
