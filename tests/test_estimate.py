@@ -31,6 +31,7 @@ from rl_resources.estimate.frameworks import (
 from rl_resources.estimate.search import Knob, knobs
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.estimate import estimate as estimated
+from rl_resources.query.plan import evidence
 from rl_resources.script.backends import BACKENDS
 from sample_tree import with_tables
 from shipped import DATASET
@@ -405,6 +406,28 @@ def test_a_script_of_another_framework_is_read(script, train, inputs, tmp_path):
     assert found.inputs.items() >= inputs.items()
     given = found.inputs.keys() - {item.input for item in found.assumed}
     assert "gpus" in given
+
+
+def test_what_fits_never_has_the_vocabulary_of_another_model():
+    words = {"weights": "qlora", "framework": "llama-factory", "gpus": 8, "device": "a100-80g"}
+    found = DATASET.estimate(model="7B", task="DPO", **words)
+    known = DATASET.estimate(model="Qwen2.5-7B", task="DPO", **words)
+    assert found.peak_gb > found.device_gb
+    assert found.values["vocab_size"] == known.values["vocab_size"]
+
+
+def test_runs_of_rl_say_nothing_of_a_task_without_rollouts():
+    words = {"model": "Qwen2.5-7B", "gpus": 4, "device": "a100-80g"}
+    assert evidence(DATASET, DATASET.estimate(task="GRPO", **words))
+    assert evidence(DATASET, DATASET.estimate(task="DPO", **words)) == []
+
+
+@pytest.mark.parametrize("framework", ["ms-swift", "MS Swift", "swift@4.5.2"])
+def test_a_script_is_read_however_its_framework_is_written(framework, tmp_path):
+    path = tmp_path / "run.sh"
+    path.write_text("NPROC_PER_NODE=4 swift sft --model Qwen/Qwen2.5-7B-Instruct\n")
+    found = DATASET.estimate(str(path), device="h100", framework=framework)
+    assert found.configuration.framework == "ms-swift"
 
 
 @cases("estimate", "backend")

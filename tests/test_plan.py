@@ -121,6 +121,31 @@ def _findings(rule: Rule, text: str) -> list[Finding]:
     return findings_in(ScriptText("plan.sh", text), rule)
 
 
+def test_a_device_of_unknown_memory_has_the_least_of_its_vendor(planned: Command) -> None:
+    said = planned({"model": "14B", "gpus": "8", "device": "910b"}).splitlines()
+    taken = "task GRPO, infer vllm-ascend, 1024 + 1024 tokens, 64 GB a GPU, the least of Huawei"
+    assert f"Taken, because you did not say: {taken}." in said
+
+
+def test_what_does_not_fit_here_says_the_fewest_gpus_that_do(planned: Command) -> None:
+    said = planned({"model": "7B", "task": "SFT", "gpus": "1", "device": "4090"}).splitlines()
+    least = "the least by arithmetic: 2 GPUs of 24 GB"
+    assert f"The least that ran: none is published; {least}." in said
+
+
+def test_a_change_of_a_script_has_its_price(planned: Command) -> None:
+    script = ROOT / "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
+    lines = planned({"gpus": "2", "device": "a100-40g"}, script).splitlines()
+    changes = [line for line in lines if line.startswith("-  ")]
+    assert changes
+    assert all(" (price: " in line for line in changes)
+
+
+def test_a_million_tokens_are_written_out(planned: Command) -> None:
+    said = planned({"model": "7B", "gpus": "1", "device": "h100", "length": "1M"})
+    assert ", 1000000 tokens per GPU, " in said
+
+
 def test_script_of_what_does_not_fit_is_refused(planned: Command) -> None:
     asked = CASES["answers"]["what has no room"]["asked"]
     message = "no settings fit this hardware\n  help: `plan` without --script says why.\n"

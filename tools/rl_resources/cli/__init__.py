@@ -28,6 +28,7 @@ from rl_resources.errors import (
 from rl_resources.files import table_beside
 from rl_resources.package import SCRIPTS, Package, read_package
 from rl_resources.site import findings as form
+from rl_resources.text import shown
 
 FOUND = 1
 """Exit status: findings of severity error, or nothing found."""
@@ -141,11 +142,14 @@ def _known(package: Package, path: str) -> Path:
     tables = [top / item.path for item in package.resources.values()]
     is_ours = place.is_dir() or place in tables or place.is_relative_to(top / SCRIPTS)
     if not (place.exists() and place.is_relative_to(top) and is_ours):
-        raise UnusableInput(
-            f"{path}: is no table, script or directory of the dataset at {package.root}",
+        help_ = (
             "To validate records in any other file, name the table that they are like: "
-            "--resource TABLE.",
+            "--resource TABLE."
         )
+        if place.is_file() and place.suffix == ".sh":
+            help_ = f"To check any other script: rl-resources draft {shown(path)}"
+        message = f"{path}: is no table, script or directory of the dataset at {package.root}"
+        raise UnusableInput(message, help_)
     return place
 
 

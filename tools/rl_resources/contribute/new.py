@@ -27,6 +27,7 @@ from rl_resources.files import environment
 from rl_resources.package import Record, read_package, text_of
 from rl_resources.query.plan import Answer, Plan, settings_for
 from rl_resources.query.plan_question import ask_plan
+from rl_resources.query.task import without_offline
 from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS, NEEDED, costs_time
 from rl_resources.script.backends import (
     ACTOR,
@@ -121,7 +122,10 @@ def _words(asked: Asked, dataset: Dataset) -> Facts:
     for option, text in asked.items():
         word = read_word(dataset, option, text)
         words[option] = word
-        if word.doubt:
+        _, offline = without_offline({option: text})
+        if offline:
+            problems.append(f"--task: {offline.name} trains without rollouts; records are of RL")
+        elif word.doubt:
             problems.append(f"--{option}: {word.why_empty}")
     _refuse(problems)
     return words
@@ -159,6 +163,9 @@ def plan_script(plan: Answer, tag: str) -> str:
         raise UnusableInput("a script is for GPUs that are named", "Add --device or --memory.")
     question = plan.question
     found = plan.options.get(tag)
+    if not question.query.task:
+        message = f"no script of {question.task}: scripts are written for RL in {FRAMEWORK} alone"
+        raise UnusableInput(message, "`plan` without --script shows the settings.")
     if question.framework != FRAMEWORK:
         raise UnusableInput(f"scripts are written for {FRAMEWORK} alone", "Leave --framework out.")
     if found is None:

@@ -162,7 +162,10 @@ class EstimateInputs:
             message = f"{shown(key)}: a setting of {owner}, not of {own}"
             if own in found:
                 message = f"{shown(key)}: {own} has no such setting with {self.train}"
-            return UnusableInput(message, f"Write `{self._named(name)}=VALUE`.")
+            fix = f"Write `{self._named(name)}=VALUE`."
+            if self.profile.is_verl and not self.framework:
+                fix = f"Add --framework '{owner}', or write `{self._named(name)}=VALUE`."
+            return UnusableInput(message, fix)
         message = f"{shown(key)}: unknown setting"
         return UnusableInput(message, nearest(key, names).sentence())
 

@@ -358,9 +358,9 @@ def fitted(found: Estimate) -> Estimate:
     """The estimate with other usual values of what was assumed, so that training fits the GPU.
 
     The fewest of them, those that save most first; none where not even all of them are enough.
-    Lengths and batches stay as they are.
+    Lengths and batches stay as they are, and what the model alone decides.
     """
-    stay: Sequence[str] = formula()["often"]["any"]
+    stay = {*formula()["often"]["any"], *formula()["span"]["any"]}
     taken: dict[str, Number] = {}
     tried = found
     for name in sorted(found.doubts, key=found.doubts.__getitem__):

@@ -89,6 +89,8 @@ def as_asked(
     name = _own_name(dataset, script)
     source = None
     if script:
+        if framework:
+            framework = framework_meant(dataset, framework)
         source = _read(script, framework)
         words = _said(dataset, source, name, words) | words
         _needs_model(script, source, words)
@@ -142,8 +144,7 @@ def _read(path: str, framework: str) -> Source:
         return start
     run = script.training or script.run
     if run is None or not script.trainings:
-        help_ = "Name the script that starts the training."
-        raise UnusableInput(f"{path}: starts no training that is known", help_)
+        raise _starts_nothing(path, framework)
     return run.usual
 
 
@@ -209,6 +210,20 @@ def _needs_gpus(script: str, source: Source | None, inputs: EstimateInputs) -> N
     if isinstance(source, Run):
         why = f"{script}: {where_hidden(source.training_gpus)}"
     raise UnusableInput(why, "Say it: --gpus 8")
+
+
+def _starts_nothing(path: str, framework: str) -> UnusableInput:
+    """What to raise for a script that starts nothing that can be read, or not what is asked."""
+    read = [VERL] + [name for name, row in profiles().items() if "starts" in row]
+    title = profiles().get(framework, {"title": framework})["title"]
+    if framework and framework not in read:
+        message = f"{path}: no scripts of {title} are read"
+        return UnusableInput(message, "Give --model, --gpus and the settings: --set KEY=VALUE")
+    if framework:
+        return UnusableInput(f"{path}: starts no training of {title}", "Leave out --framework.")
+    titles = [profile(name).title for name in read]
+    message = f"{path}: starts no training of {', '.join(titles)}"
+    return UnusableInput(message, "Name the script that does, or give --model and --framework.")
 
 
 def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record, Query]:
@@ -289,6 +304,9 @@ def _of_backend(query: Query, source: Source | None, release: str) -> EstimateIn
     found = Profile(name, "", {"title": name, "trains": tuple(backends())})
     if not name or name in profiles():
         found = profile(name or VERL, release)
+    if isinstance(source, Run) and not found.is_verl:
+        message = f"the script is of verl, not of {found.title}"
+        raise UnusableInput(message, "Leave out --framework.")
     inputs = EstimateInputs(query.train, query.infer, profile=found)
     inputs.is_rl = bool(query.task or query.infer)
     inputs.is_script = source is not None
@@ -336,6 +354,3 @@ def _check_backend(query: Query, source: Source | None, inputs: EstimateInputs) 
     if query.framework and inputs.train not in found.trains:
         known = quoted(found.trains, "or")
         raise UnusableInput(f"{found.title} does not train with {inputs.train}", f"Use {known}.")
-    if isinstance(source, Run) and not found.is_verl:
-        message = f"the script is of verl, not of {found.title}"
-        raise UnusableInput(message, "Leave out --framework.")

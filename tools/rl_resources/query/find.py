@@ -37,9 +37,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
+from shlex import quote
 from typing import Any, NamedTuple
 
 from rl_resources.dataset import Dataset, grouped
+from rl_resources.errors import UnusableInput
 from rl_resources.files import table_beside
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, configurations
@@ -59,7 +61,8 @@ from rl_resources.query.fit import (
     same_vendor,
     size_of,
 )
-from rl_resources.query.understand import Query, Tokens, understand
+from rl_resources.query.task import without_offline
+from rl_resources.query.understand import Query, Tokens, stated, understand
 from rl_resources.query.vocabulary import Vocabulary, vocabulary
 
 
@@ -158,6 +161,11 @@ def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, tuple[str, ...]]:
 
     Raises `UnusableInput` with the nearest known words.
     """
+    _, offline = without_offline(stated(tokens))
+    if offline:
+        message = f"{offline.name} trains without rollouts, and all runs here are of RL"
+        asked = quote(tokens["task"].strip())
+        raise UnusableInput(message, f"Ask for arithmetic: rl-resources plan --task {asked}")
     query, notes = understand(vocabulary(dataset), tokens)
     found = find(configurations(dataset), query)
     return found, notes

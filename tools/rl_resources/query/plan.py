@@ -328,8 +328,10 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     """What published runs of the same size say, in sentences with their links.
 
     Those that ran out of memory on as much, with no longer a context; the nearest that ran on no
-    more, with no shorter one.
+    more, with no shorter one. None for a task without rollouts: they are those of RL.
     """
+    if found.configuration.offline:
+        return []
     kind = (*size_and_experts(dataset, found), found.weights)
     gb = found.values["gpus"] * found.values["device_gb"]
     length = found.values["sequence_length"]

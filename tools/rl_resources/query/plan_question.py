@@ -212,6 +212,10 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     elif offline and not read.framework:
         taken.append(f"framework {framework}")
     words["framework"] = framework
+    starts = _starts(dataset, words, query, lengths)
+    if query.vendor and not query.memory_gb:
+        gb = starts[0][0].values["device_gb"]
+        taken.append(sentences()["least_memory"].format(gb=gb, vendor=query.vendor))
     return PlanQuestion(
         dataset=dataset,
         asked=asked,
@@ -220,7 +224,7 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
         weights=words["weights"],
         lengths=lengths,
         framework=framework,
-        start=PlanStart(_starts(dataset, words, query, lengths), query.host_memory_gb),
+        start=PlanStart(starts, query.host_memory_gb),
         taken=taken,
         notes=notes,
     )
@@ -292,7 +296,7 @@ def _starts(
     prompt, response = lengths
     sets = [f"prompt_length={prompt}", f"response_length={response}"]
     words = {**words, "gpus": str(query.gpus or 8)}
-    if not query.memory_gb:
+    if not query.memory_gb and not query.vendor:
         words["memory"] = "80"
     if words["framework"] != VERL:
         trains = profile(words["framework"]).trains

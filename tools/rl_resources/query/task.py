@@ -22,7 +22,6 @@ from rl_resources.query.understand import Query
 from rl_resources.query.vocabulary import plain
 from rl_resources.text import quoted
 
-_ADAPTERS = "lora"
 _USUAL_RANK = 32
 _NO_ENGINES = frozenset({"hf", "deepspeed-hybrid-engine"})
 
@@ -85,13 +84,14 @@ def without_offline(words: Mapping[str, str]) -> tuple[dict[str, str], OfflineTa
     others = dict(words)
     asked = others.pop("task", "")
     word = plain(asked)
-    task = _tasks_by_word().get(word.removesuffix(_ADAPTERS))
+    adapters = next(filter(word.endswith, ("qlora", "lora")), "")
+    task = _tasks_by_word().get(word.removesuffix(adapters))
     if task is None:
         return dict(words), None
     if "infer" in others:
         message = f"{task.name} has no rollouts, so no rollout engine"
         raise UnusableInput(message, "Leave out --infer.")
-    if word.endswith(_ADAPTERS) and others.setdefault("weights", _ADAPTERS) == "full":
+    if adapters and others.setdefault("weights", adapters) == "full":
         message = f"full weights and the task {asked} contradict each other"
         raise UnusableInput(message, "Leave one of them out.")
     return others, task

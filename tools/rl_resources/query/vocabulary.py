@@ -282,6 +282,9 @@ def _models(dataset: Dataset) -> dict[str, str]:
     return sizes
 
 
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+
+
 def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, str]:
     """By whole name, and by the beginnings of a name that have the size in them."""
     exact: dict[str, str] = {}
@@ -300,7 +303,8 @@ def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, s
             keys = begun.setdefault(plain(text), {})
             keys[key] = None
     only_published = {name: name for name in models if name not in dataset.by_key["models"]}
-    return _plainly(only_published) | _either(begun) | exact
+    own_names = {without_owner(name): name for name in only_published if _HUB_ID.fullmatch(name)}
+    return _plainly(own_names) | _plainly(only_published) | _either(begun) | exact
 
 
 def beginnings(name: str) -> Iterator[str]:

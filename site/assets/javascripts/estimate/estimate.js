@@ -261,10 +261,10 @@ function assuming(formula, { configuration, values }, inputs, why) {
   return estimate(formula, { ...configuration, assumed }, values.with(inputs));
 }
 
-/** The estimate with other usual values of what was assumed, the fewest of them, so that training fits the GPU; lengths and batches stay; itself where not even all are enough. @param {Formula} formula @param {Estimate} found @returns {Estimate} */
+/** The estimate with other usual values of what was assumed, the fewest of them, so that training fits the GPU; lengths, batches and what the model alone decides stay; itself where not even all are enough. @param {Formula} formula @param {Estimate} found @returns {Estimate} */
 export function fitted(formula, found) {
   let [taken, tried] = [{}, found];
-  const open = found.savings.filter(([input]) => !formula.often.any.includes(input));
+  const open = found.savings.filter(([input]) => !formula.often.any.includes(input) && !(input in formula.span.any));
   const { doubts } = found;
   const byGain = open.sort(([first, a, gain], [second, b, other]) => gain - other || doubts[first][1] - doubts[second][1] || a - b);
   for (const [input, value] of byGain) {
