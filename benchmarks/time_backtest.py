@@ -87,7 +87,7 @@ def runs(dataset: Dataset, skipped: Counter[str]) -> Iterator[Timed]:
     published = {_key(row["source_url"], row): row for row in reports}
     scripts: dict[tuple[str, str], Estimate] = {}
     for row in _timed_rows(dataset, "tuning"):
-        evidence = str(row["evidence"])
+        evidence = str(row["evidence"] or row["source"])
         report = published.pop(_key(evidence, row), None)
         try:
             found = _of_record(dataset, row, report)

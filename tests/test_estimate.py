@@ -87,7 +87,8 @@ def test_every_name_in_a_term_is_known_before_it():
 
 
 @pytest.mark.parametrize("item", formula()["term"], ids=lambda item: item["name"])
-def test_a_term_names_known_sources_and_is_no_longer_than_a_line(item):
+def test_a_term_has_a_unit_and_known_sources_and_is_no_longer_than_a_line(item):
+    assert item["unit"]
     sources = formula()["sources"]
     assert sources.keys() >= set(item.get("source", ()))
     assert len(item["formula"]) <= 120

@@ -44,6 +44,12 @@ def timed(*settings: str, **words: object) -> StepTime:
     return found
 
 
+def test_every_timed_run_names_its_project_and_its_source():
+    for run in RUNS:
+        assert run["source"].startswith("https://"), run["id"]
+        assert run["project"] in run["source"], run["id"]
+
+
 def test_every_name_in_a_term_of_the_time_is_known_before_it():
     found = formula()["time"]
     known = {*formula()["constants"], *inputs_by_name(), *constants(), *DATASET.models.columns}

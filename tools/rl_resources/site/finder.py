@@ -100,10 +100,9 @@ def said() -> dict[str, str]:
         for name, text in texts.items():
             found[f"{table}.{name}"] = text
     certainties = [*SCALE, *map(str.capitalize, SCALE), *MARKS]
-    fields = [field.replace("_", " ") for field in FIELDS]
     phases = [moment["phase"] for moment in formula()["moment"]]
     weights = WEIGHTS.values()
-    return found | _words(_TABLE["words"], certainties, fields, phases, weights)
+    return found | _words(_TABLE["words"], certainties, _fields(), phases, weights)
 
 
 def said_of_calculator() -> dict[str, str]:
@@ -118,7 +117,12 @@ def said_of_calculator() -> dict[str, str]:
         words += [moment["phase"], moment["name"], *moment["components"]]
     prices = [knob["price"] for knob in written["knob"]]
     own: dict[str, str] = _TABLE["mistakes"] | _TABLE["calculator_said"]
-    return own | {text: text for text in texts} | _words(words, prices)
+    return own | {text: text for text in texts} | _words(words, _fields(), prices)
+
+
+def _fields() -> list[str]:
+    """The fields of a question as a sentence names them."""
+    return [field.replace("_", " ") for field in FIELDS]
 
 
 def _words(*lists: Iterable[str]) -> dict[str, str]:

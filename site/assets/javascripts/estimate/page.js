@@ -15,6 +15,8 @@ const form = /** @type {HTMLFormElement} */ (document.getElementById("estimate")
 const OPTIONS = ["model", "gpus", "device", "weights", "task", "framework", "train", "infer"];
 const DECIDES = 0.02;
 const MOST_DECISIVE = 3;
+/** The tasks and engines that the form offers, before a URL adds its own. @type {[string, string[]][]} */
+const OFFERED = ["task", "infer"].map((name) => [name, [...form.elements[name].options].map(({ value }) => value)]);
 
 const fixed = (gb) => gb.toFixed(1);
 const count = (figure) => Math.floor(figure).toLocaleString("en");
@@ -78,7 +80,7 @@ function turns(formula, found, words) {
   const every = knobs(formula, found).map((knob) => ({ ...knob, saved: saved(knob), price: word(knob.price), query: query(knob.inputs) }));
   const together = found.verdict === "fits" ? { turns: [] } : cheapest(formula, found);
   const all = together?.turns.length > 0 && { ...together, query: query(together.inputs) };
-  return { all, isHopeless: !together, knobs: every, isLowest: !every.length };
+  return { all, isHopeless: !together, knobs: every, isLowest: !every.length && !all };
 }
 
 /** How far it fits with all else unchanged, and the time of a step, or what that needs. @param {Formula} formula @param {Estimate} found */
@@ -101,6 +103,8 @@ function reasonOf({ said, verdicts }, { starts, fits, verdict, phases }) {
 
 answer(form, { memory: "device_gb" }, (place, formula, words, strange) => {
   if (strange.length) throw new Mistake(say("estimate.strange", { words: strange.join(", ") }));
+  const [unknown] = OFFERED.find(([name, offered]) => !offered.includes(words[name] ?? "")) ?? [];
+  if (unknown) throw new Mistake(say("estimate.unknown", { field: word(unknown), text: words[unknown] }), { cause: { field: unknown } });
   const found = answered(formula, words);
   const { verdict, peak, low, high, device, deciding, host, hostRange, phases: { rollout }, tightest, values } = found;
   const { assumed } = found.configuration;
