@@ -32,7 +32,8 @@ from rl_resources.query.estimate import estimate
 HERE = Path(__file__).parent
 PLAUSIBLE = HERE.parent / "tools/rl_resources/estimate/assumed.toml"
 PLAUSIBLE_TITLE = (
-    "# What eight of ten measured runs have, least and most, written by `make backtest`."
+    "# What eight of ten measured runs have, least and most, "
+    "written by `make backtest`."
 )
 LEFT_OPEN = (
     "response_length",
@@ -62,11 +63,15 @@ OLD_BITSANDBYTES = {"litgpt", "fsdp_qlora", "peft"}
 """Projects whose figures are older than bitsandbytes 0.43.2 of July 2024, or that pin 0.42."""
 RUNS = {"measured-run", "stated-run", "ci-allocation"}
 BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0}
-OWN_GPUS = re.compile(r"^(\d+) GPUs? (?:actor|train|each)|(\d+) train \+|train (\d+) GPUs")
+OWN_GPUS = re.compile(
+    r"^(\d+) GPUs? (?:actor|train|each)|(\d+) train \+|train (\d+) GPUs"
+)
 """The GPUs that train, where the engine has others."""
 STEPS_WHERE_IT_IS = {"slime", "miles"}
 """Frameworks whose optimizer steps in host memory where it is offloaded by a setting."""
-STEPS_ON_HOST = re.compile(r"(Adam steps|whole optimizer state is) on the host|Adam on the CPU")
+STEPS_ON_HOST = re.compile(
+    r"(Adam steps|whole optimizer state is) on the host|Adam on the CPU"
+)
 HOST_PEAK = re.compile(
     r"Host memory is the (published )?peak|which takes 1|memory per node, the only"
     r"|Host memory: 800|1500 GB and does not say"
@@ -116,7 +121,9 @@ class Case(NamedTuple):
     source: str
 
 
-def measured(dataset: Dataset, skipped: list[str], left_out: str = "") -> Iterator[Case]:
+def measured(
+    dataset: Dataset, skipped: list[str], left_out: str = ""
+) -> Iterator[Case]:
     """The cases of `measured.csv`, asked without the input `left_out`.
 
     Why a row cannot be estimated is added to `skipped`.
@@ -187,7 +194,9 @@ def _bounds(found: Estimate, share: float = 1) -> Iterator[float]:
 
 def _inputs(row: Row) -> dict[str, float]:
     """The inputs of a measured run, as its columns say them."""
-    length = row["sequence_length"] or _sum(row["prompt_length"], row["response_length"])
+    length = row["sequence_length"] or _sum(
+        row["prompt_length"], row["response_length"]
+    )
     if not length or not row["micro_batch"]:
         raise UnusableInput("no length or no micro batch")
     logits = row["logits"]
@@ -206,7 +215,9 @@ def _inputs(row: Row) -> dict[str, float]:
     given |= _parallel_sizes(row)
     if row["project"] == "litgpt" or "LoRA dropout" in row["notes"]:
         given["adapter_input_bytes"] = 3
-    if row["project"] in COMPILED and re.search("torch.compile|, compiled", row["notes"]):
+    if row["project"] in COMPILED and re.search(
+        "torch.compile|, compiled", row["notes"]
+    ):
         given["compiled"] = 1
     if row["project"] == "litgpt":
         given["untied_head"] = 1
@@ -256,7 +267,9 @@ def _quantization(row: Row) -> dict[str, float]:
         found["quantized_head"] = 1
     if row["quantization"] in {"gptq", "awq"}:
         found["quantized_bytes"] = 0.52
-    elif row["project"] == "fsdp_qlora" or re.search("(?<!no )double quant", row["notes"]):
+    elif row["project"] == "fsdp_qlora" or re.search(
+        "(?<!no )double quant", row["notes"]
+    ):
         found["quantized_bytes"] = 0.516
     else:
         found["quantized_bytes"] = 0.5625
@@ -442,7 +455,13 @@ def _rollout_precision(saved: str) -> dict[str, object]:
 def _parallel(text: str) -> dict[str, object]:
     """`TP=4 PP=2 EP=8; gen TP=1`: the sizes while training, and of the engine."""
     training, _, engine = text.partition("gen")
-    names = {"TP": "tensor", "PP": "pipeline", "EP": "expert", "CP": "context", "SP": "context"}
+    names = {
+        "TP": "tensor",
+        "PP": "pipeline",
+        "EP": "expert",
+        "CP": "context",
+        "SP": "context",
+    }
     sizes: dict[str, int] = {}
     for name, written in re.findall(r"\b([TPESC]P)=(\d+)", training):
         sizes[name] = int(written)
@@ -617,7 +636,9 @@ def _read_share(found: Estimate, kind: str) -> float:
     PyTorch counts its own process, other readings the whole GPU with a rollout engine on it.
     """
     if kind in NOT_READ:
-        unread_gb = sum(found.training.components.get(title, 0) for title in NOT_READ[kind])
+        unread_gb = sum(
+            found.training.components.get(title, 0) for title in NOT_READ[kind]
+        )
         return 1 - unread_gb / found.peak_gb
     return _whole_share(found)
 
@@ -731,7 +752,9 @@ def _host_case(id_: str, row: Mapping[str, object], found: Estimate) -> HostCase
 
 def host_factors(cases: list[HostCase], *, each_loads: bool) -> tuple[float, float]:
     """Measured by estimated: the interval of host memory, as that of the GPU's."""
-    peaks = [case for case in cases if case.read == "peak" and case.each_loads == each_loads]
+    peaks = [
+        case for case in cases if case.read == "peak" and case.each_loads == each_loads
+    ]
     runs = Counter(case.project for case in peaks)
     weights = [runs[case.project] ** -0.5 for case in peaks]
     under = [case.estimated_gb / case.measured_gb for case in peaks]
@@ -818,7 +841,11 @@ def costs(dataset: Dataset) -> Iterator[tuple[object, ...]]:
         within: list[bool] = []
         for case, other in zip(known, measured(dataset, [], name), strict=True):
             peak = case.measured_gb
-            if not peak or other.kind == VARIED or isclose(case.estimated_gb, other.estimated_gb):
+            if (
+                not peak
+                or other.kind == VARIED
+                or isclose(case.estimated_gb, other.estimated_gb)
+            ):
                 continue
             errors_of.append(abs(other.estimated_gb / peak - 1))
             within.append(other.low_gb <= peak <= other.high_gb)
@@ -834,7 +861,9 @@ def _given(row: Row) -> dict[str, float]:
 
 def main() -> None:
     """Write the cases, print the errors."""
-    lines = [f"{name} = [{low:g}, {high:g}]\n" for name, low, high in plausible_values()]
+    lines = [
+        f"{name} = [{low:g}, {high:g}]\n" for name, low, high in plausible_values()
+    ]
     PLAUSIBLE.write_text(f"{PLAUSIBLE_TITLE}\n{''.join(lines)}", encoding="utf-8")
     dataset = load(HERE.parent)
     skipped: list[str] = []
@@ -843,7 +872,11 @@ def main() -> None:
     cases += questions(dataset, "strangers.csv", STRANGER)
     cases += questions(dataset, "asked.csv", ASKED)
     cases = left_out(cases)
-    _write(HERE / "backtest_assumed.csv", ("input", "runs", "median", "within"), costs(dataset))
+    _write(
+        HERE / "backtest_assumed.csv",
+        ("input", "runs", "median", "within"),
+        costs(dataset),
+    )
     _write(HERE / "backtest.csv", Case._fields, map(_cells, cases))
     on_host = list(hosts(dataset, skipped))
     _write(HERE / "host_memory.csv", HostCase._fields, map(_cells, on_host))
@@ -864,7 +897,9 @@ def main() -> None:
     print("tokens = {:.2f}, {:.2f}".format(*tokens))
     print("longest = {:.2f}, {:.2f}".format(*longest))
     print("host = {:.2f}, {:.2f}".format(*host_factors(on_host, each_loads=False)))
-    print("host_of_each = {:.2f}, {:.2f}".format(*host_factors(on_host, each_loads=True)))
+    print(
+        "host_of_each = {:.2f}, {:.2f}".format(*host_factors(on_host, each_loads=True))
+    )
     wrong = [case.id for case in on_host if not case.agrees]
     print(f"host memory: {len(wrong)} of {len(on_host)} disagree: {', '.join(wrong)}")
     print(f"{len(skipped)} rows without an estimate")

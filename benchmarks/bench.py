@@ -64,7 +64,11 @@ FRAME = "{{ frame | script_sources }}"
 
 def seconds(command: Sequence[str | Path], folder: Path = ROOT) -> float:
     """Wall-clock seconds of one process. Exit 1 (findings) is no failure."""
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": ""}
+    environment = {
+        **os.environ,
+        "NO_MKDOCS_2_WARNING": "1",
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
     words = list(map(str, command))
     start = time.perf_counter()
     done = subprocess.run(
@@ -154,9 +158,18 @@ def bench_commands() -> None:
     mine = median(cpu_seconds(tables) for _ in range(ROUNDS))
     other = median(cpu_seconds(frictionless) for _ in range(ROUNDS))
     title = "check of the tables / frictionless, CPU"
-    print(f"{title:<46} {mine:7.2f} s / {other:7.2f} s = {mine / other:5.2f}  (limit 2)")
-    compare("check with the scripts / frictionless", "none", [*OURS, "check"], frictionless)
-    compare("the same where pandas is installed", "none", [*WITH_PANDAS, "check"], frictionless)
+    print(
+        f"{title:<46} {mine:7.2f} s / {other:7.2f} s = {mine / other:5.2f}  (limit 2)"
+    )
+    compare(
+        "check with the scripts / frictionless", "none", [*OURS, "check"], frictionless
+    )
+    compare(
+        "the same where pandas is installed",
+        "none",
+        [*WITH_PANDAS, "check"],
+        frictionless,
+    )
     compare("--help / import pandas", "1", [*OURS, "--help"], pandas)
     question = ["find", "--size", "7B", "--gpus", "8", "--device", "h100"]
     compare("find / import pandas", "1", [*OURS, *question], pandas)
@@ -202,7 +215,9 @@ def write_scripts(root: Path, count: int) -> None:
     for name in ("records", "schema"):
         shutil.copytree(ROOT / name, root / name)
     shutil.copy(ROOT / "datapackage.json", root)
-    scripts = {name_of(str(path)): path for path in (ROOT / "examples/tuning").rglob("*.sh")}
+    scripts = {
+        name_of(str(path)): path for path in (ROOT / "examples/tuning").rglob("*.sh")
+    }
     table = root / "records/tuning.csv"
     with table.open(encoding="utf-8", newline="") as file:
         shipped = list(csv.DictReader(file))
@@ -249,14 +264,22 @@ def bench_rows(folder: Path) -> None:
     judged = seconds(python(code), folder)
     mine = seconds(ours)
     ratio = MILLION / SAMPLE * judged / mine
-    print(f"10^6 rows: frictionless (from {SAMPLE} rows) / check {ratio:.1f}  (at least 30)")
+    print(
+        f"10^6 rows: frictionless (from {SAMPLE} rows) / check {ratio:.1f}  (at least 30)"
+    )
 
 
 def bench_build(folder: Path) -> None:
     write_peer(folder / "peer")
     ours = [*OURS, "build", "--root", ROOT, "--out", folder / "build"]
     peer = [BIN / "mkdocs", "build", "--quiet"]
-    compare("build / plain MkDocs on the same pages", "1.3", ours, peer, folder=folder / "peer")
+    compare(
+        "build / plain MkDocs on the same pages",
+        "1.3",
+        ours,
+        peer,
+        folder=folder / "peer",
+    )
 
 
 def bench_preview(folder: Path) -> None:
@@ -329,7 +352,9 @@ def bench_estimate(folder: Path) -> None:
 
 
 def main() -> None:
-    print(f"{len(load(ROOT).records['reports'])} reports, medians of {ROUNDS} (rows: 3)")
+    print(
+        f"{len(load(ROOT).records['reports'])} reports, medians of {ROUNDS} (rows: 3)"
+    )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         bench_commands()

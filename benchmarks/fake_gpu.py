@@ -48,7 +48,9 @@ class Stream:
 
 def register_device() -> None:
     """Make `gpu` a device that autograd and FSDP accept, so that host memory is a device apart."""
-    module = SimpleNamespace(Stream=Stream, Event=Stream, stream=Stream, current_stream=Stream)
+    module = SimpleNamespace(
+        Stream=Stream, Event=Stream, stream=Stream, current_stream=Stream
+    )
     module.is_available = module.is_initialized = lambda: True
     module._is_in_bad_fork = lambda: False
     module.device_count = lambda: 1
@@ -56,7 +58,10 @@ def register_device() -> None:
     module.set_device = module.synchronize = module.manual_seed_all = lambda *_: None
     module.get_amp_supported_dtype = lambda: [torch.bfloat16, torch.float32]
     _setup_privateuseone_for_python_backend("gpu", backend_module=module)
-    for runtime in (_flat_param, _runtime_utils):  # of FSDP1, which asks tensors for streams
+    for runtime in (
+        _flat_param,
+        _runtime_utils,
+    ):  # of FSDP1, which asks tensors for streams
         runtime._no_dispatch_record_stream = module.synchronize
 
 
@@ -118,7 +123,9 @@ class Peaks:
 
     def summary(self) -> dict[str, Any]:
         """In 10^9 bytes: the peak by phase and, at the highest, by kind; the most on the host."""
-        totals = {phase: snapshot["gpu"]["Total"] for phase, snapshot in self.phases.items()}
+        totals = {
+            phase: snapshot["gpu"]["Total"] for phase, snapshot in self.phases.items()
+        }
         at = max(totals, key=totals.__getitem__)
         highest = self.phases[at]["gpu"]
         peak_gb = totals[at] / 1e9

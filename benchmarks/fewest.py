@@ -57,7 +57,9 @@ def fewest(dataset: Dataset, asked: Asked) -> list[int | str]:
 
 
 def _of_memory(start: PlanStart, memory: int) -> PlanStart:
-    groups = [[one.with_inputs(device_gb=memory) for one in group] for group in start.groups]
+    groups = [
+        [one.with_inputs(device_gb=memory) for one in group] for group in start.groups
+    ]
     return PlanStart(groups, start.host_gb)
 
 

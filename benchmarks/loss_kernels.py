@@ -26,7 +26,9 @@ class FlashAttention(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
         q, k, v, _, lse = ctx.saved_tensors
         buffers = [torch.empty_like(q, dtype=torch.float32), torch.empty_like(lse)]
-        if k.shape != q.shape:  # grouped queries: dk and dv of each head, before their sums
+        if (
+            k.shape != q.shape
+        ):  # grouped queries: dk and dv of each head, before their sums
             buffers += [torch.empty_like(q), torch.empty_like(q)]
         return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
 
@@ -44,7 +46,9 @@ class FlashCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor) -> Tensor:
-        loss, lse, _ = (torch.empty(labels.shape, device=logits.device) for _ in range(3))
+        loss, lse, _ = (
+            torch.empty(labels.shape, device=logits.device) for _ in range(3)
+        )
         ctx.save_for_backward(logits, lse, labels)
         return loss
 

@@ -72,8 +72,17 @@ def vary(case: Case, **values: list[Any]) -> list[Case]:
 VERL = Case("qwen2.5-0.5b")
 VERL_7B = replace(VERL, model="qwen2.5-7b")
 LORA = replace(VERL_7B, weights="lora", lora_rank=32)
-TRL = Case("qwen2.5-0.5b", ranks=1, strategy="single", master_dtype="bf16", logits="fp32")
-DENSE = ["qwen2.5-1.5b", "qwen2.5-3b", "llama-3.1-8b", "qwen3-4b", "qwen3-8b", "qwen2.5-14b"]
+TRL = Case(
+    "qwen2.5-0.5b", ranks=1, strategy="single", master_dtype="bf16", logits="fp32"
+)
+DENSE = [
+    "qwen2.5-1.5b",
+    "qwen2.5-3b",
+    "llama-3.1-8b",
+    "qwen3-4b",
+    "qwen3-8b",
+    "qwen2.5-14b",
+]
 OFFLOAD = "parameters+optimizer"
 CASES = [
     VERL,
@@ -98,7 +107,13 @@ CASES = [
     *vary(VERL, logits=["rows", "chunked", "fp32"], sequence_length=[8192]),
     *vary(LORA, master_dtype=["bf16"]),
     *vary(VERL_7B, sequence_length=[8192], logits=["fused", "rows", "chunked", "fp32"]),
-    *vary(LORA, ranks=[1], strategy=["single"], master_dtype=["bf16"], logits=["fp32", "fused"]),
+    *vary(
+        LORA,
+        ranks=[1],
+        strategy=["single"],
+        master_dtype=["bf16"],
+        logits=["fp32", "fused"],
+    ),
     *vary(TRL, model=["qwen2.5-1.5b", "qwen2.5-7b"], optimizer=["fused"]),
     *vary(VERL_7B, master_dtype=["bf16"]),
     *vary(VERL, ranks=[1, 32]),
@@ -122,9 +137,15 @@ CASES = [
     *vary(VERL_7B, sequence_length=[512, 16384]),
     *vary(VERL, model=["qwen2.5-3b", "qwen3-8b"], checkpointing=[False]),
     *vary(LORA, model=["qwen2.5-14b", "qwen3-8b"]),
-    *vary(VERL, strategy=["fsdp"], model=["qwen2.5-0.5b", "qwen3-4b", "qwen3-8b", "llama-3.1-8b"]),
+    *vary(
+        VERL,
+        strategy=["fsdp"],
+        model=["qwen2.5-0.5b", "qwen3-4b", "qwen3-8b", "llama-3.1-8b"],
+    ),
     *vary(VERL_7B, strategy=["fsdp"], ranks=[2, 8, 32]),
     *vary(VERL_7B, strategy=["fsdp"], master_dtype=["bf16"]),
-    *vary(VERL_7B, strategy=["fsdp"], checkpointing=[False], sequence_length=[512, 2048]),
+    *vary(
+        VERL_7B, strategy=["fsdp"], checkpointing=[False], sequence_length=[512, 2048]
+    ),
     *vary(VERL_7B, strategy=["fsdp"], sequence_length=[8192], logits=["fused", "fp32"]),
 ]

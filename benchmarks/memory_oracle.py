@@ -100,11 +100,15 @@ def build(case: Case) -> tuple[nn.Module, nn.Module]:
     )
     base.train()
     if case.checkpointing:
-        base.activation_checkpointing_enable({"use_reentrant": False, "preserve_rng_state": False})
+        base.activation_checkpointing_enable(
+            {"use_reentrant": False, "preserve_rng_state": False}
+        )
     model = base
     if case.lora_rank:
         base.enable_input_require_grads()
-        lora = LoraConfig(r=case.lora_rank, target_modules="all-linear", task_type="CAUSAL_LM")
+        lora = LoraConfig(
+            r=case.lora_rank, target_modules="all-linear", task_type="CAUSAL_LM"
+        )
         adapted = get_peft_model(base, lora, autocast_adapter_dtype=False)
         model = adapted.to(dtype)
     if case.logits == "chunked":
@@ -178,7 +182,9 @@ class Update:
         self.optimizer.zero_grad()
 
 
-def train_step(case: Case, model: nn.Module, update: Update, tokens: Tensor, peaks: Peaks) -> None:
+def train_step(
+    case: Case, model: nn.Module, update: Update, tokens: Tensor, peaks: Peaks
+) -> None:
     """Gradients are reduced in the last micro batch only, as verl and accelerate do."""
     for i in range(case.micro_batches):
         peaks.tracker.reset_mod_stats()  # else the trackers refuse a second forward
@@ -192,7 +198,9 @@ def train_step(case: Case, model: nn.Module, update: Update, tokens: Tensor, pea
     peaks.end("step")
 
 
-def track(case: Case, model: nn.Module, update: Update, tokens: Tensor) -> Tracker | FSDPTracker:
+def track(
+    case: Case, model: nn.Module, update: Update, tokens: Tensor
+) -> Tracker | FSDPTracker:
     if case.strategy == "fsdp2":
         fsdp = FSDPTracker(model, update.optimizer)
         fsdp.track_inputs((tokens,))
@@ -200,7 +208,9 @@ def track(case: Case, model: nn.Module, update: Update, tokens: Tensor) -> Track
     tracker = Tracker()
     no_hook = RemovableHandle(OrderedDict())
     for parameter in model.parameters():
-        if not parameter.requires_grad:  # else the tracker adds hooks, which PyTorch refuses
+        if (
+            not parameter.requires_grad
+        ):  # else the tracker adds hooks, which PyTorch refuses
             tracker._param_to_grad_hook_handles[parameter] = (no_hook, no_hook)
     tracker.track_external(model, update.optimizer, tokens)
     return tracker
@@ -210,7 +220,9 @@ def measure(case: Case) -> dict[str, Any]:
     """Sizes in 10^9: parameters, bytes per rank."""
     register_device()
     AttentionInterface.register("linear_memory", flash_attention)
-    dist.init_process_group("cpu:fake,gpu:fake", rank=0, world_size=case.ranks, store=FakeStore())
+    dist.init_process_group(
+        "cpu:fake,gpu:fake", rank=0, world_size=case.ranks, store=FakeStore()
+    )
     with torch.device("meta"):
         model, base = build(case)
     mesh = init_device_mesh("gpu", (case.ranks,))
@@ -221,7 +233,9 @@ def measure(case: Case) -> dict[str, Any]:
             shard(case, model, base, mesh)
         if case.strategy == "fsdp":
             model = shard_flat(case, model, base)
-        tokens = torch.randint(0, 1000, (case.micro_batch, case.sequence_length), device="gpu")
+        tokens = torch.randint(
+            0, 1000, (case.micro_batch, case.sequence_length), device="gpu"
+        )
         update = Update(case, model)
         tracker = track(case, model, update, tokens)
         peaks = Peaks(tracker)

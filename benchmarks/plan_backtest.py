@@ -49,7 +49,9 @@ def _asked(options: str) -> dict[str, str]:
     return dict(zip(names, words[1::2], strict=True))
 
 
-def _word(dataset: Dataset, row: Mapping[str, str], asked: Mapping[str, str], answer: Plan) -> str:
+def _word(
+    dataset: Dataset, row: Mapping[str, str], asked: Mapping[str, str], answer: Plan
+) -> str:
     if row["outcome"] == "ran":
         return "impossible" if answer.verdict == "no" else "possible"
     has_failures = answer.question.query.model and answer.question.failed
@@ -68,7 +70,11 @@ def _failed(
     """The estimate of the settings that failed; else as the framework has it."""
     question = answer.question
     prompt, response = question.lengths
-    sets = [*row["settings"].split(), f"prompt_length={prompt}", f"response_length={response}"]
+    sets = [
+        *row["settings"].split(),
+        f"prompt_length={prompt}",
+        f"response_length={response}",
+    ]
     words = {"task": question.task, "infer": answer.shown.configuration.infer, **asked}
     return estimate(dataset, words, sets)
 
@@ -84,7 +90,9 @@ def main() -> None:
     """Print each outcome, and how many were right."""
     found = list(outcomes(load(HERE.parent)))
     for one in found:
-        print(f"{one.row['outcome']:14}{one.word:11}{one.plan.verdict:11}{one.row['asked']}")
+        print(
+            f"{one.row['outcome']:14}{one.word:11}{one.plan.verdict:11}{one.row['asked']}"
+        )
     for outcome in ("ran", "out-of-memory"):
         words = Counter(one.word for one in found if one.row["outcome"] == outcome)
         print(outcome, dict(words))

@@ -250,7 +250,9 @@ def _roles(row: Row) -> Given:
     """A reference model and dynamic sampling, where a row names them."""
     given: Given = {}
     task = str(row["task"])
-    if task.startswith(("GRPO", "PPO")) or "reference" in str(row["memory_optimizations"]):
+    if task.startswith(("GRPO", "PPO")) or "reference" in str(
+        row["memory_optimizations"]
+    ):
         given["has_reference"] = 1
     if FILTERS in str(row["notes"]):
         given["filters_groups"] = 1
@@ -287,7 +289,9 @@ def _fitted_rows() -> list[dict[str, Any]]:
     return [item for item in formula()["time"]["constant"] if "runs" in item]
 
 
-def residuals(logs: Sequence[float], start: Sequence[float], timed: Sequence[Timed]) -> list[float]:
+def residuals(
+    logs: Sequence[float], start: Sequence[float], timed: Sequence[Timed]
+) -> list[float]:
     """The weighted errors of all runs and phases, as logarithms, and those of the prior."""
     own = dict(zip(fitted(), map(math.exp, logs), strict=True))
     share = Counter(run.project for run in timed)
@@ -366,7 +370,11 @@ def _columns(run: Timed, values: Values) -> dict[str, object]:
 def report(cases: Sequence[tuple[Timed, Values]]) -> None:
     """Print the errors, the interval and the share of pairs in the right order."""
     for known in (True, False):
-        logs = [-_error(run, values, "seconds") for run, values in cases if run.known == known]
+        logs = [
+            -_error(run, values, "seconds")
+            for run, values in cases
+            if run.known == known
+        ]
         sizes = np.abs(logs)
         low, high = np.exp(np.quantile(logs, [0.05, 0.95]))
         print(
@@ -376,7 +384,9 @@ def report(cases: Sequence[tuple[Timed, Values]]) -> None:
             f"interval [{low:.2f}, {high:.2f}]"
         )
     ordered = list(_ordered(cases))
-    print(f"{np.mean(ordered):.0%} of {len(ordered)} pairs of one source in the right order")
+    print(
+        f"{np.mean(ordered):.0%} of {len(ordered)} pairs of one source in the right order"
+    )
 
 
 def _ordered(cases: Sequence[tuple[Timed, Values]]) -> Iterator[bool]:

@@ -65,7 +65,9 @@ class _Generated(File):
 
     def is_documentation_page(self) -> bool:
         """Whether MkDocs makes a page of it."""
-        return super().is_documentation_page() and not self.src_uri.startswith("downloads/")
+        return super().is_documentation_page() and not self.src_uri.startswith(
+            "downloads/"
+        )
 
 
 def on_startup(*, command: str, **_: Any) -> None:
@@ -73,7 +75,9 @@ def on_startup(*, command: str, **_: Any) -> None:
     _session.serving = command == "serve"
 
 
-def on_serve(server: LiveReloadServer, config: MkDocsConfig, **_: Any) -> LiveReloadServer:
+def on_serve(
+    server: LiveReloadServer, config: MkDocsConfig, **_: Any
+) -> LiveReloadServer:
     """Follow directories that are replaced as a whole: MkDocs' own observer forgets them."""
     watched = [config.docs_dir, config.config_file_path]
     for path in watched:

@@ -55,7 +55,9 @@ def cannot_run(reason: str) -> NoReturn:
 def program(*names: str) -> str:
     """Where the first of these programs is that is installed; without any the test cannot run."""
     found = next(filter(None, map(shutil.which, names)), None)
-    return found or cannot_run(f"no `{names[0]}`: install Debian's package `{names[0]}`")
+    return found or cannot_run(
+        f"no `{names[0]}`: install Debian's package `{names[0]}`"
+    )
 
 
 def answers_in_node(
@@ -176,9 +178,13 @@ def browser() -> Iterator[Browser]:
 
         return made
 
-    chromium = program("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    chromium = program(
+        "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"
+    )
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=["--disable-gpu"])
+        launched = playwright.chromium.launch(
+            executable_path=chromium, args=["--disable-gpu"]
+        )
         for name in ("new_page", "new_context"):
             setattr(launched, name, patient(getattr(launched, name)))
         yield launched
@@ -199,7 +205,9 @@ def address(built: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def visit(browser: Browser, address: str) -> Callable[..., AbstractContextManager[Page]]:
+def visit(
+    browser: Browser, address: str
+) -> Callable[..., AbstractContextManager[Page]]:
     """A function that opens a page of the site by its path, as `visited` does."""
 
     def opened(path: str, *options: Any, **named: Any) -> AbstractContextManager[Page]:

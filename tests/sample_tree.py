@@ -46,7 +46,9 @@ def aligned(path: Path) -> str:
     """A table of `tests` under the columns of today, so that a new one needs no edit of it."""
     text = path.read_text()
     header, *rows = csv.reader(io.StringIO(text, newline=""))
-    (names,) = (names for table, names in _columns().items() if str(path).endswith(table))
+    (names,) = (
+        names for table, names in _columns().items() if str(path).endswith(table)
+    )
     if header == names:
         return text
     lines = [names]

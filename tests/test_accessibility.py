@@ -12,9 +12,9 @@ STANDARDS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-pract
 # The rules of axe that depend on the colors.
 OF_COLORS = ("color-contrast", "link-in-text-block")
 # Rows of a table come from one template, and axe takes minutes for all of them.
-DROP_MORE_OF_THE_SAME = (
-    "document.querySelectorAll('tbody tr:nth-child(n + 4)').forEach((row) => row.remove())"
-)
+DROP_MORE_OF_THE_SAME = """
+document.querySelectorAll('tbody tr:nth-child(n + 4)').forEach((row) => row.remove())
+"""
 OPEN_FOLDS = "document.querySelectorAll('article details').forEach((fold) => { fold.open = true; })"
 FRONT_PAGE_BYTES = 250 * 1024
 PHONE = 360
@@ -70,7 +70,9 @@ def test_axe_finds_nothing_with_folds_open_on_phone_and_wide_screen_in_light_and
 
 
 @pytest.mark.parametrize("opened", ["Menu", "Search"])
-def test_axe_finds_no_violation_with_menu_or_search_open_on_a_phone(browser, address, axe, opened):
+def test_axe_finds_no_violation_with_menu_or_search_open_on_a_phone(
+    browser, address, axe, opened
+):
     with visited(browser, f"{address}/data/", PHONE) as page:
         page.emulate_media(reduced_motion="reduce")
         page.get_by_role("button", name=opened).press("Enter")
@@ -78,10 +80,14 @@ def test_axe_finds_no_violation_with_menu_or_search_open_on_a_phone(browser, add
         assert violations(page, axe, type="tag", values=STANDARDS) == []
 
 
-def test_the_front_page_with_all_it_loads_stays_within_its_weight(browser, built, address):
+def test_the_front_page_with_all_it_loads_stays_within_its_weight(
+    browser, built, address
+):
     page = browser.new_page()
     loaded = set()
-    page.on("request", lambda request: loaded.add(request.url.removeprefix(f"{address}/")))
+    page.on(
+        "request", lambda request: loaded.add(request.url.removeprefix(f"{address}/"))
+    )
     page.goto(f"{address}/", wait_until="networkidle")
     page.close()
     assert {"", "search/search_index.json"} <= loaded

@@ -27,7 +27,10 @@ START = "python3 -m verl.trainer.main_ppo"
 
 def script_of(settings: dict[str, str], before: str = "", start: str = START) -> str:
     """A script with one setting on each line, the first of them on the line after `before`."""
-    lines = [start, *(f"{key}={value}" for key, value in settings.items() if value != "-")]
+    lines = [
+        start,
+        *(f"{key}={value}" for key, value in settings.items() if value != "-"),
+    ]
     return before + " \\\n    ".join(lines) + "\n"
 
 
@@ -105,9 +108,13 @@ def test_a_comment_of_a_number_and_a_long_space_is_read_in_the_end():
     assert trials_in_comments(read(f"# batch 64{' ' * 300_000}?\n")) == ()
 
 
-@pytest.mark.parametrize("case", CASES, ids=[f"{case['rule']} {case['why']}" for case in CASES])
+@pytest.mark.parametrize(
+    "case", CASES, ids=[f"{case['rule']} {case['why']}" for case in CASES]
+)
 def test_a_rule_finds(case):
-    found = findings(**{name: case[name] for name in case.keys() - {"why", "found", "help"}})
+    found = findings(
+        **{name: case[name] for name in case.keys() - {"why", "found", "help"}}
+    )
     message = case.get("found", "").replace("VERSION", shipped("verl").version)
     if not message:
         assert found == []
@@ -127,4 +134,6 @@ def test_an_engine_with_keys_of_its_own_has_a_case_that_sets_them():
     usual = set(Engine())
     for name, engine in ENGINES.items():
         own = {item for item in engine if isinstance(item, str) and item} - usual
-        assert own <= settings, f"no case of tests/agreement.toml sets what {name} calls its own"
+        assert own <= settings, (
+            f"no case of tests/agreement.toml sets what {name} calls its own"
+        )

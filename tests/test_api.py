@@ -146,7 +146,9 @@ def in_words(schema: dict[str, Any], rows: dict[str, Any]) -> str:
         words += f" of {in_words(schema['items'], rows)}"
     if "properties" in schema:
         properties = schema["properties"]
-        fields = [f"{name}: {in_words(item, rows)}" for name, item in properties.items()]
+        fields = [
+            f"{name}: {in_words(item, rows)}" for name, item in properties.items()
+        ]
         words += f" ({', '.join(fields)})"
     for word in schema.get("enum", ()):
         words += f" | {word}"

@@ -143,11 +143,16 @@ def test_one_mistake_is_reported_once(findings, old, new, finding, fix):
 
 
 MOVED = {
-    PAGE.replace(LORA_ROW, LORA_ROW * 2): f"page-same-script: 50:9: the row links {LORA}, as the "
+    PAGE.replace(
+        LORA_ROW, LORA_ROW * 2
+    ): f"page-same-script: 50:9: the row links {LORA}, as the "
     "row of line 41 does\nLink a script of its own.",
-    PAGE.replace(LORA_ROW, "") + LORA_ROW: "page-model-section: 61:9: Qwen2.5-7B-Instruct is "
+    PAGE.replace(LORA_ROW, "")
+    + LORA_ROW: "page-model-section: 61:9: Qwen2.5-7B-Instruct is "
     "listed under 14B\nMove the row under 7B, or fix its model.",
-    PAGE.replace(FOURTEEN_ROW, ""): "page-script-without-row: 16:5: no row links the script "
+    PAGE.replace(
+        FOURTEEN_ROW, ""
+    ): "page-script-without-row: 16:5: no row links the script "
     f"14b/{FOURTEEN}\nAdd a row that links {FOURTEEN}.",
 }
 
@@ -174,14 +179,18 @@ def test_a_script_that_is_not_called_as_the_page_asks(findings, dataset, scripts
 def test_a_script_that_is_named_after_another_model_is_reported(findings, scripts):
     other = SEVEN.replace("qwen2", "qwen1", 1)
     rename(scripts / "7b", SEVEN, other)
-    said = "the row says `qwen2-7b-instruct`, the name of its script `qwen1-7b-instruct`"
+    said = (
+        "the row says `qwen2-7b-instruct`, the name of its script `qwen1-7b-instruct`"
+    )
     page = PAGE.replace(SEVEN, other)
     found = findings(page)
     fix = "Name the script after the model that it trains, or fix the row."
     assert found == [f"page-name-of-model: 26:9: {said}\n{fix}"]
 
 
-def test_a_name_of_six_parts_is_of_the_form_only_with_a_known_backend_or_engine(findings, scripts):
+def test_a_name_of_six_parts_is_of_the_form_only_with_a_known_backend_or_engine(
+    findings, scripts
+):
     other = "run_qwen2_5_vl_7b_fsdp.sh"
     rename(scripts / "7b", SEVEN, other)
     page = PAGE.replace(SEVEN, other)
@@ -245,7 +254,9 @@ def test_the_folder_may_be_a_flat_copy(dataset, scripts):
     assert _findings(dataset, flat, PAGE) == []
 
 
-def test_a_link_to_a_commit_may_lead_to_a_script_that_the_folder_lacks(findings, reported, scripts):
+def test_a_link_to_a_commit_may_lead_to_a_script_that_the_folder_lacks(
+    findings, reported, scripts
+):
     """The folder then has scripts of other names, which no row has to link."""
     rename(scripts, IN_7B, "run_qwen2_5_vl_7b_fsdp.sh")
     link = f"{BASE}/7b/{SEVEN}"
@@ -311,7 +322,9 @@ def test_rows_that_no_script_is_read_of_are_said(scripts, capsys):
     script = scripts / IN_7B
     script.unlink()
     main([*command, "--check"])
-    expected = "Not compared, because no script with one training is read of them: lines 32."
+    expected = (
+        "Not compared, because no script with one training is read of them: lines 32."
+    )
     assert expected in capsys.readouterr().err
 
 
@@ -373,7 +386,9 @@ def _checkout(
         (trainer / f"config/{name}.yaml").write_text(text)
 
 
-def _audit_of(scripts: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
+def _audit_of(
+    scripts: Path, capsys: pytest.CaptureFixture[str], *options: str
+) -> list[str]:
     """What the audit of the page finds, and the first line of its notes."""
     command = import_command(scripts, PAGE)
     main([*command, "--format", "json", *options])
@@ -412,7 +427,9 @@ def test_the_package_of_a_repository_may_lie_one_folder_deeper(scripts, capsys, 
 def test_of_a_checkout_that_starts_by_its_own_means_no_key_is_judged(scripts, capsys):
     _checkout(scripts, "0.4.0")
     (scripts.parent / "verl/trainer/main_ppo.py").write_text("import yaml\n")
-    _change(scripts / IN_7B, "trainer.total_epochs", "worker.turns=2 trainer.total_epochs")
+    _change(
+        scripts / IN_7B, "trainer.total_epochs", "worker.turns=2 trainer.total_epochs"
+    )
     assert _audit_of(scripts, capsys) == ["Judged by the verl 0.4.0 of this checkout."]
 
 
@@ -430,7 +447,9 @@ def test_of_a_checkout_that_starts_by_its_own_means_no_key_is_judged(scripts, ca
         ("0.4.1", []),
     ],
 )
-def test_no_help_names_a_setting_that_the_checkout_lacks(scripts, capsys, version, expected):
+def test_no_help_names_a_setting_that_the_checkout_lacks(
+    scripts, capsys, version, expected
+):
     _checkout(scripts, version)
     config = deepcopy(shipped(FRAMEWORK).choices["megatron"].config or {})
     del config["actor_rollout_ref"]["actor"]["megatron"]["override_transformer_config"]
@@ -472,7 +491,9 @@ def test_a_change_of_a_script_is_reported_or_is_a_matter_of_style(
     assert _audit_of(scripts, capsys, *options)[1:] == found
 
 
-def test_a_script_that_no_row_leads_to_is_asked_what_the_framework_refuses(scripts, capsys):
+def test_a_script_that_no_row_leads_to_is_asked_what_the_framework_refuses(
+    scripts, capsys
+):
     """The sizes of the model come from the path that the script itself names."""
     rename(scripts, IN_7B, f"7b/{SEVEN.replace('_2_', '_4_')}")
     script = scripts / "7b" / SEVEN.replace("_2_", "_4_")

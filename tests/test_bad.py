@@ -82,7 +82,16 @@ for name, case in CASES.items():
     else:
         FINDINGS[name] = case
 # Rules about what a script does and about hand-kept pages have their own tests.
-FAMILIES = {"files", "cells", "records", "reports", "plausibility", "scripts", "form", "tags"}
+FAMILIES = {
+    "files",
+    "cells",
+    "records",
+    "reports",
+    "plausibility",
+    "scripts",
+    "form",
+    "tags",
+}
 RULES = [name for name, rule in all_rules().items() if rule.family in FAMILIES]
 SELECT = ["--select", ",".join(RULES)]
 
@@ -128,7 +137,9 @@ def findings(root: Path) -> list[Finding]:
     snapshot = take_snapshot(read_package(root))
     rules = chosen_rules(RULES)
     found = findings_in(snapshot, rules)
-    assert unseen(snapshot, found) == [], "what a large file is searched for lacks this mistake"
+    assert unseen(snapshot, found) == [], (
+        "what a large file is searched for lacks this mistake"
+    )
     return found
 
 
@@ -158,7 +169,9 @@ def text_of(found: Sequence[Finding]) -> str:
 
 
 @pytest.mark.parametrize("case", FINDINGS.values(), ids=FINDINGS.keys())
-def test_the_answer_is_exactly_and_following_its_help_leaves_nothing(case, root, capsys):
+def test_the_answer_is_exactly_and_following_its_help_leaves_nothing(
+    case, root, capsys
+):
     apply(root, case["edit"])
     expected = placed(root, case["expected"])
     if "arguments" in case:
@@ -309,7 +322,10 @@ def test_one_slip_anywhere_is_one_finding(data, slip):
     lines = [[*map(quote, record)] for record in records]
     lines[row][column : column + 1] = written
     found = findings_in(_with_lines(table, lines), chosen_rules(RULES))
-    if slip in {"another last letter", "empty"}:  # the row may be good so, and sort elsewhere
+    if slip in {
+        "another last letter",
+        "empty",
+    }:  # the row may be good so, and sort elsewhere
         assert len(found) <= 1
     else:
         (finding,) = found

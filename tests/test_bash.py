@@ -34,7 +34,12 @@ def bash(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[list[st
     out = work.with_name("arguments")
     answers = work.with_name("arguments.n")
     script = work.with_name("script.sh")
-    settled = {"PATH": str(programs), "HOME": HOME, "OUT": str(out), "LC_ALL": "C.UTF-8"}
+    settled = {
+        "PATH": str(programs),
+        "HOME": HOME,
+        "OUT": str(out),
+        "LC_ALL": "C.UTF-8",
+    }
 
     def run(text: str, **environment: str) -> list[list[str]]:
         out.write_bytes(b"")
@@ -143,7 +148,9 @@ SEEDS = pytest.mark.parametrize("start", [0, *NIGHTLY])
 
 
 @SEEDS
-def test_where_nothing_is_dynamic_every_argument_is_known_and_is_that_of_bash(start, bash):
+def test_where_nothing_is_dynamic_every_argument_is_known_and_is_that_of_bash(
+    start, bash
+):
     for seed in range(start, start + 50):
         text = launch_script(seed, dynamic=False)
         script = read(text)
@@ -165,7 +172,9 @@ def test_what_is_said_to_be_known_is_so_in_every_run(start, bash):
             assert _is_known(arguments, commands, is_set), (arguments, text)
 
 
-def _is_known(arguments: Sequence[str], commands: Sequence[Command], is_set: bool) -> bool:
+def _is_known(
+    arguments: Sequence[str], commands: Sequence[Command], is_set: bool
+) -> bool:
     """Whether one of the commands that begin so may get these arguments."""
     for command in commands:
         _, *words = command.words
@@ -263,7 +272,9 @@ def test_what_a_function_or_eval_changes_is_unknown():
 
 @each(CASES["syntax"], "script line column")
 def test_what_bash_refuses_has_its_place(script, line, column):
-    done = subprocess.run([program("bash"), "-n"], input=script.encode(), capture_output=True)
+    done = subprocess.run(
+        [program("bash"), "-n"], input=script.encode(), capture_output=True
+    )
     assert done.returncode != 0
     ((place, _),) = read(script).problems
     assert place.line == line

@@ -13,7 +13,11 @@ from rl_resources.build import MARK, build
 from rl_resources.check import check_root
 from rl_resources.cli import main
 from rl_resources.script import script_text
-from rl_resources.script.framework.composition import Composition, Source, compose_launch
+from rl_resources.script.framework.composition import (
+    Composition,
+    Source,
+    compose_launch,
+)
 from rl_resources.script.launch import Launch
 from sample_tree import files, plant_site
 from website import MENU, RECORD, ROOT, address_of, edit_row
@@ -117,7 +121,9 @@ def test_no_file_names_a_path_of_this_machine(built):
 
 
 @pytest.mark.nightly
-def test_a_folder_without_git_names_every_page_once_in_the_sitemap(copy, out, monkeypatch):
+def test_a_folder_without_git_names_every_page_once_in_the_sitemap(
+    copy, out, monkeypatch
+):
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     monkeypatch.setenv("SITE_URL", "https://example.org/")
     site = build(copy, out)
@@ -134,7 +140,9 @@ def test_a_folder_without_git_names_every_page_once_in_the_sitemap(copy, out, mo
 
 # What stops it
 
-NOT_OURS = "/site: exists and was not built by this program\nhelp: Name another directory with"
+NOT_OURS = (
+    "/site: exists and was not built by this program\nhelp: Name another directory with"
+)
 
 
 def test_bad_data_stop_the_build_and_keep_the_old_output(copy, out, capsys):

@@ -60,7 +60,8 @@ def _texts() -> dict[str, str]:
     """All pages without the notes and wordings of sources, the RST page and a record's page."""
     records = [{**row, "notes": None} for row in DATASET.records["tuning"]]
     reports = [
-        {**row, "notes": None, "requirement_wording": None} for row in DATASET.records["reports"]
+        {**row, "notes": None, "requirement_wording": None}
+        for row in DATASET.records["reports"]
     ]
     bare = with_tables(DATASET, tuning=records, reports=reports)
     made = pages(Site(bare))
@@ -79,7 +80,9 @@ def test_published_runs_are_never_called_tested():
             assert sentence.strip().startswith(allowed)
 
 
-@pytest.mark.parametrize("word", ["should fit", "evidence level", "confidence", "unexplained"])
+@pytest.mark.parametrize(
+    "word", ["should fit", "evidence level", "confidence", "unexplained"]
+)
 def test_there_is_no_sixth_word(word):
     assert [path for path, text in _texts().items() if word in text.lower()] == []
 
@@ -96,7 +99,12 @@ def test_the_front_page_defines_each_word_once_and_tags_as_the_schema_does():
 
 
 def test_a_disputed_record_is_never_loud():
-    row = {**FIRST, "tag": "RECOMMENDED", "status": "disputed", "notes": "One says 1, one says 2."}
+    row = {
+        **FIRST,
+        "tag": "RECOMMENDED",
+        "status": "disputed",
+        "notes": "One says 1, one says 2.",
+    }
     loud = 'class="tag tag--recommended"'
     assert loud in page_of({**row, "status": "reported"})
     page = page_of(row)
@@ -121,7 +129,9 @@ def test_lora_and_qlora_are_kept_apart_and_offer_each_other_by_name(weights):
     assert {row.weights for row in found.answers} == {weights}
     reports = [row for row in DATASET.records["reports"] if row["weights"] != weights]
     known = with_tables(DATASET, tuning=(), trials=(), reports=reports)
-    found, _ = ask(known, {"size": "7B", "weights": weights, "gpus": "8", "device": "h100"})
+    found, _ = ask(
+        known, {"size": "7B", "weights": weights, "gpus": "8", "device": "h100"}
+    )
     assert found.answers == []
     (other,) = [item for item in found.nearest if item.kind == "other-base"]
     assert other.reason.startswith(labels[weights])
@@ -130,7 +140,9 @@ def test_lora_and_qlora_are_kept_apart_and_offer_each_other_by_name(weights):
 
 def test_a_headline_names_its_model_and_host_memory():
     page = _texts()["index.md"]
-    cells = re.findall(r'<td class="certain [^"]+"><a href="[^"]+" title="(.*?), [0-9]', page)
+    cells = re.findall(
+        r'<td class="certain [^"]+"><a href="[^"]+" title="(.*?), [0-9]', page
+    )
     assert len(cells) > 50
     labels = {row.model_label for row in configurations(DATASET)}
     assert {*cells} <= labels

@@ -14,7 +14,9 @@ from shipped import DATASET
 
 KNOWN = configurations(DATASET)
 SIZES = [str(row["size"]) for row in DATASET.records["sizes"]]
-HOSTILE = "<script>window.hacked=1</script>\x00\x1b[31m\u202e</text></svg>&\"'{{7*7}}]]>"
+HOSTILE = (
+    "<script>window.hacked=1</script>\x00\x1b[31m\u202e</text></svg>&\"'{{7*7}}]]>"
+)
 RECORDS = DATASET.records["tuning"]
 LORA = next(row for row in RECORDS if row["task"] == "GRPO-LoRA")
 

@@ -27,7 +27,9 @@ def root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def test_the_shipped_tables_are_in_canonical_form_also_from_a_folder_below(capsys, monkeypatch):
+def test_the_shipped_tables_are_in_canonical_form_also_from_a_folder_below(
+    capsys, monkeypatch
+):
     monkeypatch.chdir(ROOT / "examples/tuning")
     assert main(["fmt", "--check"]) == 0
     printed, complaint = capsys.readouterr()
@@ -47,7 +49,9 @@ def test_among_the_files_of_another_data_package_answers_come_from_our_own(
     command(*question, "--root", ".", status=1)
 
 
-def test_help_is_shown_without_a_command_and_the_version_is_that_of_the_dataset(command):
+def test_help_is_shown_without_a_command_and_the_version_is_that_of_the_dataset(
+    command,
+):
     complaint = command(status=2)
     assert "COMMAND" in complaint
     version = load(ROOT).version
@@ -236,7 +240,9 @@ def test_only_the_files_that_are_named_are_written(root, capsys):
     assert b"\r" in tuning.read_bytes()
 
 
-def test_a_file_that_cannot_be_read_is_left_alone_and_the_others_are_written(root, capsys):
+def test_a_file_that_cannot_be_read_is_left_alone_and_the_others_are_written(
+    root, capsys
+):
     tuning = root / TUNING
     unclosed = {"file": TUNING, "append": '"unclosed,\n'}
     apply(root, [unclosed, {"file": TRIALS, **CRLF}])

@@ -26,7 +26,9 @@ def _empty_report(dataset: Dataset) -> dict[str, Any]:
 def _with_reports(dataset: Dataset, *changes: dict[str, Any]) -> Dataset:
     """The dataset without records, with one report for each of these changes."""
     row = {**_empty_report(dataset), **read_cases("coverage")["report"]}
-    reports = [{**row, "report": f"r{at}", **change} for at, change in enumerate(changes)]
+    reports = [
+        {**row, "report": f"r{at}", **change} for at, change in enumerate(changes)
+    ]
     return with_tables(dataset, tuning=(), trials=(), reports=reports)
 
 
@@ -70,7 +72,9 @@ def _rows_of_lists(made: Mapping[str, str]) -> dict[str, list[dict[str, str]]]:
     for path, text in made.items():
         if path.startswith(("sizes/", "reports/")):
             tags = tag.findall(text)
-            rows[path] = [dict(re.findall(r'data-(\w+)="([^"]*)"', one)) for one in tags]
+            rows[path] = [
+                dict(re.findall(r'data-(\w+)="([^"]*)"', one)) for one in tags
+            ]
     return rows
 
 

@@ -13,7 +13,9 @@ from rl_resources.site.diff import StateTable, TableDiff, as_markdown, diff
 from sample_tree import apply, plant
 
 RECORD = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
-HOSTILE = "<script>x</script> **bold** [a](javascript:b) | `c` @someone #1 ::error::d\u202e"
+HOSTILE = (
+    "<script>x</script> **bold** [a](javascript:b) | `c` @someone #1 ::error::d\u202e"
+)
 
 
 def _table(*rows: Mapping[str, str], key: tuple[str, ...] = ("id",)) -> StateTable:
@@ -115,14 +117,20 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_revision_is_compared_with_the_files_here_and_nothing_is_checked_out(repository, command):
+def test_a_revision_is_compared_with_the_files_here_and_nothing_is_checked_out(
+    repository, command
+):
     apply(repository, [{"file": "records/trials.csv", "delete_line": 2}])
     before = git(repository, "status", "--porcelain")
-    assert command("diff", "--root", repository, "one").startswith("trials: 1 removed\n")
+    assert command("diff", "--root", repository, "one").startswith(
+        "trials: 1 removed\n"
+    )
     assert git(repository, "status", "--porcelain") == before
 
 
-def test_a_revision_may_lack_tables_and_hold_properties_that_nobody_knows(repository, command):
+def test_a_revision_may_lack_tables_and_hold_properties_that_nobody_knows(
+    repository, command
+):
     path = repository / "datapackage.json"
     descriptor = json.loads(path.read_text())
     kept = [item for item in descriptor["resources"] if item["name"] != "trials"]
@@ -134,7 +142,9 @@ def test_a_revision_may_lack_tables_and_hold_properties_that_nobody_knows(reposi
 
 
 @cases("diff", "unreadable")
-def test_a_state_that_cannot_be_read_ends_with_exit_status_2(tmp_path, command, edit, message):
+def test_a_state_that_cannot_be_read_ends_with_exit_status_2(
+    tmp_path, command, edit, message
+):
     old = plant(tmp_path / "old")
     new = plant(tmp_path / "new")
     apply(new, [edit])

@@ -151,7 +151,9 @@ def test_the_view_joins_model_and_device_to_every_record(downloads_folder):
 
 @pytest.mark.nightly
 def test_mlcroissant_and_frictionless_accept_the_descriptions(downloads_folder):
-    metadata = mlcroissant.Dataset(jsonld=str(downloads_folder / "croissant.json")).metadata
+    metadata = mlcroissant.Dataset(
+        jsonld=str(downloads_folder / "croissant.json")
+    ).metadata
     issues = metadata.ctx.issues
     assert not issues.errors
     assert not issues.warnings
@@ -190,7 +192,9 @@ def test_no_text_of_the_descriptor_ends_the_block_that_describes_the_dataset():
     assert title not in page
 
 
-def test_the_dataset_card_names_the_license_and_a_file_for_every_table(downloads_folder):
+def test_the_dataset_card_names_the_license_and_a_file_for_every_table(
+    downloads_folder,
+):
     content = (downloads_folder / "README.md").read_text()
     _, front, text = content.split("---\n", 2)
     card = yaml.safe_load(front)

@@ -93,7 +93,9 @@ def step(number: int) -> str:
 
 
 RAN = "".join(map(step, range(1, 6)))
-OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.90 GiB.\n"
+OUT_OF_MEMORY = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.90 GiB.\n"
+)
 FAILED = step(1) + OUT_OF_MEMORY
 
 
@@ -104,7 +106,11 @@ def proposed(frozen: Package) -> Callable[..., Proposal]:
     snapshot = take_snapshot(frozen)
 
     def made(
-        text: str = "", *, log: str = "", device: str = "a100-80g", name: str = "run_it.sh"
+        text: str = "",
+        *,
+        log: str = "",
+        device: str = "a100-80g",
+        name: str = "run_it.sh",
     ) -> Proposal:
         source = ScriptText(name, text or script())
         run = TrainingLog()
@@ -201,7 +207,9 @@ def test_every_shipped_script_states_its_row_also_under_another_name(path, bare)
 LONGER = {"data.max_response_length": "15360"}
 
 
-def test_a_run_of_another_context_gets_a_folder_beside_the_one_of_its_name(run, mine, root):
+def test_a_run_of_another_context_gets_a_folder_beside_the_one_of_its_name(
+    run, mine, root
+):
     """Also when it is drafted again from there; a run of the same context is the same record."""
     stated = (*OURS, "--set", "task=grpo", "--set", "model=qwen2.5-7b-instruct")
     assert run(mine, *stated, "--set", "tag=MIN", "--write").row["script"] == NAME
@@ -225,7 +233,9 @@ def only(names: Iterable[str], row: Mapping[str, object]) -> dict[str, object]:
 
 def test_everything_that_a_script_states_becomes_the_row(run, mine, root, unchecked):
     before = files(root)
-    found = run(mine, *ON_A100, "--set", "task=grpo", "--set", "model=qwen2.5-7b-instruct")
+    found = run(
+        mine, *ON_A100, "--set", "task=grpo", "--set", "model=qwen2.5-7b-instruct"
+    )
     assert found.status == 0
     assert files(root) == before
     assert f"the script belongs at {PLACE}: writing puts a copy there" in found.said
@@ -253,7 +263,9 @@ def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(propo
     text = script({strategy: "x"})
     without_engine = text.replace(f" \\\n    {name}=vllm", "")
     draft = proposed(without_engine)
-    assert draft.unknown["infer"] == f"`{name}` is not set, and no default of it is known"
+    assert (
+        draft.unknown["infer"] == f"`{name}` is not set, and no default of it is known"
+    )
     assert draft.unknown["train"] == f"no backend of the dataset has `{strategy}=x`"
 
 
@@ -265,7 +277,9 @@ def test_on_an_ascend_device_vllm_is_its_edition(proposed):
 
 
 @each(CASES["remarks"], "name before settings said")
-def test_what_a_reader_should_know_of_a_script_is_said(proposed, name, before, settings, said):
+def test_what_a_reader_should_know_of_a_script_is_said(
+    proposed, name, before, settings, said
+):
     text = (before or "") + script(settings, header="")
     found = proposed(text, name=name or "run_it.sh", device="h800")
     assert found.remarks[0] == said
@@ -316,7 +330,8 @@ def test_of_another_framework_only_what_the_script_sets_is_known(run, mine):
     mine.write_text(script({"retriever.topk": "3", "max_turns": "2"}))
     fork = run(mine, *ON_A100)
     assert (
-        "unknown-key: no release of verl has `retriever.topk` and 1 more of its keys" in fork.said
+        "unknown-key: no release of verl has `retriever.topk` and 1 more of its keys"
+        in fork.said
     )
     named = run(mine, *ON_A100, "--framework", "rllm")
     assert "unknown-key" not in named.said
@@ -343,7 +358,9 @@ def test_a_log_names_the_device(proposed):
     assert proposed(script(), log=log, device="").row["device"] == "a100-80g"
 
 
-def test_a_record_with_a_figure_of_a_log_is_of_a_measured_run(run, mine, tmp_path, root, unchecked):
+def test_a_record_with_a_figure_of_a_log_is_of_a_measured_run(
+    run, mine, tmp_path, root, unchecked
+):
     run(mine, *OURS, "--write")
     assert run(root / PLACE, *ON_A100).row["statement"] == "stated-run"
     log = saved(tmp_path, RAN)
@@ -355,12 +372,17 @@ def test_a_record_with_a_figure_of_a_log_is_of_a_measured_run(run, mine, tmp_pat
 
 def test_a_log_of_another_release_fills_nothing(run, mine, tmp_path, root, unchecked):
     run(mine, *OURS, "--set", "infer_version=0.8.3", "--write")
-    log = saved(tmp_path, f"Initializing a V1 LLM engine (v0.9.1) with config: x\n{RAN}")
+    log = saved(
+        tmp_path, f"Initializing a V1 LLM engine (v0.9.1) with config: x\n{RAN}"
+    )
     found = run(root / PLACE, *ON_A100, "--log", log, "--write")
     assert found.row["step_seconds"] == ""
     assert found.row["infer_version"] == "0.8.3"
     lines = found.said.splitlines()
-    assert "draft: the log and the row name different releases: its figures are not used" in lines
+    assert (
+        "draft: the log and the row name different releases: its figures are not used"
+        in lines
+    )
     assert "draft: infer_version is `0.8.3` there; the sources say `0.9.1`" in lines
     kept = "draft: records/tuning.csv has this configuration; none of its cells is overwritten"
     assert kept in lines
@@ -398,8 +420,13 @@ def test_what_was_written_once_is_not_written_again(run, mine, root, theirs):
     again = run(mine, *ON_A100, "--contributor", "somebody-else", "--write")
     assert again.status == 0
     assert "certain fixes" not in again.said
-    assert f"draft: contributor is `{HANDLE}` there; the sources say `somebody-else`" in again.said
-    assert again.said.endswith("draft: Nothing to write: the dataset has all of this.\n")
+    assert (
+        f"draft: contributor is `{HANDLE}` there; the sources say `somebody-else`"
+        in again.said
+    )
+    assert again.said.endswith(
+        "draft: Nothing to write: the dataset has all of this.\n"
+    )
     assert files(root) == before
 
 
@@ -423,7 +450,9 @@ def test_what_a_rule_objects_to_is_reported_and_not_written(
     for line in said:
         whole = line.format(mine=mine)
         assert whole.replace("VERSION", VERSION) in lines
-    assert lines[-1].startswith("draft: Nothing was written: state or fix this, then draft again.")
+    assert lines[-1].startswith(
+        "draft: Nothing was written: state or fix this, then draft again."
+    )
     assert files(root) == before
 
 

@@ -20,7 +20,13 @@ from rl_resources import UnusableInput
 from rl_resources.estimate import SPEEDS
 from rl_resources.estimate.configuration import Assumed
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import backends, evaluate, formula, inputs_by_name, parse
+from rl_resources.estimate.formula import (
+    backends,
+    evaluate,
+    formula,
+    inputs_by_name,
+    parse,
+)
 from rl_resources.estimate.frameworks import (
     cells_of,
     frameworks,
@@ -50,7 +56,9 @@ def asked(**words: object) -> Estimate:
 
 def test_an_estimate_prints_as_the_answer_of_the_command():
     printed = str(asked())
-    assert printed.startswith("Estimated: Qwen/Qwen2.5-7B-Instruct on 8 GPUs, fsdp. GB are 10⁹ ")
+    assert printed.startswith(
+        "Estimated: Qwen/Qwen2.5-7B-Instruct on 8 GPUs, fsdp. GB are 10⁹ "
+    )
     assert "GB at the peak of training, 90 % interval" in printed
 
 
@@ -172,13 +180,17 @@ def test_what_a_question_leaves_open_is_what_fits():
 
 
 def test_a_model_in_four_bits_trains_as_qlora():
-    named = asked(model="unsloth/Llama-3.3-70B-Instruct-bnb-4bit", gpus=1, weights="lora")
+    named = asked(
+        model="unsloth/Llama-3.3-70B-Instruct-bnb-4bit", gpus=1, weights="lora"
+    )
     assert named.weights == "qlora"
     assert "The model's name says 4 bits: QLoRA." in named.configuration.notes
 
 
 @cases("estimate", "more")
-def test_an_input_changes_what_it_decides_and_by_how_much(words, setting, term, before, after):
+def test_an_input_changes_what_it_decides_and_by_how_much(
+    words, setting, term, before, after
+):
     plain = asked(**words)
     settings_before = words.get("settings", [])
     changed = asked(**{**words, "settings": [*settings_before, setting]})
@@ -207,7 +219,9 @@ def test_a_vision_tower_is_part_of_the_model_and_takes_patches():
 
 
 @cases("estimate", "typical")
-def test_a_model_without_layers_has_those_of_the_nearest_and_says_so(name, parameters, reasons):
+def test_a_model_without_layers_has_those_of_the_nearest_and_says_so(
+    name, parameters, reasons
+):
     found = asked(model=name)
     assert found.values["parameters"] == pytest.approx(parameters)
     said = {item.reason for item in found.configuration.assumed}
@@ -247,7 +261,9 @@ def test_a_config_json_gives_all_parameters(config, parameters, of_config):
 
 @settings(deadline=None, max_examples=60)
 @given(
-    model=st.sampled_from(["Qwen/Qwen2.5-0.5B-Instruct", "Qwen/Qwen2.5-7B", "Qwen/Qwen3-30B-A3B"]),
+    model=st.sampled_from(
+        ["Qwen/Qwen2.5-0.5B-Instruct", "Qwen/Qwen2.5-7B", "Qwen/Qwen3-30B-A3B"]
+    ),
     train=st.sampled_from(["fsdp", "deepspeed", "transformers"]),
     weights=st.sampled_from(["full", "lora", "qlora"]),
     power=st.integers(0, 6),
@@ -311,9 +327,9 @@ def test_a_profile_leaves_nothing_open_that_decides(name):
     assert backends().keys() >= {*row["trains"], *row.get("chosen", ())}
     for train in row["trains"]:
         found = asked(framework=name, train=train, weights="full").configuration
-        assert {item.input for item in found.assumed if item.reason == "not given"}.isdisjoint(
-            DECISIVE
-        )
+        assert {
+            item.input for item in found.assumed if item.reason == "not given"
+        }.isdisjoint(DECISIVE)
 
 
 @pytest.mark.parametrize(("name", "cell"), CELLS)
@@ -323,11 +339,17 @@ def test_a_cell_is_of_an_input_and_has_a_line_of_a_source(name, cell):
     assert repository in frameworks()["repositories"]
     assert re.fullmatch(r"[\w./-]+#L\d+(-L\d+)?", path)
     assert cell.names or cell.value is not None
-    numbers = [value for value in (cell.value, *cell.words.values()) if not isinstance(value, str)]
+    numbers = [
+        value
+        for value in (cell.value, *cell.words.values())
+        if not isinstance(value, str)
+    ]
     for number in filter(None, numbers):
         assert item["minimum"] <= number <= item["maximum"]
     offline = {"offline", *map(str.lower, formula()["offline"])}
-    assert {*backends(), *offline, "vllm", "full", "lora", "qlora", "rl", "sft"} >= {*cell.when}
+    assert {*backends(), *offline, "vllm", "full", "lora", "qlora", "rl", "sft"} >= {
+        *cell.when
+    }
     if isinstance(cell.value, str):
         assert cell.value in inputs_by_name()
 
@@ -353,7 +375,12 @@ def test_a_setting_has_the_name_that_its_framework_gives_it(framework, setting, 
 
 @cases("estimate", "sizes")
 def test_the_interval_of_a_size_has_the_models_of_that_size(size, models):
-    words = {"micro_batch": 4, "weights": "full", "train": "fsdp", "settings": ["fill=1"]}
+    words = {
+        "micro_batch": 4,
+        "weights": "full",
+        "train": "fsdp",
+        "settings": ["fill=1"],
+    }
     found = asked(model=size, **words)
     low, high = found.interval_gb
     for model in models:
@@ -364,7 +391,11 @@ def test_the_interval_of_a_size_has_the_models_of_that_size(size, models):
 
 def test_nine_of_ten_dense_models_have_a_usual_vocabulary():
     least, most = formula()["span"]["any"]["vocab_size"]
-    rows = [row for row in DATASET.records["models"] if row["vocab_size"] and not row["experts"]]
+    rows = [
+        row
+        for row in DATASET.records["models"]
+        if row["vocab_size"] and not row["experts"]
+    ]
     shapes = {(row["layers"], row["hidden_size"], row["vocab_size"]) for row in rows}
     usual = [vocab for _, _, vocab in shapes if least <= vocab <= most]
     assert len(usual) / len(shapes) == pytest.approx(0.9, abs=0.04)
@@ -384,7 +415,9 @@ def test_of_a_framework_without_a_profile_the_backend_is_taken_and_that_is_said(
     found = asked(**words, task="GRPO", infer="vllm")
     assert found.configuration.train == train
     assert found.configuration.notes == notes
-    assert all(knob.setting.partition("=")[0] in inputs_by_name() for knob in knobs(found))
+    assert all(
+        knob.setting.partition("=")[0] in inputs_by_name() for knob in knobs(found)
+    )
 
 
 @cases("estimate", "offline")
@@ -410,7 +443,12 @@ def test_a_script_of_another_framework_is_read(script, train, inputs, tmp_path):
 
 
 def test_what_fits_never_has_the_vocabulary_of_another_model():
-    words = {"weights": "qlora", "framework": "llama-factory", "gpus": 8, "device": "a100-80g"}
+    words = {
+        "weights": "qlora",
+        "framework": "llama-factory",
+        "gpus": 8,
+        "device": "a100-80g",
+    }
     found = DATASET.estimate(model="7B", task="DPO", **words)
     known = DATASET.estimate(model="Qwen2.5-7B", task="DPO", **words)
     assert found.peak_gb > found.device_gb
@@ -467,7 +505,9 @@ def test_a_backend_of_verl_has_its_settings_in_its_own_section(train, tmp_path):
 @cases("estimate", "offload")
 def test_what_a_backend_lacks_is_no_knob_of_it(train, offered):
     configuration = asked(train=train).configuration
-    (item,) = [knob for knob in formula()["knob"] if knob["input"] == "activation_offload"]
+    (item,) = [
+        knob for knob in formula()["knob"] if knob["input"] == "activation_offload"
+    ]
     assert bool(configuration.written(item, 1)) == offered
 
 
@@ -508,7 +548,12 @@ def test_what_a_question_lacks_for_the_time_of_a_step_is_named(words, without, l
 
 
 def test_a_time_is_assumed_for_a_reason():
-    words = {"infer": "vllm", "prompts_per_step": 64, "rollout_n": 8, "response_length": 2048}
+    words = {
+        "infer": "vllm",
+        "prompts_per_step": 64,
+        "rollout_n": 8,
+        "response_length": 2048,
+    }
     found = asked(**words, device="a100")
     assert assumed(found)["bf16_tflops"].reason == "the slowest of these devices"
     reasons = {item.input: item.reason for item in step_time(found).assumed}
@@ -548,7 +593,9 @@ def test_what_a_script_leaves_open_is_named_with_the_default_taken(tmp_path):
 
 
 @cases("estimate", "refused")
-def test_wrong_input_is_one_line_with_a_fix_and_exit_2(words, message, fix, command, monkeypatch):
+def test_wrong_input_is_one_line_with_a_fix_and_exit_2(
+    words, message, fix, command, monkeypatch
+):
     monkeypatch.chdir(ROOT)
     options = words.replace("ASKED", "--model Qwen2.5-7B --gpus 8 --device h100")
     options = options.replace("SCRIPT", str(SCRIPT))
@@ -601,7 +648,9 @@ def test_a_config_json_says_whether_the_kv_cache_is_compressed(of_config):
 
 
 @cases("estimate", "attention")
-def test_a_config_json_says_which_layers_see_the_whole_sequence(config, whole, state, of_config):
+def test_a_config_json_says_which_layers_see_the_whole_sequence(
+    config, whole, state, of_config
+):
     values = of_config(json.dumps({**CONFIG, **config})).values
     assert values["whole_layers"] == whole
     assert values["state_size"] == state
@@ -616,7 +665,9 @@ def test_a_sliding_window_keeps_its_share_of_the_sequence_in_the_kv_cache(of_con
 
 
 @cases("estimate", "figure")
-def test_a_figure_of_a_config_json_that_cannot_be_is_named(change, message, fix, of_config):
+def test_a_figure_of_a_config_json_that_cannot_be_is_named(
+    change, message, fix, of_config
+):
     huge = str(10**400)
     changed = CONFIG | json.loads(change.replace("HUGE", huge))
     with pytest.raises(UnusableInput, match=re.escape(f"{message}\nhelp: {fix}")):
@@ -627,7 +678,10 @@ def test_a_figure_of_a_config_json_that_cannot_be_is_named(change, message, fix,
     ("text", "said"),
     [
         ("[]", "config.json: is not the configuration of a model"),
-        ("{", "config.json: cannot be read: Expecting property name enclosed in double quotes"),
+        (
+            "{",
+            "config.json: cannot be read: Expecting property name enclosed in double quotes",
+        ),
         ("\0", r"config.json: is not text in UTF-8 \(byte 0\), line 1"),
         ("[" * 500_000, "config.json: cannot be read: "),
     ],
@@ -686,7 +740,8 @@ def test_json_has_what_the_contract_names_and_text_the_same_figures(command):
         assert knob["setting"] in text
     assert text.startswith("Estimated: ")
     given = (
-        "Given: gpus 2, gpus_per_node 2, device_gb 80, prompt_length 1024, response_length 1024,"
+        "Given: gpus 2, gpus_per_node 2, device_gb 80, "
+        "prompt_length 1024, response_length 1024,"
     )
     assert given in text
     node = f"Host memory: {found['host_memory_gb']:.0f} GB of a node with 2 GPUs, 90 % interval"
@@ -828,7 +883,9 @@ def test_the_kinds_add_up_to_the_highest_phase(row):
 # Scripts of others
 
 TRAIN = "python3 -m verl.trainer.main_ppo"
-KNOWN = "actor_rollout_ref.model.path=/data/Qwen2.5-7B actor_rollout_ref.rollout.name=vllm"
+KNOWN = (
+    "actor_rollout_ref.model.path=/data/Qwen2.5-7B actor_rollout_ref.rollout.name=vllm"
+)
 
 
 @pytest.fixture
@@ -843,9 +900,13 @@ def foreign(tmp_path: Path) -> Callable[[str], Path]:
     return written
 
 
-def test_a_script_of_others_gives_its_model_by_folder_and_its_batch_of_all_gpus(foreign):
+def test_a_script_of_others_gives_its_model_by_folder_and_its_batch_of_all_gpus(
+    foreign,
+):
     batch = "actor_rollout_ref.actor.ppo_micro_batch_size=32"
-    found = of_script(foreign(f"{TRAIN} {KNOWN} {batch} trainer.nnodes=1\n"), device="h100")
+    found = of_script(
+        foreign(f"{TRAIN} {KNOWN} {batch} trainer.nnodes=1\n"), device="h100"
+    )
     assert found.configuration.model == "Qwen/Qwen2.5-7B"
     assert found.configuration.inputs["gpus"] == 8
     assert found.configuration.inputs["micro_batch"] == 4
@@ -855,7 +916,9 @@ def test_of_branches_the_first_is_assumed_and_the_others_are_named(foreign):
     size = "actor_rollout_ref.actor.ulysses_sequence_parallel_size"
     text = f"if ask; then N=4 S=1; else N=8 S=2; fi\n{TRAIN} {KNOWN} {size}=$S "
     found = of_script(foreign(f"{text}trainer.n_gpus_per_node=$N\n"), device="h100")
-    reason = "trainer.n_gpus_per_node is set by the branch that runs (line 2), otherwise 8"
+    reason = (
+        "trainer.n_gpus_per_node is set by the branch that runs (line 2), otherwise 8"
+    )
     assert assumed(found)["gpus"] == Assumed("gpus", 4, reason)
     reason = f"{size} is set by the branch that runs (line 2), otherwise 1"
     assert assumed(found)["context_parallel"] == Assumed("context_parallel", 2, reason)
@@ -865,15 +928,21 @@ def test_sizes_that_no_branch_has_together_are_those_of_the_first_one(foreign):
     text = "case $DEVICE in\n gpu) N=8 P=1;;\n npu) N=16 P=2;;\n *) exit 1;;\nesac\n"
     sizes = {"expert_model_parallel_size": "8", "pipeline_model_parallel_size": "$P"}
     sizes |= {"tensor_model_parallel_size": "2", "expert_tensor_parallel_size": "1"}
-    given = " ".join(f"actor_rollout_ref.actor.megatron.{key}={sizes[key]}" for key in sizes)
+    given = " ".join(
+        f"actor_rollout_ref.actor.megatron.{key}={sizes[key]}" for key in sizes
+    )
     train = f"{TRAIN} {KNOWN} actor_rollout_ref.actor.strategy=megatron model_engine=megatron"
     script = foreign(f"{text}{train} {given} trainer.n_gpus_per_node=$N\n")
     found = of_script(script, device="h100")
-    reason = "trainer.n_gpus_per_node is set by the branch that runs (line 6), otherwise 16"
+    reason = (
+        "trainer.n_gpus_per_node is set by the branch that runs (line 6), otherwise 16"
+    )
     assert assumed(found)["gpus"] == Assumed("gpus", 8, reason)
     key = "actor_rollout_ref.actor.megatron.pipeline_model_parallel_size"
     reason = f"{key} is set by the branch that runs (line 6), otherwise 2"
-    assert assumed(found)["pipeline_parallel"] == Assumed("pipeline_parallel", 1, reason)
+    assert assumed(found)["pipeline_parallel"] == Assumed(
+        "pipeline_parallel", 1, reason
+    )
 
 
 def test_the_defaults_of_a_fork_are_those_of_the_framework_and_named_as_such(foreign):

@@ -39,7 +39,9 @@ def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
         words["train"] = chance.choice(["", *backends])
         if chance.random() < 0.4:
             words["framework"] = chance.choice(list(profiles()))
-            words["train"] = chance.choice(["", *profiles()[words["framework"]]["trains"]])
+            words["train"] = chance.choice(
+                ["", *profiles()[words["framework"]]["trains"]]
+            )
         if chance.random() < 0.5:
             words["task"] = chance.choice(["GRPO", "PPO", "GRPO-LoRA"])
         if place % 3:
@@ -52,7 +54,9 @@ def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
         left_out = {"device_gb"}
         if "weights" in words and not contradicts:
             left_out.add("lora_rank")
-        given = [name for name in drawn if chance.random() < 0.3 and name not in left_out]
+        given = [
+            name for name in drawn if chance.random() < 0.3 and name not in left_out
+        ]
         yield words | {name: drawn[name] for name in given}
 
 
@@ -100,10 +104,16 @@ def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
         "doubts": {name: list(doubt[:2]) for name, doubt in found.doubts.items()},
         "evidence": evidence(dataset, found),
         "notes": found.configuration.notes,
-        "deciding": [found.deciding.moment.phase, found.deciding.low_gb, found.deciding.high_gb],
+        "deciding": [
+            found.deciding.moment.phase,
+            found.deciding.low_gb,
+            found.deciding.high_gb,
+        ],
         "cheapest": turns,
         "values": dict(found.values),
-        "phases": {phase: as_on_the_page(moment) for phase, moment in found.phases.items()},
+        "phases": {
+            phase: as_on_the_page(moment) for phase, moment in found.phases.items()
+        },
         "low": low,
         "high": high,
         "verdict": found.verdict,
@@ -121,7 +131,13 @@ def time_of(found: Estimate) -> dict[str, Any]:
         return {"lacking": lacking(found)}
     seconds, low, high = step.seconds
     phases = dict(step.phases)
-    return {"lacking": [], "seconds": seconds, "low": low, "high": high, "phases": phases}
+    return {
+        "lacking": [],
+        "seconds": seconds,
+        "low": low,
+        "high": high,
+        "phases": phases,
+    }
 
 
 def as_on_the_page(moment: Moment) -> dict[str, Any]:

@@ -24,7 +24,9 @@ from website import ROOT, query_of
 
 MODEL = "Qwen/Qwen2.5-7B-Instruct"
 CASES = read_cases("estimate_page")
-WORDS_OF_EXAMPLE = {name: text for name, text in finder.CALCULATOR.items() if name in WORDS}
+WORDS_OF_EXAMPLE = {
+    name: text for name, text in finder.CALCULATOR.items() if name in WORDS
+}
 
 
 def verdict(page: Page) -> str:
@@ -42,7 +44,9 @@ def headline(asked: dict[str, str], *settings: str) -> str:
 
 
 @pytest.mark.parametrize("width", [360, pytest.param(1440, marks=pytest.mark.nightly)])
-def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(visit, address, width):
+def test_the_form_is_answered_by_keyboard_and_the_address_keeps_it(
+    visit, address, width
+):
     with visit("/estimate/", width) as page:
         example = verdict(page)
         assert example == headline(WORDS_OF_EXAMPLE, "micro_batch=4")
@@ -77,7 +81,10 @@ QUERY = "model=qwen2.5-7b-instruct&gpus=4&memory=40&weights=LoRA&lora_rank=8"
         ("param_offload=1", "No answer: not known: param_offload=1."),
         ("weights=all", "No answer: weights all is not known."),
         ("micro_batch=zx", "No answer: not known: micro_batch=zx."),
-        ("micro_batch=0", "No answer: micro_batch must be a whole number from 1 to 1000000."),
+        (
+            "micro_batch=0",
+            "No answer: micro_batch must be a whole number from 1 to 1000000.",
+        ),
         ("task=SFT", "No answer: task SFT is not known."),
         ("infer=tgi", "No answer: infer tgi is not known."),
     ],
@@ -134,14 +141,18 @@ def follow_estimate(page: Page) -> tuple[str, dict[str, str]]:
 def test_a_plan_leads_to_the_calculator_with_its_question(visit, words):
     with visit(f"/?{urlencode(words)}") as page:
         found, asked = follow_estimate(page)
-    settings = [f"{name}={asked.pop(name)}" for name in ("prompt_length", "response_length")]
+    settings = [
+        f"{name}={asked.pop(name)}" for name in ("prompt_length", "response_length")
+    ]
     same = {name: words[name] for name in ("gpus", "weights")}
     assert same.items() <= asked.items()
     assert found == headline(asked, *settings)
 
 
 def test_a_tap_applies_a_setting(visit):
-    query = urlencode({**WORDS_OF_EXAMPLE, "gpus": "4", "device": "a100-40g", "micro_batch": "16"})
+    query = urlencode(
+        {**WORDS_OF_EXAMPLE, "gpus": "4", "device": "a100-40g", "micro_batch": "16"}
+    )
     with visit(f"/estimate/?{query}", 360) as page:
         before = verdict(page)
         page.get_by_role("link", name="Apply all").click()

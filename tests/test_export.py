@@ -76,7 +76,9 @@ def test_a_page_without_a_title_gets_ours(export, tmp_path, text):
     assert page.read_text().startswith(f"{rst.TITLE}\n=====")
 
 
-@pytest.mark.parametrize("options", [["json", "--out", "x"], ["rst"], ["rst", "--size", "7B"]])
+@pytest.mark.parametrize(
+    "options", [["json", "--out", "x"], ["rst"], ["rst", "--size", "7B"]]
+)
 def test_only_a_whole_page_has_a_title_to_keep(export, options):
     said = export(*options, "--keep-title", status=2)
     assert said == (

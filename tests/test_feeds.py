@@ -18,7 +18,9 @@ HOSTILE = "]]></summary><script>alert(1)</script> & \x00\x1b \u202e <b>"
 URL = "https://example.org/x/"
 
 
-def feed_of(dataset: Dataset, url: str = "", times: Mapping[int, int] | None = None) -> str:
+def feed_of(
+    dataset: Dataset, url: str = "", times: Mapping[int, int] | None = None
+) -> str:
     return feed(Site(dataset, None, url), times or {})
 
 

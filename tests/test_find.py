@@ -67,7 +67,9 @@ def test_a_published_device_means_what_its_words_and_its_memory_say(
 
 
 @cases("find", "lacking")
-def test_a_report_without_a_device_is_found_by_memory_vendor_and_name(dataset, report, tokens, fit):
+def test_a_report_without_a_device_is_found_by_memory_vendor_and_name(
+    dataset, report, tokens, fit
+):
     found, _ = ask(dataset, tokens)
     fits = {row.id: row.fit for row in (*found.answers, *found.unclear)}
     assert fits.get(report, "") == fit
@@ -117,7 +119,11 @@ def test_a_word_that_cannot_be_read_is_refused(words, message, fix):
 
 @pytest.mark.parametrize(
     ("option", "fix"),
-    [("gpu", "Did you mean `gpus`?"), ("devise", "Did you mean `device`?"), ("x", "Known are ")],
+    [
+        ("gpu", "Did you mean `gpus`?"),
+        ("devise", "Did you mean `device`?"),
+        ("x", "Known are "),
+    ],
 )
 def test_an_option_that_is_not_known_gets_the_nearest(option, fix):
     with pytest.raises(UnusableInput) as caught:
@@ -138,7 +144,9 @@ def test_a_filter_leaves_what_matches_it_and_nothing_else(dataset, name):
         meant = set(getattr(of_word.query, name).split(EITHER))
         if name == "task":
             meant.update(of_word.query.adapter_tasks)
-        expected = {row.id for row in found.answers if meant.intersection(row.words(name))}
+        expected = {
+            row.id for row in found.answers if meant.intersection(row.words(name))
+        }
         assert {row.id for row in of_word.answers} == expected
         assert ids <= expected
     assert len(matching) > 1
@@ -162,7 +170,9 @@ def test_no_two_devices_have_a_name_or_an_alias_in_common(dataset):
         key = str(row["device"])
         for text in (key, str(row["name"]), *items_of(row, "aliases")):
             first = owner.setdefault(device_name(text), key)
-            assert first == key, f"`{text}` of {key} in records/devices.csv is also {first}"
+            assert first == key, (
+                f"`{text}` of {key} in records/devices.csv is also {first}"
+            )
 
 
 def test_every_record_is_the_answer_to_the_question_about_itself(dataset):
@@ -192,7 +202,9 @@ def test_a_report_of_another_length_stays_next_to_its_record(dataset):
     assert found.longest.length == 34816
 
 
-def test_a_record_of_a_vision_language_model_is_multimodal_and_trains_on_images(dataset):
+def test_a_record_of_a_vision_language_model_is_multimodal_and_trains_on_images(
+    dataset,
+):
     model = "Qwen/Qwen2.5-VL-7B-Instruct"
     found = found_for(dataset, f"--scenario multimodal --model {model}")
     answers = {answer.id for answer in found.answers}
@@ -255,7 +267,9 @@ def test_with_model_and_size_open_each_task_has_its_largest_size(dataset):
     assert best.position == max(positions)
     first = as_value(dataset, found, notes)["largest"][0]
     assert first == {"task": best.task, "size": best.size, "best": best.id}
-    written_line = f"-  {best.task}: {best.size}, {best.model_label}, {best.certainty} on "
+    written_line = (
+        f"-  {best.task}: {best.size}, {best.model_label}, {best.certainty} on "
+    )
     assert written_line in as_text(dataset, found, notes)
 
 
@@ -277,7 +291,9 @@ def row_of(dataset, **cells):
     return configurations(dataset)[0]._replace(**listed)
 
 
-ASKED = Query(model="A/a-7b", architecture="A/a-7b", size="7B", task="GRPO", vendor="NVIDIA")
+ASKED = Query(
+    model="A/a-7b", architecture="A/a-7b", size="7B", task="GRPO", vendor="NVIDIA"
+)
 
 
 @cases("find", "verdict")
@@ -288,8 +304,12 @@ def test_an_answer_begins_with_what_a_colleague_would_say(dataset, query, row, s
 
 
 def test_a_claim_is_followed_by_the_failure_that_contradicts_it(dataset):
-    claim = row_of(dataset, statement="stated-minimum", certainty="claimed", fit="claimed")
-    failed = row_of(dataset, outcome="out-of-memory", out_of_memory_on="host", host_memory_gb=512)
+    claim = row_of(
+        dataset, statement="stated-minimum", certainty="claimed", fit="claimed"
+    )
+    failed = row_of(
+        dataset, outcome="out-of-memory", out_of_memory_on="host", host_memory_gb=512
+    )
     assert verdict(ASKED, claim, "8 \u00d7 H100 80 GB", [failed]) == (
         "Perhaps: a-7b, GRPO, claimed on 8 \u00d7 H100 80 GB "
         "(full fine-tuning, bf16, 2048 tokens); no undisputed run is known. "
@@ -299,7 +319,9 @@ def test_a_claim_is_followed_by_the_failure_that_contradicts_it(dataset):
 
 
 @cases("find", "nobody")
-def test_without_an_answer_it_says_so_and_never_that_nothing_fits(dataset, on, failed, shown):
+def test_without_an_answer_it_says_so_and_never_that_nothing_fits(
+    dataset, on, failed, shown
+):
     failures = [row_of(dataset, outcome="out-of-memory", **cells) for cells in failed]
     assert nobody(ASKED, on, failures) == shown
 
@@ -310,7 +332,9 @@ def test_a_run_is_a_line(dataset, row, is_open, shown):
 
 
 @cases("find", "differing")
-def test_a_match_is_marked_where_it_is_not_just_what_was_asked(dataset, query, row, differs):
+def test_a_match_is_marked_where_it_is_not_just_what_was_asked(
+    dataset, query, row, differs
+):
     (found,) = matches_of(
         [row_of(dataset, **row)], ASKED._replace(adapter_task="GRPO-LoRA", **query)
     )
@@ -318,7 +342,9 @@ def test_a_match_is_marked_where_it_is_not_just_what_was_asked(dataset, query, r
 
 
 @cases("find", "unmatched")
-def test_a_mixture_of_experts_and_a_dense_model_never_stand_for_each_other(dataset, query, row):
+def test_a_mixture_of_experts_and_a_dense_model_never_stand_for_each_other(
+    dataset, query, row
+):
     assert matches_of([row_of(dataset, **row)], Query(size="7B", **query)) == []
 
 
@@ -366,7 +392,11 @@ def test_no_line_is_wider_than_the_terminal(dataset, asked):
     assert len(lines) > 20
     for written_line in lines:
         words = written_line.strip().removeprefix("bash ")
-        assert len(written_line) <= 40 or " " not in words or "rl-resources" in written_line
+        assert (
+            len(written_line) <= 40
+            or " " not in words
+            or "rl-resources" in written_line
+        )
 
 
 @cases("find", "estimated")

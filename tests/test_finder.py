@@ -104,7 +104,9 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
     """
     known = vocabulary(dataset)
     words = {field: known.written(field) for field in known.spellings}
-    words["task"] = [spelt for task in known.tasks for spelt in (task, task.lower(), "zx81")]
+    words["task"] = [
+        spelt for task in known.tasks for spelt in (task, task.lower(), "zx81")
+    ]
     words["device"] += [str(row["name"]) for row in dataset.records["devices"]]
     words["model"] += [key.rpartition("/")[2] for key in dataset.by_key["models"]]
     for case in UNDERSTOOD * 3:
@@ -150,10 +152,17 @@ def plan_of_python(tokens: dict[str, str]) -> dict[str, Any]:
         found = plan(ask_plan(DATASET, tokens))
     except UnusableInput:
         return {}
-    options = {"minimum": found.minimum, "recommended": found.recommended, "short": found.short}
+    options = {
+        "minimum": found.minimum,
+        "recommended": found.recommended,
+        "short": found.short,
+    }
     more = found.more.values["gpus"] if found.more else None
     first, *_ = plan_as_text(found, tokens).splitlines()
-    return {name: _told(one) for name, one in options.items()} | {"more": more, "first": first}
+    return {name: _told(one) for name, one in options.items()} | {
+        "more": more,
+        "first": first,
+    }
 
 
 def _told(found: Estimate | None) -> list[Any] | None:
@@ -171,7 +180,9 @@ def plan_questions(number: int) -> Iterator[dict[str, str]]:
     for _ in range(number):
         words = {name: chance.choice(found) for name, found in _ASKED["plan"].items()}
         kept = {name: word for name, word in words.items() if chance.random() < 0.5}
-        device = chance.choice(["h100", "a100-40g", "a100-80g", "rtx-4090", "h20", "mi300x"])
+        device = chance.choice(
+            ["h100", "a100-40g", "a100-80g", "rtx-4090", "h20", "mi300x"]
+        )
         yield {"model": chance.choice(models), "device": device, **kept}
 
 
@@ -204,7 +215,8 @@ def test_a_plan_of_the_page_begins_as_the_command_does(tmp_path):
 
 def plans_of_page(asked: list[dict[str, str]], folder: Path) -> list[dict[str, Any]]:
     documents = {
-        one.path: one.text for one in api.documents(DATASET, Repository(None, None, None), {})
+        one.path: one.text
+        for one in api.documents(DATASET, Repository(None, None, None), {})
     }
     formula = {"estimate.json": documents["estimate.json"]}
     return answers_in_node("plan", published() | formula, asked, folder)

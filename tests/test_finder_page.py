@@ -76,7 +76,9 @@ ANSWERS = "#finder-found section:not(.finder-nearest)"
 
 def lists_of(answers: Sequence[Configuration]) -> list[list[Configuration]]:
     """The answers as the page lists them: by what trains, those without a run last."""
-    by_weights = [[row for row in answers if row.weights == kind] for kind in (*WEIGHTS, "")]
+    by_weights = [
+        [row for row in answers if row.weights == kind] for kind in (*WEIGHTS, "")
+    ]
 
     def is_claimed(rows: list[Configuration]) -> bool:
         return all(row.fit == "claimed" for row in rows)
@@ -117,9 +119,13 @@ def test_the_page_shows_what_python_answers(visit, tokens):
     with visit(asked(**tokens)) as page:
         answered(page)
         assert reasons(page, f"{ANSWERS} > ul") == at_once(lists)
-        assert reasons(page, ".finder-aside > section > ul") == first_reasons(found.failures, 1)
+        assert reasons(page, ".finder-aside > section > ul") == first_reasons(
+            found.failures, 1
+        )
         assert reasons(page, ANSWERS) == every
-        assert reasons(page, ".finder-nearest") == [item.reason for item in found.nearest]
+        assert reasons(page, ".finder-nearest") == [
+            item.reason for item in found.nearest
+        ]
         aside = first_reasons(found.failures) + first_reasons(found.unclear)
         assert reasons(page, ".finder-aside") == aside
 
@@ -173,7 +179,8 @@ def test_an_address_as_the_command_would_ask_fills_the_form(visit):
 
 
 @pytest.mark.parametrize(
-    "query", ["?device", "?task", "estimate/?model", "estimate/?gpus", "estimate/?HOSTILE"]
+    "query",
+    ["?device", "?task", "estimate/?model", "estimate/?gpus", "estimate/?HOSTILE"],
 )
 def test_a_hostile_address_is_shown_as_text_and_runs_nothing(visit, query):
     hostile = query.replace("HOSTILE", HOSTILE)
@@ -265,7 +272,8 @@ def test_a_series_opens_to_each_of_its_reports(visit):
         series = page.locator(".finder-series:not(:empty)").first
         summary = series.locator("summary")
         said = re.match(
-            r"One of (\d+) of this source that differ in settings alone\.", summary.inner_text()
+            r"One of (\d+) of this source that differ in settings alone\.",
+            summary.inner_text(),
         )
         assert said
         links = series.get_by_role("link")
@@ -277,7 +285,9 @@ def test_a_series_opens_to_each_of_its_reports(visit):
 
 def test_the_data_are_fetched_when_somebody_asks_and_again_after_a_failure(visit):
     with visit("/", fails=True) as page:
-        fetched = page.evaluate("performance.getEntriesByType('resource').map(one => one.name)")
+        fetched = page.evaluate(
+            "performance.getEntriesByType('resource').map(one => one.name)"
+        )
         assert finder.PATH not in " ".join(fetched)
         page.route(f"**/{finder.PATH}", lambda route: route.abort())
         page.locator("#finder-model").fill("14B")
@@ -294,7 +304,9 @@ def test_the_finder_is_light_and_preloads_its_modules(built):
     own = {*folder.glob("*.js")} - {folder / "plan.js"}
     shared = {built / name for name in SHARED}
     page = (built / "index.html").read_text()
-    preloaded = re.findall('<link rel="modulepreload" href="(javascripts/[^"]+)">', page)
+    preloaded = re.findall(
+        '<link rel="modulepreload" href="(javascripts/[^"]+)">', page
+    )
     modules = {built / name for name in preloaded}
     assert own == {folder / "page.js", *modules} - shared
     code = [*own, *shared, built / "stylesheets" / "finder.css"]

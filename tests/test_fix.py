@@ -101,7 +101,10 @@ def test_what_is_in_doubt_is_left_to_a_person(edit, root):
 @pytest.fixture
 def of_windows(root: Path) -> Path:
     """Two tables with ends of lines of Windows, of which one has another mistake."""
-    apply(root, [{"file": TRIALS, **CRLF}, tuning(device="H800"), {"file": TUNING, **CRLF}])
+    apply(
+        root,
+        [{"file": TRIALS, **CRLF}, tuning(device="H800"), {"file": TUNING, **CRLF}],
+    )
     return root
 
 
@@ -189,7 +192,9 @@ FORM = ["byte-order-mark", "line-ending", "row-length", "row-order"]
 @pytest.mark.nightly
 @given(st.data())
 @settings(max_examples=25, deadline=None)
-def test_whatever_a_file_contains_a_fix_of_its_form_loses_no_row_and_leaves_no_other(data):
+def test_whatever_a_file_contains_a_fix_of_its_form_loses_no_row_and_leaves_no_other(
+    data,
+):
     name = data.draw(NAMES)
     table = sample().tables[name]
     text = _broken(data, table.decoded)

@@ -29,7 +29,12 @@ from rl_resources.script.framework.composition import (
     compose_launch,
     compose_module,
 )
-from rl_resources.script.framework.releases import Release, configuration, releases, unpack
+from rl_resources.script.framework.releases import (
+    Release,
+    configuration,
+    releases,
+    unpack,
+)
 from rl_resources.script.framework.shipped import (
     DEFAULTS,
     HISTORY,
@@ -60,8 +65,12 @@ def wheel(folder: Path, version: str = "9.0", **changes: str) -> Path:
     files = dict(FILES)
     for path, text in changes.items():
         files[path.replace("__", "/")] = text
-    files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: verl\nVersion: {version}\n"
-    files[f"{info}/WHEEL"] = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    files[f"{info}/METADATA"] = (
+        f"Metadata-Version: 2.1\nName: verl\nVersion: {version}\n"
+    )
+    files[f"{info}/WHEEL"] = (
+        "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"verl-{version}-py3-none-any.whl"
     with zipfile.ZipFile(file, "w") as archive:
@@ -90,7 +99,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Release, Shipped]]:
+def small(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Release, Shipped]]:
     """The small framework twice: from its files, and from its defaults file."""
     folder = tmp_path_factory.mktemp("small")
     with pytest.MonkeyPatch.context() as patch:
@@ -106,7 +117,9 @@ def override(key: str, value: str | None) -> ParsedOverride:
     return ParsedOverride(key.removesuffix(bare), bare, value)
 
 
-def both(small: tuple[Release, Shipped], *overrides: tuple[str, str | None]) -> Composition:
+def both(
+    small: tuple[Release, Shipped], *overrides: tuple[str, str | None]
+) -> Composition:
     """Compose from both sources, demand the same result, and return it."""
     given = [override(key, value) for key, value in overrides]
     one, other = (compose_module(known, MODULE, None, None, given) for known in small)
@@ -231,7 +244,9 @@ def test_a_value_has_the_type_of_the_default(key, default, value, wrong):
 
 
 @each(CASES["launches"], "module name path problem kind reason")
-def test_a_launch_names_its_configuration(small, module, name, path, problem, kind, reason):
+def test_a_launch_names_its_configuration(
+    small, module, name, path, problem, kind, reason
+):
     for known in small:
         composed = compose_module(known, module, name, path, [SEED])
         assert composed.problem == (problem or "")
@@ -247,7 +262,9 @@ def test_a_release_composes_what_is_not_shipped(small):
     assert own.value("data.train_batch_size") == 1024
     other = compose_module(known, "verl.extra.main", None, None, given)
     assert other.problem == "the defaults of `own` are not shipped"
-    chosen = compose_module(known, MODULE, None, None, [ParsedOverride("", "actor@actor", "x")])
+    chosen = compose_module(
+        known, MODULE, None, None, [ParsedOverride("", "actor@actor", "x")]
+    )
     assert chosen.problem == "the choices of `actor@actor` are not shipped"
 
 
@@ -265,7 +282,14 @@ def test_a_release_has_no_configuration_of_another_name(small):
     assert kinds(composed) == ["no-configuration"]
 
 
-KEYS = ["data", "data.seed", "data.kwargs", "data.weights", "data.kwargs.a", "trainer.name"]
+KEYS = [
+    "data",
+    "data.seed",
+    "data.kwargs",
+    "data.weights",
+    "data.kwargs.a",
+    "trainer.name",
+]
 PREFIXED = [prefix + key for prefix in ("", "+", "++", "~") for key in KEYS]
 VALUES = ["1", "true", "null", "[1]", "{a:1}", "{}", "x", None]
 ANY_TEXT = st.text(alphabet="${}[]:.,'\"oc.sel a\\", max_size=9)
@@ -325,7 +349,9 @@ def test_a_release_is_fetched_once_and_never_run(cache, tmp_path):
     composed = compose_module(again, MODULE, None, None, [])
     assert not composed.problem
     assert not composed.rejected
-    kept = {path.relative_to(again.folder).as_posix() for path in again.folder.rglob("*.*")}
+    kept = {
+        path.relative_to(again.folder).as_posix() for path in again.folder.rglob("*.*")
+    }
     configurations = {name for name in FILES if "/config/" in name}
     assert kept == {"entries.json"} | configurations
     said = (
@@ -372,7 +398,9 @@ def test_a_release_that_does_not_compose_is_a_problem_not_a_crash(cache, text):
 
 
 @each(CASES["rows"], "arguments accepted rejected problem reason")
-def test_a_row_says_only_what_is_known(small, arguments, accepted, rejected, problem, reason):
+def test_a_row_says_only_what_is_known(
+    small, arguments, accepted, rejected, problem, reason
+):
     release, _ = small
     script = ScriptText("a.sh", f"#!/bin/bash\npython3 -m {MODULE} {arguments}\n")
     composed = compose_launch(release, script.launches[0])
@@ -430,7 +458,9 @@ def test_every_script_is_composed_with_every_release(root):
     *others, _ = lines_of(root / TUNING)
     (root / TUNING).write_text("".join(others))
     fewer = compat(root, ["9.0"])
-    assert rows_in(fewer[COMPATIBILITY]) == 2 * len(SCRIPTS) - 2  # each release lacks its script
+    assert (
+        rows_in(fewer[COMPATIBILITY]) == 2 * len(SCRIPTS) - 2
+    )  # each release lacks its script
 
 
 @each(CASES["accepting"], "script oldest middle newest words")
@@ -462,7 +492,9 @@ def test_each_script_names_data_that_every_release_that_accepts_it_scores(path):
     lines, reward = script.labeled("Data"), script.labeled("Reward")
     assert lines
     assert reward or all(line.data_sources for line in lines)
-    first = re.split(r"[ ,]+", accepted_by(releases_of(SHIPPED, path.name)).replace("≥ ", ""))[1]
+    first = re.split(
+        r"[ ,]+", accepted_by(releases_of(SHIPPED, path.name)).replace("≥ ", "")
+    )[1]
     for line in lines:
         for name in () if reward else line.data_sources:
             assert known.scores(name, first)

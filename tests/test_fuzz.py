@@ -37,8 +37,28 @@ SIGNS = (
     b"{",
     b"[[[",
 )
-OF_BASH = (b"$(", b"${x", b"`", b"\\\n", b"fi", b"=1 ", b"#", b"<<E\n", b"1e999", b"-", b"9" * 5000)
-OF_PAGES = (b"\n    * - ", b"### Script\n", b"step:", b"null", b"<script>", b"::", b"=HYPERLINK(1)")
+OF_BASH = (
+    b"$(",
+    b"${x",
+    b"`",
+    b"\\\n",
+    b"fi",
+    b"=1 ",
+    b"#",
+    b"<<E\n",
+    b"1e999",
+    b"-",
+    b"9" * 5000,
+)
+OF_PAGES = (
+    b"\n    * - ",
+    b"### Script\n",
+    b"step:",
+    b"null",
+    b"<script>",
+    b"::",
+    b"=HYPERLINK(1)",
+)
 NOISE = SIGNS + OF_BASH + OF_PAGES
 
 

@@ -39,7 +39,9 @@ def test_no_committed_file_is_stale(path):
     assert written == wanted, f"run `{generate.COMMAND}`"
 
 
-def test_a_stale_part_is_reported_and_then_written_and_what_is_by_hand_stays(checkout, capsys):
+def test_a_stale_part_is_reported_and_then_written_and_what_is_by_hand_stays(
+    checkout, capsys
+):
     for name in DERIVED:
         path = checkout / name
         text = path.read_text()

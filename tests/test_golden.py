@@ -39,7 +39,11 @@ def plant(root: Path) -> Path:
 def questions() -> Iterator[list[str]]:
     chance = random.Random(7)
     for _ in range(300):
-        asked = {name: item for name, item in ASKED.items() if chance.random() < item["share"]}
+        asked = {
+            name: item
+            for name, item in ASKED.items()
+            if chance.random() < item["share"]
+        }
         question = []
         for name, item in asked.items():
             question += [f"--{name}", chance.choice(item["words"])]
@@ -87,7 +91,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_find_gives_the_recorded_answers_in_their_order(root, number):
     recorded = json.loads((GOLDEN / "find.json").read_text())
     found = answers(root, number)
-    differing = [question for question in found if found[question] != recorded[question]]
+    differing = [
+        question for question in found if found[question] != recorded[question]
+    ]
     assert differing == []
 
 

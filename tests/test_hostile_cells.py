@@ -36,7 +36,9 @@ def text_columns(schema: TableSchema) -> list[str]:
     return [field.name for field in schema.fields if field.type in {"string", "list"}]
 
 
-def accepted_in(name: str, columns: Iterable[str], texts: Iterable[str]) -> set[tuple[str, str]]:
+def accepted_in(
+    name: str, columns: Iterable[str], texts: Iterable[str]
+) -> set[tuple[str, str]]:
     """Column and text of what is not reported, where each text stands in each column of a row."""
     table = snapshot().tables[name]
     tried = [*product(columns, texts)]
@@ -91,7 +93,9 @@ def test_an_exemption_of_what_is_no_record_is_reported_whatever_it_says():
     tables = {**snapshot().tables, "exemptions": spoilt}
     rules = chosen_rules(["min-saves-memory", "needless-exemption"])
     reported = findings_in(replace(snapshot(), tables=tables), rules)
-    unused = [item.line for item in reported if item.message.endswith(": unused exemption")]
+    unused = [
+        item.line for item in reported if item.message.endswith(": unused exemption")
+    ]
     assert unused == [row.line for row in spoilt.rows]
 
 
@@ -140,7 +144,9 @@ def test_nothing_of_a_payload_reaches_a_terminal_as_a_command(findings):
         assert "##[" not in line
 
 
-COMMAND = re.compile(r"::(?:error|warning) file=[^:,]+,line=\d+,col=\d+,title=[a-z-]+::")
+COMMAND = re.compile(
+    r"::(?:error|warning) file=[^:,]+,line=\d+,col=\d+,title=[a-z-]+::"
+)
 
 
 def test_nothing_of_a_payload_reaches_a_runner_as_a_command(findings):
@@ -155,7 +161,9 @@ def test_nothing_of_a_payload_reaches_a_runner_as_a_command(findings):
 
 
 def test_no_words_of_a_cell_are_a_link_in_sarif():
-    finding = Finding("markup", "error", "x.csv", 1, 1, "is `[x](https://a.example)`", "See [1].")
+    finding = Finding(
+        "markup", "error", "x.csv", 1, 1, "is `[x](https://a.example)`", "See [1]."
+    )
     document = json.loads("".join(as_sarif([finding], [], "1")))
     (run,) = document["runs"]
     (result,) = run["results"]

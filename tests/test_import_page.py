@@ -30,7 +30,11 @@ ON_PAGE = (
     "framework",
     "contributor",
 )
-TEMPLATES = [None, "https://example.org/blob/main/{path}", "https://example.org/?of={script}"]
+TEMPLATES = [
+    None,
+    "https://example.org/blob/main/{path}",
+    "https://example.org/?of={script}",
+]
 
 HEADER = f"Runs\n====\n\n7B\n~~\n\n{TABLE}"
 GOOD = CASES["row"]
@@ -122,7 +126,10 @@ def test_a_cell_is_read_in_any_usual_spelling(dataset, header, text, facts):
 
 @pytest.mark.parametrize(
     "contributor",
-    ["`SimonHuang <private@example.org>`_", "`SimonHuang <mailto:private@example.org>`__"],
+    [
+        "`SimonHuang <private@example.org>`_",
+        "`SimonHuang <mailto:private@example.org>`__",
+    ],
 )
 def test_an_address_behind_a_name_is_reported_and_never_kept(dataset, contributor):
     records, findings = _import(dataset, _page(Contributor=contributor))
@@ -154,13 +161,18 @@ def test_a_table_of_any_form_is_read_with_its_places(dataset, text, path, line, 
 
 
 @each(CASES["columns"], "drop finding facts")
-def test_a_row_is_read_without_the_columns_that_its_table_lacks(dataset, drop, finding, facts):
+def test_a_row_is_read_without_the_columns_that_its_table_lacks(
+    dataset, drop, finding, facts
+):
     kept = {name: text for name, text in GOOD.items() if name not in drop}
     page = f".. list-table::\n\n{_list(kept)}{_list(kept.values())}"
     (record,), findings = _import(dataset, page)
     (found,) = [item for item in findings if item.rule == "page-table-columns"]
     assert _said(found) == finding
-    assert {item.rule for item in findings} <= {"page-table-columns", "page-email-address"}
+    assert {item.rule for item in findings} <= {
+        "page-table-columns",
+        "page-email-address",
+    }
     assert record.items() >= facts.items()
 
 
@@ -188,7 +200,8 @@ def test_lines_are_counted_as_an_editor_counts_them(dataset, character):
 
 def test_roles_and_directives_of_sphinx_do_not_disturb_reading(dataset):
     before = (
-        ".. toctree::\n   :hidden:\n\n   a\n\n.. versionadded:: 1\n\nSee :ref:`x` and :doc:`y`.\n\n"
+        ".. toctree::\n   :hidden:\n\n   a\n\n"
+        ".. versionadded:: 1\n\nSee :ref:`x` and :doc:`y`.\n\n"
     )
     records, findings = _import(dataset, before + _page(Tag=":abbr:`MIN`"))
     assert records[0]["model"] == "Qwen/Qwen2.5-7B-Instruct"
@@ -254,10 +267,14 @@ def test_a_page_in_an_unknown_encoding_is_refused_with_its_line(dataset, tmp_pat
     assert str(error.value) == f"{page}: is not text in UTF-8 (byte 11), line 4"
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"\x80 page", b"\n" * (1 << 20), None])
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b"\x80 page", b"\n" * (1 << 20), None]
+)
 def test_a_page_that_is_no_text_is_unusable_input(dataset, tmp_path, content):
     page = tmp_path / "page.rst"
     if content is not None:
         page.write_bytes(content)
-    with pytest.raises(UnusableInput, match=r"page\.rst: (is not text in UTF-8|cannot be read)"):
+    with pytest.raises(
+        UnusableInput, match=r"page\.rst: (is not text in UTF-8|cannot be read)"
+    ):
         import_page(page, None, dataset)

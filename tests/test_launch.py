@@ -17,7 +17,9 @@ def _only(text: str) -> Launch:
 
 
 def _values(launch: Launch) -> dict[str, str | None]:
-    return {override.prefix + override.key: override.value for override in launch.overrides}
+    return {
+        override.prefix + override.key: override.value for override in launch.overrides
+    }
 
 
 @each(CASES["trainer"], "command")
@@ -59,7 +61,9 @@ def test_a_launch_behind_a_placeholder_is_found_although_the_script_stops_before
     assert _values(launch) == {"a.b": "{your_path}"}
 
 
-@pytest.mark.parametrize("between", ["  c.d=2\n", "  c.d=2 \\ \n", "  # c.d=2 \\\n", "\n"])
+@pytest.mark.parametrize(
+    "between", ["  c.d=2\n", "  c.d=2 \\ \n", "  # c.d=2 \\\n", "\n"]
+)
 def test_arguments_that_became_a_command_are_lost(between):
     script = read(f"{MAIN} a.b=1 \\\n{between}  e.f=3 \\\n  g.h=$(nproc)\n")
     (found,) = lost(script)

@@ -123,7 +123,9 @@ def _lacks_room(record: Proposal, dataset: Dataset) -> bool:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("tag", ["MIN", "RECOMMENDED"])
-def test_every_combination_that_is_offered_is_clean_where_it_has_room(tag, dataset, snapshot):
+def test_every_combination_that_is_offered_is_clean_where_it_has_room(
+    tag, dataset, snapshot
+):
     """Each word of each option at least once, in combinations that change from one to the next."""
     words = {name: known_words(dataset, name) for name in PARTS}
     tagged = []
@@ -193,17 +195,25 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
     switches = re.findall(r"(\w*offload|enable_gradient_checkpointing)=(\w+)", text)
     switches = [item for item in switches if "activation_offload" not in item[0]]
     assert {value for _, value in switches} == {str(on)}
-    assert [name for name, _ in switches].count("optimizer_offload") == 2  # of actor and critic
+    assert [name for name, _ in switches].count(
+        "optimizer_offload"
+    ) == 2  # of actor and critic
     expected = {"sequence-packing", "dynamic-batch", "rollout-sleep"}
     of_backend = {
         "fsdp2": {"gradient-offload"},
         "megatron": {"gradient-offload"},
     }
     if on:
-        expected |= {"activation-checkpointing", "parameter-offload", "optimizer-offload"}
+        expected |= {
+            "activation-checkpointing",
+            "parameter-offload",
+            "optimizer-offload",
+        }
         expected |= of_backend.get(train, set())
     found = set(record.row["memory_optimizations"].split("; "))
-    assert found - {"fused-logits"} == expected  # which RECOMMENDED takes where nothing else fits
+    assert (
+        found - {"fused-logits"} == expected
+    )  # which RECOMMENDED takes where nothing else fits
 
 
 def test_new_writes_a_script_that_can_be_started_and_its_row(root, capsys, command):
@@ -264,7 +274,9 @@ def test_nothing_is_overwritten(root, capsys, unchecked):
     assert files(root) == before
 
 
-def test_a_configuration_of_another_tag_lies_beside_the_one_of_its_name(root, capsys, command):
+def test_a_configuration_of_another_tag_lies_beside_the_one_of_its_name(
+    root, capsys, command
+):
     assert _new(root, tag="MIN") == 0
     capsys.readouterr()
     assert _new(root, tag="RECOMMENDED") == 0

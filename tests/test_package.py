@@ -43,7 +43,9 @@ def test_a_name_that_the_package_does_not_have_is_named():
 
 
 def test_a_table_that_the_dataset_does_not_have_is_named(root):
-    with pytest.raises(AttributeError, match=r"^'Dataset' object has no attribute 'trails'$"):
+    with pytest.raises(
+        AttributeError, match=r"^'Dataset' object has no attribute 'trails'$"
+    ):
         rl_resources.load(root).trails  # noqa: B018
 
 
@@ -53,7 +55,9 @@ def test_an_unreadable_cell_is_reported_with_its_place(root):
     with pytest.raises(InvalidDataset) as caught:
         rl_resources.load(root)
     assert str(caught.value) == "errors in the dataset: 1"
-    assert caught.value.__notes__ == ["records/trials.csv:3:53: batch: 'two' is not a whole number"]
+    assert caught.value.__notes__ == [
+        "records/trials.csv:3:53: batch: 'two' is not a whole number"
+    ]
 
 
 @pytest.mark.parametrize("gone", ["trials", "reports", "compatibility", "moved"])
@@ -70,6 +74,9 @@ def test_an_answer_from_a_package_that_lacks_a_table_says_which(gone, root, comm
 
 
 def test_an_answer_that_stumbles_over_a_cell_says_what_is_wrong_with_it(root, capsys):
-    apply(root, [{"file": "records/reports.csv", "line": 2, "set": {"statement": "guessed"}}])
+    apply(
+        root,
+        [{"file": "records/reports.csv", "line": 2, "set": {"statement": "guessed"}}],
+    )
     assert main(["find", "--root", str(root)]) == 1
     assert "records/reports.csv:2:" in capsys.readouterr().err

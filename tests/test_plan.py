@@ -48,7 +48,10 @@ def planned(command: Command) -> Command:
 
 @each(CASES["answers"], "asked verdict gpus")
 def test_word_of_an_answer(
-    dataset: Dataset, asked: Mapping[str, str], verdict: str, gpus: Mapping[str, int] | None
+    dataset: Dataset,
+    asked: Mapping[str, str],
+    verdict: str,
+    gpus: Mapping[str, int] | None,
 ) -> None:
     found = _plan(dataset, asked)
     assert found.verdict == verdict
@@ -97,9 +100,13 @@ def test_the_estimate_of_a_script_is_that_of_its_plan(
         path = tmp_path / "plan.sh"
         path.write_text(text)
         words = {"model": answer.question.model, "gpus": f"{option.values['gpus']:g}"}
-        found = estimate(dataset, {**words, "device": asked["device"]}, script=str(path))
+        found = estimate(
+            dataset, {**words, "device": asked["device"]}, script=str(path)
+        )
         assert found.verdict == option.verdict
-        assert found.deciding.moment.peak_gb == pytest.approx(option.deciding.moment.peak_gb)
+        assert found.deciding.moment.peak_gb == pytest.approx(
+            option.deciding.moment.peak_gb
+        )
         assert found.host_memory_gb == pytest.approx(option.host_memory_gb)
 
 
@@ -114,21 +121,30 @@ def test_nothing_is_found_in_the_script_of_a_plan(
     for tag in answer.options:
         path = tmp_path / f"{tag}.sh"
         path.write_text(plan_script(answer, tag))
-        assert draft(ROOT, str(path), log="", issue="", stated=stated, write=False).findings == []
+        assert (
+            draft(
+                ROOT, str(path), log="", issue="", stated=stated, write=False
+            ).findings
+            == []
+        )
 
 
 def _findings(rule: Rule, text: str) -> list[Finding]:
     return findings_in(ScriptText("plan.sh", text), rule)
 
 
-def test_a_device_of_unknown_memory_has_the_least_of_its_vendor(planned: Command) -> None:
+def test_a_device_of_unknown_memory_has_the_least_of_its_vendor(
+    planned: Command,
+) -> None:
     said = planned({"model": "14B", "gpus": "8", "device": "910b"}).splitlines()
     taken = "task GRPO, infer vllm-ascend, 1024 + 1024 tokens, 64 GB a GPU, the least of Huawei"
     assert f"Taken, because you did not say: {taken}." in said
 
 
 def test_what_does_not_fit_here_says_the_fewest_gpus_that_do(planned: Command) -> None:
-    said = planned({"model": "7B", "task": "SFT", "gpus": "1", "device": "4090"}).splitlines()
+    said = planned(
+        {"model": "7B", "task": "SFT", "gpus": "1", "device": "4090"}
+    ).splitlines()
     least = "the least by arithmetic: 2 GPUs of 24 GB"
     assert f"The least that ran: none is published; {least}." in said
 
@@ -148,7 +164,9 @@ def test_a_million_tokens_are_written_out(planned: Command) -> None:
 
 def test_script_of_what_does_not_fit_is_refused(planned: Command) -> None:
     asked = CASES["answers"]["what has no room"]["asked"]
-    message = "no settings fit this hardware\n  help: `plan` without --script says why.\n"
+    message = (
+        "no settings fit this hardware\n  help: `plan` without --script says why.\n"
+    )
     said = planned(asked, "--script", "MIN", status=2)
     assert said == f"rl-resources: error: {message}"
 
@@ -163,7 +181,9 @@ def test_without_hardware_less_memory_never_takes_fewer_gpus(dataset: Dataset) -
         assert numbers
 
 
-def test_without_hardware_one_memory_that_fails_does_not_rule_out_less(dataset: Dataset) -> None:
+def test_without_hardware_one_memory_that_fails_does_not_rule_out_less(
+    dataset: Dataset,
+) -> None:
     asked = {"model": "32B", "weights": "full", "host_memory": "256"}
     fits = [cells["full"].fits for cells in plan_table(dataset, asked).rows.values()]
     *others, largest = [found and found.values["gpus"] for found in fits]
@@ -207,9 +227,15 @@ def test_first_line(asked: Mapping[str, str], first: str, planned: Command) -> N
     assert planned(asked).splitlines()[0] == first
 
 
-def test_runs_of_a_config_are_those_of_its_size(dataset: Dataset, tmp_path: Path) -> None:
+def test_runs_of_a_config_are_those_of_its_size(
+    dataset: Dataset, tmp_path: Path
+) -> None:
     config = {"model_type": "qwen3", "num_hidden_layers": 28, "hidden_size": 2048}
-    config |= {"intermediate_size": 6144, "num_attention_heads": 16, "num_key_value_heads": 8}
+    config |= {
+        "intermediate_size": 6144,
+        "num_attention_heads": 16,
+        "num_key_value_heads": 8,
+    }
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**config, "vocab_size": 151936}))
     question = ask_plan(dataset, {"model": str(path), "gpus": "8", "device": "h100"})

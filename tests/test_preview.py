@@ -30,7 +30,9 @@ class Preview:
     def update(self) -> None:
         """Build as after an edit."""
         description = str(self.root / "mkdocs.yml")
-        config = load_config(config_file=description, site_dir=str(self.site), strict=True)
+        config = load_config(
+            config_file=description, site_dir=str(self.site), strict=True
+        )
         if not self.started:
             config.plugins.on_startup(command="serve", dirty=False)
         self.started = True
@@ -96,7 +98,14 @@ def test_a_mistake_before_there_is_any_page_ends_the_server(tmp_path, caplog):
 
 def test_the_server_watches_all_that_pages_are_made_of():
     config = load_config(config_file=str(ROOT / "mkdocs.yml"))
-    names = ("records", "schema", "examples", "site/templates", "site/assets", "datapackage.json")
+    names = (
+        "records",
+        "schema",
+        "examples",
+        "site/templates",
+        "site/assets",
+        "datapackage.json",
+    )
     assert set(config.watch) == {str(ROOT / name) for name in names}
 
 
@@ -122,7 +131,9 @@ def test_a_mistake_shows_above_the_last_good_pages_until_it_is_fixed(preview):
 def test_an_edit_is_seen_after_a_directory_was_replaced(preview, tmp_path):
     description = str(preview.root / "mkdocs.yml")
     config = load_config(config_file=description)
-    server = LiveReloadServer(builder=None, host="localhost", port=0, root=str(tmp_path))
+    server = LiveReloadServer(
+        builder=None, host="localhost", port=0, root=str(tmp_path)
+    )
     for path in (config.docs_dir, description):
         server.watch(path)
     server = config.plugins.on_serve(server, config=config, builder=None)

@@ -24,7 +24,10 @@ from website import ROOT
 
 BIN = Path(sys.executable).parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-ACTIONS = [ROOT / "action.yml", *sorted((ROOT / ".github" / "actions").glob("*/action.yml"))]
+ACTIONS = [
+    ROOT / "action.yml",
+    *sorted((ROOT / ".github" / "actions").glob("*/action.yml")),
+]
 PAGES = sorted((ROOT / "site" / "pages").glob("*.md"))
 PINNED = r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
@@ -119,7 +122,9 @@ def test_an_action_is_pinned_and_gets_its_inputs_as_variables(path):
     assert "${{" not in "\n".join(commands)
 
 
-REQUIREMENT = r"[a-z0-9.\[\],_-]+==\S+( ; .+?)?( \\\n    --hash=sha256:[0-9a-f]{64})+(\n    #.*)*"
+REQUIREMENT = (
+    r"[a-z0-9.\[\],_-]+==\S+( ; .+?)?( \\\n    --hash=sha256:[0-9a-f]{64})+(\n    #.*)*"
+)
 
 
 @pytest.mark.parametrize("path", LOCKS)
@@ -174,7 +179,9 @@ def test_pre_commit_is_as_strict_as_ci(hooks):
     entry = hooks["check"]["entry"]
     assert entry.endswith("rl_resources check --strict")
     assert "rl-resources check --strict" in _read(".github/workflows/check.yml")
-    assert re.search(r"(?m)^check: .*\n\t.*rl-resources check --strict$", _read("Makefile"))
+    assert re.search(
+        r"(?m)^check: .*\n\t.*rl-resources check --strict$", _read("Makefile")
+    )
 
 
 def test_hooks_call_commands_that_exist(capsys):
@@ -237,7 +244,9 @@ def _named_in_the_table() -> Iterator[str]:
     _, _, rest = _read("ARCHITECTURE.md").partition("## To change something")
     table, _, _ = rest.partition("## The data")
     for text in re.findall(r"`([^`\s]+)`", table):
-        is_path = re.fullmatch(r"[\w./-]*(?:/|\.(?:py|js|toml|json|jinja|md|csv|yml))", text)
+        is_path = re.fullmatch(
+            r"[\w./-]*(?:/|\.(?:py|js|toml|json|jinja|md|csv|yml))", text
+        )
         is_placeholder = re.search(r"\b(?:NAME|TABLE)\b", text)
         if is_placeholder or text == "/rules/":
             continue

@@ -27,7 +27,9 @@ def _block(language: str, word: str) -> str:
     return found.replace(".venv/bin/rl-resources", own)
 
 
-def _printed(language: str, word: str, *, address: str = SERVED, folder: Path = ROOT) -> list[str]:
+def _printed(
+    language: str, word: str, *, address: str = SERVED, folder: Path = ROOT
+) -> list[str]:
     """The lines that an example prints."""
     code = _block(language, word).replace(SERVED, address)
     interpreter = INTERPRETERS[language]
@@ -118,7 +120,9 @@ step:5 - timing_s/step:90.000
 """
 
 
-def test_new_as_printed_makes_a_row_that_draft_as_printed_turns_into_a_measured_run(tmp_path):
+def test_new_as_printed_makes_a_row_that_draft_as_printed_turns_into_a_measured_run(
+    tmp_path,
+):
     # Not the shipped records: somebody may have contributed just what is printed.
     script = _new(tmp_path)
     assert script.is_file()

@@ -288,7 +288,9 @@ def test_examples_name_the_url_of_the_site_or_one_to_replace(url):
     assert (LOCAL in page) == (url is None)
 
 
-def test_examples_are_tabs_that_keys_choose_and_break_no_policy(browser, address, codes):
+def test_examples_are_tabs_that_keys_choose_and_break_no_policy(
+    browser, address, codes
+):
     with visited(browser, f"{address}/sizes/7b/") as page:
         labels = page.locator(".tabbed-labels")
         block = page.locator(".tabbed-block:visible")

@@ -28,7 +28,9 @@ RECORDS = DATASET.records["tuning"]
 LORA = DATASET.by_key["tuning"][f"{RECORD}.sh"]
 SEVERAL = next(row for row in RECORDS if row["nodes"] and int(str(row["nodes"])) > 2)
 KNOWN = Repository("a" * 40, 0, "https://example.org/o/r")
-PAYLOAD = "<img src=x onerror=window.hacked=1></code></td><script>window.hacked=1</script>"
+PAYLOAD = (
+    "<img src=x onerror=window.hacked=1></code></td><script>window.hacked=1</script>"
+)
 HOSTILE = (ROOT / "tests/hostile/record.sh").read_text()
 
 
@@ -36,7 +38,9 @@ def text_of(record: Record) -> str:
     return (ROOT / script_path(DATASET, record)).read_bytes().decode()
 
 
-def page_of(record: Record, text: str | None = None, repository: Repository = KNOWN) -> str:
+def page_of(
+    record: Record, text: str | None = None, repository: Repository = KNOWN
+) -> str:
     """The page of one record, with another script where `text` is given."""
     if text is None:
         text = text_of(record)
@@ -151,7 +155,9 @@ def test_an_open_setting_shows_the_default_and_an_unreadable_one_no_value():
     row = part(defaults, "Cache released", "</td>")
     assert "line" not in words(row)
     key = "actor_rollout_ref.rollout.gpu_memory_utilization"
-    run = ScriptText("x.sh", f"python3 -m verl.trainer.main_ppo {key}=$(cat share)\n").run
+    run = ScriptText(
+        "x.sh", f"python3 -m verl.trainer.main_ppo {key}=$(cat share)\n"
+    ).run
     by_key = {item.setting.key: item.value for item in record_page.explained(run)}
     assert by_key[key] == "not known without running the script"
 
@@ -171,9 +177,7 @@ def test_one_node_needs_one_command_and_several_a_cluster_first():
 
 
 def test_data_and_reward_are_said_before_the_command():
-    header = (
-        "# Data:     make.py (data_source mine)\n# Reward:   give\n#           https://a.org/r.py\n"
-    )
+    header = "# Data:     make.py (data_source mine)\n# Reward:   give\n#           https://a.org/r.py\n"
     script = f"#!/usr/bin/env bash\n{header}\n{text_of(LORA)}"
     page = page_of(LORA, script)
     reward = 'Reward: give <a href="https://a.org/r.py" rel="nofollow noopener">'
@@ -190,7 +194,10 @@ def test_the_release_that_first_trains_the_model_is_named():
     record = next(row for row in RECORDS if row["model"] == "Qwen/Qwen3-VL-8B-Instruct")
     text = words(part(page_of(record), '<h2 id="releases">'))
     assert "accepted by verl ≥ 0.6.0" in text
-    assert "trains this model with fsdp2 since 0.6.0: verl/models/transformers/monkey_patch" in text
+    assert (
+        "trains this model with fsdp2 since 0.6.0: verl/models/transformers/monkey_patch"
+        in text
+    )
 
 
 def test_a_script_that_cannot_be_read_still_has_a_page():

@@ -26,7 +26,9 @@ PLACE = len(SCRIPT) + 5
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    return take_snapshot(read_package(plant(tmp_path_factory.mktemp("sample") / "dataset")))
+    return take_snapshot(
+        read_package(plant(tmp_path_factory.mktemp("sample") / "dataset"))
+    )
 
 
 def saved(folder: Path, text: str) -> Path:

@@ -24,7 +24,9 @@ DAY = date(2027, 1, 9)
 
 
 @cases("release", "version")
-def test_a_version_says_its_month_and_its_place_in_it(current, released, today, version):
+def test_a_version_says_its_month_and_its_place_in_it(
+    current, released, today, version
+):
     assert next_version(current, released, today) == version
 
 
@@ -43,7 +45,9 @@ def state(tables: dict[str, list[dict[str, str]]]) -> dict[str, StateTable]:
 
 
 def test_the_notes_of_a_release_are_its_section_of_the_changelog():
-    text = "# Changelog\n\n## 2027.1.1 (x)\n\n### Data\n\n- b\n\n## 2027.1.0 (y)\n\n- a\n"
+    text = (
+        "# Changelog\n\n## 2027.1.1 (x)\n\n### Data\n\n- b\n\n## 2027.1.0 (y)\n\n- a\n"
+    )
     assert notes(text, "2027.1.1") == "### Data\n\n- b\n"
     assert notes(text, "2027.1.0") == "- a\n"
     said = "CHANGELOG.md: has no section 2027.1\nhelp: Run `make release` first."
@@ -55,7 +59,9 @@ def test_the_notes_of_a_release_are_its_section_of_the_changelog():
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of this checkout in a repository of their own, with one commit."""
     root = tmp_path_factory.mktemp("release") / "checkout"
-    names = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    names = git(
+        ROOT, "ls-files", "--cached", "--others", "--exclude-standard"
+    ).splitlines()
     for name in names:
         if not (ROOT / name).is_file():
             continue
@@ -94,14 +100,20 @@ def test_changes_that_are_not_committed_are_refused(checkout, monkeypatch):
     monkeypatch.chdir(checkout)
     said = refusal()
     (checkout / "new-file").unlink()
-    assert said == "error: the checkout has changes:\n?? new-file\n  help: Commit or remove them."
+    assert (
+        said
+        == "error: the checkout has changes:\n?? new-file\n  help: Commit or remove them."
+    )
 
 
 def test_a_checkout_with_stale_files_or_findings_is_refused(checkout, monkeypatch):
     monkeypatch.chdir(checkout)
     monkeypatch.setattr(release, "check_root", lambda root: [])
     monkeypatch.setattr(release, "stale", lambda root: {"CONTRIBUTING.md": ""})
-    assert refusal() == "error: stale: CONTRIBUTING.md\n  help: Run `make generate` and commit."
+    assert (
+        refusal()
+        == "error: stale: CONTRIBUTING.md\n  help: Run `make generate` and commit."
+    )
     finding = Finding("a-rule", "warning", "records/tuning.csv", 1, 1, "wrong", "")
     monkeypatch.setattr(release, "check_root", lambda root: [finding])
     said = "error: errors in the dataset: 1\n  help: `make check` shows the findings."
@@ -111,7 +123,14 @@ def test_a_checkout_with_stale_files_or_findings_is_refused(checkout, monkeypatc
 def test_a_release_that_is_the_last_commit_is_not_done_again(checkout):
     version = read_package(checkout).version
     before = git(checkout, "rev-parse", "HEAD")
-    git(checkout, "commit", "--quiet", "--allow-empty", "--message", f"Release {version}")
+    git(
+        checkout,
+        "commit",
+        "--quiet",
+        "--allow-empty",
+        "--message",
+        f"Release {version}",
+    )
     released = git(checkout, "rev-parse", "HEAD")
     said = release.release(checkout, DAY)
     assert said == (
@@ -135,7 +154,9 @@ def test_a_release_commits_version_and_changelog_and_writes_its_artifacts(checko
     said = release.release(checkout, DAY)
     assert git(checkout, "status", "--porcelain") == ""
     assert git(checkout, "log", "-1", "--format=%s") == "Release 2027.1.0\n"
-    assert json.loads((checkout / "datapackage.json").read_text())["version"] == "2027.1.0"
+    assert (
+        json.loads((checkout / "datapackage.json").read_text())["version"] == "2027.1.0"
+    )
     assert read_package(checkout).created == DAY.isoformat()
     assert stale(checkout) == {}
     changelog = (checkout / "CHANGELOG.md").read_text()

@@ -35,7 +35,9 @@ def test_a_remote_on_the_web_has_a_url_without_credentials(remote, url):
     assert repository_url(remote) == (url or None)
 
 
-def test_an_archive_unpacked_inside_another_checkout_has_nothing_of_it(tmp_path, monkeypatch):
+def test_an_archive_unpacked_inside_another_checkout_has_nothing_of_it(
+    tmp_path, monkeypatch
+):
     monkeypatch.delenv("REPOSITORY_URL", raising=False)
     inner = tmp_path / "inner"
     inner.mkdir()
@@ -48,7 +50,9 @@ def test_an_archive_unpacked_inside_another_checkout_has_nothing_of_it(tmp_path,
     assert read_repository(inner).url == "https://example.org/not/ours"
 
 
-def test_an_id_of_the_newest_release_that_is_gone_needs_a_row_that_says_where_to(released):
+def test_an_id_of_the_newest_release_that_is_gone_needs_a_row_that_says_where_to(
+    released,
+):
     before = load(plant(released.parent / "before"))
     row = before.records["tuning"][1]
     (script,) = released.rglob(str(row["script"]))
@@ -70,7 +74,9 @@ def lost_ids(root: Path) -> list[Finding]:
     return findings_in(snapshot, chosen_rules(["lost-id"]))
 
 
-def test_a_line_has_the_time_of_its_last_commit_and_none_in_a_shallow_clone(released, tmp_path):
+def test_a_line_has_the_time_of_its_last_commit_and_none_in_a_shallow_clone(
+    released, tmp_path
+):
     times = line_times(released, "records/tuning.csv")
     assert times[2] - times[1] == 24 * 3600
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{released}", "shallow")

@@ -19,7 +19,13 @@ from rl_resources.git import Repository
 from rl_resources.query.estimate import estimate
 from rl_resources.query.plan import settings_for
 from rl_resources.query.plan_question import ask_plan
-from rl_resources.script.backends import ENGINES, ROLLOUT, SAME_BACKEND, Engine, named_version
+from rl_resources.script.backends import (
+    ENGINES,
+    ROLLOUT,
+    SAME_BACKEND,
+    Engine,
+    named_version,
+)
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import ScriptText
@@ -66,7 +72,9 @@ def script_with(**own: object) -> ScriptText:
     settings = SOUND["settings"] | {f"{ROLLOUT}.name": "swift"}
     lines = [f"{key}={value}" for key, value in settings.items()]
     lines += [f"+{OWN}.{name}={value}" for name, value in own.items()]
-    return ScriptText("a.sh", " \\\n    ".join(["python3 -m verl.trainer.main_ppo", *lines]))
+    return ScriptText(
+        "a.sh", " \\\n    ".join(["python3 -m verl.trainer.main_ppo", *lines])
+    )
 
 
 def run_with(**own: object) -> Run:
@@ -138,8 +146,12 @@ def test_a_setting_of_the_question_may_be_its_key(path):
 
 def test_the_page_names_it_by_its_key_too(tmp_path):
     documents = api.documents(DATASET, Repository(None, None, None), {})
-    published = {item.path: item.text for item in documents if item.path == "estimate.json"}
-    (answer,) = answers_in_node("estimate", published, [{**QUESTION, "infer": "swift"}], tmp_path)
+    published = {
+        item.path: item.text for item in documents if item.path == "estimate.json"
+    }
+    (answer,) = answers_in_node(
+        "estimate", published, [{**QUESTION, "infer": "swift"}], tmp_path
+    )
     written = {knob[0] for knob in answer["knobs"]}
     assert f"{SWIFT.utilization}=0.375" in written
     (usual,) = answers_in_node("estimate", published, [QUESTION], tmp_path)
@@ -159,7 +171,9 @@ def test_rules_on_a_row_with_its_script_read_them():
     (message,) = messages("lengths-agree", pair)
     assert f"`{SWIFT.utilization}`" in message
     pair = pair_with({"memory_optimizations": "rollout-sleep"}, sleeps=False)
-    assert any(f"`{SWIFT.sleep}`" in text for text in messages("optimizations-agree", pair))
+    assert any(
+        f"`{SWIFT.sleep}`" in text for text in messages("optimizations-agree", pair)
+    )
 
 
 def test_rules_on_what_the_framework_refuses_read_them():
@@ -170,7 +184,13 @@ def test_rules_on_what_the_framework_refuses_read_them():
 def new_script() -> str:
     """What `new` writes for this engine."""
     known = DATASET.by_key
-    asked = {"model": MODEL, "gpus": "8", "device": "h100", "train": "fsdp", "infer": "vllm"}
+    asked = {
+        "model": MODEL,
+        "gpus": "8",
+        "device": "h100",
+        "train": "fsdp",
+        "infer": "vllm",
+    }
     rows = {
         "model": known["models"][MODEL],
         "task": known["tasks"]["GRPO"],

@@ -100,7 +100,9 @@ def _text(fragment: str) -> str:
 # What Sphinx makes of it
 
 
-def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(dataset, tmp_path):
+def test_sphinx_shows_every_record_and_hostile_cells_as_the_text_that_they_are(
+    dataset, tmp_path
+):
     pages = {
         "ours": device_tuning(dataset, TEMPLATE),
         "hostile": ":orphan:\n\n" + device_tuning(_hostile(dataset), None),

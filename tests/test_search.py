@@ -39,7 +39,9 @@ def test_an_engine_is_counted_with_rl_and_what_is_assumed_is_said(words, engine,
 def test_an_unknown_parallel_size_is_derived_from_the_hardware(words, settings, sizes):
     found = asked(words, settings)
     assert found.values.items() >= sizes.items()
-    derived = {item.input for item in found.configuration.assumed if DERIVED in item.reason}
+    derived = {
+        item.input for item in found.configuration.assumed if DERIVED in item.reason
+    }
     given = {setting.partition("=")[0] for setting in settings}
     assert sizes.keys() - derived == given
 
@@ -61,7 +63,9 @@ def test_what_is_assumed_widens_the_interval_and_what_a_framework_says_does_not(
     assert known_high < high
     usual_ones = plausible("fsdp full")
     inputs = inputs_by_name().keys() - {"lora_rank"}
-    given = [f"{name}={usual}" for name, (usual, _) in usual_ones.items() if name in inputs]
+    given = [
+        f"{name}={usual}" for name, (usual, _) in usual_ones.items() if name in inputs
+    ]
     found = asked({"weights": "full"}, given)
     assert not found.doubts
     assert found.interval_gb[1] == pytest.approx(found.peak_gb * found.known_factors[1])
@@ -107,13 +111,19 @@ def cost_of(inputs: Mapping[str, float], before: Estimate) -> float:
 SWITCHES = read_cases("search")["switches"]["inputs"]
 
 
-@pytest.mark.parametrize("words", [TIGHT, {"task": "PPO", "gpus": 4, "framework": "verl"}])
+@pytest.mark.parametrize(
+    "words", [TIGHT, {"task": "PPO", "gpus": 4, "framework": "verl"}]
+)
 def test_no_cheaper_combination_suffices(words):
-    before = asked(words, ["micro_batch=8", "response_length=8192", "gpu_memory_utilization=0.5"])
+    before = asked(
+        words, ["micro_batch=8", "response_length=8192", "gpu_memory_utilization=0.5"]
+    )
     found = cheapest(before)
     assert found
     inputs = found.estimate.configuration.inputs
-    changed = {name: value for name, value in inputs.items() if value != before.values[name]}
+    changed = {
+        name: value for name, value in inputs.items() if value != before.values[name]
+    }
     least = cost_of(changed, before)
     for size in (1, 2, 3):
         for chosen in combinations(SWITCHES, size):
@@ -153,8 +163,18 @@ def test_failures_and_runs_of_the_same_size_stand_beside_the_arithmetic():
 
 
 def test_the_link_of_find_carries_the_whole_question():
-    words = {"model": "Qwen2.5-32B-Instruct", "gpus": "2", "device": "4090", "task": "GRPO"}
-    words |= {"weights": "lora", "framework": "trl", "train": "deepspeed", "infer": "vllm"}
+    words = {
+        "model": "Qwen2.5-32B-Instruct",
+        "gpus": "2",
+        "device": "4090",
+        "task": "GRPO",
+    }
+    words |= {
+        "weights": "lora",
+        "framework": "trl",
+        "train": "deepspeed",
+        "infer": "vllm",
+    }
     found, _ = ask(DATASET, {**words, "length": "8K"})
     assert estimate_command(DATASET, found) == (
         "rl-resources estimate --model Qwen/Qwen2.5-32B-Instruct --gpus 2 --device rtx-4090"
@@ -165,7 +185,8 @@ def test_the_link_of_find_carries_the_whole_question():
 
 def test_no_constant_is_from_a_stranger():
     strangers = {
-        row["source"].partition("#")[0] for row in read_rows(ROOT / "benchmarks/strangers.csv")
+        row["source"].partition("#")[0]
+        for row in read_rows(ROOT / "benchmarks/strangers.csv")
     }
     assert len(strangers) > 10
     cited = json.dumps(formula()) + (ROOT / "benchmarks/measured.csv").read_text()

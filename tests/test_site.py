@@ -68,19 +68,27 @@ def test_every_link_inside_the_site_leads_somewhere(built):
 
 def test_a_device_is_written_with_its_name_outside_code(built):
     devices = "|".join(map(re.escape, DATASET.by_key["devices"]))
-    written = re.compile(rf"(?<![\w./-])(?:{devices})(?![\w./-])|(?<!\w)[0-9]+\*[A-Z][A-Z0-9-]+")
+    written = re.compile(
+        rf"(?<![\w./-])(?:{devices})(?![\w./-])|(?<!\w)[0-9]+\*[A-Z][A-Z0-9-]+"
+    )
     contributed = set()
     for row in (*DATASET.records["reports"], *DATASET.records["tuning"]):
         contributed |= set(map(str, row.values()))
     # What scripts say has examples of what to write.
-    codes = " or ".join(f"ancestor::{name}" for name in ("code", "pre", "script", "template"))
+    codes = " or ".join(
+        f"ancestor::{name}" for name in ("code", "pre", "script", "template")
+    )
     outside_code = f"//text()[not({codes})]"
     read = f"{outside_code} | //@title | //@aria-label | //@placeholder | //@content"
     found = []
     for path in built.rglob("*.html"):
         texts = html.parse(path).xpath(read)
         ids = [text for text in texts if written.search(text)]
-        found += [f"{path.parent.name}: {text}" for text in ids if text.strip() not in contributed]
+        found += [
+            f"{path.parent.name}: {text}"
+            for text in ids
+            if text.strip() not in contributed
+        ]
     assert found == []
 
 
@@ -90,7 +98,9 @@ def test_search_finds_sizes_and_no_single_record(built):
     locations = {doc["location"].partition("#")[0] for doc in index["docs"]}
     assert "contributing/" in locations
     assert "sizes/7b/" in locations
-    assert [place for place in locations if place.startswith("records/")] == ["records/"]
+    assert [place for place in locations if place.startswith("records/")] == [
+        "records/"
+    ]
 
 
 def test_a_policy_allows_no_inline_script_unhashed(built):
@@ -117,7 +127,10 @@ def test_a_policy_allows_no_inline_script_unhashed(built):
         ("/reports/7b/", 1120),
         ("/records/", 1120),
         ("/coverage/", 1120),
-        *(pytest.param(*at, marks=pytest.mark.nightly) for at in product(PAGES, WIDTHS)),
+        *(
+            pytest.param(*at, marks=pytest.mark.nightly)
+            for at in product(PAGES, WIDTHS)
+        ),
     ],
 )
 def test_a_page_loads_from_its_own_origin_and_has_eight_screens_of_a_phone_and_its_width_at_most(
@@ -133,7 +146,9 @@ def test_a_page_loads_from_its_own_origin_and_has_eight_screens_of_a_phone_and_i
         assert page.evaluate(beyond) == 0
 
 
-def test_without_javascript_tables_and_a_command_stand_for_finder_and_estimate(browser, address):
+def test_without_javascript_tables_and_a_command_stand_for_finder_and_estimate(
+    browser, address
+):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{address}/estimate/")
@@ -154,7 +169,9 @@ def test_without_javascript_tables_and_a_command_stand_for_finder_and_estimate(b
     context.close()
 
 
-@pytest.mark.parametrize("target", ["rules/#missing-dollar", "data/#trials", "devices/#row-h100"])
+@pytest.mark.parametrize(
+    "target", ["rules/#missing-dollar", "data/#trials", "devices/#row-h100"]
+)
 def test_a_link_into_a_closed_drawer_opens_it(browser, address, target):
     with visited(browser, f"{address}/{target}") as page:
         row = page.locator(":target")
@@ -171,7 +188,9 @@ def test_a_size_leads_to_its_records_and_its_words_to_the_finder(browser, addres
         page.wait_for_url(f"**/records/{RECORD}/")
         page.go_back()
         page.get_by_role("link", name="Ask the finder").click()
-        page.locator("#finder-headline", has_text="The least known to run it").wait_for()
+        page.locator(
+            "#finder-headline", has_text="The least known to run it"
+        ).wait_for()
 
 
 def test_copy_and_dark_mode_work_under_the_policy(browser, address):
@@ -190,7 +209,9 @@ def test_copy_and_dark_mode_work_under_the_policy(browser, address):
 
 
 @cases("site", "search")
-def test_search_works_under_the_policy_and_leads_to_the_right_page(browser, address, words, page):
+def test_search_works_under_the_policy_and_leads_to_the_right_page(
+    browser, address, words, page
+):
     with visited(browser, f"{address}/data/", width=1440) as tab:
         tab.locator("body").press("/")
         tab.get_by_role("textbox", name="Search").press_sequentially(words)
@@ -243,4 +264,6 @@ def test_with_addresses_pages_link_to_the_repository_and_nothing_leaves_the_orig
             report = page.get_by_role("link", name="Report a mistake")
             mistake = report.get_attribute("href")
             assert mistake.startswith(f"{repository}/issues/new?")
-        assert mistake.endswith("template=mistake.yml&where=https%3A//example.org/x/devices/")
+        assert mistake.endswith(
+            "template=mistake.yml&where=https%3A//example.org/x/devices/"
+        )

@@ -35,7 +35,9 @@ RUNS = read_rows(ROOT / "benchmarks/time_backtest.csv")
 
 def asked(*settings: str, **words: object) -> Estimate:
     every = {**QUESTION, **words}
-    return DATASET.estimate(settings=settings, **{k: v for k, v in every.items() if v is not None})
+    return DATASET.estimate(
+        settings=settings, **{k: v for k, v in every.items() if v is not None}
+    )
 
 
 def timed(*settings: str, **words: object) -> StepTime:
@@ -52,7 +54,12 @@ def test_every_timed_run_names_its_project_and_its_source():
 
 def test_every_name_in_a_term_of_the_time_is_known_before_it():
     found = formula()["time"]
-    known = {*formula()["constants"], *inputs_by_name(), *constants(), *DATASET.models.columns}
+    known = {
+        *formula()["constants"],
+        *inputs_by_name(),
+        *constants(),
+        *DATASET.models.columns,
+    }
     known |= {item["name"] for item in formula()["term"]}
     known |= {"micro_known", "cache_known", "is_ascend"}
     known |= set(formula()["config"])
@@ -64,12 +71,16 @@ def test_every_name_in_a_term_of_the_time_is_known_before_it():
 
 
 def test_no_two_names_of_memory_and_time_are_the_same():
-    of_memory = {item["name"] for item in formula()["term"]} | formula()["constants"].keys()
+    of_memory = {item["name"] for item in formula()["term"]} | formula()[
+        "constants"
+    ].keys()
     assert not of_memory & constants().keys()
 
 
 @cases("step_time", "lacking")
-def test_without_what_decides_there_is_no_time_but_what_is_lacking(words, settings, lacks):
+def test_without_what_decides_there_is_no_time_but_what_is_lacking(
+    words, settings, lacks
+):
     found = asked(*settings, **dict.fromkeys(words))
     assert step_time(found) is None
     assert lacking(found) == lacks
@@ -152,8 +163,12 @@ def test_the_command_prints_the_time_or_what_it_needs(command):
 
 
 def test_json_has_the_time_the_hours_and_the_cost(command):
-    options = [f"--{name.replace('_', '-')}={value}" for name, value in QUESTION.items()]
-    printed = command("estimate", *options, "--steps", "10", "--price", "2", "--format", "json")
+    options = [
+        f"--{name.replace('_', '-')}={value}" for name, value in QUESTION.items()
+    ]
+    printed = command(
+        "estimate", *options, "--steps", "10", "--price", "2", "--format", "json"
+    )
     found = json.loads(printed)["step_time"]
     assert list(found["phases"]) == ["generation", "log-probs", "update", "other"]
     low, high = found["interval_seconds"]
@@ -172,7 +187,9 @@ def test_find_puts_the_shortest_step_first():
 
 def errors(lengths: str) -> list[float]:
     chosen = [row for row in RUNS if row["lengths"] == lengths]
-    logs = [math.log(float(row["estimated"]) / float(row["measured"])) for row in chosen]
+    logs = [
+        math.log(float(row["estimated"]) / float(row["measured"])) for row in chosen
+    ]
     return sorted(math.exp(abs(error)) for error in logs)
 
 

@@ -21,7 +21,9 @@ FACTS = "(rows) => rows.map(({ dataset }) => ({ ...dataset }))"
 def page(browser: Browser, address: str) -> Iterator[Page]:
     """An empty page for tables of our own, below the modules of the site."""
     blank = browser.new_page(base_url=f"{address}/javascripts/")
-    blank.route("**/blank", lambda route: route.fulfill(body="", content_type="text/html"))
+    blank.route(
+        "**/blank", lambda route: route.fulfill(body="", content_type="text/html")
+    )
     blank.goto("blank")
     yield blank
     blank.close()
@@ -140,7 +142,9 @@ def test_a_table_of_one_row_or_marked_as_plain_is_left_alone(page):
     assert page.get_by_role("button").count() == 0
 
 
-def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_reported(visit):
+def test_every_word_of_the_filter_must_stand_in_the_row_and_the_count_is_reported(
+    visit,
+):
     with visit(REPORTS) as page:
         tools = page.get_by_role("group", name="Filter and order: Reports of 7B models")
         output = tools.get_by_role("status")
@@ -270,7 +274,9 @@ def test_what_is_shown_is_copied_and_saved_as_csv(visit):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("path", PAGES)
-def test_every_table_of_rows_can_be_ordered_on_a_wide_screen_and_on_a_phone(visit, path):
+def test_every_table_of_rows_can_be_ordered_on_a_wide_screen_and_on_a_phone(
+    visit, path
+):
     plain = ":not([data-plain], [data-plain] *)"
     several = f"article table{plain}:has(thead):has(tbody tr ~ tr, tbody ~ tbody)"
     with visit(path, 1440) as page:

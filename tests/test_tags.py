@@ -20,13 +20,17 @@ CASES = read_cases("tags")
 REPORT = CASES["report"]
 
 
-def names_of_smaller_runs(root: Path, report: dict[str, str], record: dict[str, str]) -> list[str]:
+def names_of_smaller_runs(
+    root: Path, report: dict[str, str], record: dict[str, str]
+) -> list[str]:
     """What `not-the-least` names in the sample with a report of a smaller run."""
     edits = [{"file": "records/reports.csv", "line": 4, "set": REPORT | report}]
     if record:
         edits.append({"file": "records/tuning.csv", "line": 3, "set": record})
     apply(root, edits)
-    found = findings_in(take_snapshot(read_package(root)), chosen_rules(["not-the-least"]))
+    found = findings_in(
+        take_snapshot(read_package(root)), chosen_rules(["not-the-least"])
+    )
     return [re.findall("`([^`]*)` ran", item.message)[0] for item in found]
 
 

@@ -42,7 +42,11 @@ def test_every_row_has_a_page_that_the_list_leads_to(table):
 
 def test_a_page_has_all_models_of_its_architecture_and_their_runs():
     page = made()[MODEL]
-    for model in ("Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen2.5-Math-7B", "Qwen/Qwen2-7B-Instruct"):
+    for model in (
+        "Qwen/Qwen2.5-7B-Instruct",
+        "Qwen/Qwen2.5-Math-7B",
+        "Qwen/Qwen2-7B-Instruct",
+    ):
         assert f">{model}</a>" in page
     failed = re.findall(r'<tr id="[^"]+"[^>]* data-outcome="out of memory"', page)
     (said,) = re.findall(r"(\d+) that ran out of memory", page)
@@ -62,7 +66,9 @@ def test_every_model_has_an_address_of_its_own():
 
 
 def test_the_fewest_known_is_an_undisputed_run_and_a_real_one_before_random_tokens():
-    runs = [row for row in configurations(DATASET) if row.state == "run" and row.gpus > 1]
+    runs = [
+        row for row in configurations(DATASET) if row.state == "run" and row.gpus > 1
+    ]
     run = next(row for row in runs if not row.doubtful)
     few = run._replace(gpus=1)
     disputed = few._replace(marks=("disputed",))
@@ -75,15 +81,21 @@ def test_the_fewest_known_is_an_undisputed_run_and_a_real_one_before_random_toke
 
 def test_a_page_shows_the_committed_fewest_gpus_by_arithmetic():
     rows = read_rows(ROOT / "benchmarks/fewest.csv")
-    (row,) = [row for row in rows if (row["model"], row["weights"]) == (FIRST_MODEL, "full")]
-    cells = re.findall(r'data-label="Estimated, (\d+) GB"> <[^>]+>([^<]*)<', made()[MODEL])
+    (row,) = [
+        row for row in rows if (row["model"], row["weights"]) == (FIRST_MODEL, "full")
+    ]
+    cells = re.findall(
+        r'data-label="Estimated, (\d+) GB"> <[^>]+>([^<]*)<', made()[MODEL]
+    )
     memories = TABLES["models"]["estimated"].values()
     full = dict(cells[: len(memories)])
     assert full == {str(gb): row[str(gb)] for gb in memories}
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("asked", [("Qwen/Qwen3-8B", "full"), ("7B", "lora"), ("32B", "qlora")])
+@pytest.mark.parametrize(
+    "asked", [("Qwen/Qwen3-8B", "full"), ("7B", "lora"), ("32B", "qlora")]
+)
 def test_the_committed_fewest_gpus_are_those_of_the_formula(asked):
     import fewest
 
@@ -148,7 +160,9 @@ def test_a_report_that_moved_keeps_its_address():
 
 
 def test_no_page_has_more_than_two_folds(built):
-    template = re.compile("<template.*?</template>", re.S)  # what a script may show one day
+    template = re.compile(
+        "<template.*?</template>", re.S
+    )  # what a script may show one day
     for path in built.rglob("*.html"):
         text = template.sub("", path.read_text())
         assert text.count('<details class="fold"') <= 2, path
@@ -156,13 +170,17 @@ def test_no_page_has_more_than_two_folds(built):
 
 @pytest.mark.parametrize(
     ("wrong", "near"),
-    [("devices/h10/", "devices/h100/"), ("models/qwen2-7b-instruc", "models/qwen2-7b-instruct/")],
+    [
+        ("devices/h10/", "devices/h100/"),
+        ("models/qwen2-7b-instruc", "models/qwen2-7b-instruct/"),
+    ],
 )
 def test_an_unknown_address_offers_the_nearest(browser, address, built, wrong, near):
     page = browser.new_page()
     text = (built / "404.html").read_text()
     page.route(
-        f"**/{wrong}", lambda route: route.fulfill(status=404, body=text, content_type="text/html")
+        f"**/{wrong}",
+        lambda route: route.fulfill(status=404, body=text, content_type="text/html"),
     )
     page.goto(f"{address}/{wrong}")
     page.get_by_role("link", name=near, exact=True).click()

@@ -83,7 +83,9 @@ def test_releases_and_hardware_of_a_header_are_read(text, releases, devices):
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "gb18030"])
 def test_a_file_is_read_in_its_encoding(tmp_path, encoding):
     path = tmp_path / "run.log"
-    text = f"训练日志\n2026-01-05 10:11:12 开始\n{lines(4, STEP)}CUDA out of memory 显存\n"
+    text = (
+        f"训练日志\n2026-01-05 10:11:12 开始\n{lines(4, STEP)}CUDA out of memory 显存\n"
+    )
     path.write_text(text, encoding=encoding)
     found = read_log_file(path)
     assert len(found.steps) == 4

@@ -4,7 +4,13 @@ import re
 
 from cases import cases
 from rl_resources.site import finder
-from rl_resources.site.translation import CATALOG, PAGES, Translator, names_of, translations
+from rl_resources.site.translation import (
+    CATALOG,
+    PAGES,
+    Translator,
+    names_of,
+    translations,
+)
 from shipped import DATASET
 from website import ROOT
 
@@ -45,7 +51,9 @@ def test_a_link_leads_where_it_led(url, link, written):
 
 def test_the_switch_leads_to_the_page_in_english():
     switch = '<a hreflang="en" href="./">English</a>'
-    assert translated(switch, "estimate/").html == switch.replace("./", "../../estimate/")
+    assert translated(switch, "estimate/").html == switch.replace(
+        "./", "../../estimate/"
+    )
 
 
 def test_an_inline_script_finds_the_root():
@@ -69,7 +77,9 @@ def test_every_text_of_a_translated_page_stands_in_the_catalog_and_no_other(buil
 def test_a_translation_has_the_holes_of_its_message():
     holes = re.compile(r"</?\d+/?>|\{\w+\}")
     for message, translation in translations(ROOT / CATALOG).items():
-        assert sorted(holes.findall(translation)) == sorted(holes.findall(message)), message
+        assert sorted(holes.findall(translation)) == sorted(holes.findall(message)), (
+            message
+        )
 
 
 SENTENCES = [*finder.said().values(), *finder.said_of_calculator().values()]

@@ -23,11 +23,24 @@ IMPORTED = (
     "pickle",
     "rl_resources",
 )
-PROGRAMS = ("bash", "sh", "python", "python3", "ray", "make", "sbatch", "torchrun", "conda", "pip")
+PROGRAMS = (
+    "bash",
+    "sh",
+    "python",
+    "python3",
+    "ray",
+    "make",
+    "sbatch",
+    "torchrun",
+    "conda",
+    "pip",
+)
 SCRIPT = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 # What the example page says is no record; every other command has done all of its work.
 STATUSES = {"import-page": 1}
-NEW = "new --model Qwen/Qwen2-7B-Instruct --task GRPO --gpus 4 --device h800 --train fsdp"
+NEW = (
+    "new --model Qwen/Qwen2-7B-Instruct --task GRPO --gpus 4 --device h800 --train fsdp"
+)
 COMMANDS = (
     "check",
     "check --fix",
@@ -49,12 +62,16 @@ def trapped(tmp_path: Path) -> Path:
     for folder in (root, root / "records", root / "schema", root / "examples"):
         for name in IMPORTED:
             (folder / f"{name}.py").write_text(PYTHON)
-        (folder / "x.pth").write_text("import os; open(os.environ['TRIPWIRE'] + '/pth', 'w')\n")
+        (folder / "x.pth").write_text(
+            "import os; open(os.environ['TRIPWIRE'] + '/pth', 'w')\n"
+        )
         (folder / "Makefile").write_text("all:\n\ttouch $(TRIPWIRE)/make\n")
         (folder / ".envrc").write_text('touch "$TRIPWIRE/envrc"\n')
     for script in (root / "examples").rglob("*.sh"):
         text = script.read_text()
-        trap = 'mkdir "${TRIPWIRE:-}/script"\n: "$(mkdir "${TRIPWIRE:-}/substitution")"\n'
+        trap = (
+            'mkdir "${TRIPWIRE:-}/script"\n: "$(mkdir "${TRIPWIRE:-}/substitution")"\n'
+        )
         script.write_text(text.replace("\n", f"\n{trap}", 1))
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -77,7 +94,14 @@ def test_no_command_runs_or_imports_anything_of_a_dataset(trapped):
     ours = Path(sys.executable).parent / "rl-resources"
     for command in COMMANDS:
         name, *arguments = command.split()
-        done = ran(sys.executable, ours, name, *arguments, cwd=trapped / "dataset", env=variables)
+        done = ran(
+            sys.executable,
+            ours,
+            name,
+            *arguments,
+            cwd=trapped / "dataset",
+            env=variables,
+        )
         assert done.returncode == STATUSES.get(name, 0), (command, done.stderr)
         assert "Traceback" not in done.stderr, (command, done.stderr)
         assert [*wire.iterdir()] == [], command

@@ -44,7 +44,9 @@ def schema(*fields: Field) -> TableSchema:
     return TableSchema("schema/t.json", "T", "T.", fields, primary_key, (), (), {})
 
 
-def kinds(column: Field, *cells: str, words: frozenset[str] | None = None) -> list[str | None]:
+def kinds(
+    column: Field, *cells: str, words: frozenset[str] | None = None
+) -> list[str | None]:
     """What is wrong with each of the cells."""
     name = column.name
     vocabulary = {}

@@ -41,7 +41,16 @@ ABOUT = (
 
 
 def _build(folder: Path) -> None:
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "-t",
+        "wheel",
+        "-d",
+        str(folder),
+    ]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
 
 
@@ -101,12 +110,16 @@ def wheel(shared_folder: SharedFolder) -> Path:
 @pytest.fixture(scope="module")
 def python(wheel: Path, shared_folder: SharedFolder) -> Path:
     """The Python of an environment with the wheel, without any extra and far from a checkout."""
-    folder = shared_folder("installed", lambda folder: _install(wheel, folder / "environment"))
+    folder = shared_folder(
+        "installed", lambda folder: _install(wheel, folder / "environment")
+    )
     return folder / "environment/bin/python"
 
 
 def test_the_wheel_holds_package_data_scripts_and_licences_and_nothing_else(wheel):
-    listed = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    listed = git(
+        ROOT, "ls-files", "--cached", "--others", "--exclude-standard"
+    ).splitlines()
     name, version, *_ = wheel.name.split("-")
     expected = [f"{name}-{version}.dist-info/{about}" for about in ABOUT]
     for path in listed:
@@ -167,7 +180,9 @@ print(*{name.partition(".")[0] for name in set(sys.modules) - before})
 """
 
 
-def test_importing_the_package_imports_nothing_but_the_standard_library(python, tmp_path):
+def test_importing_the_package_imports_nothing_but_the_standard_library(
+    python, tmp_path
+):
     printed = _run(python, tmp_path, IMPORTED)
     imported = set(printed.split())
     assert imported - sys.stdlib_module_names == {"rl_resources"}
@@ -196,7 +211,9 @@ class Answer(NamedTuple):
     said: str
 
 
-def _answers(python: Path, folder: Path, commands: Iterable[str]) -> tuple[list[Answer], bool]:
+def _answers(
+    python: Path, folder: Path, commands: Iterable[str]
+) -> tuple[list[Answer], bool]:
     """What command lines give one after the other, and whether pandas was imported."""
     printed = _run(python, folder, MANY, *commands)
     found, pandas = json.loads(printed)
@@ -212,7 +229,9 @@ READING = [
 ]
 
 
-def test_what_only_reads_takes_the_installed_data_where_there_is_no_checkout(python, tmp_path):
+def test_what_only_reads_takes_the_installed_data_where_there_is_no_checkout(
+    python, tmp_path
+):
     answers, pandas = _answers(python, tmp_path, READING)
     assert not pandas
     for command, answer in zip(READING, answers, strict=True):
@@ -248,7 +267,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_a_command_works_without_extras_or_says_in_two_lines_which_it_needs(python, checkout):
+def test_a_command_works_without_extras_or_says_in_two_lines_which_it_needs(
+    python, checkout
+):
     commands = [line.replace("SCRIPT", SCRIPT) for line in EXTRAS]
     answers, _ = _answers(python, checkout, commands)
     for (line, extra), (status, _, said) in zip(EXTRAS.items(), answers, strict=True):

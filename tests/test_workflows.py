@@ -80,7 +80,9 @@ class Runner:
             printed += self._run_step(step, 0, given)
         return printed + self._run_step(last, status, given)
 
-    def _run_step(self, step: dict[str, Any], status: int, given: Mapping[str, str]) -> str:
+    def _run_step(
+        self, step: dict[str, Any], status: int, given: Mapping[str, str]
+    ) -> str:
         command = step.get("run", "")
         if command == "" or ".venv/.ready" in command:
             return ""
@@ -209,7 +211,10 @@ def test_a_run_that_no_tag_describes_becomes_a_record_by_an_answer_of_the_form(r
     said = runner.said("said-issue")
     assert "--set" not in said
     assert "--write" not in said
-    assert "or to a form a line `### Exemption` and below it `min-saves-memory: REASON`" in said
+    assert (
+        "or to a form a line `### Exemption` and below it `min-saves-memory: REASON`"
+        in said
+    )
     issue["body"] = f"{body}\r\n\r\n### Exemption\r\n\r\nmin-saves-memory: {WHY}"
     _replayed(runner, event)
     assert runner.changed() == [PLACE, EXEMPTIONS, TUNING]

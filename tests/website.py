@@ -32,7 +32,9 @@ def compressed_bytes(path: Path) -> int:
 SEARCHED = [row["script"] for row in read_rows(ROOT / "records/trials.csv")]
 RECORD = next(name for name in SEARCHED if "-7b-" in name).removesuffix(".sh")
 """A record of a 7B model whose largest batch was searched."""
-MENU = re.findall(r"^  - [^:]+: (.+)\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+MENU = re.findall(
+    r"^  - [^:]+: (.+)\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE
+)
 
 
 def address_of(name: str) -> str:
@@ -89,7 +91,9 @@ def visited(
     fails: bool = False,
 ) -> Iterator[Page]:
     """Open a page, on which nothing may go wrong in the end unless the test lets requests fail."""
-    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=colors)
+    context = browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=colors
+    )
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
     wrong = []
@@ -156,7 +160,9 @@ def broken_links(site: Path) -> list[str]:
     return broken
 
 
-def _leads_somewhere(target: SplitResult, site: Path, ids: Mapping[Path, set[str]]) -> bool:
+def _leads_somewhere(
+    target: SplitResult, site: Path, ids: Mapping[Path, set[str]]
+) -> bool:
     """Whether a link leads out of the site, or to a file and an element of that file."""
     if target.scheme or target.netloc:
         return True

@@ -28,7 +28,8 @@ def build(root: Path, out: Path) -> Path:
     configuration = root / "mkdocs.yml"
     if not configuration.is_file():
         raise UnreadableDataset(
-            f"{configuration}: does not exist", "Building needs a checkout with its pages."
+            f"{configuration}: does not exist",
+            "Building needs a checkout with its pages.",
         )
     target = out / "site"
     if target.exists() and not (target / MARK).exists():
@@ -39,7 +40,9 @@ def build(root: Path, out: Path) -> Path:
     os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
     logging.basicConfig(format="%(message)s")  # what MkDocs warns of, and stops at
     # What MkDocs uses as the time of the build.
-    os.environ.setdefault("SOURCE_DATE_EPOCH", str(read_repository(root).commit_time or 0))
+    os.environ.setdefault(
+        "SOURCE_DATE_EPOCH", str(read_repository(root).commit_time or 0)
+    )
     try:
         out.mkdir(parents=True, exist_ok=True)
         with directory_beside(target) as place:

@@ -126,7 +126,9 @@ def _typed_rows(table: Table) -> tuple[Record, ...]:
     return _rows(table.resource, table.source)
 
 
-def _unreadable(resource: Resource, place: tuple[int, int], message: str) -> InvalidDataset:
+def _unreadable(
+    resource: Resource, place: tuple[int, int], message: str
+) -> InvalidDataset:
     help_ = "`rl-resources check` reports every error in the file with a fix."
     found = Finding("unreadable", "error", resource.path, *place, message, help_)
     return InvalidDataset([found])
@@ -146,7 +148,9 @@ def _rows(resource: Resource, source: str) -> tuple[Record, ...]:
     of_other_width = [row for row in text.rows if len(row.cells) != len(names)]
     wrong.extend(row.line for row in of_other_width)
     if wrong:
-        raise _unreadable(resource, (min(wrong), 1), "the line is no row under the header")
+        raise _unreadable(
+            resource, (min(wrong), 1), "the line is no row under the header"
+        )
     return tuple(_typed_record(resource, row) for row in text.rows)
 
 

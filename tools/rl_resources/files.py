@@ -91,13 +91,17 @@ def _named_file(path: Path, most: int, help_: str) -> bytes:
         return read_file(path, most)
     except OSError as error:
         label = shown(str(path), 500)
-        raise UnusableInput(f"{label}: cannot be read: {error.strerror}", help_) from error
+        raise UnusableInput(
+            f"{label}: cannot be read: {error.strerror}", help_
+        ) from error
 
 
 def _no_text(path: Path, data: bytes, offset: int, help_: str) -> UnusableInput:
     line = data.count(b"\n", 0, offset) + 1
     label = shown(str(path), 500)
-    return UnusableInput(f"{label}: is not text in UTF-8 (byte {offset}), line {line}", help_)
+    return UnusableInput(
+        f"{label}: is not text in UTF-8 (byte {offset}), line {line}", help_
+    )
 
 
 def undecodable(data: bytes) -> int | None:

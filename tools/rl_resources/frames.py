@@ -79,7 +79,9 @@ class Dataset(dataset.Dataset):
     def __getattr__(self, name: str) -> pd.DataFrame:
         """A table by its name; numbers are nullable, dates are `datetime64`."""
         if name not in self.__dict__.get("records", ()):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}"
+            )
         fields = self.package.resources[name].schema.fields
         types = {field.name: _COLUMN_TYPES[field.type] for field in fields}
         return _frame(self.records[name], types)
@@ -87,7 +89,9 @@ class Dataset(dataset.Dataset):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.records})
 
-    def estimate(self, script: str = "", settings: Sequence[str] = (), **asked: object) -> Estimate:
+    def estimate(
+        self, script: str = "", settings: Sequence[str] = (), **asked: object
+    ) -> Estimate:
         """The estimated memory of one GPU, as `rl-resources estimate` gives it.
 
         `asked` are the command's options, for example `model="Qwen/Qwen2.5-7B-Instruct", gpus=8,

@@ -40,7 +40,9 @@ ASKED = (
 """The columns that the form asks for; script, log and the issue's author state the others."""
 REQUIRED = frozenset({"gpus", "device"})
 """Those that a script seldom states."""
-_PART = re.compile(f"(?sm)(below is generated: {COMMAND}[^\\n]*\\n).*?(^[^\\n]*above is generated)")
+_PART = re.compile(
+    f"(?sm)(below is generated: {COMMAND}[^\\n]*\\n).*?(^[^\\n]*above is generated)"
+)
 
 
 def generated(root: Path) -> dict[str, str]:

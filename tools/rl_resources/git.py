@@ -18,7 +18,8 @@ _REMOTE = re.compile(
     r"(?:https://(?:[^@/]+@)?|(?:ssh://)?git@)(?P<host>[\w.-]+)[:/](?P<path>[\w./-]+?)(?:\.git)?/?"
 )
 _BLAMED = re.compile(
-    r"^(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)(?s:.*?)^committer-time (?P<time>\d+)$", re.M
+    r"^(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)(?s:.*?)^committer-time (?P<time>\d+)$",
+    re.M,
 )
 
 

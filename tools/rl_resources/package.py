@@ -194,7 +194,9 @@ class TableSchema:
     def unique_keys(self) -> tuple[tuple[str, ...], ...]:
         """The primary key, then every other column that is unique by itself."""
         keys = [self.primary_key]
-        keys += [(field.name,) for field in self.fields if field.constraints.get("unique")]
+        keys += [
+            (field.name,) for field in self.fields if field.constraints.get("unique")
+        ]
         return tuple(dict.fromkeys(keys))
 
     def field(self, name: str) -> Field:
@@ -251,7 +253,9 @@ def read_package(root: Path) -> Package:
         return Package(root, resources, descriptor)
 
 
-def _resources(root: Path, described: Iterable[Mapping[str, Any]]) -> Mapping[str, Resource]:
+def _resources(
+    root: Path, described: Iterable[Mapping[str, Any]]
+) -> Mapping[str, Resource]:
     """The tables of a package by name."""
     paths = {item["name"]: root / item["path"] for item in described}
     resources: dict[str, Resource] = {}
@@ -270,9 +274,13 @@ def _understood(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         help_ = f"Name the directory that has {DESCRIPTOR} with --root, or bring the file back."
-        raise UnreadableDataset(f"{path}: cannot be read: {error.strerror}", help_) from error
+        raise UnreadableDataset(
+            f"{path}: cannot be read: {error.strerror}", help_
+        ) from error
     except KeyError as error:
-        raise UnreadableDataset(f"{path}: property {error} is missing", again) from error
+        raise UnreadableDataset(
+            f"{path}: property {error} is missing", again
+        ) from error
     except RecursionError as error:
         raise UnreadableDataset(f"{path}: is nested too deep", again) from error
     except (ValueError, TypeError, AttributeError, re.error) as error:
@@ -303,7 +311,9 @@ def _field(raw: Mapping[str, Any], tables: Mapping[str, Path]) -> Field:
     field = Field(**properties, item_pattern=item_pattern)
     unknown = {field.type, *field.constraints} - {*TYPES, *CONSTRAINTS}
     if unknown:
-        raise ValueError(f"field {field.name!r} has {min(unknown)!r}, which nothing checks")
+        raise ValueError(
+            f"field {field.name!r} has {min(unknown)!r}, which nothing checks"
+        )
     re.compile(field.pattern or "")
     return field
 

@@ -24,7 +24,14 @@ from rl_resources.files import write_file
 from rl_resources.generate import stale
 from rl_resources.git import git_text, released_versions
 from rl_resources.package import DESCRIPTOR, read_package
-from rl_resources.site.diff import SAME, TableDiff, counts, diff, read_directory, read_state
+from rl_resources.site.diff import (
+    SAME,
+    TableDiff,
+    counts,
+    diff,
+    read_directory,
+    read_state,
+)
 
 CHANGELOG = "CHANGELOG.md"
 CITATION = "CITATION.cff"
@@ -110,7 +117,9 @@ def refuse_unfit(root: Path) -> None:
     """Raise where the checkout has changes, findings or stale files."""
     changes = git_text(root, "status", "--porcelain")
     if changes:
-        raise UnusableInput(f"the checkout has changes:\n{changes}", "Commit or remove them.")
+        raise UnusableInput(
+            f"the checkout has changes:\n{changes}", "Commit or remove them."
+        )
     findings = check_root(root)
     if findings:
         raise InvalidDataset(findings)
@@ -148,7 +157,9 @@ def notes(changelog: str, version: str) -> str:
     pattern = rf"(?ms)^## {escaped} .*?\n(.*?)(?=^## |\Z)"
     match = re.search(pattern, changelog)
     if match is None:
-        raise UnusableInput(f"{CHANGELOG}: has no section {version}", "Run `make release` first.")
+        raise UnusableInput(
+            f"{CHANGELOG}: has no section {version}", "Run `make release` first."
+        )
     return f"{match[1].strip()}\n"
 
 
@@ -169,7 +180,9 @@ def release(root: Path, today: date) -> str:
     commit = ["git", "commit", "--quiet", "--all", "--message", f"Release {version}"]
     subprocess.run(commit, cwd=root, check=True)
     artifacts = write_artifacts(root, version)
-    done = f"Release {version} is committed. Artifacts:\n{_listed(root, artifacts, '  ')}"
+    done = (
+        f"Release {version} is committed. Artifacts:\n{_listed(root, artifacts, '  ')}"
+    )
     return done + LEFT_TO_DO.format(version=version)
 
 
@@ -180,8 +193,12 @@ def _listed(root: Path, files: Sequence[Path], indent: str = "") -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Release, or only write the artifacts of a release."""
-    parser = argparse.ArgumentParser(prog="python -m rl_resources.release", description=__doc__)
-    only = "write the artifacts of the version as it is, with checksums and notes, to dist"
+    parser = argparse.ArgumentParser(
+        prog="python -m rl_resources.release", description=__doc__
+    )
+    only = (
+        "write the artifacts of the version as it is, with checksums and notes, to dist"
+    )
     parser.add_argument("--artifacts", action="store_true", help=only)
     asked = parser.parse_args(arguments)
     root = find_root(Path.cwd())

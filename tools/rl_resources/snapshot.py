@@ -202,7 +202,9 @@ class ScriptFile(File):
     path: str
     data: bytes | None = None
     executable: bool | None = None
-    problem: str = f"is a link, no ordinary file, or over {LARGEST_SCRIPT_BYTES >> 10} KiB"
+    problem: str = (
+        f"is a link, no ordinary file, or over {LARGEST_SCRIPT_BYTES >> 10} KiB"
+    )
 
     @property
     def name(self) -> str:
@@ -287,7 +289,10 @@ def rows_at(package: Package, revision: str, path: str) -> list[dict[str, str]]:
 
 def read_tables(package: Package) -> dict[str, Table]:
     """The tables of a package by name; nothing else reads their CSV files."""
-    return {name: _read_table(package.root, item) for name, item in package.resources.items()}
+    return {
+        name: _read_table(package.root, item)
+        for name, item in package.resources.items()
+    }
 
 
 def _read_table(root: Path, resource: Resource) -> Table:

@@ -13,7 +13,9 @@ MOST_LISTED = 15
 MOST_COMPARED = 100
 """Characters of a word that are compared; from 200 on difflib would leave out what is frequent."""
 
-_WEB = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]+)?(?:[/?#][\w.~:/?#@!$&'()*+,;=%-]*)?", re.A)
+_WEB = re.compile(
+    r"https://[A-Za-z0-9.-]+(?::[0-9]+)?(?:[/?#][\w.~:/?#@!$&'()*+,;=%-]*)?", re.A
+)
 
 
 class Nearest(NamedTuple):

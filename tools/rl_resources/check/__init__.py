@@ -8,7 +8,15 @@ What follows is for readers of the code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import chain
@@ -129,7 +137,9 @@ def with_followed(rules: Iterable[Rule]) -> list[Rule]:
     return list(found.values())
 
 
-def chosen_rules(select: Collection[str] = (), ignore: Collection[str] = ()) -> list[Rule]:
+def chosen_rules(
+    select: Collection[str] = (), ignore: Collection[str] = ()
+) -> list[Rule]:
     """The rules named by `select`, all if empty, without those named by `ignore`.
 
     Raises `UnusableInput` for a name that no rule has.
@@ -142,7 +152,9 @@ def chosen_rules(select: Collection[str] = (), ignore: Collection[str] = ()) -> 
                 nearest(name, known).sentence() or "`rl-resources rules` lists all.",
             )
     wanted = select or known
-    return [rule for name, rule in known.items() if name in wanted and name not in ignore]
+    return [
+        rule for name, rule in known.items() if name in wanted and name not in ignore
+    ]
 
 
 # Running them
@@ -242,7 +254,9 @@ def findings_of(rules: Iterable[Rule], targets: Targets) -> list[Finding]:
     return sorted(found, key=lambda finding: finding.position)
 
 
-def _mistakes(rules: Iterable[Rule], targets: Targets) -> Mapping[str, Sequence[Mistake]]:
+def _mistakes(
+    rules: Iterable[Rule], targets: Targets
+) -> Mapping[str, Sequence[Mistake]]:
     """What each rule finds, by its name."""
     by_scope: dict[Scope, list[Rule]] = {}
     found: dict[str, list[Mistake]] = {}

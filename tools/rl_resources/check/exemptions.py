@@ -41,7 +41,10 @@ class Outcome:
     @cached_property
     def exemptions(self) -> Mapping[Finding, tuple[str, str]]:
         """Record and rule of the exemption that would cover each finding."""
-        return {finding: (self._record_of(finding), finding.rule) for finding in self.findings}
+        return {
+            finding: (self._record_of(finding), finding.rule)
+            for finding in self.findings
+        }
 
     def _record_of(self, finding: Finding) -> str:
         """The record or report that a finding is about: that of its line, otherwise its script."""
@@ -75,7 +78,9 @@ class Outcome:
 def exemptable(rules: Iterable[Rule]) -> frozenset[str]:
     """The names of the rules from which a record or report can be exempt."""
     scopes = {"script", "pair"}
-    return frozenset(rule.name for rule in rules if rule.exemptable or rule.scope in scopes)
+    return frozenset(
+        rule.name for rule in rules if rule.exemptable or rule.scope in scopes
+    )
 
 
 @rule()

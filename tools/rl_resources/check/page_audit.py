@@ -207,7 +207,9 @@ def _script_paths(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.sh"))
 
 
-def _script_texts(folder: Path, reading: Reading, tree: Source | None) -> dict[str, ScriptText]:
+def _script_texts(
+    folder: Path, reading: Reading, tree: Source | None
+) -> dict[str, ScriptText]:
     """The scripts that the page refers to and that can be read. Links are not followed.
 
     A link may lead anywhere, so none is followed.

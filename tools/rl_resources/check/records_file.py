@@ -46,9 +46,13 @@ class RecordsFile:
     cannot be read.
     """
 
-    def __init__(self, snapshot: Snapshot, table: Table, path: Path, rules: Sequence[Rule]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, table: Table, path: Path, rules: Sequence[Rule]
+    ) -> None:
         if not path.is_file():
-            raise UnusableInput(f"{path}: cannot be read: no such file, or no ordinary one")
+            raise UnusableInput(
+                f"{path}: cannot be read: no such file, or no ordinary one"
+            )
         self.path = path
         self.records = 0
         self.rules = [rule for rule in rules if rule.family in {"files", "cells"}]
@@ -78,7 +82,10 @@ class RecordsFile:
 
     def _whole(self) -> Table:
         """The file without its records."""
-        with self.path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        with (
+            self.path.open("rb") as file,
+            mmap(file.fileno(), 0, access=ACCESS_READ) as data,
+        ):
             end = wrong_end(data)
             header = data.readline()
         return Table(self.resource, header, outside=True, end=end)
@@ -108,7 +115,9 @@ class RecordsFile:
             for copies in _batches(_duplicates(every)):
                 yield from self._of_copies(header, copies)
 
-    def _of_copies(self, header: Row, copies: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+    def _of_copies(
+        self, header: Row, copies: Sequence[tuple[int, int]]
+    ) -> Iterator[Finding]:
         """The copies of keys, each reported with the row that it copies."""
         own = {copy for copy, _ in copies}
         rows = self._rows(own.union(first for _, first in copies))
@@ -249,7 +258,9 @@ def _texts(data: bytes) -> pl.Series:
         raise UnicodeError("NUL")
     try:
         types = {"line": pl.String}
-        lines = pl.read_csv(data, has_header=False, separator="\1", quote_char=None, schema=types)
+        lines = pl.read_csv(
+            data, has_header=False, separator="\1", quote_char=None, schema=types
+        )
     except pl.exceptions.ComputeError:
         data.decode("utf-8")
         raise
@@ -259,7 +270,11 @@ def _texts(data: bytes) -> pl.Series:
 def _split(schema: TableSchema, data: bytes) -> pl.DataFrame:
     types = dict.fromkeys(schema.names, pl.String)
     return pl.read_csv(
-        data, has_header=False, schema=types, raise_if_empty=False, empty_string_is_null=False
+        data,
+        has_header=False,
+        schema=types,
+        raise_if_empty=False,
+        empty_string_is_null=False,
     )
 
 

@@ -47,7 +47,8 @@ _ARGUMENTS = table_beside(str(Path(__file__).with_name("command.toml")))
 
 
 PARSER = ArgumentParser(
-    prog="rl-resources", description="Which hardware does an RL run of a language model need?"
+    prog="rl-resources",
+    description="Which hardware does an RL run of a language model need?",
 )
 PARSER.add_argument("--version", action="store_true", help="show the version and exit")
 COMMANDS = PARSER.add_subparsers(metavar="COMMAND")
@@ -77,7 +78,9 @@ def command(words: Mapping[str, str] | None = None) -> Callable[[Run], Run]:
     def add(run: Run) -> Run:
         name = run.__name__.replace("_", "-")
         parser = COMMANDS.add_parser(name, help=run.__doc__, description=run.__doc__)
-        parser.add_argument("--root", metavar="DIR", help="the directory that has datapackage.json")
+        parser.add_argument(
+            "--root", metavar="DIR", help="the directory that has datapackage.json"
+        )
         for word, help_ in (words or {}).items():
             option = word.replace("_", "-")
             parser.add_argument(f"--{option}", default="", help=help_)
@@ -148,7 +151,9 @@ def _known(package: Package, path: str) -> Path:
         )
         if place.is_file() and place.suffix == ".sh":
             help_ = f"To check any other script: rl-resources draft {shown(path)}"
-        message = f"{path}: is no table, script or directory of the dataset at {package.root}"
+        message = (
+            f"{path}: is no table, script or directory of the dataset at {package.root}"
+        )
         raise UnusableInput(message, help_)
     return place
 

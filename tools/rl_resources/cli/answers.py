@@ -165,7 +165,9 @@ def _markdown(dataset: Dataset, size: str, script_url: str | None) -> str:
     return tuning_table.markdown(dataset, sizes, script_url)
 
 
-def _with_own_title(arguments: Arguments, dataset: Dataset, script_url: str | None) -> str:
+def _with_own_title(
+    arguments: Arguments, dataset: Dataset, script_url: str | None
+) -> str:
     """The page under the title that it has where it is written; under ours where it has none."""
     from rl_resources.page import LARGEST_PAGE_BYTES
     from rl_resources.site import rst
@@ -198,7 +200,9 @@ def export(arguments: Arguments) -> str:
     dataset = read_dataset(read_package(root))
     if arguments.size not in {"", *dataset.by_key["sizes"]}:
         known = ", ".join(map(str, dataset.by_key["sizes"]))
-        raise UnusableInput(f"no size is called `{shown(arguments.size)}`", f"Known are {known}.")
+        raise UnusableInput(
+            f"no size is called `{shown(arguments.size)}`", f"Known are {known}."
+        )
     text = KINDS[arguments.kind](dataset, arguments.size, script_url)
     if arguments.keep_title:
         text = _with_own_title(arguments, dataset, script_url)
@@ -224,7 +228,9 @@ def compat(arguments: Arguments) -> str:
     from rl_resources.query.compatibility import compat
 
     root = root_of(arguments)
-    files = compat(root, arguments.framework_version, lambda text: print(text, file=sys.stderr))
+    files = compat(
+        root, arguments.framework_version, lambda text: print(text, file=sys.stderr)
+    )
     for path, text in files.items():
         write_file(root / path, text)
     return "".join(f"{path}\n" for path in files)

@@ -46,7 +46,9 @@ def check(arguments: Arguments) -> int:
     asked = among(snapshot.package, arguments.paths)
     if arguments.fix:
         fixed = fix(snapshot, rules, asked)
-        write_changes(snapshot.package.root, list(changes_between(snapshot, fixed.snapshot)))
+        write_changes(
+            snapshot.package.root, list(changes_between(snapshot, fixed.snapshot))
+        )
         sys.stderr.writelines(f"{line}\n" for line in fixed.done)
         snapshot = fixed.snapshot
     found = findings_in(snapshot, rules, asked)
@@ -55,16 +57,23 @@ def check(arguments: Arguments) -> int:
     status = write_findings(found, arguments, snapshot.package, looked_at)
     has_warnings = any(item.severity == "warning" for item in found)
     if has_warnings and not arguments.strict:
-        print("CI fails on warnings too: `rl-resources check --strict`.", file=sys.stderr)
+        print(
+            "CI fails on warnings too: `rl-resources check --strict`.", file=sys.stderr
+        )
     if not arguments.fix:
         reported = {item.rule for item in found}
         fixable = [rule for rule in rules if rule.fixer and rule.name in reported]
         if fixable and fix(snapshot, fixable, asked).done:
-            print("`rl-resources check --fix` applies the fixes that are certain.", file=sys.stderr)
+            print(
+                "`rl-resources check --fix` applies the fixes that are certain.",
+                file=sys.stderr,
+            )
     return status
 
 
-def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]) -> int:
+def _check_records(
+    arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rule]
+) -> int:
     """Validate files of records from anywhere against one of the tables."""
     from rl_resources.check.records_file import RecordsFile
 
@@ -76,7 +85,9 @@ def _check_records(arguments: Arguments, snapshot: Snapshot, rules: Sequence[Rul
     name = arguments.resource
     if name not in snapshot.tables:
         close = nearest(name, snapshot.tables).sentence()
-        raise UnusableInput(f"--resource: {name!r} is not a table of the dataset", close)
+        raise UnusableInput(
+            f"--resource: {name!r} is not a table of the dataset", close
+        )
     table = snapshot.tables[name]
     found: list[Finding] = []
     records = 0

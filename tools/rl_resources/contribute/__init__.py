@@ -113,7 +113,9 @@ def _cells(row: Row, columns: Iterable[str]) -> tuple[str, ...]:
     return tuple(row.get(column, "") for column in columns)
 
 
-def with_script(snapshot: Snapshot, script: ScriptFile, instead_of: str = "") -> Snapshot:
+def with_script(
+    snapshot: Snapshot, script: ScriptFile, instead_of: str = ""
+) -> Snapshot:
     """The dataset with a script in the place of the one at its path, or at another one."""
     path = instead_of or script.path
     others = [other for other in snapshot.scripts if other.path != path]

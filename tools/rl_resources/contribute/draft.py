@@ -35,7 +35,12 @@ from rl_resources.files import read_text
 from rl_resources.package import read_package
 from rl_resources.script.framework.shipped import support
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.snapshot import LARGEST_SCRIPT_BYTES, ScriptFile, Snapshot, take_snapshot
+from rl_resources.snapshot import (
+    LARGEST_SCRIPT_BYTES,
+    ScriptFile,
+    Snapshot,
+    take_snapshot,
+)
 from rl_resources.text import shown
 
 LARGEST_FORM_BYTES = 256 * 2**10
@@ -80,7 +85,9 @@ def _refuse_other_start(script: ScriptText) -> None:
     raise UnusableInput(message, help_)
 
 
-def read(dataset: Dataset, script: str, *, log: str, issue: str, stated: Iterable[str]) -> Sources:
+def read(
+    dataset: Dataset, script: str, *, log: str, issue: str, stated: Iterable[str]
+) -> Sources:
     """The sources in these files, and the cells that are stated."""
     form = Form()
     if issue:
@@ -88,7 +95,9 @@ def read(dataset: Dataset, script: str, *, log: str, issue: str, stated: Iterabl
         form = read_form(read_text(Path(issue), LARGEST_FORM_BYTES, help_), dataset)
     text = form.script
     if script:
-        text = read_text(Path(script), LARGEST_SCRIPT_BYTES, "Name your own shell script.")
+        text = read_text(
+            Path(script), LARGEST_SCRIPT_BYTES, "Name your own shell script."
+        )
     if len(text) > LARGEST_SCRIPT_BYTES:
         message = f"{shown(issue, 500)}: the script has more than {LARGEST_SCRIPT_BYTES >> 10} KiB"
         raise UnusableInput(message, "Paste the script alone, without data or a log.")

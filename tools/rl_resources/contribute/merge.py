@@ -157,7 +157,10 @@ def _logged(
         return {}, mismatch
     engine, _, _ = certain["infer"].text.partition("-")
     releases = {}
-    for column, program in {"infer_version": engine, "framework_version": FRAMEWORK}.items():
+    for column, program in {
+        "infer_version": engine,
+        "framework_version": FRAMEWORK,
+    }.items():
         releases[column] = read_word(dataset, column, log.releases.get(program, ""))
     if run:
         mismatch = _mismatch(log, run, releases, existing)
@@ -268,7 +271,9 @@ def _unknown(row: Row, facts: Facts) -> dict[str, str]:
     return found
 
 
-def _lacks(unknown: Mapping[str, str], schema: TableSchema, log: TrainingLog) -> Iterator[str]:
+def _lacks(
+    unknown: Mapping[str, str], schema: TableSchema, log: TrainingLog
+) -> Iterator[str]:
     missing = [column for column in unknown if schema.field(column).required]
     if missing:
         listed = ", ".join(missing)

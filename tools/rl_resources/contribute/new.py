@@ -28,7 +28,12 @@ from rl_resources.package import Record, read_package, text_of
 from rl_resources.query.plan import Answer, Plan, settings_for
 from rl_resources.query.plan_question import ask_plan
 from rl_resources.query.task import without_offline
-from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS, NEEDED, costs_time
+from rl_resources.script.algorithm import (
+    ALGORITHMS,
+    GROUP_ESTIMATORS,
+    NEEDED,
+    costs_time,
+)
 from rl_resources.script.backends import (
     ACTOR,
     BACKENDS,
@@ -124,7 +129,9 @@ def _words(asked: Asked, dataset: Dataset) -> Facts:
         words[option] = word
         _, offline = without_offline({option: text})
         if offline:
-            problems.append(f"--task: {offline.name} trains without rollouts; records are of RL")
+            problems.append(
+                f"--task: {offline.name} trains without rollouts; records are of RL"
+            )
         elif word.doubt:
             problems.append(f"--{option}: {word.why_empty}")
     _refuse(problems)
@@ -144,7 +151,9 @@ def listed_words(root: Path) -> str:
 def _refuse(problems: Sequence[str]) -> None:
     if problems:
         listed = "".join(f"\n  - {item}" for item in problems)
-        raise UnusableInput(f"this cannot become a record:{listed}", "Nothing was written.")
+        raise UnusableInput(
+            f"this cannot become a record:{listed}", "Nothing was written."
+        )
 
 
 def _configuration(words: Asked, dataset: Dataset) -> ScriptRequest:
@@ -160,16 +169,22 @@ def plan_script(plan: Answer, tag: str) -> str:
     Raises `UnusableInput` if nothing fits, or for a framework without scripts.
     """
     if not isinstance(plan, Plan):
-        raise UnusableInput("a script is for GPUs that are named", "Add --device or --memory.")
+        raise UnusableInput(
+            "a script is for GPUs that are named", "Add --device or --memory."
+        )
     question = plan.question
     found = plan.options.get(tag)
     if not question.query.task:
         message = f"no script of {question.task}: scripts are written for RL in {FRAMEWORK} alone"
         raise UnusableInput(message, "`plan` without --script shows the settings.")
     if question.framework != FRAMEWORK:
-        raise UnusableInput(f"scripts are written for {FRAMEWORK} alone", "Leave --framework out.")
+        raise UnusableInput(
+            f"scripts are written for {FRAMEWORK} alone", "Leave --framework out."
+        )
     if found is None:
-        raise UnusableInput("no settings fit this hardware", "`plan` without --script says why.")
+        raise UnusableInput(
+            "no settings fit this hardware", "`plan` without --script says why."
+        )
     known = question.dataset.by_key
     task = question.task
     if question.weights == "lora":
@@ -244,7 +259,10 @@ def refusals(wanted: ScriptRequest, known: Shipped) -> Iterator[str]:
         yield f"no settings alone make {release} run {algorithm}; known are those of {possible}"
     device = wanted.rows["device"]
     offers = {"train": strategies(known), "infer": engines(known)}
-    abilities: Mapping[str, Mapping[str, Backend | Engine]] = {"train": BACKENDS, "infer": ENGINES}
+    abilities: Mapping[str, Mapping[str, Backend | Engine]] = {
+        "train": BACKENDS,
+        "infer": ENGINES,
+    }
     for part, offered in offers.items():
         row = wanted.rows[part]
         backend = text_of(row, "backend")

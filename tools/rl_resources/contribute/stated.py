@@ -16,7 +16,11 @@ from rl_resources.errors import UnusableInput
 from rl_resources.facts.models import is_id, model_meant, slug_of
 from rl_resources.facts.script_names import PARTS, word_of_name
 from rl_resources.facts.words import NO_ANSWER, Fact, one_line, read_word
-from rl_resources.script.algorithm import ESTIMATORS, algorithm_of, contradicting_algorithm
+from rl_resources.script.algorithm import (
+    ESTIMATORS,
+    algorithm_of,
+    contradicting_algorithm,
+)
 from rl_resources.script.backends import ACTOR, SAME_BACKEND
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
@@ -65,7 +69,9 @@ def stated_facts(pairs: Iterable[str], dataset: Dataset) -> dict[str, Fact]:
             listed = ", ".join(columns)
             guess = nearest(name, columns).sentence()
             help_ = guess or f"Its columns are {listed}."
-            raise UnusableInput(f"--set {shown(pair)}: is not COLUMN=VALUE of a record", help_)
+            raise UnusableInput(
+                f"--set {shown(pair)}: is not COLUMN=VALUE of a record", help_
+            )
         fact = read_word(dataset, name, value)
         if fact.doubt:
             raise UnusableInput(f"--set {shown(pair)}: {fact.why_empty}")
@@ -186,7 +192,9 @@ def run_facts(script: ScriptText, named: Facts, dataset: Dataset) -> Facts:
         "gpus": _of_pools(run, run.gpus, run.training_gpus, "GPUs"),
         "nodes": _of_pools(run, run.nodes, run.training_pool.nodes, "nodes"),
         "train": _backend(run.train_backend, named["train"].text, dataset),
-        "infer": _backend(run.infer_backend, named["infer"].text, dataset, on_npu=on_npu),
+        "infer": _backend(
+            run.infer_backend, named["infer"].text, dataset, on_npu=on_npu
+        ),
     }
 
 
@@ -264,7 +272,9 @@ def _model(run: Run, dataset: Dataset) -> Fact:
         return Fact(model)
     if is_id(path):
         return read_word(dataset, "model", path)
-    return Fact(doubt=f"the script trains `{shown(path)}`, which is not a model of the dataset")
+    return Fact(
+        doubt=f"the script trains `{shown(path)}`, which is not a model of the dataset"
+    )
 
 
 def _task(run: Run, named: str, dataset: Dataset) -> Fact:
@@ -295,16 +305,22 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
 
 
 def _nothing_has(setting: Setting, what: str) -> Fact:
-    return Fact(doubt=f"no {what} of the dataset has `{setting.key}={shown(str(setting.text))}`")
+    return Fact(
+        doubt=f"no {what} of the dataset has `{setting.key}={shown(str(setting.text))}`"
+    )
 
 
 def _may_be(run: Run, algorithm: str) -> bool:
     usual = algorithm.lower().replace("-", "_")
     estimators = ESTIMATORS.get(algorithm, {usual})
-    return run.estimator.text in estimators and not contradicting_algorithm(run, algorithm)
+    return run.estimator.text in estimators and not contradicting_algorithm(
+        run, algorithm
+    )
 
 
-def _backend(setting: Setting, named: str, dataset: Dataset, *, on_npu: bool = False) -> Fact:
+def _backend(
+    setting: Setting, named: str, dataset: Dataset, *, on_npu: bool = False
+) -> Fact:
     """A backend in the dataset's words; `on_npu` prefers a vendor's edition of it."""
     if setting.text is None:
         return _unknown(setting)

@@ -43,9 +43,13 @@ _WANTED = (
     "Biases, as text, not compressed. State the figures of another log yourself, such as "
     "step_seconds=93.5."
 )
-_STATE = "Its figures are counted otherwise: state them yourself, such as step_seconds=93.5."
+_STATE = (
+    "Its figures are counted otherwise: state them yourself, such as step_seconds=93.5."
+)
 _STEP = re.compile(r"(?<![\w/.@-])step:\s?(\d{1,12}) - ")
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|\x00")
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|\x00"
+)
 _OF_RAY = re.compile(r"\A\(\w+(?:\.\w+)* pid=\d+(?:, ip=[\w.:]+)?\) ?")
 """What Ray puts before each line of a worker."""
 _REST = re.compile(
@@ -55,7 +59,9 @@ _REST = re.compile(
 _NARROWEST = 60
 """Characters of a terminal's line, below which a number in the next one is no rest of it."""
 _NUMBER = re.compile(r"\s*(?:[\w.]+\()?\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?![\d.,])")
-_SETTING = re.compile(r"'(train_batch_size|max_prompt_length|max_response_length)': (\d{1,9})\b")
+_SETTING = re.compile(
+    r"'(train_batch_size|max_prompt_length|max_response_length)': (\d{1,9})\b"
+)
 _TABLE = re.compile(r'"?\w*"?,.*(?:timing_s/step|perf/\w+)\b')
 """The header of an export of metrics."""
 _DAY = re.compile(r"(?:\W|[A-Z]+\b:?){0,4}(20\d\d-[01]\d-[0-3]\d)[ T]\d\d:\d\d")
@@ -64,7 +70,8 @@ _METRICS: Mapping[str, Sequence[str]] = _PATTERNS["metrics"]
 _DEVICE = re.compile("|".join(_PATTERNS["devices"]))
 _OUT_OF_MEMORY = re.compile("|".join(_PATTERNS["out_of_memory"]))
 _FRAMEWORKS = {
-    name: re.compile("|".join(patterns)) for name, patterns in _PATTERNS["frameworks"].items()
+    name: re.compile("|".join(patterns))
+    for name, patterns in _PATTERNS["frameworks"].items()
 }
 
 
@@ -182,7 +189,9 @@ def _lines_of(file: TextIOWrapper, label: str) -> Iterator[str]:
         left -= len(line)
         if left < 0:
             help_ = "Keep what counts: `grep -aE 'step:|version|Type' LOG > short.log`."
-            raise UnusableInput(f"{label}: has more than {LARGEST_LOG:,} characters", help_)
+            raise UnusableInput(
+                f"{label}: has more than {LARGEST_LOG:,} characters", help_
+            )
         if ended:
             yield line
         ended = line.endswith("\n")
@@ -206,7 +215,9 @@ def read_log(lines: Iterable[str], label: str) -> TrainingLog:
         return log
     for name in filter(log.frameworks.__contains__, _FRAMEWORKS):
         raise UnusableInput(f"{label}: is a log of {name}, not of {FRAMEWORK}", _STATE)
-    raise UnusableInput(f"{label}: has no training step with a time, throughput or memory", _WANTED)
+    raise UnusableInput(
+        f"{label}: has no training step with a time, throughput or memory", _WANTED
+    )
 
 
 def _rows(lines: Iterable[str], label: str) -> Iterator[Metrics]:
@@ -219,7 +230,9 @@ def _rows(lines: Iterable[str], label: str) -> Iterator[Metrics]:
     for row in rows:
         metrics = {column.rpartition(" - ")[2]: value for column, value in row.items()}
         if len(metrics) < len(row):
-            raise UnusableInput(f"{label}: has several runs", "Export the one that counts.")
+            raise UnusableInput(
+                f"{label}: has several runs", "Export the one that counts."
+            )
         yield metrics
 
 

@@ -63,7 +63,9 @@ def required(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `h100` as `device`
     """
     for broken in _cells(snapshot, "required"):
-        yield broken.mistake("but every row needs one", f"Fill it. {_form(broken.field)}")
+        yield broken.mistake(
+            "but every row needs one", f"Fill it. {_form(broken.field)}"
+        )
 
 
 @rule()
@@ -117,7 +119,11 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         if (table.path, key.reference) not in broken_columns(snapshot):
             yield broken.mistake(
                 f"not found in {table.path}{also}",
-                _help(snapshot, broken, _named(snapshot, broken) or _key(table, broken.text)),
+                _help(
+                    snapshot,
+                    broken,
+                    _named(snapshot, broken) or _key(table, broken.text),
+                ),
                 _slugs(table, broken.text),
             )
 
@@ -158,7 +164,9 @@ def _item(field: Field, cell: str) -> str:
     return field.explained(words)
 
 
-def _grouped(cells: Iterable[BrokenCell]) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:
+def _grouped(
+    cells: Iterable[BrokenCell],
+) -> Iterator[tuple[BrokenCell, list[BrokenCell]]]:
     """Cells with the same word in the same column: the first and the others.
 
     A row that is missing in another table is one mistake, however often and in however many
@@ -223,7 +231,9 @@ def range(snapshot: Snapshot) -> Iterator[Mistake]:  # noqa: A001 (the rule's na
             unit = f" {field.unit}"
         listed = " and ".join(bounds)
         what = f"Write {listed}{unit}{_or_empty(field)}."
-        yield broken.mistake("which is out of bounds", f"{what} {field.title}: {field.description}")
+        yield broken.mistake(
+            "which is out of bounds", f"{what} {field.title}: {field.description}"
+        )
 
 
 def _or_empty(field: Field) -> str:

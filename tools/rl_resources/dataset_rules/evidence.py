@@ -28,7 +28,9 @@ def measured_figure(snapshot: Snapshot) -> Iterator[Mistake]:
     for resource in RUNS:
         figures = _figures(snapshot.tables[resource])
         for record in records(snapshot, resource, "statement", *figures):
-            if record.text("statement") == MEASURED_RUN and not any(map(record.text, figures)):
+            if record.text("statement") == MEASURED_RUN and not any(
+                map(record.text, figures)
+            ):
                 columns = quoted(figures, "or")
                 yield record.mistake(
                     "statement",
@@ -148,7 +150,10 @@ def _has_same_basis(record: Record, report: Record) -> bool:
     """
     if report.text("source_url") != (record.text("evidence") or record.text("source")):
         return False
-    if {record.text("statement"), report.text("statement")} != {MEASURED_RUN, "stated-run"}:
+    if {record.text("statement"), report.text("statement")} != {
+        MEASURED_RUN,
+        "stated-run",
+    }:
         return True
     return any(map(report.text, _figures(record.table)))
 
@@ -177,7 +182,9 @@ def provenance(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     for record in records(snapshot, "tuning", "contributor", "status", "source"):
         contributor = record.text("contributor")
-        is_known = contributor or record.text("source") or record.text("status") == "untested"
+        is_known = (
+            contributor or record.text("source") or record.text("status") == "untested"
+        )
         if not is_known or contributor.lower() in _PLACEHOLDERS:
             yield record.mistake(
                 "contributor",
@@ -278,7 +285,9 @@ def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
     if table.lost or (table.path, "report") in broken_columns(snapshot):
         return
     reports = {record.text("report"): record for record in records(snapshot, "reports")}
-    named = {name: report.text("contradicts").split() for name, report in reports.items()}
+    named = {
+        name: report.text("contradicts").split() for name, report in reports.items()
+    }
     for name, others in named.items():
         for other in others:
             if other == name or other not in named:

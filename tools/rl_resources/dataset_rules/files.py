@@ -15,7 +15,14 @@ from rl_resources.facts.script_names import scripts
 from rl_resources.files import as_read, encoding_of
 from rl_resources.rule import Edit, Lines, Mistake, rewritten, rule
 from rl_resources.snapshot import STRANGE_NAME, ScriptFile, Snapshot, Table
-from rl_resources.tabular import LONGEST_LINE, Row, conflicts, end_after, line_of, wrong_end
+from rl_resources.tabular import (
+    LONGEST_LINE,
+    Row,
+    conflicts,
+    end_after,
+    line_of,
+    wrong_end,
+)
 from rl_resources.text import shown
 
 
@@ -46,7 +53,10 @@ def file_missing(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: records/devices.csv deleted; a symbolic link to a script; a script of more than 64 KiB
     Good: records/devices.csv in place; the script itself
     """
-    files: tuple[Table | ScriptFile, ...] = (*snapshot.tables.values(), *snapshot.scripts)
+    files: tuple[Table | ScriptFile, ...] = (
+        *snapshot.tables.values(),
+        *snapshot.scripts,
+    )
     for file in files:
         if file.data is None:
             path = shown(shlex.quote(file.path), 300)
@@ -181,7 +191,9 @@ def header(snapshot: Snapshot) -> Iterator[Mistake]:
                 f"Restore its rows: `git show HEAD:{file.path}` prints them.",
             )
         for line in _lines_of_repeated_header(file):
-            yield Mistake(file.path, line, 1, "the header is repeated here", "Delete this line.")
+            yield Mistake(
+                file.path, line, 1, "the header is repeated here", "Delete this line."
+            )
 
 
 def _tables_that_others_use(snapshot: Snapshot) -> set[str]:
@@ -219,7 +231,9 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
         return Mistake(table.path, line, 1, message, "Delete this line.")
     if meant.separator(table, header.text):
         message = "the columns are not separated by commas"
-        return Mistake(table.path, line, column, message, "Separate the cells by commas.")
+        return Mistake(
+            table.path, line, column, message, "Separate the cells by commas."
+        )
     fix = f"The header must be: {','.join(wanted)}"
     if len(header.cells) > len(wanted) and not meant.column_named(table.schema, name):
         fix = f"{_cells_to_move(table, index)}{fix}"
@@ -236,10 +250,14 @@ def _cells_to_move(table: Table, index: int) -> str:
     return ""
 
 
-def _first_difference(names: Sequence[str], wanted: Sequence[str]) -> tuple[int, str, str]:
+def _first_difference(
+    names: Sequence[str], wanted: Sequence[str]
+) -> tuple[int, str, str]:
     """The index at which two headers differ first, the name there and the expected one."""
     pairs = enumerate(zip_longest(names, wanted, fillvalue="nothing"))
-    different = [(index, name, right) for index, (name, right) in pairs if name != right]
+    different = [
+        (index, name, right) for index, (name, right) in pairs if name != right
+    ]
     return different[0]
 
 
@@ -299,7 +317,9 @@ def fix_quoting(snapshot: Snapshot) -> Iterator[Edit]:
         yield from table.with_lines(lines)
 
 
-_QUOTES = 'Put the whole cell on one line, in quotes, and write each quote inside it as `""`.'
+_QUOTES = (
+    'Put the whole cell on one line, in quotes, and write each quote inside it as `""`.'
+)
 
 
 @rule()
@@ -375,7 +395,8 @@ def _empty_rows(table: Table) -> Iterator[Mistake]:
 
 
 _COMMAS = (
-    "Separate all cells by commas, including empty ones, and quote cells that contain a comma."
+    "Separate all cells by commas, including empty ones, "
+    "and quote cells that contain a comma."
 )
 
 

@@ -122,7 +122,9 @@ def weights_and_task(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in runs(snapshot, "task", "weights"):
         task = record.text("task")
         weights = record.text("weights")
-        has_lora_variant = f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.tables["tasks"].keys
+        has_lora_variant = (
+            f"{task.removesuffix('-LoRA')}-LoRA" in snapshot.tables["tasks"].keys
+        )
         of_lora = weights in {"lora", "qlora"}
         if weights and has_lora_variant and task.endswith("-LoRA") != of_lora:
             yield record.mistake(

@@ -49,7 +49,11 @@ def _duplicate(table: Table, names: Sequence[str], copy: int, first: int) -> Mis
     cells = [table.cell(copy, name) for name in names]
     values = shown(" ".join(cells), 120)
     columns = " and ".join(names)
-    differ = [name for name in table.columns if table.cell(copy, name) != table.cell(first, name)]
+    differ = [
+        name
+        for name in table.columns
+        if table.cell(copy, name) != table.cell(first, name)
+    ]
     fix = "Delete this line: the two are the same."
     if differ:
         where = ", ".join(differ)
@@ -140,8 +144,14 @@ def model_slug(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 _NOTES = {
-    "disputed": (" ", "Say in one sentence which published facts contradict each other."),
-    "reproduced": ("https://", "Link the second run there, or write `reported` as `status`."),
+    "disputed": (
+        " ",
+        "Say in one sentence which published facts contradict each other.",
+    ),
+    "reproduced": (
+        "https://",
+        "Link the second run there, or write `reported` as `status`.",
+    ),
 }
 """What must be in the notes by the status, and what to do where it is not."""
 

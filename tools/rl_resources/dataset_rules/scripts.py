@@ -51,7 +51,8 @@ def script_name(snapshot: Snapshot) -> Iterator[Mistake]:
 
 
 _HELP_WITH_FORM = (
-    f"The form is {FORM}; [model] is its Hugging Face name in lower case, without owner."
+    f"The form is {FORM}; "
+    "[model] is its Hugging Face name in lower case, without owner."
 )
 
 
@@ -117,7 +118,9 @@ def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
         if directory is None:
             continue
         new = f"{directory}/{expected}"
-        is_alike = _letters_and_digits(script.name) == _letters_and_digits(str(expected))
+        is_alike = _letters_and_digits(script.name) == _letters_and_digits(
+            str(expected)
+        )
         if is_alike and new not in taken:
             yield _moved(script, new)
             old = snapshot.tables["tuning"].cell(row, "script")
@@ -172,7 +175,9 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
 
 def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
     """Where a script belongs; its own path if that is unknown."""
-    directory = directory_of(snapshot, parsed(script.name)) or _directory_of_size(script)
+    directory = directory_of(snapshot, parsed(script.name)) or _directory_of_size(
+        script
+    )
     return f"{directory}/{script.name}"
 
 
@@ -243,7 +248,9 @@ def row_without_script(snapshot: Snapshot) -> Iterator[Mistake]:
         )
 
 
-def _help_without_script(snapshot: Snapshot, name: str, alike: ScriptFile | None) -> str:
+def _help_without_script(
+    snapshot: Snapshot, name: str, alike: ScriptFile | None
+) -> str:
     """What to do about a row without a script; `alike` is the file that it may mean."""
     directory = directory_of(snapshot, parsed(name))
     if alike:
@@ -278,7 +285,9 @@ def name_against_row(snapshot: Snapshot) -> Iterator[Mistake]:
             )
 
 
-def _help_with_parts(snapshot: Snapshot, name: str, row: int, parts: Iterable[str]) -> str:
+def _help_with_parts(
+    snapshot: Snapshot, name: str, row: int, parts: Iterable[str]
+) -> str:
     """What to write in a row that contradicts these parts of its script's name."""
     cells = [f"`{word_of_name(snapshot, name, part)}` as {part}" for part in parts]
     listed = ", ".join(cells)
@@ -308,7 +317,9 @@ def script_folder(snapshot: Snapshot) -> Iterator[Mistake]:
             continue
         right = folders_of(snapshot.row("tuning", script))
         if right and name.folder not in right:
-            names = quoted([str(name._replace(folder=folder)) for folder in right], "or")
+            names = quoted(
+                [str(name._replace(folder=folder)) for folder in right], "or"
+            )
             yield Record(snapshot.tables["tuning"], row).mistake(
                 "script",
                 f", but by its row the folder is {quoted(right, 'or')}",

@@ -1,6 +1,16 @@
 """The memory of a run by arithmetic: an estimate, never mixed with records and reports."""
 
-WORDS = ("model", "gpus", "device", "memory", "task", "weights", "train", "infer", "framework")
+WORDS = (
+    "model",
+    "gpus",
+    "device",
+    "memory",
+    "task",
+    "weights",
+    "train",
+    "infer",
+    "framework",
+)
 """What is asked in a person's words; all else are inputs of the formula."""
 NUMBERS = (
     "prompt_length",

@@ -151,10 +151,14 @@ class EstimateInputs:
                 self.inputs.pop(cell.input, None)
                 self.give(cell.input, found)
                 taken.add(cell.input)
-            elif cell.input not in taken:  # a word that its own cell knows, not that of a library
+            elif (
+                cell.input not in taken
+            ):  # a word that its own cell knows, not that of a library
                 raise _unreadable(key, value, cell)
 
-    def _unknown(self, key: str, names: Mapping[str, Sequence[ProfileCell]]) -> UnusableInput:
+    def _unknown(
+        self, key: str, names: Mapping[str, Sequence[ProfileCell]]
+    ) -> UnusableInput:
         """What to raise for a setting that is not known here: another framework may have it."""
         found = owners(key)
         own = self.profile.title
@@ -164,7 +168,9 @@ class EstimateInputs:
                 message = f"{shown(key)}: {own} has no such setting with {self.train}"
             fix = f"Write `{self._named(name)}=VALUE`."
             if self.profile.is_verl and not self.framework:
-                fix = f"Add --framework '{owner}', or write `{self._named(name)}=VALUE`."
+                fix = (
+                    f"Add --framework '{owner}', or write `{self._named(name)}=VALUE`."
+                )
             return UnusableInput(message, fix)
         message = f"{shown(key)}: unknown setting"
         return UnusableInput(message, nearest(key, names).sentence())
@@ -246,7 +252,11 @@ def of_run(run: Run, inputs: EstimateInputs) -> None:
         value = None
         if setting.known:
             value = as_number(setting.value)
-        if value is None and name not in inputs.inputs and _is_hidden_size(name, setting, inputs):
+        if (
+            value is None
+            and name not in inputs.inputs
+            and _is_hidden_size(name, setting, inputs)
+        ):
             hidden[name] = setting
         elif value is None:
             _take_choice(inputs, name, setting)
@@ -305,7 +315,11 @@ def _take_choice(inputs: EstimateInputs, name: str, setting: Setting) -> None:
 
 def _is_hidden_size(name: str, setting: Setting, inputs: EstimateInputs) -> bool:
     """Whether a script sets a parallel size of which nothing is known, not even by the hardware."""
-    if setting.place is None or setting.choices or not _is_parallel(inputs_by_name()[name]):
+    if (
+        setting.place is None
+        or setting.choices
+        or not _is_parallel(inputs_by_name()[name])
+    ):
         return False
     derived = {ENGINE_SIZE}
     if backends()[inputs.train].get("splits"):
@@ -383,14 +397,20 @@ def _settings(run: Run, inputs: EstimateInputs) -> Iterator[tuple[str, Setting]]
 
 def _computed(run: Run) -> Iterator[tuple[str, Setting]]:
     """The inputs that follow from settings, but are none."""
-    yield "has_critic", _changed(run.estimator, lambda estimator: int(estimator == "gae"))
+    yield (
+        "has_critic",
+        _changed(run.estimator, lambda estimator: int(estimator == "gae")),
+    )
     entropy = run.setting(f"{ACTOR}.entropy_coeff")
     yield "entropy_bytes", _changed(entropy, lambda coefficient: 2 * bool(coefficient))
     reference = run.uses_reference
     if reference is not None:
         # LoRA needs no second model: the base without adapters is the reference.
         is_held = reference and run.weights == "full"
-        yield "has_reference", run.setting(f"{ACTOR}.use_kl_loss")._replace(value=is_held)
+        yield (
+            "has_reference",
+            run.setting(f"{ACTOR}.use_kl_loss")._replace(value=is_held),
+        )
     if not run.trains_with_megatron:
         yield "context_parallel", run.sequence_parallel_size
     elif run.optimizer_on_host.flag:

@@ -83,7 +83,9 @@ class Estimate:
     @cached_property
     def training(self) -> Moment:
         """The largest moment of the phases that train."""
-        moments = [moment for moment in self.phases.values() if moment.phase not in OTHERS]
+        moments = [
+            moment for moment in self.phases.values() if moment.phase not in OTHERS
+        ]
         return max(moments, key=attrgetter("peak_gb"))
 
     @property
@@ -117,8 +119,14 @@ class Estimate:
         found: dict[str, Doubt] = {}
         for item in self.configuration.assumed:
             values = self.usual.get(item.input, ())
-            is_of_another_kind = item.value == 0 < min(values, default=0)  # as a rank of 0
-            if not values or is_of_another_kind or not self.configuration.leaves_open(item):
+            is_of_another_kind = (
+                item.value == 0 < min(values, default=0)
+            )  # as a rank of 0
+            if (
+                not values
+                or is_of_another_kind
+                or not self.configuration.leaves_open(item)
+            ):
                 continue
             ratios = {value: self._changed(item.input, value) for value in values}
             saving = min(values, key=ratios.__getitem__)
@@ -221,7 +229,10 @@ class Estimate:
         return self._holds_sequence("kv_tokens")
 
     def _holds_sequence(self, tokens: str) -> bool:
-        return ROLLOUT not in self.phases or self.values[tokens] >= self.values["sequence_length"]
+        return (
+            ROLLOUT not in self.phases
+            or self.values[tokens] >= self.values["sequence_length"]
+        )
 
     @cached_property
     def rollout_fits(self) -> bool:
@@ -264,7 +275,10 @@ class Estimate:
     @property
     def is_impossible(self) -> bool:
         """Whether the GPU is smaller than the floor, which takes time only if it may be."""
-        return self.values["floor"] / GB > self.device_gb and self.floor_gb > self.device_gb
+        return (
+            self.values["floor"] / GB > self.device_gb
+            and self.floor_gb > self.device_gb
+        )
 
     @property
     def verdict(self) -> str:
@@ -272,7 +286,10 @@ class Estimate:
         room = self.device_gb
         if self.is_impossible or not self.rollout_fits:
             return "cannot fit"
-        if max(moment.peak_gb for moment in self.phases.values()) > room or not self.engine_starts:
+        if (
+            max(moment.peak_gb for moment in self.phases.values()) > room
+            or not self.engine_starts
+        ):
             return "unlikely"
         _, high = self.known_factors
         if self.peak_gb * high > room or not self.cache_fits:
@@ -302,7 +319,9 @@ class Estimate:
                 found.append((item, item.reason))
             elif doubt.spread >= _DECIDES:
                 found.append((item, doubt.as_text()))
-        return sorted(found, key=lambda one: -self.doubts.get(one[0].input, _NO_DOUBT).spread)
+        return sorted(
+            found, key=lambda one: -self.doubts.get(one[0].input, _NO_DOUBT).spread
+        )
 
     @property
     def weights(self) -> str:
@@ -337,13 +356,17 @@ class Estimate:
                 assumed.append(Assumed(name, values[name], f"{reason}, {why}"))
             else:
                 assumed.append(item)
-        return Estimate(replace(before, inputs={**before.inputs, **values}, assumed=assumed))
+        return Estimate(
+            replace(before, inputs={**before.inputs, **values}, assumed=assumed)
+        )
 
     def with_inputs(self, **inputs: Number) -> Estimate:
         """The same question with other inputs, which are no longer assumed."""
         before = self.configuration
         assumed = [item for item in before.assumed if item.input not in inputs]
-        return Estimate(replace(before, inputs={**before.inputs, **inputs}, assumed=assumed))
+        return Estimate(
+            replace(before, inputs={**before.inputs, **inputs}, assumed=assumed)
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The estimate as JSON holds it, without its knobs."""
@@ -358,7 +381,9 @@ class Estimate:
             "verdict": self.verdict,
             "reason": self.reason,
             "deciding": self.deciding.as_dict(),
-            "phases": {phase: moment.as_dict() for phase, moment in self.phases.items()},
+            "phases": {
+                phase: moment.as_dict() for phase, moment in self.phases.items()
+            },
             "components": dict(self.training.components),
             "host_memory_gb": self.host_memory_gb,
             "host_interval_gb": list(self.host_interval_gb),
@@ -374,7 +399,9 @@ class Estimate:
 _NOTHING = Moment("", "", 0.0, {})
 
 
-def of_script(run: Run, gpus: Number, memory_gb: Number, model: Record) -> Estimate | None:
+def of_script(
+    run: Run, gpus: Number, memory_gb: Number, model: Record
+) -> Estimate | None:
     """The estimate of what a script starts; `None` for a training backend without defaults.
 
     Raises `UnusableInput` where a figure is missing.
@@ -382,7 +409,9 @@ def of_script(run: Run, gpus: Number, memory_gb: Number, model: Record) -> Estim
     train = str(run.train_backend.text)
     if train not in backends():
         return None
-    inputs = EstimateInputs(train, run.infer_backend.text or "", framework=VERL, is_script=True)
+    inputs = EstimateInputs(
+        train, run.infer_backend.text or "", framework=VERL, is_script=True
+    )
     inputs.give("gpus", gpus)
     inputs.give("device_gb", memory_gb)
     of_run(run, inputs)

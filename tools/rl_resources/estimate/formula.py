@@ -39,7 +39,12 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Gt: ">",
     ast.Lt: "<",
 }
-_FUNCTIONS: Mapping[str, Any] = {"min": min, "max": max, "sqrt": math.sqrt, "__builtins__": {}}
+_FUNCTIONS: Mapping[str, Any] = {
+    "min": min,
+    "max": max,
+    "sqrt": math.sqrt,
+    "__builtins__": {},
+}
 
 _RESERVED = ("rollout engine", "KV cache")
 """Components that the engine reserves to the byte."""
@@ -97,9 +102,9 @@ class Doubt(NamedTuple):
 
     def as_text(self) -> str:
         """The factors in a sentence."""
-        return (
-            f"other usual values change the peak by {self.least - 1:+.0%} to {self.most - 1:+.0%}"
-        )
+        least = f"{self.least - 1:+.0%}"
+        most = f"{self.most - 1:+.0%}"
+        return f"other usual values change the peak by {least} to {most}"
 
 
 def as_number(value: object) -> Number | None:

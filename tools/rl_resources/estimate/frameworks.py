@@ -156,7 +156,9 @@ class Profile:
                 found.setdefault(plain_setting(name), []).append(cell)
         return found
 
-    def written(self, knob: Mapping[str, Any], value: Number | None, words: Collection[str]) -> str:
+    def written(
+        self, knob: Mapping[str, Any], value: Number | None, words: Collection[str]
+    ) -> str:
         """A knob at a value as it writes it; empty where it has no setting for that."""
         if set(knob.get("train", words)).isdisjoint(words):
             return ""
@@ -199,7 +201,9 @@ def profile(name: str = VERL, release: str = "") -> Profile:
 @cache
 def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCell]:
     """The cells of a framework that hold of a run; of verl its keys too."""
-    found = [cell for cell in released_cells(name, release) if words.issuperset(cell.when)]
+    found = [
+        cell for cell in released_cells(name, release) if words.issuperset(cell.when)
+    ]
     if name == VERL:
         engines = {*ENGINES, *SAME_BACKEND}
         train = next(iter(words & backends().keys()), "")
@@ -211,7 +215,11 @@ def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCe
 def released_cells(name: str, release: str) -> Sequence[ProfileCell]:
     """The cells of a framework that hold of a release."""
     read = Version(release)
-    return [cell for cell in cells_of(name) if not cell.before or read < Version(cell.before)]
+    return [
+        cell
+        for cell in cells_of(name)
+        if not cell.before or read < Version(cell.before)
+    ]
 
 
 @cache
@@ -230,7 +238,9 @@ def _keys(train: str, infer: str) -> Iterator[ProfileCell]:
     What has no key, but is a knob of a backend that verl lacks, is set by the input's own name.
     """
     knobs = formula()["knob"]
-    words = {row["input"]: {row["word"]: row["value"]} for row in knobs if "word" in row}
+    words = {
+        row["input"]: {row["word"]: row["value"]} for row in knobs if "word" in row
+    }
     turned = {row["input"] for row in knobs if train in row.get("train", ())}
     ends: set[str] = set()
     for name, item in inputs_by_name(infer).items():
@@ -376,12 +386,17 @@ def start_of(script: Script, name: str = "") -> FrameworkStart | None:
                 options = _environment(script) | _options(command.words)
                 is_rl = bool(re.search(row["rl"], line))
                 offline = re.findall(row["offline_task"], line)
-                return FrameworkStart(profile(known), options, is_rl, "".join(offline[:1]))
+                return FrameworkStart(
+                    profile(known), options, is_rl, "".join(offline[:1])
+                )
     return None
 
 
 def _environment(script: Script) -> dict[str, GivenOption]:
-    return {item.name: GivenOption(item.value.text, item.place.line) for item in script.assignments}
+    return {
+        item.name: GivenOption(item.value.text, item.place.line)
+        for item in script.assignments
+    }
 
 
 def _options(words: Sequence[Word]) -> dict[str, GivenOption]:

@@ -98,11 +98,15 @@ def _tower(model: Record) -> dict[str, Number]:
     name = _own_name(model).lower()
     for row in formula()["tower"]:
         if name.startswith(tuple(row["models"])):
-            return {key: value for key, value in row.items() if key.startswith("vision_")}
+            return {
+                key: value for key, value in row.items() if key.startswith("vision_")
+            }
     return {}
 
 
-def completed(model: Record, known: Iterable[Record], billions: float, usual: float = 0) -> Record:
+def completed(
+    model: Record, known: Iterable[Record], billions: float, usual: float = 0
+) -> Record:
     """A row with what it lacks from the nearest model: one of its family, else a typical one.
 
     `billions` are the parameters that its name states, `usual` those of its size. Raises
@@ -113,7 +117,9 @@ def completed(model: Record, known: Iterable[Record], billions: float, usual: fl
     size = figure(model, "parameters_b") or billions or usual
     nearest = _nearest(model, known, size)
     if nearest is None:
-        raise UnusableInput(f"{model['model']}: neither layers nor size known", OWN_CONFIG)
+        raise UnusableInput(
+            f"{model['model']}: neither layers nor size known", OWN_CONFIG
+        )
     if size > _MOST_BILLIONS:
         message = f"{model['model']}: no model is so large"
         raise UnusableInput(message, f"Sizes end at {_MOST_BILLIONS}B.")
@@ -191,7 +197,9 @@ class _ConfigFile:
         try:
             found = json.loads(self._text)
         except (ValueError, RecursionError) as error:
-            raise UnusableInput(f"{path}: cannot be read: {error}", OWN_CONFIG) from error
+            raise UnusableInput(
+                f"{path}: cannot be read: {error}", OWN_CONFIG
+            ) from error
         if not isinstance(found, dict):
             message = f"{path}: is not the configuration of a model"
             raise UnusableInput(message, OWN_CONFIG)
@@ -303,8 +311,12 @@ def _check_heads(config: _ConfigFile, row: Mapping[str, Any]) -> None:
     heads = row["attention_heads"]
     if row["kv_heads"] and heads % row["kv_heads"]:
         key = "num_key_value_heads"
-        message = f"{heads} attention heads are not divided by {row['kv_heads']} of keys"
+        message = (
+            f"{heads} attention heads are not divided by {row['kv_heads']} of keys"
+        )
         raise config.mistake(key, f"{message} and values")
     if not row["head_dim"] and row["hidden_size"] % heads:
-        message = f"a hidden size of {row['hidden_size']} is not divided by {heads} heads"
+        message = (
+            f"a hidden size of {row['hidden_size']} is not divided by {heads} heads"
+        )
         raise config.mistake("hidden_size", message)

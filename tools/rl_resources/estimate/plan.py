@@ -13,7 +13,13 @@ from itertools import chain, islice, takewhile
 from typing import Any
 
 from rl_resources.estimate.estimate import GB, Estimate
-from rl_resources.estimate.formula import ENGINE_SIZE, Number, backends, formula, parallel_sizes
+from rl_resources.estimate.formula import (
+    ENGINE_SIZE,
+    Number,
+    backends,
+    formula,
+    parallel_sizes,
+)
 from rl_resources.estimate.search import (
     Combination,
     Turn,
@@ -151,7 +157,9 @@ def _is_possible(found: Estimate, name: str) -> bool:
     return True
 
 
-def smallest(start: PlanStart, counts: Iterable[int], *, rare: bool = True) -> Estimate | None:
+def smallest(
+    start: PlanStart, counts: Iterable[int], *, rare: bool = True
+) -> Estimate | None:
     """MIN: the first number of GPUs that all that saves memory makes it fit on.
 
     Without `rare` none of the settings that hardly any published run has.
@@ -197,7 +205,9 @@ def _saving(start: PlanStart, gpus: int, *, rare: bool) -> Iterator[Estimate]:
                 yield found
 
 
-def _saving_by(start: PlanStart, gpus: int, inputs: Mapping[str, Number]) -> Iterator[Estimate]:
+def _saving_by(
+    start: PlanStart, gpus: int, inputs: Mapping[str, Number]
+) -> Iterator[Estimate]:
     """What saves memory with these inputs too, of each training backend that has them all."""
     for found in chain.from_iterable(start.groups):
         if all(_is_possible(found, name) for name in inputs):
@@ -255,7 +265,9 @@ def fastest(start: PlanStart, gpus: int) -> Estimate | None:
     return smallest(start, [gpus], rare=False) or smallest(start, [gpus])
 
 
-def _fitting(start: PlanStart, group: Sequence[Estimate], gpus: int) -> Iterator[Combination]:
+def _fitting(
+    start: PlanStart, group: Sequence[Estimate], gpus: int
+) -> Iterator[Combination]:
     """The cheapest combinations that fit, of each training backend of a group."""
     most: int = rules()["search"]["compared"]
     for one in group:

@@ -10,7 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from rl_resources.estimate.configuration import OF_FRAMEWORK, WEIGHTS, EstimateInputs, of_run
+from rl_resources.estimate.configuration import (
+    OF_FRAMEWORK,
+    WEIGHTS,
+    EstimateInputs,
+    of_run,
+)
 from rl_resources.estimate.formula import (
     backends,
     engine_sizes,

@@ -74,7 +74,9 @@ def knobs(estimate: Estimate) -> list[Knob]:
     phase, _ = _tightest(estimate)
     share: float = formula()["search"]["least_gain"]
     least = max(share * estimate.phases[phase].peak_gb, _SMALLEST_GB)
-    found = [knob for knob in _every_knob(estimate) if knob.saves.get(phase, 0) >= least]
+    found = [
+        knob for knob in _every_knob(estimate) if knob.saves.get(phase, 0) >= least
+    ]
     found.sort(key=lambda knob: (knob.cost, -knob.saves[phase]))
     return found[:_MOST_KNOBS]
 
@@ -190,8 +192,16 @@ def sufficient(
     stay as they are.
     """
     order = count()
-    priced = [item for item in formula()["knob"] if "cost" in item and item["input"] not in never]
-    table = [item for item in priced if start.configuration.written(item, item.get("value", 1))]
+    priced = [
+        item
+        for item in formula()["knob"]
+        if "cost" in item and item["input"] not in never
+    ]
+    table = [
+        item
+        for item in priced
+        if start.configuration.written(item, item.get("value", 1))
+    ]
     waiting: list[tuple[int, int, dict[str, Number], Estimate]] = []
     seen: set[frozenset[tuple[str, Number]]] = set()
     heappush(waiting, (0, next(order), {}, start))
@@ -273,7 +283,9 @@ def sized(
     Sizes that somebody gave stay, and those that are `settled`.
     """
     if backends()[found.configuration.train].get("splits"):
-        found = _chosen(found, settled, _possible_sizes(found), _lacking_memory, is_possible)
+        found = _chosen(
+            found, settled, _possible_sizes(found), _lacking_memory, is_possible
+        )
     if ROLLOUT in found.phases:
         sizes = list(_engines(found, is_possible))
         found = _chosen(found, settled, sizes, _lacking_engine, is_possible)
@@ -308,7 +320,9 @@ def _engines(
         yield {**size, "gpu_memory_utilization": usual}
     for share in formula()["search"]["engine_shares"]:
         sizes = [{**size, "gpu_memory_utilization": share} for size in engine_sizes()]
-        possible = filter(is_possible, (found.with_inputs(**size) for size in reversed(sizes)))
+        possible = filter(
+            is_possible, (found.with_inputs(**size) for size in reversed(sizes))
+        )
         largest = next(possible, None)
         if largest and not _lacking_engine(largest):
             yield from sizes

@@ -154,7 +154,9 @@ def _assumed(estimate: Estimate, usual_response: Number) -> Iterator[Assumed]:
         if name in unsaid:
             yield Assumed(name, 0, "not given")
     if not _knows_micro_batch(estimate):
-        yield Assumed("max_tokens", constants()["usual_tokens"], "no micro batch is given")
+        yield Assumed(
+            "max_tokens", constants()["usual_tokens"], "no micro batch is given"
+        )
     if not _is_any_given(estimate, _MEAN_LENGTHS):
         reason = "usual with this longest response"
         yield Assumed("mean_response_length", round(usual_response), reason)

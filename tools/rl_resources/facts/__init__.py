@@ -35,7 +35,9 @@ class Record(NamedTuple):
         """The place of a column's cell."""
         return self.table.place_in_file(self.row, name)
 
-    def mistake(self, name: str, wrong: str, fix: str, about: Sequence[Place] = ()) -> Mistake:
+    def mistake(
+        self, name: str, wrong: str, fix: str, about: Sequence[Place] = ()
+    ) -> Mistake:
         """A mistake in a column: `wrong` goes after the column, its record and its value."""
         of_record = ""
         label = self.table.label(self.row)
@@ -88,7 +90,9 @@ def with_cells(cells: Iterable[tuple[Record, str, str]]) -> Iterator[Edit]:
         yield from table.with_lines(texts)
 
 
-def once(facts: Callable[[Snapshot], Iterable[Item]]) -> Callable[[Snapshot], tuple[Item, ...]]:
+def once(
+    facts: Callable[[Snapshot], Iterable[Item]],
+) -> Callable[[Snapshot], tuple[Item, ...]]:
     """Make a generator of facts about a snapshot a function that finds them once for each."""
     return lru_cache(maxsize=1)(lambda snapshot: tuple(facts(snapshot)))
 
@@ -172,7 +176,9 @@ def order_keys(snapshot: Snapshot, table: Table) -> list[list[SortValue]]:
     """
     keys = []
     for row in range(len(table.rows)):
-        key = [_sort_value(snapshot, table, row, path) for path in table.schema.order_by]
+        key = [
+            _sort_value(snapshot, table, row, path) for path in table.schema.order_by
+        ]
         keys.append(key)
     return keys
 

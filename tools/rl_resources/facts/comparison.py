@@ -136,10 +136,19 @@ def same_runs(
             place = (cell(record, column), cell(record, "model"), cell(record, "gpus"))
             places[place].append(record)
     for report in reports:
-        place = (cell(report, "source_url"), cell(report, "model"), cell(report, "gpus"))
-        same = [record for record in places[place] if _may_be_same(record, report, cell)]
+        place = (
+            cell(report, "source_url"),
+            cell(report, "model"),
+            cell(report, "gpus"),
+        )
+        same = [
+            record for record in places[place] if _may_be_same(record, report, cell)
+        ]
         if same:
-            yield max(same, key=lambda one: cell(one, "task") == cell(report, "task")), report
+            yield (
+                max(same, key=lambda one: cell(one, "task") == cell(report, "task")),
+                report,
+            )
 
 
 def _may_be_same(record: Item, report: Item, cell: Callable[[Item, str], str]) -> bool:

@@ -65,7 +65,9 @@ def with_commas(table: Table, mark: str) -> Mapping[int, str]:
     for number, line in enumerate(text.split("\n"), 1):
         cells = _cells_between(mark, line)
         if mark == ";":
-            cells = tuple(re.sub(r"\A(-?\d+),(?=\d+\Z)", r"\1.", cell) for cell in cells)
+            cells = tuple(
+                re.sub(r"\A(-?\d+),(?=\d+\Z)", r"\1.", cell) for cell in cells
+            )
         if len(cells) > 1:
             lines[number] = line_of(cells)
     return lines
@@ -160,7 +162,9 @@ def _as_one_cell(cells: Cells) -> Sequence[str]:
     return [",".join(filter(None, cells))]
 
 
-def _sound(snapshot: Snapshot, table: Table, candidates: Iterable[Cells]) -> list[Cells]:
+def _sound(
+    snapshot: Snapshot, table: Table, candidates: Iterable[Cells]
+) -> list[Cells]:
     """The rows whose cells fit their columns, each once; of required cells, only the key counts."""
     rows = list(dict.fromkeys(candidates))
     broken = set()
@@ -171,7 +175,9 @@ def _sound(snapshot: Snapshot, table: Table, candidates: Iterable[Cells]) -> lis
     return [row for number, row in enumerate(rows) if number not in broken]
 
 
-def _broken(snapshot: Snapshot, table: Table, rows: Iterable[Cells]) -> Sequence[Failure]:
+def _broken(
+    snapshot: Snapshot, table: Table, rows: Iterable[Cells]
+) -> Sequence[Failure]:
     """The cells of some rows that do not fit their columns."""
     from rl_resources.schema.validation import failures  # imports pandera
 
@@ -196,7 +202,9 @@ def in_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, st
     Empty if a cell would be lost, or might end up in another column.
     """
     schema = table.schema
-    rows = [row for row in table.text.rows if not row.empty and row.cells != header.cells]
+    rows = [
+        row for row in table.text.rows if not row.empty and row.cells != header.cells
+    ]
     by_place = [row.cells for row in rows]
     columns = _columns_by_name(table, header, by_place)
     missing = [field for field in schema.fields if field.name not in columns]
@@ -214,7 +222,9 @@ def in_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, st
     return lines
 
 
-def _columns_by_name(table: Table, header: Row, rows: Sequence[Cells]) -> dict[str, Sequence[str]]:
+def _columns_by_name(
+    table: Table, header: Row, rows: Sequence[Cells]
+) -> dict[str, Sequence[str]]:
     """The cells of each column that the header names; none if a cell would be lost.
 
     A column that the schema lacks has no content if it only numbers the rows.
@@ -241,7 +251,10 @@ def _counts_rows(cells: Sequence[str]) -> bool:
 
 
 def _fits_by_place(
-    snapshot: Snapshot, table: Table, by_place: Sequence[Cells], by_name: Sequence[Cells]
+    snapshot: Snapshot,
+    table: Table,
+    by_place: Sequence[Cells],
+    by_name: Sequence[Cells],
 ) -> bool:
     """Whether the cells fit the schema as well by place as by name.
 
@@ -284,7 +297,9 @@ def decimal(field: Field, cell: str) -> str:
     return cell.replace(",", ".")
 
 
-_TIME_OF_DAY = re.compile(r"[T ]+\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[AP]M)?Z?\Z", re.IGNORECASE)
+_TIME_OF_DAY = re.compile(
+    r"[T ]+\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[AP]M)?Z?\Z", re.IGNORECASE
+)
 _FIRST_DAY_OF_SPREADSHEETS = date(1899, 12, 30)
 
 

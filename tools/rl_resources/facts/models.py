@@ -25,7 +25,9 @@ def fitting_size(snapshot: Snapshot, model: int) -> str:
     # Without a number nothing fits: no comparison with `nan` is true.
     value = number(cell) or nan
     found = ""
-    for size in records(snapshot, "sizes", "size", "from_parameters_b", "below_parameters_b"):
+    for size in records(
+        snapshot, "sizes", "size", "from_parameters_b", "below_parameters_b"
+    ):
         start = size.number("from_parameters_b")
         end = size.number("below_parameters_b") or inf
         if start <= value < end:
@@ -85,7 +87,9 @@ _FOLDER = re.compile(
 
 _CACHED = re.compile(r"(?:^|/)models--(?P<owner>[\w.-]+?)--(?P<name>[\w.-]+)(?:/|$)")
 """A folder of the cache of Hugging Face."""
-_INSIDE = re.compile(r"(?:/(?:snapshots|main|master|hf|huggingface|base|[0-9a-f]{7,40})?)*")
+_INSIDE = re.compile(
+    r"(?:/(?:snapshots|main|master|hf|huggingface|base|[0-9a-f]{7,40})?)*"
+)
 """What may follow the folder of a model that is still that model."""
 
 
@@ -172,7 +176,9 @@ GB_PER_GIB = 1.073741824
 _BYTES: Mapping[str, Mapping[str, float]] = table_beside(__file__)
 
 
-def minimum_memory_gb(parameters_b: float, weights: str, saved: Collection[str]) -> float:
+def minimum_memory_gb(
+    parameters_b: float, weights: str, saved: Collection[str]
+) -> float:
     """The minimum memory over all devices together, in decimal GB.
 
     `parameters_b` are all parameters in 10⁹, including all experts, `weights` is what trains,

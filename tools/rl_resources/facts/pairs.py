@@ -106,7 +106,12 @@ class Pair:
         return f"in {file}:{line} {words}"
 
     def differs(
-        self, column: str, setting: Setting, right: str, wanted: str = "", said: str = ""
+        self,
+        column: str,
+        setting: Setting,
+        right: str,
+        wanted: str = "",
+        said: str = "",
     ) -> Iterator[Mistake]:
         """A cell that contradicts a setting of the script, unless the script's name decides.
 

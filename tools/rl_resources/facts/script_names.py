@@ -229,7 +229,9 @@ def words_of_part(snapshot: Snapshot, part: str) -> Mapping[str, str]:
     if part == "model":
         return {slug_of(model): model for model in table.keys}
     other = OTHER_ROLE.get(part, "none")  # `train` is no backend that only generates
-    return {word.lower(): word for word in table.keys if role_of(snapshot, word) != other}
+    return {
+        word.lower(): word for word in table.keys if role_of(snapshot, word) != other
+    }
 
 
 def word_of_name(snapshot: Snapshot, file_name: str, part: str) -> str:
@@ -254,7 +256,9 @@ def unknown_part(snapshot: Snapshot, name: ScriptName, row: int | None) -> str |
     return None
 
 
-def agreement_with_name(snapshot: Snapshot, file_name: str, row: int) -> Mapping[str, bool]:
+def agreement_with_name(
+    snapshot: Snapshot, file_name: str, row: int
+) -> Mapping[str, bool]:
     """For each part of a script's name whether the row's cell says the same.
 
     Cells in doubt are left out; all are if the name itself is in doubt.

@@ -25,7 +25,9 @@ from rl_resources.text import nearest, quoted, shown
 _TABLE = table_beside(__file__)
 NO_ANSWER = frozenset(_TABLE["no_answer"])
 """What people and programs write where they know nothing, in lower case."""
-_PROGRAM = re.compile(rf"\A(?:(?:{'|'.join(ENGINES)}|verl)[ =]+)?v?(?=\d)", re.IGNORECASE)
+_PROGRAM = re.compile(
+    rf"\A(?:(?:{'|'.join(ENGINES)}|verl)[ =]+)?v?(?=\d)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,9 @@ def read_word(dataset: Dataset, column: str, text: str) -> Fact:
         return Fact(found[0])
     written = f"`{shown(text)}`"
     if found:
-        return Fact("", f"{written} can be {quoted(found, 'or')}", "Write which one is meant.")
+        return Fact(
+            "", f"{written} can be {quoted(found, 'or')}", "Write which one is meant."
+        )
     models = _models_of_size(words, text)
     if models and column == "model":
         listed = ", ".join(f"`{model}`" for model in models)

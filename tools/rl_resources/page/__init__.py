@@ -216,7 +216,9 @@ def _size_folder(path: PurePosixPath) -> str:
     return ""
 
 
-def _file_of(script: str, folder: str, variant: str, scripts: Sequence[str]) -> str | None:
+def _file_of(
+    script: str, folder: str, variant: str, scripts: Sequence[str]
+) -> str | None:
     """The path of a script by its file name, in the directory of its size or in none."""
     for path in map(PurePosixPath, scripts):
         is_of_size = not folder or _size_folder(path) in {"", folder}

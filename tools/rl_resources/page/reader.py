@@ -196,7 +196,9 @@ def _placed(rows: Iterable[Iterable[_Source]], lines: Sequence[str]) -> PageTabl
     return PageTable(header, tuple(filled))
 
 
-def _next_place(word: str, lines: Sequence[str], line: int, column: int) -> tuple[int, int]:
+def _next_place(
+    word: str, lines: Sequence[str], line: int, column: int
+) -> tuple[int, int]:
     """The line, and the column from 0, where words are found from a place on; else that place."""
     begin = column
     for number, text in enumerate(lines[line - 1 : line + _FAR], line):
@@ -237,7 +239,9 @@ def _items(node: nodes.Element) -> list[nodes.Element]:
 
 def _sources(cells: Iterable[nodes.Element]) -> Iterator[_Source]:
     for cell in cells:
-        shown_nodes = [child for child in cell if not isinstance(child, nodes.system_message)]
+        shown_nodes = [
+            child for child in cell if not isinstance(child, nodes.system_message)
+        ]
         source = cell.rawsource or "\n".join(child.astext() for child in shown_nodes)
         parts = source.strip().split("\n")
         on_one_line = " ".join(map(str.strip, parts))

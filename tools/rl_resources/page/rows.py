@@ -207,7 +207,9 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
     return ReadRow(cells, link, record, doubts)
 
 
-def _facts(text: Mapping[str, str], script: str, dataset: Dataset) -> defaultdict[str, Fact]:
+def _facts(
+    text: Mapping[str, str], script: str, dataset: Dataset
+) -> defaultdict[str, Fact]:
     """The columns that a row fills; the script's name only settles which device is meant."""
     facts: defaultdict[str, Fact] = defaultdict(Fact)
     facts["framework"] = Fact(FRAMEWORK)

@@ -129,11 +129,15 @@ def page_row_length(reading: Reading) -> Iterator[Mistake]:
             continue
         wanted = len(table.header.cells)
         names = ", ".join(shown(cell.text) for cell in table.header.cells)
-        fix = f"Give it one cell for each of {names}; write `\\` where nothing is known."
+        fix = (
+            f"Give it one cell for each of {names}; write `\\` where nothing is known."
+        )
         for row in table.rows:
             count = len(row.cells)
             if count != wanted:
-                message = f"the row has {count} cells and the header {wanted}; it is not read"
+                message = (
+                    f"the row has {count} cells and the header {wanted}; it is not read"
+                )
                 yield reading.mistake(row, message, fix)
 
 
@@ -150,7 +154,9 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
     path = reading.page.path
     for heading in reading.page.headings:
         if not heading.made:
-            message = f"`{shown(heading.title)}` is not a heading: its underline is too short"
+            message = (
+                f"`{shown(heading.title)}` is not a heading: its underline is too short"
+            )
             yield Mistake(path, heading.line, 1, message, _longer(heading))
 
 

@@ -57,7 +57,9 @@ def accepted_by(rows: Sequence[Record]) -> str:
     since = _ANY
     if needed:
         since = Version(needed.since)
-    accepted = [at for at, row in enumerate(rows) if row["accepted"] and _version(row) >= since]
+    accepted = [
+        at for at, row in enumerate(rows) if row["accepted"] and _version(row) >= since
+    ]
     if not accepted:
         return ""
     oldest = rows[accepted[0]]

@@ -32,7 +32,9 @@ from rl_resources.files import table_beside
 from rl_resources.package import Record, items_of, text_of
 from rl_resources.query.vocabulary import architectures, experts_of, pieces
 
-NOT_TEXT_ALONE = frozenset({"multimodal", "image-generation", "video-generation", "robotics"})
+NOT_TEXT_ALONE = frozenset(
+    {"multimodal", "image-generation", "video-generation", "robotics"}
+)
 """Scenarios whose memory is not that of a run on text."""
 
 
@@ -115,7 +117,9 @@ class Configuration(NamedTuple):
     @property
     def length(self) -> int:
         """The longest prompt and response together, as far as known; 0 if nothing is."""
-        return self.max_total_length or self.max_prompt_length + self.max_response_length
+        return (
+            self.max_total_length or self.max_prompt_length + self.max_response_length
+        )
 
     @property
     def total_memory_gb(self) -> float:
@@ -152,7 +156,9 @@ class Configuration(NamedTuple):
 def configurations(dataset: Dataset) -> tuple[Configuration, ...]:
     """Each run once, as a record or else as a report, in the order that no question changes."""
     also_records = recorded(dataset)
-    return tuple(row for row in every_configuration(dataset) if row.id not in also_records)
+    return tuple(
+        row for row in every_configuration(dataset) if row.id not in also_records
+    )
 
 
 @lru_cache(maxsize=1)
@@ -168,7 +174,9 @@ def every_configuration(dataset: Dataset) -> tuple[Configuration, ...]:
 def recorded(dataset: Dataset) -> Mapping[str, str]:
     """The reports of a run that is a record as well, each with the record's script."""
     pairs = same_runs(dataset.records["tuning"], dataset.records["reports"], text_of)
-    return {text_of(report, "report"): text_of(record, "script") for record, report in pairs}
+    return {
+        text_of(report, "report"): text_of(record, "script") for record, report in pairs
+    }
 
 
 def _order(row: Configuration) -> tuple[object, ...]:
@@ -185,7 +193,9 @@ def _order(row: Configuration) -> tuple[object, ...]:
 
 def _configuration(dataset: Dataset, row: Record) -> Configuration:
     """A record or a report; a field that is not a column of its table is derived."""
-    cells: dict[str, Any] = {name: row.get(name) or empty for name, empty in _EMPTY.items()}
+    cells: dict[str, Any] = {
+        name: row.get(name) or empty for name, empty in _EMPTY.items()
+    }
     if "script" in row:
         cells |= {
             "id": _text(row, "script").removesuffix(".sh"),
@@ -257,7 +267,9 @@ def _hardware(dataset: Dataset, row: Record) -> dict[str, Any]:
 
 def _evidence(dataset: Dataset, row: Record) -> dict[str, Any]:
     exemptions = dataset.records["exemptions"]
-    no_room = {item["record"] for item in exemptions if item["rule"] == "minimum-memory"}
+    no_room = {
+        item["record"] for item in exemptions if item["rule"] == "minimum-memory"
+    }
     return {
         "statement": statement_of(row),
         "certainty": certainty(row),

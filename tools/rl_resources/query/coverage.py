@@ -86,7 +86,9 @@ class Coverage(NamedTuple):
     @property
     def unplaced(self) -> int:
         """Reports that leave size, task or device open."""
-        return sum(cell.reports + cell.claims + cell.out_of_memory for cell in self.partial)
+        return sum(
+            cell.reports + cell.claims + cell.out_of_memory for cell in self.partial
+        )
 
     @property
     def wanted(self) -> list[CoverageCell]:
@@ -130,7 +132,9 @@ def coverage(dataset: Dataset) -> Coverage:
 
 
 def _cell(
-    combination: Combination, rows: Sequence[Configuration], reports: Mapping[object, Record]
+    combination: Combination,
+    rows: Sequence[Configuration],
+    reports: Mapping[object, Record],
 ) -> CoverageCell:
     # A source is identified by its repository, or by a thread's URL.
     counts: dict[str, Any] = Counter()
@@ -197,4 +201,6 @@ def throughputs(known: Iterable[Configuration]) -> list[Point]:
         speed = row.tokens_per_second_per_gpu
         if speed:
             points.append(Point(row, speed))
-    return sorted(points, key=lambda point: (point.configuration.device_label, -point.value))
+    return sorted(
+        points, key=lambda point: (point.configuration.device_label, -point.value)
+    )

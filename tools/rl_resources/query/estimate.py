@@ -65,7 +65,10 @@ Source = Run | FrameworkStart
 
 
 def estimate(
-    dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str] = (), script: str = ""
+    dataset: Dataset,
+    asked: Mapping[str, str],
+    sets: Sequence[str] = (),
+    script: str = "",
 ) -> Estimate:
     """The estimate of a question; what it leaves open is what fits. Raises `UnusableInput`."""
     found = as_asked(dataset, asked, sets, script)
@@ -75,7 +78,10 @@ def estimate(
 
 
 def as_asked(
-    dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str] = (), script: str = ""
+    dataset: Dataset,
+    asked: Mapping[str, str],
+    sets: Sequence[str] = (),
+    script: str = "",
 ) -> Estimate:
     """The estimate for words by option, settings as `KEY=VALUE`, and a script that is never run.
 
@@ -114,7 +120,9 @@ def as_asked(
     found = Estimate(inputs.finished(model))
     settled: list[str] = []
     if source:
-        settled = [item.input for item in inputs.assumed if not inputs.leaves_open(item)]
+        settled = [
+            item.input for item in inputs.assumed if not inputs.leaves_open(item)
+        ]
     return sized(found, settled)
 
 
@@ -218,15 +226,23 @@ def _starts_nothing(path: str, framework: str) -> UnusableInput:
     title = profiles().get(framework, {"title": framework})["title"]
     if framework and framework not in read:
         message = f"{path}: no scripts of {title} are read"
-        return UnusableInput(message, "Give --model, --gpus and the settings: --set KEY=VALUE")
+        return UnusableInput(
+            message, "Give --model, --gpus and the settings: --set KEY=VALUE"
+        )
     if framework:
-        return UnusableInput(f"{path}: starts no training of {title}", "Leave out --framework.")
+        return UnusableInput(
+            f"{path}: starts no training of {title}", "Leave out --framework."
+        )
     titles = [profile(name).title for name in read]
     message = f"{path}: starts no training of {', '.join(titles)}"
-    return UnusableInput(message, "Name the script that does, or give --model and --framework.")
+    return UnusableInput(
+        message, "Name the script that does, or give --model and --framework."
+    )
 
 
-def _model_and_query(dataset: Dataset, words: Mapping[str, str]) -> tuple[Record, Query]:
+def _model_and_query(
+    dataset: Dataset, words: Mapping[str, str]
+) -> tuple[Record, Query]:
     """The row of the model or its config.json, and the question in keys."""
     named = words.get("model", "")
     query, _ = understood(dataset, words)
@@ -266,10 +282,14 @@ def sizes_as_models(dataset: Dataset) -> Iterator[Record]:
     """Each size, `7B`, as the model that an estimate takes for it, if any model is near."""
     for row in dataset.records["sizes"]:
         with suppress(UnusableInput):
-            yield _with_layers(dataset, {"model": row["size"], "active_parameters_b": None})
+            yield _with_layers(
+                dataset, {"model": row["size"], "active_parameters_b": None}
+            )
 
 
-def understood(dataset: Dataset, words: Mapping[str, str]) -> tuple[Query, Sequence[str]]:
+def understood(
+    dataset: Dataset, words: Mapping[str, str]
+) -> tuple[Query, Sequence[str]]:
     """The question in keys, with notes; of a device that nobody knows the memory in its name."""
     known = vocabulary(dataset)
     if config_file(words.get("model", "")):
@@ -350,7 +370,11 @@ def _check_backend(query: Query, source: Source | None, inputs: EstimateInputs) 
         raise UnusableInput(where_hidden(source.train_backend), "Say it: --train fsdp")
     if inputs.train not in backends():
         known = nearest(inputs.train, backends()).sentence()
-        raise UnusableInput(f"{inputs.train}: no estimate for this training backend", known)
+        raise UnusableInput(
+            f"{inputs.train}: no estimate for this training backend", known
+        )
     if query.framework and inputs.train not in found.trains:
         known = quoted(found.trains, "or")
-        raise UnusableInput(f"{found.title} does not train with {inputs.train}", f"Use {known}.")
+        raise UnusableInput(
+            f"{found.title} does not train with {inputs.train}", f"Use {known}."
+        )

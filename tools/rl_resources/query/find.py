@@ -104,7 +104,12 @@ class Found(NamedTuple):
 
         def key(row: Configuration) -> tuple[bool, ...]:
             is_part = "adapters" in row.differs or row.weights == "partial"
-            return row.doubtful, is_part, row.fit == CLAIMED, "synthetic" in row.scenario
+            return (
+                row.doubtful,
+                is_part,
+                row.fit == CLAIMED,
+                "synthetic" in row.scenario,
+            )
 
         return min(self.answers, key=key, default=None)
 
@@ -117,7 +122,9 @@ class Found(NamedTuple):
         return None
 
 
-def by_device(rows: Sequence[Configuration], found: Found, known: Vocabulary) -> list[Found]:
+def by_device(
+    rows: Sequence[Configuration], found: Found, known: Vocabulary
+) -> list[Found]:
     """What is found on each memory that a device's name leaves open; else the same alone."""
     query = found.query
     if len(query.devices) < 2 or not found.best:
@@ -165,7 +172,9 @@ def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, tuple[str, ...]]:
     if offline:
         message = f"{offline.name} trains without rollouts, and all runs here are of RL"
         asked = quote(tokens["task"].strip())
-        raise UnusableInput(message, f"Ask for arithmetic: rl-resources plan --task {asked}")
+        raise UnusableInput(
+            message, f"Ask for arithmetic: rl-resources plan --task {asked}"
+        )
     query, notes = understand(vocabulary(dataset), tokens)
     found = find(configurations(dataset), query)
     return found, notes
@@ -224,7 +233,9 @@ _position = attrgetter("position")
 
 def _failures(rows: Iterable[Configuration], query: Query) -> list[Configuration]:
     """Of asked weights also those that do not say what trains."""
-    found = matches_of(rows, query._replace(model="", architecture="", tag="", weights=""))
+    found = matches_of(
+        rows, query._replace(model="", architecture="", tag="", weights="")
+    )
 
     def counts(row: Configuration) -> bool:
         if query.weights and row.weights not in {"", query.weights}:
@@ -309,7 +320,9 @@ def _missing(
         yield NearAnswer("smallest-run", why, row)
     claim = _smallest(matching, query, "claim")
     if claim and not (row and row.total_memory_gb <= claim.total_memory_gb):
-        yield NearAnswer("smallest-claim", sentences.reason(claim, "smallest-claim"), claim)
+        yield NearAnswer(
+            "smallest-claim", sentences.reason(claim, "smallest-claim"), claim
+        )
     if not query.architecture:
         return
     of_size = matches_of(rows, query._replace(model="", architecture=""))

@@ -27,7 +27,9 @@ def fit(query: Query, row: Configuration) -> str:
         return FAILED
     if row.length < query.length:
         return TOO_SHORT
-    if _is_more(query.gpus, row.gpus) or _is_more(query.host_memory_gb, row.host_memory_gb):
+    if _is_more(query.gpus, row.gpus) or _is_more(
+        query.host_memory_gb, row.host_memory_gb
+    ):
         return BEYOND
     if on_that_device(query, row):
         return _fit_of_state(row.state, RAN_ON_IT)
@@ -160,4 +162,10 @@ def _distance(asked: float, has: float) -> float:
 
 def size_of(row: Configuration) -> tuple[bool, float, int, bool, str]:
     """A configuration by the memory that it used in all; unknown last, records before reports."""
-    return not row.memory_gb, row.total_memory_gb, row.gpus, row.kind != "record", row.id
+    return (
+        not row.memory_gb,
+        row.total_memory_gb,
+        row.gpus,
+        row.kind != "record",
+        row.id,
+    )

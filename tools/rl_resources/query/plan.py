@@ -191,7 +191,9 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
     columns = {name: _column(one, devices) for name, one in questions.items()}
     rows: dict[str, dict[str, FewestGpus]] = {}
     for device in devices:
-        rows[device.label] = {name: column[device.label] for name, column in columns.items()}
+        rows[device.label] = {
+            name: column[device.label] for name, column in columns.items()
+        }
     return PlanTable(first, rows)
 
 
@@ -219,7 +221,8 @@ def _column(question: PlanQuestion, devices: Sequence[Device]) -> dict[str, Fewe
 def _start_on(start: PlanStart, device: Device) -> PlanStart:
     """The same question on another device."""
     groups = [
-        [one.with_inputs(device_gb=device.memory_gb) for one in group] for group in start.groups
+        [one.with_inputs(device_gb=device.memory_gb) for one in group]
+        for group in start.groups
     ]
     return PlanStart(groups, start.host_gb)
 
@@ -239,7 +242,9 @@ class ScriptPlan:
     evidence: Sequence[str]
 
 
-def plan_of_script(dataset: Dataset, asked: Mapping[str, str], script: str) -> ScriptPlan:
+def plan_of_script(
+    dataset: Dataset, asked: Mapping[str, str], script: str
+) -> ScriptPlan:
     """Answer whether a script fits, and what would make it fit. Raises `UnusableInput`."""
     words = stated(asked)
     query, _ = understood(dataset, {"host_memory": words.pop("host_memory", "")})

@@ -95,14 +95,19 @@ class PlanQuestion:
     @property
     def model_row(self) -> Record:
         """The row of the model; only its name where it has none."""
-        return self.dataset.by_key["models"].get(self.query.model, {"model": self.model})
+        return self.dataset.by_key["models"].get(
+            self.query.model, {"model": self.model}
+        )
 
     @property
     def device_row(self) -> Record:
         """The row of the device; the memory in place of its name where none is asked."""
         for name in self.query.devices:
             return self.dataset.by_key["devices"][name]
-        return {"name": f"GPU of {self.query.memory_gb:g} GB", "vendor": self.query.vendor}
+        return {
+            "name": f"GPU of {self.query.memory_gb:g} GB",
+            "vendor": self.query.vendor,
+        }
 
     @cached_property
     def scope(self) -> Sequence[KnownRun]:
@@ -119,7 +124,9 @@ class PlanQuestion:
         )
         tasks = {"", self.task, *self.query.adapter_tasks}
         found: list[KnownRun] = []
-        for row in ordered(matches_of(configurations(self.dataset), wanted), self.query):
+        for row in ordered(
+            matches_of(configurations(self.dataset), wanted), self.query
+        ):
             is_alike = self.query.model or NOT_TEXT_ALONE.isdisjoint(row.scenario)
             if is_alike and row.task_label in tasks:
                 found.append(KnownRun(row, self._mark(row)))
@@ -140,7 +147,12 @@ class PlanQuestion:
         found: list[KnownRun] = []
         for known in self.scope:
             row = known.row
-            if row.weights == weights and row.task and row.state == "run" and not row.doubtful:
+            if (
+                row.weights == weights
+                and row.task
+                and row.state == "run"
+                and not row.doubtful
+            ):
                 found.append(known)
         return found
 
@@ -153,7 +165,9 @@ class PlanQuestion:
     def failed(self) -> list[KnownRun]:
         """What ran out of memory on as much or more, with the weights that are asked."""
         failures = [known for known in self.scope if self._failed_on_as_much(known.row)]
-        return sorted(failures, key=lambda known: (bool(known.mark), size_of(known.row)))
+        return sorted(
+            failures, key=lambda known: (bool(known.mark), size_of(known.row))
+        )
 
     @property
     def failed_alike(self) -> list[KnownRun]:
@@ -194,7 +208,9 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     framework = _framework(read, words["weights"], offline)
     if offline is None:
         words |= _usual_rollouts(read, framework)
-    assumed = [name for name in ("task", "infer") if words.get(name, "") != getattr(read, name)]
+    assumed = [
+        name for name in ("task", "infer") if words.get(name, "") != getattr(read, name)
+    ]
     taken = [f"{name} {words[name]}" for name in assumed]
     lengths = lengths_of(words.get("length", ""))
     if not read.length:
@@ -208,7 +224,9 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     if not framework:
         framework = _usual_framework(words["weights"], offline)
         title = profile(framework).title
-        taken.append(sentences()["no_profile"].format(framework=read.framework, taken=title))
+        taken.append(
+            sentences()["no_profile"].format(framework=read.framework, taken=title)
+        )
     elif offline and not read.framework:
         taken.append(f"framework {framework}")
     words["framework"] = framework
@@ -302,7 +320,9 @@ def _starts(
         trains = profile(words["framework"]).trains
         if query.train:
             trains = [query.train]
-        return [[as_asked(dataset, {**words, "train": train}, sets)] for train in trains]
+        return [
+            [as_asked(dataset, {**words, "train": train}, sets)] for train in trains
+        ]
 
     def of_verl(train: str) -> Estimate:
         named = {**words, "train": train, "framework": ""}

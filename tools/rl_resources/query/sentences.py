@@ -110,7 +110,9 @@ def asked_hardware(query: Query, known: Vocabulary) -> str:
     return _said("asked_hardware", query, EITHER.join(labels))
 
 
-def verdict(query: Query, row: Configuration, on: str, failed: Sequence[Configuration]) -> str:
+def verdict(
+    query: Query, row: Configuration, on: str, failed: Sequence[Configuration]
+) -> str:
     """What a colleague would say of the best answer: how sure it is, then what ran.
 
     A claim is followed by the first failure of just what was asked.
@@ -152,7 +154,9 @@ def short(row: Configuration) -> str:
     return _said("short", row)
 
 
-def lines(folds: Iterable[Sequence[Configuration]], *, is_open: bool = True) -> list[str]:
+def lines(
+    folds: Iterable[Sequence[Configuration]], *, is_open: bool = True
+) -> list[str]:
     """A line for each series, those that read the same once with their number."""
     numbers: Counter[str] = Counter()
     for rows in folds:

@@ -76,7 +76,9 @@ def _tasks_by_word() -> Mapping[str, OfflineTask]:
     return found
 
 
-def without_offline(words: Mapping[str, str]) -> tuple[dict[str, str], OfflineTask | None]:
+def without_offline(
+    words: Mapping[str, str],
+) -> tuple[dict[str, str], OfflineTask | None]:
     """The words of a question without its task, if that has no rollouts, and that task.
 
     Raises `UnusableInput` where another word contradicts it.
@@ -102,7 +104,9 @@ def generates_itself(infer: str) -> bool:
     return infer in _NO_ENGINES
 
 
-def take_defaults(query: Query, offline: OfflineTask | None, inputs: EstimateInputs) -> None:
+def take_defaults(
+    query: Query, offline: OfflineTask | None, inputs: EstimateInputs
+) -> None:
     """Take what the framework does by default, and what the task decides where it does not."""
     if query.framework:
         of_profile(inputs)
@@ -120,7 +124,9 @@ def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
     if "has_engine" in inputs.inputs:
         is_usual = any(item.input == "has_engine" for item in inputs.assumed)
         is_without = is_usual and query.task and not query.infer
-        if generates_itself(query.infer) or (is_without and not inputs.inputs["has_engine"]):
+        if generates_itself(query.infer) or (
+            is_without and not inputs.inputs["has_engine"]
+        ):
             inputs.assume("generates", 1, "no rollout engine")
     elif query.task:
         inputs.assume("has_engine", 1, f"the task is {query.task}")
@@ -147,7 +153,9 @@ def take_weights(query: Query, named: str, inputs: EstimateInputs) -> None:
         weights = "qlora"
         inputs.notes.append(formula()["said"]["four_bits"])
     if weights == "partial":
-        raise UnusableInput("partial: no estimate for these weights", "Use full, lora or qlora.")
+        raise UnusableInput(
+            "partial: no estimate for these weights", "Use full, lora or qlora."
+        )
     if weights in {"lora", "qlora"} or task.endswith("-LoRA"):
         _assume_rank(inputs)
     rank = inputs.inputs.get("lora_rank")

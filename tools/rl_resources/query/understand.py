@@ -117,9 +117,13 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
     """
     words = stated(tokens)
     if "device" in words and "memory" in words:
-        raise UnusableInput("a device and a memory are both asked", "Leave one of them out.")
+        raise UnusableInput(
+            "a device and a memory are both asked", "Leave one of them out."
+        )
     if "model" in words and "size" in words:
-        raise UnusableInput("a model and a size are both asked", "Leave one of them out.")
+        raise UnusableInput(
+            "a model and a size are both asked", "Leave one of them out."
+        )
     if "memory" in words:
         words["device"] = _possible_memory(words.pop("memory"))
     words.setdefault("model", words.pop("size", ""))

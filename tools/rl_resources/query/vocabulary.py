@@ -99,7 +99,9 @@ def _first_number(expression: re.Pattern[str], text: str) -> float:
     return 0
 
 
-def words_of(dataset: Dataset, table: str, title: str = "title", role: str = "") -> dict[str, str]:
+def words_of(
+    dataset: Dataset, table: str, title: str = "title", role: str = ""
+) -> dict[str, str]:
     """The keys of a table with their titles; of backends those of a role."""
     words = {}
     for row in dataset.records[table]:
@@ -231,7 +233,9 @@ def _with_adapters(dataset: Dataset) -> dict[str, str]:
     """The same algorithm with LoRA for each task; empty where there is none."""
     rows = dataset.records["tasks"]
     with_adapters = [row for row in rows if row["adapters_only"]]
-    adapters = {text_of(row, "algorithm"): text_of(row, "task") for row in with_adapters}
+    adapters = {
+        text_of(row, "algorithm"): text_of(row, "task") for row in with_adapters
+    }
     found = {}
     for row in rows:
         algorithm = text_of(row, "algorithm")
@@ -302,8 +306,12 @@ def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, s
         for text in (*beginnings(whole), *beginnings(without_organization)):
             keys = begun.setdefault(plain(text), {})
             keys[key] = None
-    only_published = {name: name for name in models if name not in dataset.by_key["models"]}
-    own_names = {without_owner(name): name for name in only_published if _HUB_ID.fullmatch(name)}
+    only_published = {
+        name: name for name in models if name not in dataset.by_key["models"]
+    }
+    own_names = {
+        without_owner(name): name for name in only_published if _HUB_ID.fullmatch(name)
+    }
     return _plainly(own_names) | _plainly(only_published) | _either(begun) | exact
 
 

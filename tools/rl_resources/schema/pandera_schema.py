@@ -36,7 +36,12 @@ PRECEDENCE = ("type", "pattern", "enum", VOCABULARY, *[*_CHECKS][1:], "required"
 written as its type wants it is empty for `required`.
 """
 
-_TYPES: Mapping[str, Any] = {"integer": int, "number": float, "boolean": bool, "date": date}
+_TYPES: Mapping[str, Any] = {
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+    "date": date,
+}
 PANDAS: Mapping[str, Any] = {
     "integer": "Int64",
     "number": "Float64",
@@ -45,9 +50,13 @@ PANDAS: Mapping[str, Any] = {
 }
 
 
-def pandera_schema(schema: TableSchema, vocabulary: Vocabulary, engine: Engine = "polars") -> Any:
+def pandera_schema(
+    schema: TableSchema, vocabulary: Vocabulary, engine: Engine = "polars"
+) -> Any:
     """The `DataFrameSchema` of typed columns; a list is one text, as in a cell."""
-    columns = {column.name: column for column in pandera_columns(schema, vocabulary, engine)}
+    columns = {
+        column.name: column for column in pandera_columns(schema, vocabulary, engine)
+    }
     coerce = engine == "pandas"  # columns of Dask and Spark have types of their own
     return import_module(f"pandera.{engine}").DataFrameSchema(columns, coerce=coerce)
 
@@ -62,7 +71,9 @@ def pandera_columns(
     for field in schema.fields:
         kind = types.get(field.type, str)
         checks = list(_checks(api.Check, field, vocabulary.get(field.name)))
-        columns.append(api.Column(kind, checks, nullable=not field.required, name=field.name))
+        columns.append(
+            api.Column(kind, checks, nullable=not field.required, name=field.name)
+        )
     return columns
 
 

@@ -20,16 +20,21 @@ AFTER = ("formula",)
 
 _LATIN = "\u00a1-\u00ac\u00ae-\u0130\u0132-\u0148\u014a-\u017e"
 _GREEK = (
-    "\u0393\u0394\u0398\u039b\u039e\u03a0\u03a3\u03a6\u03a8\u03a9\u03b1-\u03bc\u03be\u03c0-\u03c9"
+    "\u0393\u0394\u0398\u039b\u039e\u03a0"
+    "\u03a3\u03a6\u03a8\u03a9\u03b1-\u03bc\u03be\u03c0-\u03c9"
 )
-_EAST_ASIAN = "\u3001-\u3003\u3008-\u3011\u3041-\u3096\u30a0-\u30ff\u4e00-\u9fff\uac00-\ud7a3"
+_EAST_ASIAN = (
+    "\u3001-\u3003\u3008-\u3011\u3041-\u3096\u30a0-\u30ff\u4e00-\u9fff\uac00-\ud7a3"
+)
 _SYMBOLS = (
     "\u2010-\u2015\u2018-\u201f\u2020-\u2022\u2026\u2030\u2032\u2033\u2070-\u2079\u207b\u207f\u20ac"
     "\u2206\u2207\u2208\u2211\u2212\u221a\u221e\u2248\u2260\u2264\u2265"
     "\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
 )
 _EMOJI = "\u2190-\u21ff\u2588\u2600-\u27bf\U0001f300-\U0001faff"
-_ALLOWED = re.compile(f"(?:[ -~{_LATIN}{_GREEK}{_EAST_ASIAN}{_SYMBOLS}]|[{_EMOJI}]\ufe0f?)*")
+_ALLOWED = re.compile(
+    f"(?:[ -~{_LATIN}{_GREEK}{_EAST_ASIAN}{_SYMBOLS}]|[{_EMOJI}]\ufe0f?)*"
+)
 _FILLERS = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0\ufffc")
 _JOINED_EMOJI = re.compile(f"[{_EMOJI}]\ufe0f?\u200d")
 
@@ -123,13 +128,19 @@ def hidden_places(text: str) -> list[int]:
     if text.isascii() and text.isprintable():
         return []
     joiners = {match.end() - 1 for match in _JOINED_EMOJI.finditer(text)}
-    return [at for at, character in enumerate(text) if is_hidden(character) and at not in joiners]
+    return [
+        at
+        for at, character in enumerate(text)
+        if is_hidden(character) and at not in joiners
+    ]
 
 
 def as_seen(text: str) -> str:
     """The text without hidden characters, with plain spaces and plain forms of letters."""
     strange = frozenset(strange_characters(text))
-    return "".join(_as_seen(character) if character in strange else character for character in text)
+    return "".join(
+        _as_seen(character) if character in strange else character for character in text
+    )
 
 
 def _as_seen(character: str) -> str:

@@ -15,7 +15,12 @@ import polars as pl
 
 from rl_resources.errors import UnreadableDataset
 from rl_resources.package import TEXTS, TYPES, Field, TableSchema
-from rl_resources.schema.pandera_schema import PRECEDENCE, Vocabulary, pandera_columns, whole
+from rl_resources.schema.pandera_schema import (
+    PRECEDENCE,
+    Vocabulary,
+    pandera_columns,
+    whole,
+)
 from rl_resources.schema.text_rules import AFTER, BEFORE, SUSPECT, text_mistake
 
 ORDER = (*BEFORE, *PRECEDENCE, *AFTER)
@@ -58,7 +63,9 @@ def failures(
     try:
         return Validator(schema, vocabulary).failures(frame)
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-        raise UnreadableDataset(f"{schema.path}: a constraint cannot be used: {error}") from error
+        raise UnreadableDataset(
+            f"{schema.path}: a constraint cannot be used: {error}"
+        ) from error
 
 
 class Validator:
@@ -90,7 +97,9 @@ class Validator:
                 found.append(Failure(row, name, constraint))
         return sorted(found, key=attrgetter("row"))
 
-    def _add_mistakes_of_text(self, field: Field, words: pl.Series, wrong: dict[str, str]) -> None:
+    def _add_mistakes_of_text(
+        self, field: Field, words: pl.Series, wrong: dict[str, str]
+    ) -> None:
         """Add to the wrong words of a column those with what no text may contain."""
         suspicious: Iterable[str] = list(wrong)  # a listed word has no such mistake
         is_listed = field.words or field.name in self.vocabulary
@@ -107,7 +116,9 @@ class Validator:
 
         All checks run as one query; `Column.validate` would run several for each of them.
         """
-        queries = sorted(self._queries(words), key=lambda query: ORDER.index(query.constraint))
+        queries = sorted(
+            self._queries(words), key=lambda query: ORDER.index(query.constraint)
+        )
         answers = pl.collect_all([query.holds for query in queries])
         found: dict[str, dict[str, str]] = {name: {} for name in words}
         for query, answer in zip(queries, answers, strict=True):
@@ -124,7 +135,9 @@ class Validator:
         for field, column in zip(self.schema.fields, self.pandera, strict=True):
             name = field.name
             cells = words[name]
-            typed = cells.to_frame().select(_typed(field))  # not lazy, or each query does it again
+            typed = cells.to_frame().select(
+                _typed(field)
+            )  # not lazy, or each query does it again
             data = PolarsData(typed.lazy(), name)
             for check in column.checks:
                 function = getattr(builtin_checks, check.name)

@@ -15,7 +15,9 @@ MODEL = "actor_rollout_ref.model"
 ACTOR = "actor_rollout_ref.actor"
 ROLLOUT = "actor_rollout_ref.rollout"
 CHECKPOINTING = "actor_rollout_ref.model.enable_gradient_checkpointing"
-RECOMPUTATION = "actor_rollout_ref.actor.megatron.override_transformer_config.recompute_granularity"
+RECOMPUTATION = (
+    "actor_rollout_ref.actor.megatron.override_transformer_config.recompute_granularity"
+)
 
 
 class Backend(NamedTuple):
@@ -76,11 +78,15 @@ class Engine(NamedTuple):
 def named_version(program: str) -> str:
     """The pattern of `PROGRAM version: ` in a log, or of its line in a list of packages."""
     in_text = rf"(?<![\w./-]){program} version\s*[:=]?\s*"
-    in_list = rf"^(?:\[\w+\]\s+)?{program}(?:\s*:\s*|==|\s+)(?=\S+(?:\s+\S+){{0,2}}\s*$)"
+    in_list = (
+        rf"^(?:\[\w+\]\s+)?{program}(?:\s*:\s*|==|\s+)(?=\S+(?:\s+\S+){{0,2}}\s*$)"
+    )
     return f"{in_text}|{in_list}"
 
 
-def _engine(programs: Sequence[str] = (), releases: Sequence[str] = (), **able: Any) -> Engine:
+def _engine(
+    programs: Sequence[str] = (), releases: Sequence[str] = (), **able: Any
+) -> Engine:
     """An engine as the table describes it."""
     named = map(named_version, programs)
     return Engine(**able, releases=(*releases, *named))

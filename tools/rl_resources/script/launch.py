@@ -107,7 +107,9 @@ _SAYS = ("echo", "printf")
 _FILE = re.compile(r"(?s)(?:.*/)?((?:verl|recipe)/.+)\.py|(?:.*/)?([^/]*)\.py")
 _NOTHING = re.compile(r"(?:[\s\\]|#.*+)*+")
 """Between the parts of a command that a line broke: spaces, backslashes and comments."""
-TRAINER = re.compile(r"(?:verl|recipe)\.(?:.*\.)?(?:main|main_\w+|\w+_main|\w+_trainer|trainer)")
+TRAINER = re.compile(
+    r"(?:verl|recipe)\.(?:.*\.)?(?:main|main_\w+|\w+_main|\w+_trainer|trainer)"
+)
 
 
 @dataclass(eq=False)

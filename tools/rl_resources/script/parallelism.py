@@ -19,7 +19,9 @@ _POOLS_THAT_ADD_UP = frozenset({_TRAINER, "rollout", "distillation"})
 """
 
 
-_BACKEND = re.compile(r"megatron|deepspeed|mindspeed|torchtitan|veomni|automodel|colossal")
+_BACKEND = re.compile(
+    r"megatron|deepspeed|mindspeed|torchtitan|veomni|automodel|colossal"
+)
 
 
 class Pool(NamedTuple):
@@ -137,7 +139,10 @@ class Parallelism(Settings):
     @property
     def _has_megatron_alone(self) -> bool:
         """Whether another program gets settings of Megatron, and of no other backend."""
-        return not self.is_composed and self._only_backend_with_settings() is BACKENDS["megatron"]
+        return (
+            not self.is_composed
+            and self._only_backend_with_settings() is BACKENDS["megatron"]
+        )
 
     def _names_another_backend(self, usual: object) -> bool:
         """Whether the framework rejects keys of another backend than the usual one."""
@@ -167,7 +172,9 @@ class Parallelism(Settings):
         found: dict[str, Backend] = {}
         for backend in BACKENDS.values():
             if backend.section in sections:
-                found.setdefault(backend.section, backend)  # FSDP 2 shares the section of FSDP
+                found.setdefault(
+                    backend.section, backend
+                )  # FSDP 2 shares the section of FSDP
         if len(found) != 1:
             return None
         return next(iter(found.values()))
@@ -217,22 +224,32 @@ class Parallelism(Settings):
 
     # How it shares the work of training
 
-    tensor_parallel_size = Key("actor_rollout_ref.actor.megatron.tensor_model_parallel_size")
+    tensor_parallel_size = Key(
+        "actor_rollout_ref.actor.megatron.tensor_model_parallel_size"
+    )
     """GPUs that share each weight in Megatron."""
 
-    pipeline_parallel_size = Key("actor_rollout_ref.actor.megatron.pipeline_model_parallel_size")
+    pipeline_parallel_size = Key(
+        "actor_rollout_ref.actor.megatron.pipeline_model_parallel_size"
+    )
     """Stages of the model in Megatron."""
 
-    context_parallel_size = Key("actor_rollout_ref.actor.megatron.context_parallel_size")
+    context_parallel_size = Key(
+        "actor_rollout_ref.actor.megatron.context_parallel_size"
+    )
     """GPUs that share each sequence in Megatron."""
 
-    expert_parallel_size = Key("actor_rollout_ref.actor.megatron.expert_model_parallel_size")
+    expert_parallel_size = Key(
+        "actor_rollout_ref.actor.megatron.expert_model_parallel_size"
+    )
     """GPUs over which experts are spread in Megatron."""
 
     @property
     def expert_tensor_parallel_size(self) -> Setting:
         """GPUs that share each expert's weight in Megatron: by default as many as share others."""
-        own = self.setting("actor_rollout_ref.actor.megatron.expert_tensor_parallel_size")
+        own = self.setting(
+            "actor_rollout_ref.actor.megatron.expert_tensor_parallel_size"
+        )
         if own.value is None:
             return self.tensor_parallel_size
         return own
@@ -255,7 +272,9 @@ class Parallelism(Settings):
         if not self.trains_with_megatron:
             return self.sequence_parallel_size.number
         return _product(
-            self.tensor_parallel_size, self.pipeline_parallel_size, self.context_parallel_size
+            self.tensor_parallel_size,
+            self.pipeline_parallel_size,
+            self.context_parallel_size,
         )
 
     @property

@@ -247,7 +247,9 @@ class Run(Parallelism):
         """
         if not self.trains_with_megatron:
             return False
-        if self.may_change("model_engine") or self.may_change("actor_rollout_ref.actor.strategy"):
+        if self.may_change("model_engine") or self.may_change(
+            "actor_rollout_ref.actor.strategy"
+        ):
             return False
         asked = self.setting(CHECKPOINTING)
         if not (asked.place and asked.flag):

@@ -11,7 +11,11 @@ from typing import NamedTuple
 from rl_resources.rule import Mistake
 from rl_resources.script.bash import read
 from rl_resources.script.bash.script import Place, Script
-from rl_resources.script.framework.composition import Composition, Source, compose_launch
+from rl_resources.script.framework.composition import (
+    Composition,
+    Source,
+    compose_launch,
+)
 from rl_resources.script.framework.shipped import FRAMEWORK as FRAMEWORK
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.launch import TRAINER, Launch, Lost, Override, launches, lost
@@ -197,7 +201,9 @@ def trains(launch: Launch) -> bool:
 
 
 def _only_validates(override: Override) -> bool:
-    return override.key == "trainer.val_only" and (override.value or "").lower() == "true"
+    return (
+        override.key == "trainer.val_only" and (override.value or "").lower() == "true"
+    )
 
 
 def value_of(override: Override) -> str:

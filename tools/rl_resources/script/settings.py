@@ -10,7 +10,11 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from rl_resources.script.bash.script import Place, Value
-from rl_resources.script.framework.composition import UNKNOWN, Composition, compose_launch
+from rl_resources.script.framework.composition import (
+    UNKNOWN,
+    Composition,
+    compose_launch,
+)
 from rl_resources.script.framework.shipped import FRAMEWORK, shipped
 from rl_resources.script.framework.syntax import parse
 from rl_resources.script.launch import Launch
@@ -118,7 +122,9 @@ class Settings:
 
     def _without(self, left_out: int, key: str) -> tuple[Any, ...]:
         """What a key is without an override: by the one before it, or by default."""
-        kept = [one for index, one in enumerate(self.launch.overrides) if index != left_out]
+        kept = [
+            one for index, one in enumerate(self.launch.overrides) if index != left_out
+        ]
         launch = replace(self.launch, overrides=kept)
         rest = replace(self, launch=launch)
         if self.is_composed:
@@ -142,13 +148,17 @@ class Settings:
     @cached_property
     def _last(self) -> Mapping[str, int]:
         """The last override of each key."""
-        return {override.key: index for index, override in enumerate(self.launch.overrides)}
+        return {
+            override.key: index for index, override in enumerate(self.launch.overrides)
+        }
 
     def _given(self, key: str, index: int) -> Any:
         override = self.launch.overrides[index]
         if override.prefix == "~" or override.value is None:
             return UNKNOWN
-        rejected = [item.kind for item in self.composition.rejected if item.index == index]
+        rejected = [
+            item.kind for item in self.composition.rejected if item.index == index
+        ]
         if not rejected and self.is_composed:
             return self._composed(key)
         if "type" in rejected or override.key != key:

@@ -132,7 +132,9 @@ def task_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     algorithm = algorithm_of(task)
     setting = contradicting_algorithm(run, algorithm)
     if setting is not None:
-        yield from pair.differs("task", setting, "", right_value(run, setting, algorithm))
+        yield from pair.differs(
+            "task", setting, "", right_value(run, setting, algorithm)
+        )
     rank = run.lora_rank
     if rank.number is None:
         return

@@ -16,7 +16,12 @@ from rl_resources.files import table_beside
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
-from rl_resources.script.backends import CHECKPOINTING, ENGINES, RECOMPUTATION, switched_on
+from rl_resources.script.backends import (
+    CHECKPOINTING,
+    ENGINES,
+    RECOMPUTATION,
+    switched_on,
+)
 from rl_resources.script.bash.script import Word
 from rl_resources.script.framework.composition import Rejection
 from rl_resources.script.framework.shipped import shipped
@@ -46,7 +51,9 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.total_epochs= 1`
     Good: `python3 -m verl.trainer.main_ppo trainer.total_epochs=1`
     """
-    explained = {item.cause_line for item in target.lost}  # broken_continuation reports those
+    explained = {
+        item.cause_line for item in target.lost
+    }  # broken_continuation reports those
     seen: set[str] = set()
     for launch in target.of_framework:
         for line, strays in groupby(launch.stray, attrgetter("place.line")):
@@ -190,7 +197,9 @@ def _other_choice(target: ScriptText, rejection: Rejection) -> str:
     if rejection.kind != "unknown-key":
         return ""
     engines = target.source.engines
-    choice = next((name for name in engines if rejection.key in engines[name].values), "")
+    choice = next(
+        (name for name in engines if rejection.key in engines[name].values), ""
+    )
     if not choice:
         return ""
     owner = "configuration" if choice.startswith("--") else "engine"
@@ -333,7 +342,9 @@ _WORDS: Mapping[str, Collection[str]] = {
 }
 
 
-def bounds(key: str, otherwise: tuple[float, float] = (-inf, inf)) -> tuple[float, float]:
+def bounds(
+    key: str, otherwise: tuple[float, float] = (-inf, inf)
+) -> tuple[float, float]:
     """The least and the largest value of a setting; `otherwise` if none are known."""
     for engine in ENGINES.values():
         if key == engine.utilization:

@@ -11,13 +11,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from rl_resources.facts import Record, records, with_cells
 from rl_resources.facts.pairs import script_texts
 from rl_resources.rule import Edit, Mistake, rule
-from rl_resources.script.framework.shipped import RejectedSetting, as_word, read_rejected
+from rl_resources.script.framework.shipped import (
+    RejectedSetting,
+    as_word,
+    read_rejected,
+)
 from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import Snapshot, name_of
 from rl_resources.text import shown
 
 
-def _stale_rows(snapshot: Snapshot) -> Iterator[tuple[Record, Sequence[RejectedSetting | None]]]:
+def _stale_rows(
+    snapshot: Snapshot,
+) -> Iterator[tuple[Record, Sequence[RejectedSetting | None]]]:
     """The rows with wrong lines, and their settings with the lines of today.
 
     `None` is a setting that the script does not have in exactly one line.
@@ -35,7 +41,9 @@ def _stale_rows(snapshot: Snapshot) -> Iterator[tuple[Record, Sequence[RejectedS
 
 def _lines_by_script(snapshot: Snapshot) -> Mapping[str, Mapping[str, set[int]]]:
     """The lines of the keys of each script that bash can read, by its name."""
-    readable = [script for script in script_texts(snapshot) if not script.script.problems]
+    readable = [
+        script for script in script_texts(snapshot) if not script.script.problems
+    ]
     return {name_of(script.path): _lines_of_keys(script) for script in readable}
 
 

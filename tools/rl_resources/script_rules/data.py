@@ -23,7 +23,9 @@ from rl_resources.script_rules import run_rule
 from rl_resources.text import nearest, quoted, shown
 
 FILES = ("data.train_files", "data.val_files")
-MANAGERS = frozenset({"naive", "dapo", "prime", "batch", "gdpo", "rate_limited", "remote"})
+MANAGERS = frozenset(
+    {"naive", "dapo", "prime", "batch", "gdpo", "rate_limited", "remote"}
+)
 """The reward managers of verl: each scores with `default_compute_score` by default."""
 
 _OWN_REWARD = re.compile(
@@ -56,13 +58,19 @@ def reward_function(pair: Pair, run: Run) -> Iterator[Mistake]:
     if not release or _has_own_reward(run):
         return
     known = support(FRAMEWORK)
-    unscored = [name for name in data_sources(pair, run) if not known.scores(name, release)]
+    unscored = [
+        name for name in data_sources(pair, run) if not known.scores(name, release)
+    ]
     rewards = pair.script.labeled("Reward")
     if not unscored or any(line.names_a_place for line in rewards):
         return
-    message = f"{FRAMEWORK} {release} has no reward for the data_source {quoted(unscored)}"
+    message = (
+        f"{FRAMEWORK} {release} has no reward for the data_source {quoted(unscored)}"
+    )
     if rewards:
-        message = f"{message}, and the line `# Reward:` does not say where one is published"
+        message = (
+            f"{message}, and the line `# Reward:` does not say where one is published"
+        )
     yield Mistake(
         *_place(pair, run, rewards or pair.script.labeled("Data")),
         message,

@@ -29,7 +29,9 @@ _PRIVATE = re.compile(
     r"|opt/(?!(?:amazon|bitnami|conda|cuda|homebrew|hpcx|intel|mellanox|miniconda3?|miniforge3?|ml"
     r"|nvidia|pytorch|ray|rocm\S*|slurm|venv|verl)/)[\w.-]+)(?=/))[^\s,'\"\]);:]*"
 )
-_HOME = re.compile(r"/(?:home|Users)/(?!user\b|username\b|you\b|your\w*)", re.IGNORECASE)
+_HOME = re.compile(
+    r"/(?:home|Users)/(?!user\b|username\b|you\b|your\w*)", re.IGNORECASE
+)
 """A directory that nobody else has, also no default; others may be usual somewhere."""
 _TESTED = re.compile(r"\s-[defrsx]\s+[\"']?(?:\$\{?(\w+)|(/[^\s\"'\]]+))")
 """A path that a script uses only where it exists, or the variable that has it."""
@@ -62,7 +64,9 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
 
 def _private_paths(target: ScriptText) -> Iterator[Mistake]:
     tested = set(chain.from_iterable(_TESTED.findall(target.text)))
-    tested.update(item.value.text for item in target.script.assignments if item.name in tested)
+    tested.update(
+        item.value.text for item in target.script.assignments if item.name in tested
+    )
     for text, part, place in places(target, _PRIVATE, values(target)):
         is_usual = part.default and not _HOME.match(text)
         if is_usual or text in tested:
@@ -135,7 +139,9 @@ def _relative_paths(target: ScriptText, override: Override) -> Iterator[Mistake]
 
 
 _RELATIVE = re.compile(r"(?:^|(?<=[\[,'\" ]))(?:\.\.?/)?[\w-][\w.-]*(?:/[\w.-]+)+")
-_NAME_BOTH = "Name training data in `data.train_files`, and other data in `data.val_files`."
+_NAME_BOTH = (
+    "Name training data in `data.train_files`, and other data in `data.val_files`."
+)
 
 
 @rule("warning")
@@ -158,7 +164,9 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
         train = files.get("data.train_files")
         wrong = [item for item in files.values() if _is_other_split(item, train)]
         for item in wrong:
-            message = f"`{item.key}` is `{shown(value_of(item))}`, a file of the wrong split"
+            message = (
+                f"`{item.key}` is `{shown(value_of(item))}`, a file of the wrong split"
+            )
             yield target.mistake(
                 item.origin,
                 message,
@@ -269,7 +277,9 @@ def secret(target: ScriptText) -> Iterator[Mistake]:
     Bad: `export HF_TOKEN=hf_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3g`
     Good: `export HF_TOKEN=${HF_TOKEN:-}`
     """
-    in_parts = [value for value in values(target) if (value.text or "") not in target.text]
+    in_parts = [
+        value for value in values(target) if (value.text or "") not in target.text
+    ]
     joined = [(value.parts[0].origin.line, value.text or "") for value in in_parts]
     for number, line in [*enumerate(target.script.lines, 1), *joined]:
         found = _first_secret(line)

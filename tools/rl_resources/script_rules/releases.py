@@ -211,7 +211,9 @@ def refused_values(target: ScriptText) -> Iterator[Mistake]:
         yield from _changed(target, REFUSED)
 
 
-def _changed(target: ScriptText, changed: Mapping[str, Deprecated]) -> Iterator[Mistake]:
+def _changed(
+    target: ScriptText, changed: Mapping[str, Deprecated]
+) -> Iterator[Mistake]:
     """The settings of a script that the framework has changed since."""
     version = target.source.version
     for launch in target.of_framework:

@@ -119,7 +119,10 @@ def _figures(pair: Pair, run: Run) -> Mapping[str, int]:
     name = model_in_path(run.model_path_end or "", pair.models)
     if name is None or likeness(name, pair.models) != "same":
         return {}
-    cells = {column: pair.model_facts.get(column, "") for column in (HEADS, "layers", "experts")}
+    cells = {
+        column: pair.model_facts.get(column, "")
+        for column in (HEADS, "layers", "experts")
+    }
     return {column: int(cell) for column, cell in cells.items() if cell.isdigit()}
 
 

@@ -38,7 +38,9 @@ _LOG = re.compile(
 """A file of messages below the working directory or `/tmp`, and file descriptors."""
 _COMMAND = re.compile(r"\[.*(?:\$\(|`)|(?:\$\(|`).*\]|^\$'.*\\[0-7cuUx]", re.S)
 """A command that arithmetic runs, in the index of an array, or characters that nobody reads."""
-_KEPT = re.compile(r"(?!/(?:var/tmp|tmp|dev/shm)/[^*])/|(?:~|\$\{?HOME\b\}?)(?!/\.cache/\w+/)")
+_KEPT = re.compile(
+    r"(?!/(?:var/tmp|tmp|dev/shm)/[^*])/|(?:~|\$\{?HOME\b\}?)(?!/\.cache/\w+/)"
+)
 """What may be somebody else's: what is neither temporary nor a part of a cache."""
 _UNSET = re.compile(r"\$\{?([A-Za-z_]\w*)\}?/\*?$")
 """All of a folder, or of `/` where nothing sets the variable."""
@@ -200,7 +202,9 @@ def _wrong_call(words: list[Node], text: str) -> str:
         return "is not a command that a tuning script needs"
     if name != "tee":
         return ""
-    return _not_all_logs(word for word in arguments if word not in ("-a", "-i", "--append"))
+    return _not_all_logs(
+        word for word in arguments if word not in ("-a", "-i", "--append")
+    )
 
 
 def _is_log(word: str) -> bool:
@@ -218,7 +222,9 @@ def _destructive(target: ScriptText) -> Iterator[tuple[int, int, str]]:
             pipeline = start
         piped = command.piped
         if _ends_others(target.script.text, command, pipeline):
-            wrong = "kills every such process on the machine, including those of other runs"
+            wrong = (
+                "kills every such process on the machine, including those of other runs"
+            )
             yield start, command.end.offset, wrong
         elif _deletes_others(target, command):
             wrong = "deletes files outside the working directory"

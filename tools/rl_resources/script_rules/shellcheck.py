@@ -128,7 +128,9 @@ def comments(target: ScriptText) -> list[Comment]:
     ends = [comment for comment in own if comment.code == _WINDOWS]
     if "\r\n" in target.text:
         return ends[:1]
-    by_line = {(item.line, item.message): item for item in reversed(own) if item not in ends}
+    by_line = {
+        (item.line, item.message): item for item in reversed(own) if item not in ends
+    }
     return list(reversed(by_line.values()))
 
 

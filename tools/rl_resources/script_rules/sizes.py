@@ -32,7 +32,9 @@ _UNEVEN = re.compile(
 """In settings of Megatron that share layers unevenly among stages, and of their number."""
 
 
-def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
+def parallel_problems(
+    run: Run, figures: Mapping[str, int]
+) -> Iterator[tuple[Setting, str]]:
     """Each impossible size and the reason; `figures` are the model's heads, layers and experts."""
     yield from _rollout_problems(run, figures)
     if run.trains_with_megatron:
@@ -41,7 +43,9 @@ def parallel_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Se
         yield from _fsdp_problems(run, figures)
 
 
-def _rollout_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
+def _rollout_problems(
+    run: Run, figures: Mapping[str, int]
+) -> Iterator[tuple[Setting, str]]:
     heads = figures.get(HEADS) if run.engine.divides_heads else None
     pool = run.pools.get("rollout", run.training_pool)
     if run.engine.divides:
@@ -53,11 +57,15 @@ def _rollout_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Se
         )
 
 
-def _megatron_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
+def _megatron_problems(
+    run: Run, figures: Mapping[str, int]
+) -> Iterator[tuple[Setting, str]]:
     gpus = run.training_gpus.number
     cause = _size_that_divides_no_gpus(run)
     groups = list(_divides(gpus, cause, run.training_model_size))
-    groups = groups or list(_divides(gpus, run.expert_parallel_size, run.expert_model_size))
+    groups = groups or list(
+        _divides(gpus, run.expert_parallel_size, run.expert_model_size)
+    )
     if groups:
         yield from groups
         return
@@ -77,7 +85,9 @@ def _size_that_divides_no_gpus(run: Run) -> Setting:
     return tensor
 
 
-def _fsdp_problems(run: Run, figures: Mapping[str, int]) -> Iterator[tuple[Setting, str]]:
+def _fsdp_problems(
+    run: Run, figures: Mapping[str, int]
+) -> Iterator[tuple[Setting, str]]:
     gpus = run.training_gpus.number or 0
     size = run.sequence_parallel_size
     yield from _divides(gpus, size, size.number, figures.get(HEADS))

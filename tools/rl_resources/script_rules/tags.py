@@ -15,7 +15,12 @@ from math import inf
 
 from rl_resources.facts.pairs import Pair, Trial
 from rl_resources.rule import Mistake
-from rl_resources.script.algorithm import NEEDED, asked_of_min, costs_time, trained_offloads
+from rl_resources.script.algorithm import (
+    NEEDED,
+    asked_of_min,
+    costs_time,
+    trained_offloads,
+)
 from rl_resources.script.backends import switched_off, switched_on
 from rl_resources.script.bash.script import Script
 from rl_resources.script.run import Run, is_off
@@ -74,7 +79,9 @@ def recommended_costs_time(pair: Pair, run: Run) -> Iterator[Mistake]:
         yield _against_tag(pair, on.values(), "sets", fix)
 
 
-def _against_tag(pair: Pair, wrong: Collection[Setting], verb: str, fix: str) -> Mistake:
+def _against_tag(
+    pair: Pair, wrong: Collection[Setting], verb: str, fix: str
+) -> Mistake:
     """The mistake about settings that the tag forbids, at the first one that the script sets."""
     place = pair.place("tag")
     for setting in wrong:
@@ -90,7 +97,9 @@ def _against_tag(pair: Pair, wrong: Collection[Setting], verb: str, fix: str) ->
 
 
 # A cross after a space is a product, as in `8 × H800`.
-_TRIAL = re.compile(r"(?<![\w.])(?P<batch>\d{1,6})(?:\u00d7| ?(?:(?P<ran>[√✓✔✅])|[✗✘❌]))(?!\w)")
+_TRIAL = re.compile(
+    r"(?<![\w.])(?P<batch>\d{1,6})(?:\u00d7| ?(?:(?P<ran>[√✓✔✅])|[✗✘❌]))(?!\w)"
+)
 
 
 _ABOUT_ELSE = re.compile(
@@ -200,7 +209,9 @@ def trials_in_comments(script: Script) -> tuple[Trial, ...]:
         _, _, comment = line.partition("#")
         if not _ABOUT_ELSE.search(line):
             found = _TRIAL.finditer(comment)
-            trials += [Trial(int(match["batch"]), match["ran"] is not None) for match in found]
+            trials += [
+                Trial(int(match["batch"]), match["ran"] is not None) for match in found
+            ]
     ran = _batches(trials, ran=True)
     failed = _batches(trials, ran=False)
     if ran and failed and max(ran) < min(failed):

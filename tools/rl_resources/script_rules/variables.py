@@ -268,7 +268,9 @@ def _uses_whole_node(run: Run | None) -> bool:
     """Whether a run uses eight devices per machine, or may do so."""
     if run is None:
         return True
-    of_node = [count for count in run.gpu_counts if count.key.endswith(".n_gpus_per_node")]
+    of_node = [
+        count for count in run.gpu_counts if count.key.endswith(".n_gpus_per_node")
+    ]
     fixed = [count.number or 8 for count in of_node if not run.may_change(count.key)]
     return not fixed or sum(fixed) >= 8
 

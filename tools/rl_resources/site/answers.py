@@ -44,7 +44,9 @@ def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, 
         "notes": list(notes),
         "verdict": verdicts(dataset, found),
         "answers": [_flat(row) for row in found.answers],
-        "start": sentences.start(found.script, _root(dataset)) if found.script else None,
+        "start": sentences.start(found.script, _root(dataset))
+        if found.script
+        else None,
         "estimate": estimate_command(dataset, found) or None,
     }
     for name in _EXTREMES:
@@ -60,7 +62,9 @@ def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, 
     value["failures"] = list(map(_flat, found.failures))
     value["unclear"] = list(map(_flat, found.unclear))
     against = _contradictions(dataset, found)
-    value["contradictions"] = {name: list(map(_cells, rows)) for name, rows in against.items()}
+    value["contradictions"] = {
+        name: list(map(_cells, rows)) for name, rows in against.items()
+    }
     return value
 
 
@@ -125,7 +129,9 @@ def estimate_command(dataset: Dataset, found: Found) -> str:
         "prompt-length": "0" if query.length else "",
         "response-length": query.length,
     }
-    options = (f"--{name} {shlex.quote(str(word))}" for name, word in words.items() if word)
+    options = (
+        f"--{name} {shlex.quote(str(word))}" for name, word in words.items() if word
+    )
     return " ".join(["rl-resources estimate", *options])
 
 
@@ -176,7 +182,8 @@ def coverage_as_json(found: Coverage, version: str) -> str:
         "unplaced_reports": found.unplaced,
         "wanted_rule": WANTED_RULE,
         "wanted": [
-            {"size": cell.size, "task": cell.task, "device": cell.device} for cell in found.wanted
+            {"size": cell.size, "task": cell.task, "device": cell.device}
+            for cell in found.wanted
         ],
         "missing_tags": missing,
     }
@@ -194,7 +201,9 @@ def coverage_as_text(dataset: Dataset, found: Coverage) -> str:
     )
 
 
-def _cell_table(names: Devices, cells: Sequence[CoverageCell], counts: Mapping[str, str]) -> str:
+def _cell_table(
+    names: Devices, cells: Sequence[CoverageCell], counts: Mapping[str, str]
+) -> str:
     """An aligned table of cells with some of their counts, by header; 0 is empty."""
 
     rows = [["SIZE", "TASK", "DEVICE", *counts]]
@@ -347,7 +356,9 @@ def table_as_json(table: PlanTable) -> str:
                     "device": device,
                     "weights": weights,
                     "gpus_that_ran": cell.ran.row.gpus if cell.ran else None,
-                    "gpus_by_arithmetic": cell.fits.values["gpus"] if cell.fits else None,
+                    "gpus_by_arithmetic": cell.fits.values["gpus"]
+                    if cell.fits
+                    else None,
                     "ran": cell.ran.as_dict() if cell.ran else None,
                 }
             )

@@ -45,12 +45,16 @@ _SURE: Mapping[str, Schema] = {
     "certainty": {
         "type": "string",
         "enum": list(SCALE),
-        "description": " ".join(f"`{word}`: {meaning}" for word, meaning in SCALE.items()),
+        "description": " ".join(
+            f"`{word}`: {meaning}" for word, meaning in SCALE.items()
+        ),
     },
     "marks": {
         "type": ["array", "null"],
         "items": {"type": "string", "enum": list(MARKS)},
-        "description": " ".join(f"`{word}`: {meaning}" for word, meaning in MARKS.items()),
+        "description": " ".join(
+            f"`{word}`: {meaning}" for word, meaning in MARKS.items()
+        ),
     },
 }
 """How sure a record or report is; a column of neither table."""
@@ -72,7 +76,9 @@ class Document:
     @cached_property
     def text(self) -> str:
         """The document as it is published: keys in the order given, one row of a table a line."""
-        lines = [f" {_compact(name)}: {_lines(item)}" for name, item in self.value.items()]
+        lines = [
+            f" {_compact(name)}: {_lines(item)}" for name, item in self.value.items()
+        ]
         text = ",\n".join(lines)
         return f"{{\n{text}\n}}\n"
 
@@ -121,7 +127,9 @@ def _estimate_parts(dataset: Dataset) -> dict[str, Any]:
     return {
         **published(),
         "models": list(map(_inputs, models)),
-        "devices": {row["device"]: row["memory_gb"] for row in devices if row["memory_gb"]},
+        "devices": {
+            row["device"]: row["memory_gb"] for row in devices if row["memory_gb"]
+        },
         "speeds": {str(row["device"]): _speeds(row) for row in devices},
         "sizes_of_models": [size._asdict() for size in vocabulary(dataset).sizes],
         "runs": [run._asdict() for run in published_runs(dataset)],
@@ -201,7 +209,9 @@ def _of_id(
 
 
 def _index(
-    head: Mapping[str, Any], listed: Sequence[Document], files: Mapping[str, str | bytes]
+    head: Mapping[str, Any],
+    listed: Sequence[Document],
+    files: Mapping[str, str | bytes],
 ) -> Document:
     documents: list[dict[str, Any]] = []
     for item in listed:
@@ -211,7 +221,12 @@ def _index(
     for path, content in sorted(files.items()):
         if path.startswith(DOWNLOADS):
             downloads.append({"path": f"../../{path}", **_checksum(content)})
-    value = {**head, "openapi": "openapi.json", "documents": documents, "downloads": downloads}
+    value = {
+        **head,
+        "openapi": "openapi.json",
+        "documents": documents,
+        "downloads": downloads,
+    }
     return Document("index.json", "index", value)
 
 
@@ -273,7 +288,9 @@ def _lines(item: Any) -> str:
 _compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str).encode
 
 
-def files(dataset: Dataset, site_url: str, listed: Sequence[Document]) -> dict[str, str]:
+def files(
+    dataset: Dataset, site_url: str, listed: Sequence[Document]
+) -> dict[str, str]:
     """The documents `listed`, their schemas and the OpenAPI document, by path on the site.
 
     `site_url` is that of the site with its closing slash, or empty.
@@ -290,7 +307,9 @@ def files(dataset: Dataset, site_url: str, listed: Sequence[Document]) -> dict[s
 
 def schemas(dataset: Dataset) -> dict[str, Schema]:
     """The JSON Schema of every kind of document by its name."""
-    tables = {name_of(name): item.schema for name, item in dataset.package.resources.items()}
+    tables = {
+        name_of(name): item.schema for name, item in dataset.package.resources.items()
+    }
     rows = {name: _row_schema(name, schema) for name, schema in tables.items()}
     arrays = {name: array_of(row) for name, row in rows.items()}
     counted: Mapping[str, Schema] = _WORDS["counted"]
@@ -309,7 +328,9 @@ def schemas(dataset: Dataset) -> dict[str, Schema]:
         downloads=array_of(object_of(**file)),
     )
     found["all"] = _described("all", **head, **arrays)
-    found["size"] = _described("size", size=rows["sizes"], **counted, records=arrays["records"])
+    found["size"] = _described(
+        "size", size=rows["sizes"], **counted, records=arrays["records"]
+    )
     found["record"] = _described(
         "record",
         dataset_version=counted["dataset_version"],
@@ -320,7 +341,9 @@ def schemas(dataset: Dataset) -> dict[str, Schema]:
         links=object_of(**_WORDS["links"]),
     )
     found["estimate"] = _described(
-        "estimate", dataset_version=counted["dataset_version"], **_estimate_properties(dataset)
+        "estimate",
+        dataset_version=counted["dataset_version"],
+        **_estimate_properties(dataset),
     )
     return found
 
@@ -354,7 +377,10 @@ def _or_null(schema: Schema, name: str) -> Schema:
 
 
 def openapi(
-    dataset: Dataset, site_url: str, listed: Iterable[Document], known: Mapping[str, Schema]
+    dataset: Dataset,
+    site_url: str,
+    listed: Iterable[Document],
+    known: Mapping[str, Schema],
 ) -> Schema:
     """The OpenAPI 3.1 description of `listed`; the first document of a kind is its example."""
     operations: dict[str, Document] = {}

@@ -118,7 +118,9 @@ def read_state(root: Path, name: str) -> Tables:
     if name and (Path(name) / DESCRIPTOR).is_file():
         return read_directory(Path(name))
     commit = f"{name}^{{commit}}"
-    revision = git_text(root, "rev-parse", "--verify", "--quiet", "--end-of-options", commit)
+    revision = git_text(
+        root, "rev-parse", "--verify", "--quiet", "--end-of-options", commit
+    )
     if not revision:
         raise UnusableInput(
             f"{name}: is neither a revision of {root} nor a directory with a {DESCRIPTOR}",
@@ -162,7 +164,9 @@ def _value(item: TableDiff) -> dict[str, Any]:
     changed: list[dict[str, Any]] = []
     for key, changes in item.changed.items():
         named = dict(zip(item.key, key, strict=True))
-        changed.append({"key": named, "changes": [change._asdict() for change in changes]})
+        changed.append(
+            {"key": named, "changes": [change._asdict() for change in changes]}
+        )
     return {
         "table": item.name,
         "removed": list(item.removed.values()),
@@ -184,14 +188,24 @@ def counts(item: TableDiff) -> str:
 def as_text(diffs: Sequence[TableDiff]) -> str:
     """One line a row, `- removed`, `+ added` or `~ changed`, under its table."""
     return rendered(
-        "diff.txt", diffs=diffs, counts=counts, printable=printable, same=SAME, empty=EMPTY
+        "diff.txt",
+        diffs=diffs,
+        counts=counts,
+        printable=printable,
+        same=SAME,
+        empty=EMPTY,
     )
 
 
 def as_markdown(diffs: Sequence[TableDiff]) -> str:
     """For reviewers: what was deleted first and in bold, then what was added and changed."""
     text = rendered(
-        "diff.md", diffs=diffs, most=MOST_LISTED, escape=_escaped, same=SAME, empty=EMPTY
+        "diff.md",
+        diffs=diffs,
+        most=MOST_LISTED,
+        escape=_escaped,
+        same=SAME,
+        empty=EMPTY,
     )
     return text.lstrip("\n")
 

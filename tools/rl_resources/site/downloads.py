@@ -71,7 +71,9 @@ def downloads(site: Site) -> Iterator[Download]:
     yield Download("rl-resources.sqlite", "SQLite", "All tables", database(dataset))
     holds = "Data Package 2.0 with all Table Schemas"
     yield _described("datapackage.json", holds, descriptor(package, csv))
-    yield _described("croissant.json", "Croissant 1.1", croissant(package, csv, site.site_url))
+    yield _described(
+        "croissant.json", "Croissant 1.1", croissant(package, csv, site.site_url)
+    )
     card = site.page(f"{BASE}/README.md", citation=citation(package))
     yield Download("README.md", "Descriptions", "Dataset card", card.encode())
 
@@ -97,14 +99,18 @@ def parquet(dataset: Dataset, name: str) -> bytes:
         "table_schema": json.dumps(schema.document, ensure_ascii=False),
     }
     file = io.BytesIO()
-    pl.DataFrame(dataset.records[name], schema=types).write_parquet(file, metadata=about)
+    pl.DataFrame(dataset.records[name], schema=types).write_parquet(
+        file, metadata=about
+    )
     return file.getvalue()
 
 
 def database(dataset: Dataset) -> bytes:
     """All tables as one SQLite database: keys, foreign keys, a joined view."""
     package = dataset.package
-    statements = rendered("database.sql", package=package, types=_WORDS["sqlite"], view=VIEW)
+    statements = rendered(
+        "database.sql", package=package, types=_WORDS["sqlite"], view=VIEW
+    )
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(statements)
         for name, resource in package.resources.items():
@@ -143,7 +149,9 @@ def descriptor(package: Package, files: Iterable[Download]) -> dict[str, Any]:
     return {**package.document, "resources": resources}
 
 
-def croissant(package: Package, files: Sequence[Download], site_url: str) -> dict[str, Any]:
+def croissant(
+    package: Package, files: Sequence[Download], site_url: str
+) -> dict[str, Any]:
     """Croissant of CSV files.
 
     With the site's URL the document can be read by its own URL; without one mlcroissant needs the
@@ -166,7 +174,9 @@ def citation(package: Package) -> str:
     about = package.document
     year = package.created[:4]
     named = f"{about['name']}: {about['title']}"
-    return f"{', '.join(authors(package))} ({year}). {named}. Version {package.version}."
+    return (
+        f"{', '.join(authors(package))} ({year}). {named}. Version {package.version}."
+    )
 
 
 def authors(package: Package) -> list[str]:

@@ -39,7 +39,9 @@ TEMPLATES = PurePosixPath("site/templates")
 UNKNOWN_SIZE = "Unknown size"
 LOCAL = "http://localhost:8000/"
 """In place of the site's URL where it is not configured: there `make serve` shows the site."""
-_THREAD = re.compile(r"^https://[^/]+/(.+?/.+?)/(?:issues|pull|discussions)/.*?([^/]*)$")
+_THREAD = re.compile(
+    r"^https://[^/]+/(.+?/.+?)/(?:issues|pull|discussions)/.*?([^/]*)$"
+)
 TABLES = table_beside(str(OWN / "things.py"))
 """The columns of runs, what the pages of things show, and what code examples print."""
 SHOWN: Mapping[str, Sequence[str]] = TABLES["examples"]
@@ -76,7 +78,10 @@ class Site:
     """
 
     def __init__(
-        self, dataset: Dataset, repository_url: str | None = None, site_url: str | None = None
+        self,
+        dataset: Dataset,
+        repository_url: str | None = None,
+        site_url: str | None = None,
     ) -> None:
         self.dataset = dataset
         self.package = dataset.package
@@ -107,7 +112,9 @@ class Site:
             "device": self.devices.label,
             "to": partial(link, path),
         }
-        return templates.get_template(f"{template or path}.jinja").render(shared | values)
+        return templates.get_template(f"{template or path}.jinja").render(
+            shared | values
+        )
 
     def thing(self, table: str, key: str) -> str:
         """The page of a row below the root: of a record, model, device or framework; else empty."""
@@ -121,7 +128,9 @@ class Site:
         if value is None:
             return ()
         if isinstance(value, tuple) and all(map(is_web_address, value)):
-            return [Piece(str(place), url, url) for place, url in enumerate(value, start=1)]
+            return [
+                Piece(str(place), url, url) for place, url in enumerate(value, start=1)
+            ]
         text = field.write(value)
         key = self.package.resources[table].schema.foreign_key(field.name)
         if not key:

@@ -22,7 +22,11 @@ from rl_resources.estimate.plan import rules
 from rl_resources.estimate.time import PHASES
 from rl_resources.files import table_beside
 from rl_resources.query import plan_question, sentences, understand
-from rl_resources.query.configurations import NOT_TEXT_ALONE, Configuration, configurations
+from rl_resources.query.configurations import (
+    NOT_TEXT_ALONE,
+    Configuration,
+    configurations,
+)
 from rl_resources.query.coverage import HEADLINES, NO_TEXT
 from rl_resources.query.find import ALTERNATIVES, OTHER_BASE, ask, folded, verdicts
 from rl_resources.query.fit import size_of
@@ -170,7 +174,9 @@ def _is_no_more(row: Configuration, device: Device) -> bool:
     return row.vendor == device.vendor and 0 < row.memory_gb <= device.memory_gb
 
 
-def choices(site: Site, rows: Sequence[Configuration]) -> Mapping[str, list[tuple[str, str]]]:
+def choices(
+    site: Site, rows: Sequence[Configuration]
+) -> Mapping[str, list[tuple[str, str]]]:
     """Words with their titles for each field of the form: every device, of others those in use."""
 
     def in_use(name: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -198,7 +204,9 @@ def files(dataset: Dataset) -> dict[str, str]:
             "spellings": known.spellings,
             "models": known.models,
             "sizes": [size._asdict() for size in known.sizes],
-            "devices": {key: device._asdict() for key, device in known.devices.known.items()},
+            "devices": {
+                key: device._asdict() for key, device in known.devices.known.items()
+            },
             "tasks": known.tasks,
             "architectures": known.architectures,
             "experts": known.experts,
@@ -227,7 +235,9 @@ def _plan(dataset: Dataset) -> dict[str, Any]:
     return published | {
         "no_task": sentences.NO_TASK,
         "no_text": sorted(NOT_TEXT_ALONE),
-        "tasks": {name: plan_question.of_task(name) for name in vocabulary(dataset).tasks},
+        "tasks": {
+            name: plan_question.of_task(name) for name in vocabulary(dataset).tasks
+        },
         "sizes": list(_PLAN_SENTENCES["size"]),
     }
 

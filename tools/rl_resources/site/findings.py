@@ -100,10 +100,16 @@ def as_json(findings: Iterable[Finding]) -> Iterator[str]:
     yield json_text([finding._asdict() for finding in findings], 2)
 
 
-def as_sarif(findings: Iterable[Finding], rules: Iterable[Rule], version: str) -> Iterator[str]:
+def as_sarif(
+    findings: Iterable[Finding], rules: Iterable[Rule], version: str
+) -> Iterator[str]:
     """A SARIF 2.1.0 log with all `rules`."""
     log = document(
-        "sarif", findings=list(findings), rules=list(rules), version=version, message=_unlinked
+        "sarif",
+        findings=list(findings),
+        rules=list(rules),
+        version=version,
+        message=_unlinked,
     )
     yield json_text(log, 2)
 
@@ -145,12 +151,16 @@ _OF_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _OF_PROPERTIES = _OF_DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
-def summary(findings: Iterable[Finding], looked_at: Mapping[str, int] | None = None) -> str:
+def summary(
+    findings: Iterable[Finding], looked_at: Mapping[str, int] | None = None
+) -> str:
     """A line that counts what was found; without findings, what was `looked_at`."""
     found = list(findings)
     if found:
         counts = Counter[str](item.severity for item in found)
-        severities = [_counted(counts[word], word) for word in _OF_SEVERITY if counts[word]]
+        severities = [
+            _counted(counts[word], word) for word in _OF_SEVERITY if counts[word]
+        ]
         files = {item.path for item in found}
         return f"{' and '.join(severities)} in {_counted(len(files), 'file')}."
     if not looked_at:

@@ -80,7 +80,9 @@ def _records(site: Site, html: Mapping[str, str]) -> dict[str, str]:
 
 def _reports(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     """The overview, and one page for each size that has reports."""
-    empty = {row["report"]: list(row.values()).count(None) for row in site.records["reports"]}
+    empty = {
+        row["report"]: list(row.values()).count(None) for row in site.records["reports"]
+    }
 
     def rank(row: Configuration) -> tuple[bool, int]:
         """Runs before benchmarks on random tokens, then those with the fewest empty cells."""
@@ -161,24 +163,32 @@ def _estimate_pages(site: Site) -> dict[str, str]:
     }
     return {
         "estimate.md": site.page("estimate.md", **values),
-        "estimate/accuracy.md": site.page("estimate/accuracy.md", "accuracy.md", **values),
+        "estimate/accuracy.md": site.page(
+            "estimate/accuracy.md", "accuracy.md", **values
+        ),
         "estimate/formula.md": site.page("estimate/formula.md", "formula.md", **values),
     }
 
 
-def memory_chart(points: Sequence[coverage.Point], sizes: Sequence[str]) -> dict[str, Any]:
+def memory_chart(
+    points: Sequence[coverage.Point], sizes: Sequence[str]
+) -> dict[str, Any]:
     """A panel for each task known at enough sizes, the task with most runs first."""
     up = "GPU memory in GB, all devices together"
     return _size_chart(points, sizes, "task") | {"up": up, "value": "%g GB"}
 
 
-def throughput_chart(points: Sequence[coverage.Point], sizes: Sequence[str]) -> dict[str, Any]:
+def throughput_chart(
+    points: Sequence[coverage.Point], sizes: Sequence[str]
+) -> dict[str, Any]:
     """A panel for each device with published throughput at enough sizes."""
     up = "tokens per second per GPU"
     return _size_chart(points, sizes, "device_label") | {"up": up, "value": f"%g {up}"}
 
 
-def _size_chart(points: Sequence[coverage.Point], sizes: Sequence[str], by: str) -> dict[str, Any]:
+def _size_chart(
+    points: Sequence[coverage.Point], sizes: Sequence[str], by: str
+) -> dict[str, Any]:
     """Panels with the same axes: sizes across, values up, with a line for each of `powers`."""
     panels: list[tuple[str, list[coverage.Point]]] = []
     for word, group in grouped(points, attrgetter(f"configuration.{by}")).items():
@@ -229,7 +239,9 @@ def _coverage_page(site: Site) -> str:
 Grid = list[tuple[str, Sequence[coverage.CoverageCell]]]
 
 
-def grid(cells: Iterable[coverage.CoverageCell], axis: str, sizes: Sequence[str]) -> Grid:
+def grid(
+    cells: Iterable[coverage.CoverageCell], axis: str, sizes: Sequence[str]
+) -> Grid:
     """For each word of an axis a cell for each size, summed over the other axis.
 
     The best covered is first: by its records, then by its reports.
@@ -250,7 +262,9 @@ def grid(cells: Iterable[coverage.CoverageCell], axis: str, sizes: Sequence[str]
 _plus = coverage.CoverageCell.plus
 
 
-def _rank_of_line(line: tuple[str, Sequence[coverage.CoverageCell]]) -> tuple[int, int, str]:
+def _rank_of_line(
+    line: tuple[str, Sequence[coverage.CoverageCell]],
+) -> tuple[int, int, str]:
     word, row = line
     together = reduce(_plus, row)
     return -together.records, -together.reports, word
@@ -304,7 +318,9 @@ def _shares(runs: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _scaling(runs: pl.DataFrame) -> dict[str, Any]:
     """The runs of the model that ran on most numbers of GPUs."""
-    models = runs.group_by("model").agg(numbers=pl.col("gpus").n_unique(), runs=pl.len())
+    models = runs.group_by("model").agg(
+        numbers=pl.col("gpus").n_unique(), runs=pl.len()
+    )
     most = models.sort("numbers", "runs", "model", descending=True)
     model = most["model"][0]
     own = runs.filter(pl.col("model") == model)
@@ -324,7 +340,9 @@ def backtest(folder: Path) -> dict[str, Any] | None:
     counts = Counter(cases.select("outcome", "verdict").rows())
     decided: dict[str, dict[str, int]] = {}
     for outcome, words in OUTCOMES.items():
-        decided[words] = {verdict: counts[outcome, verdict] for verdict in formula()["verdicts"]}
+        decided[words] = {
+            verdict: counts[outcome, verdict] for verdict in formula()["verdicts"]
+        }
     return {
         "runs": cases.height,
         "peaks": peaks.to_dicts(),

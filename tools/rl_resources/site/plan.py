@@ -89,7 +89,9 @@ def _first(plan: Plan) -> str:
         failed = _where(question.failed_alike[0])
     what = _what(plan, model)
     hardware = _hardware(plan)
-    return sentence.format(what=what, model=asked, hardware=hardware, ran=ran, failed=failed)
+    return sentence.format(
+        what=what, model=asked, hardware=hardware, ran=ran, failed=failed
+    )
 
 
 def _where(known: KnownRun) -> str:
@@ -110,7 +112,9 @@ def command(asked: Mapping[str, str]) -> str:
     return " ".join([*words, "--script RECOMMENDED > train.sh"])
 
 
-def answer_as_text(answer: Answer, asked: Mapping[str, str], *, verbose: bool = False) -> str:
+def answer_as_text(
+    answer: Answer, asked: Mapping[str, str], *, verbose: bool = False
+) -> str:
     """Any answer of `plan` for a person."""
     match answer:
         case PlanTable():

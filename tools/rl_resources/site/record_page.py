@@ -63,7 +63,9 @@ def records_by_id(dataset: Dataset) -> dict[str, Configuration]:
     return {row.id: row for row in configurations(dataset) if row.kind == "record"}
 
 
-def pages(site: Site, scripts: Mapping[str, str], repository: Repository) -> dict[str, str]:
+def pages(
+    site: Site, scripts: Mapping[str, str], repository: Repository
+) -> dict[str, str]:
     """Every record's page by its path, and one for each id that is gone.
 
     `scripts` maps the name of a script to its text; raises `KeyError` for a record without one.
@@ -130,7 +132,9 @@ def _facts(dataset: Dataset, row: Configuration, record: Record) -> Mapping[str,
         "architecture": architecture_of(releases),
         "linked": linked,
         "rejections": rejections(releases),
-        "exemptions": [row for row in dataset.records["exemptions"] if row["record"] == name],
+        "exemptions": [
+            row for row in dataset.records["exemptions"] if row["record"] == name
+        ],
     }
 
 
@@ -160,7 +164,9 @@ def _settings(run: Run | None) -> Mapping[str, Any]:
     }
 
 
-def failures(rows: Iterable[Configuration], record: Configuration) -> list[Configuration]:
+def failures(
+    rows: Iterable[Configuration], record: Configuration
+) -> list[Configuration]:
     """Runs of the same model and task that ran out of memory on no less hardware."""
 
     def counts(row: Configuration) -> bool:

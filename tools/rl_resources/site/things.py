@@ -119,7 +119,9 @@ def moved_pages(site: Site, table: str, folder: str) -> dict[str, str]:
         if table == "models":
             name = id_.rpartition("/")[2].lower()
         path = f"{folder}/{name}.md"
-        found[path] = site.page(path, "moved.md", move=move, table=table, kind=folder[:-1])
+        found[path] = site.page(
+            path, "moved.md", move=move, table=table, kind=folder[:-1]
+        )
     return found
 
 
@@ -173,7 +175,9 @@ def _title(site: Site, table: str, row: Record) -> str:
     return _key(row).rpartition("/")[2]
 
 
-def run_rows(site: Site, rows: Iterable[Configuration], page: str = _DEEP) -> dict[str, str]:
+def run_rows(
+    site: Site, rows: Iterable[Configuration], page: str = _DEEP
+) -> dict[str, str]:
     """The row of each in a table of runs, with links for a page as deep as `page`."""
     dataset = site.dataset
     shared = {

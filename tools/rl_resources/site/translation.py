@@ -29,7 +29,9 @@ CATALOG = PurePosixPath("site/locale/zh.po")
 PAGES = ("", "estimate/", "sizes/", "records/", "contributing/")
 """The pages that exist in both languages, as URLs below the root of the site."""
 
-_INLINE = re.compile("a|abbr|b|br|code|em|i|kbd|mark|small|span|strong|sub|sup|svg|time")
+_INLINE = re.compile(
+    "a|abbr|b|br|code|em|i|kbd|mark|small|span|strong|sub|sup|svg|time"
+)
 _OPAQUE = re.compile("code|kbd|pre|script|style|svg|textarea")
 """Elements that are copied as they are."""
 _NAMES = {
@@ -141,7 +143,9 @@ class Translator(HTMLParser):
     and `messages` all that was looked up, translated or not.
     """
 
-    def __init__(self, url: str, catalog: Mapping[str, str], names: re.Pattern[str]) -> None:
+    def __init__(
+        self, url: str, catalog: Mapping[str, str], names: re.Pattern[str]
+    ) -> None:
         super().__init__(convert_charrefs=False)
         self.messages: list[str] = []
         self.moved_scripts: dict[str, str] = {}

@@ -25,7 +25,9 @@ from rl_resources.page.rows import HEADERS
 from rl_resources.query.vocabulary import NO_TAG
 from rl_resources.site.templates import rendered
 
-_MEANING = re.compile(r"`(?P<word>[\w-]+)`: (?P<meaning>.+?)(?= `[\w-]+`: | Empty | Of these |$)")
+_MEANING = re.compile(
+    r"`(?P<word>[\w-]+)`: (?P<meaning>.+?)(?= `[\w-]+`: | Empty | Of these |$)"
+)
 """A word with its meaning, up to the next one or to what is said of all of them."""
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]()<>#+!|~^$&:@=-]")
 
@@ -38,12 +40,17 @@ def sizes(dataset: Dataset) -> list[str]:
 def records_of_size(dataset: Dataset, size: str) -> Sequence[Record]:
     """The tuning records whose model belongs to `size`, in canonical order."""
     models = dataset.by_key["models"]
-    return [row for row in dataset.records["tuning"] if models[row["model"]]["size"] == size]
+    return [
+        row for row in dataset.records["tuning"] if models[row["model"]]["size"] == size
+    ]
 
 
 def meaning(field: Field, word: str) -> str:
     """What a word of a column means, as the column's description says: `word`: meaning."""
-    found = {match["word"]: match["meaning"] for match in _MEANING.finditer(field.description)}
+    found = {
+        match["word"]: match["meaning"]
+        for match in _MEANING.finditer(field.description)
+    }
     return found.get(word, "")
 
 
@@ -97,7 +104,9 @@ def url(dataset: Dataset, record: Record, template: str | None) -> str:
         "script": script,
         "size": PurePosixPath(path.removesuffix(script)).name,
     }
-    return re.sub(r"\{(path|script|size)\}", lambda name: quote(parts[name[1]]), template or "")
+    return re.sub(
+        r"\{(path|script|size)\}", lambda name: quote(parts[name[1]]), template or ""
+    )
 
 
 def escaped_cells(

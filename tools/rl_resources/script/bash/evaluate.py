@@ -36,7 +36,9 @@ _SETS_ANY = re.compile(
     r"[\"']?\w*[$`]"
 )
 """What sets a variable whose name another one has: then that of any word."""
-_CHANGES_NAMES = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "printf", "eval"})
+_CHANGES_NAMES = frozenset(
+    {"read", "mapfile", "readarray", "getopts", "unset", "printf", "eval"}
+)
 _WORD = re.compile(r"[\w.:-]+")
 _ARGUMENTS = re.compile(r"\bshift\b|\bgetopts\b|\bin \"\$@\"")
 """What a loop over the arguments has, which a script without any does not enter."""
@@ -302,7 +304,9 @@ class Evaluator(Expander):
 
     # Assignments
 
-    def _assign(self, node: Node, *, prefix: bool = False, exported: bool = False) -> None:
+    def _assign(
+        self, node: Node, *, prefix: bool = False, exported: bool = False
+    ) -> None:
         """Make one assignment and note it; with an index or keys of its own it is unknown."""
         name = node["Name"]["Value"]
         place = self.place(node)

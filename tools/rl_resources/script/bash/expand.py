@@ -102,7 +102,9 @@ class Expander:
         space = literal(" ", self.place(node))
         return joined(piece or space for piece in pieces)
 
-    def _expand(self, parts: Sequence[Node], mode: Mode, *, starts_word: bool) -> Pieces:
+    def _expand(
+        self, parts: Sequence[Node], mode: Mode, *, starts_word: bool
+    ) -> Pieces:
         """The pieces of parts; at the start of a word a tilde stands for HOME."""
         found: Pieces = []
         for node in parts:
@@ -171,11 +173,15 @@ class Expander:
             offset = node["Pos"] + match.start()
             place = self.source.place(offset)
             escaped = match[1]
-            keeps_backslash = mode == "quoted" and (escaped or "") not in _ESCAPED_IN_QUOTES
+            keeps_backslash = (
+                mode == "quoted" and (escaped or "") not in _ESCAPED_IN_QUOTES
+            )
             if escaped is None or keeps_backslash:
                 plain = literal(match[0], place)
                 found += self._cut(plain, mode)
-            elif escaped.strip("\n"):  # shfmt ends a literal at a backslash before a line's end
+            elif escaped.strip(
+                "\n"
+            ):  # shfmt ends a literal at a backslash before a line's end
                 found.append(literal(escaped, place))
         return found
 

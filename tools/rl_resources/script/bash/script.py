@@ -113,7 +113,9 @@ class Value:
     @cached_property
     def choices(self) -> tuple[str, ...]:
         """The texts that it may be; none if more is open than which branch runs."""
-        by_part = [part.choices if part.text is None else (part.text,) for part in self.parts]
+        by_part = [
+            part.choices if part.text is None else (part.text,) for part in self.parts
+        ]
         if prod(map(len, by_part)) > MOST_CHOICES:
             return ()
         return tuple(map("".join, product(*by_part)))

@@ -40,7 +40,13 @@ _OUTSIDE = re.compile(r"/|\.\.|\w+:/")
 _OF_HYDRA = re.compile(r"hydra(?:[./]|$)")
 _REASONS = {"unknown-key": "no such key", "existing-key": "this key without `+`"}
 Kind = Literal[
-    "syntax", "group", "unknown-key", "existing-key", "type", "no-module", "no-configuration"
+    "syntax",
+    "group",
+    "unknown-key",
+    "existing-key",
+    "type",
+    "no-module",
+    "no-configuration",
 ]
 
 
@@ -181,7 +187,9 @@ class Source(ABC):
             folder = posixpath.normpath(posixpath.join(above, path))
         config_name = name or entry.config_name
         if _OUTSIDE.match(folder) or _OUTSIDE.match(config_name):
-            raise CannotComposeError(f"`{path or name}` lies outside the framework's package")
+            raise CannotComposeError(
+                f"`{path or name}` lies outside the framework's package"
+            )
         return Entry(folder, re.sub(r"\.ya?ml$", "", config_name))
 
     def _no_module(self, module: str) -> CannotComposeError:
@@ -223,10 +231,14 @@ def compose_launch(source: Source, launch: Launch) -> Composition:
     if "multirun" in launch.flags:
         problem = "it runs once for each of several values"
     elif _may_start_outside(launch):
-        problem = "its configuration is not known, or lies outside the framework's package"
+        problem = (
+            "its configuration is not known, or lies outside the framework's package"
+        )
     if problem:
         return Composition(source.framework, source.version, problem=problem)
-    overrides = [ParsedOverride(item.prefix, item.key, item.value) for item in launch.overrides]
+    overrides = [
+        ParsedOverride(item.prefix, item.key, item.value) for item in launch.overrides
+    ]
     name = launch.text_of("config-name")
     path = launch.text_of("config-path")
     return compose_module(source, launch.module, name, path, overrides)
@@ -255,7 +267,9 @@ def _read(written: ParsedOverride) -> ParsedOverride:
     return written
 
 
-def _composed(source: Source, entry: Entry, overrides: Sequence[ParsedOverride]) -> Composition:
+def _composed(
+    source: Source, entry: Entry, overrides: Sequence[ParsedOverride]
+) -> Composition:
     """The configuration with every override that it accepts."""
     given: list[ParsedOverride] = []
     rejected: list[Rejection] = []

@@ -89,7 +89,9 @@ class Release(Source):
         if not file.is_file():
             reason = f"{self.framework} {self.version} has nothing of this name"
             raise CannotComposeError(reason, "no-configuration", entry.config_name)
-        words = tuple(f"{choice.prefix}{choice.key}={choice.value}" for choice in choices)
+        words = tuple(
+            f"{choice.prefix}{choice.key}={choice.value}" for choice in choices
+        )
         config = _composed(self.folder, entry, words)
         return Composition(self.framework, self.version, config)
 
@@ -108,11 +110,21 @@ def _composed(root: Path, entry: Entry, words: tuple[str, ...]) -> Any:
     try:
         # A configuration names others relative to the directory that a run starts in.
         search_in = str(folder.resolve())
-        with chdir(root), catch_warnings(), initialize_config_dir(search_in, version_base=None):
+        with (
+            chdir(root),
+            catch_warnings(),
+            initialize_config_dir(search_in, version_base=None),
+        ):
             simplefilter("ignore")
             config = compose(entry.config_name, overrides)
             return OmegaConf.to_container(config)
-    except (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError) as error:
+    except (
+        HydraException,
+        OmegaConfBaseException,
+        YAMLError,
+        OSError,
+        ValueError,
+    ) as error:
         reason, _, _ = str(error).strip().partition("\n")
         if words:
             raise CannotComposeError(reason, "group", words[-1]) from None
@@ -191,7 +203,9 @@ def unpack(archive: zipfile.ZipFile, folder: Path) -> None:
     configurations = [name for name in archive.namelist() if name.endswith(".yaml")]
     files = [name for name in configurations if name.startswith(folders)]
     if not files:
-        raise UnusableInput(f"{archive.filename}: holds no configuration that Hydra would read")
+        raise UnusableInput(
+            f"{archive.filename}: holds no configuration that Hydra would read"
+        )
     archive.extractall(folder, files)
     entries = {name: entry._asdict() for name, entry in modules.items()}
     text = json.dumps({"modules": entries}, indent=1)
@@ -277,7 +291,9 @@ def _version_of(package: Path) -> str:
 def _pip(*arguments: str) -> str:
     """Standard output of pip; raises `UnusableInput` with pip's last word."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        command, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
     if done.returncode == 0:
         return done.stdout
     _, _, last_line = done.stderr.strip().rpartition("\n")

@@ -155,7 +155,11 @@ class History(NamedTuple):
         """The last release of which a configuration had a key or section that is gone."""
         found = set()
         for keys in self.gone.values():
-            found |= {last for known, last in keys.items() if f"{known}.".startswith(f"{key}.")}
+            found |= {
+                last
+                for known, last in keys.items()
+                if f"{known}.".startswith(f"{key}.")
+            }
         return max(found, key=self.releases.index, default=None)
 
 
@@ -289,7 +293,9 @@ class Support(NamedTuple):
     def scores(self, data_source: str, release: str) -> bool:
         """Whether a release has a reward for data with this `data_source`."""
         for reward in self.rewards:
-            if is_since(release, reward.since) and _is_like(data_source, reward.data_sources):
+            if is_since(release, reward.since) and _is_like(
+                data_source, reward.data_sources
+            ):
                 return True
         return False
 

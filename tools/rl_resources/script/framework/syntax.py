@@ -31,7 +31,9 @@ class ParsedOverride(NamedTuple):
 
 @cache
 def _grammar() -> OverridesParser:
-    from hydra.core.override_parser.overrides_parser import OverridesParser  # not in each install
+    from hydra.core.override_parser.overrides_parser import (
+        OverridesParser,
+    )  # not in each install
 
     return OverridesParser.create()
 
@@ -94,7 +96,9 @@ def resolved(tree: dict[str, Any], key: str) -> Any:
 def _whole(tree: dict[str, Any], node: Any, key: str) -> Any:
     """The node at a key with what its references stand for."""
     if isinstance(node, dict):
-        return {name: _whole(tree, item, f"{key}.{name}") for name, item in node.items()}
+        return {
+            name: _whole(tree, item, f"{key}.{name}") for name, item in node.items()
+        }
     if isinstance(node, list):
         return [_whole(tree, item, f"{key}.{index}") for index, item in enumerate(node)]
     if not isinstance(node, str) or "${" not in node:
