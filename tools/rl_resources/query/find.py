@@ -9,7 +9,7 @@
 2. Its *fit* is, the first that holds:
    `out-of-memory` where it ran out of memory;
    `too-short` where it ran with less context than asked, or does not say with how much;
-   `beyond` where it ran on more GPUs than asked, or with more main memory;
+   `beyond` where it ran on more GPUs than asked, or with more host memory;
    `unclear` where it fits and is no answer (a record that is not run, a source's guess), or where
    the source does not say which of several devices it used and the asked one is among them, or
    where it used a variant of the asked device;

@@ -202,7 +202,7 @@ class _Reader:
         return self._known.experts.get(model, "")
 
     def _host_memory(self) -> float:
-        """GB of main memory."""
+        """GB of host memory."""
         text = self._tokens["host_memory"]
         if not text:
             return 0
