@@ -260,7 +260,7 @@ def _quantization(row: Row) -> dict[str, float]:
 
     GPTQ and AWQ have a scale in 16 bits and a zero in 4 bits for 128 weights.
     """
-    found: dict[str, float] = {}
+    found: dict[str, float] = {"wide_bytes": 2}
     if row["project"] in OLD_BITSANDBYTES:
         found["frozen_input_bytes"] = 2
     if row["project"] == "litgpt":

@@ -28,6 +28,7 @@ from rl_resources.estimate.formula import (
 from rl_resources.estimate.frameworks import (
     VERL,
     ProfileCell,
+    earlier_cells,
     frameworks,
     profile,
     profiles,
@@ -49,6 +50,7 @@ _AS_WRITTEN = (
     "span",
     "train_lora",
     "train_sft",
+    "train_named",
     "verdicts",
 )
 _INPUT = ("name", "unit", "title", "default", "minimum", "maximum", "key")
@@ -135,6 +137,7 @@ def _profile(name: str) -> dict[str, Any]:
         "trains": list(found.trains),
         "alone": found.usual_train(1),
         "cells": [_cell(cell) for cell in _cells(name)],
+        "earlier": [_cell(cell) for cell in earlier_cells(name)],
     }
 
 

@@ -5,7 +5,7 @@
  * @typedef {Record<string, any>} Formula `api/v1/estimate.json`
  * @typedef {Record<string, number>} Values figures by name
  * @typedef {{input: string, value: number, reason: string, open: boolean}} Assumed an input that nobody gave; `open` where no framework says it
- * @typedef {{train: string, infer: string, inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
+ * @typedef {{train: string, infer: string, earlier: {input: string, value: number}[], inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
  */
 
 import { say } from "../elements.js";
@@ -146,6 +146,10 @@ function reservedOf({ components }) {
 function optionsOf(formula, found) {
   const trained = found.values.lora_rank ? "lora" : "full";
   const plausible = { ...formula.plausible, ...formula.span[`${found.configuration.train} ${trained}`] };
+  for (const { input } of found.configuration.earlier) {
+    const values = found.configuration.earlier.filter((cell) => cell.input === input).map(({ value }) => value);
+    plausible[input] = [...new Set([...values, found.values[input]])].sort((a, b) => a - b);
+  }
   const open = found.configuration.assumed.filter(({ input, value, open: isOpen }) =>
     isOpen && plausible[input] && (value !== 0 || plausible[input][0] === 0));
   return open.map(({ input }) =>
@@ -176,7 +180,7 @@ function savingOf(formula, found) {
 function furtherOf({ interval }, { framework, assumed }, moment) {
   const isGuessed = assumed.some(({ input }) => input === "layers");
   const share = 1 - reservedOf(moment) / moment.peak;
-  const wider = [...(framework && framework !== "verl" ? [interval.framework] : []), ...(isGuessed ? [interval.layers] : [])];
+  const wider = [...(framework ? [interval.framework] : []), ...(isGuessed ? [interval.layers] : [])];
   return wider.map((factors) => factors.map((factor) => 1 + (factor - 1) * share));
 }
 

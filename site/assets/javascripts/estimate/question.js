@@ -60,7 +60,7 @@ export function configuration(formula, { model: name, device, weights: trained =
   const ofFramework = defaultsOf(profile, [...run, ...wordsOf(adapted)], { ...adapted, ...given });
   const ofTask = task && { has_critic: task.startsWith("PPO") ? 1 : 0, has_engine: ofFramework.has_engine ?? 1 };
   const ofLora = adapted.lora_rank ? formula.train_lora[own] : {};
-  const ofTraining = profile || stage === "rl" ? {} : formula.train_sft[own];
+  const ofTraining = { ...(!profile && stage !== "rl" && formula.train_sft[own]), ...(!profile && formula.train_named[train]) };
   const ofEngine = formula.of_engine[infer] ?? {};
   const usual = { ...backend.defaults, ...ofEngine, ...ofLora, ...ofTraining, ...ofFramework, ...defined(weighed), ...ofTask };
   const ofNoEngine = task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given);
@@ -79,9 +79,11 @@ export function configuration(formula, { model: name, device, weights: trained =
   const every = formula.inputs.map((item) => [item.name, all[item.name] ?? item.default ?? undefined]);
   const defaults = defined(Object.fromEntries(every)); // what the time alone asks for has no default
   const often = ["any", framework, own].flatMap((name) => formula.often[name] ?? []);
+  const of = [...run, ...wordsOf(adapted)];
+  const earlier = (profile?.earlier ?? []).filter(({ value, when }) => typeof value === "number" && when.every((word) => of.includes(word)));
   const assumed = Object.entries(defaults).filter(([input]) => !(input in given)).map(([input, value]) => {
     const [, reason, open = true] = reasons.findLast(([values]) => input in Object(values)) ?? [{}, "not given"];
-    return { input, value, reason, open: open || often.includes(input) };
+    return { input, value, reason, open: open || often.includes(input) || earlier.some((cell) => cell.input === input) };
   });
   const guessed = model.assumed.map((input) =>
     ({ input, value: model.inputs[input], reason: model.reasons[input], open: true }));
@@ -93,7 +95,7 @@ export function configuration(formula, { model: name, device, weights: trained =
     inFourBits && say(said.four_bits),
     !("has_engine" in given || "has_engine" in ofFramework) && say(task ? said.engine : said.training),
   ];
-  return { framework, stage, train: own, infer, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };
+  return { framework, stage, train: own, infer, earlier, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };
 }
 
 /** What a framework does by default: of each input the first cell whose words the run has. @param {any} profile @param {string[]} words @param {Record<string, any>} [known] @returns {Record<string, any>} */
