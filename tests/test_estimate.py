@@ -3,8 +3,7 @@
 import json
 import math
 import re
-import statistics
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -41,11 +40,11 @@ from rl_resources.query.plan import evidence
 from rl_resources.script.backends import BACKENDS
 from sample_tree import with_tables
 from shipped import DATASET
-from website import ROOT, read_rows
+from website import ROOT
 
 SCRIPT = ROOT / "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 QUESTION = {"model": "Qwen/Qwen2.5-7B-Instruct", "gpus": "8", "device": "h100"}
-RUNS = read_rows(ROOT / "benchmarks/backtest.csv")
+RUNS = pl.read_csv(ROOT / "benchmarks/backtest.csv")
 CASES = read_cases("estimate")
 ORACLE = pl.read_csv(ROOT / "benchmarks/memory_oracle.csv")
 
@@ -739,43 +738,29 @@ def test_the_inputs_are_listed_with_the_keys_of_the_framework(command):
     assert "    actor_rollout_ref.actor.fsdp_config.optimizer_offload" not in of_swift
 
 
-def measured(known: str, kinds: Collection[str]) -> list[dict[str, str]]:
-    """Runs with a measured peak whose tokens are known, or only their longest sequence."""
-    runs = [case for case in RUNS if case["kind"] in kinds]
-    of_tokens = [case for case in runs if case["known"] == known]
-    return [case for case in of_tokens if case["measured_gb"]]
+def measured(*kinds: str, known: bool) -> pl.DataFrame:
+    """The errors of runs whose tokens are known, or only their longest sequence.
 
-
-def error(case: dict[str, str]) -> float:
-    """How far the estimate is off, as a share of the measured peak."""
-    estimated = float(case["estimated_gb"])
-    ratio = estimated / float(case["measured_gb"])
-    return abs(ratio - 1)
-
-
-def is_within(case: dict[str, str]) -> bool:
-    """Whether the measured peak lies in the interval of the other projects' errors."""
-    low = float(case["low_gb"])
-    high = float(case["high_gb"])
-    measured_gb = float(case["measured_gb"])
-    return low <= measured_gb <= high
+    `within` says whether the peak lies in the interval of the other projects' errors.
+    """
+    peak = pl.col("measured_gb")
+    is_meant = pl.col("kind").is_in(kinds) & (pl.col("known") == known) & (peak > 0)
+    return RUNS.filter(is_meant).select(
+        error=(pl.col("estimated_gb") / peak - 1).abs(),
+        within=peak.is_between("low_gb", "high_gb"),
+    )
 
 
 def test_on_measured_runs_whose_tokens_are_known_the_error_is_within_the_goals():
-    chosen = measured("true", ["measured"])
-    errors = sorted(map(error, chosen))
-    ninth = int(0.9 * len(errors))
-    assert statistics.median(errors) <= 0.08
-    assert errors[ninth] <= 0.20
-    within = statistics.mean(map(is_within, chosen))
-    assert 0.85 <= within <= 0.96
+    found = measured("measured", known=True)
+    assert found["error"].median() <= 0.08
+    assert found["error"].quantile(0.9, "higher") <= 0.20
+    assert 0.85 <= found["within"].mean() <= 0.96
 
 
-@pytest.mark.parametrize("kinds", [{"measured"}, {"measured", "report"}])
+@pytest.mark.parametrize("kinds", [["measured"], ["measured", "report"]])
 def test_the_interval_holds_where_only_the_longest_sequence_is_known(kinds):
-    chosen = measured("false", kinds)
-    within = statistics.mean(map(is_within, chosen))
-    assert 0.85 <= within <= 0.95
+    assert 0.85 <= measured(*kinds, known=False)["within"].mean() <= 0.95
 
 
 def width_of_interval(response_length: int) -> float:
@@ -790,8 +775,7 @@ def test_where_only_the_longest_is_known_the_interval_is_as_wide_as_the_tokens_d
 
 
 def verdicts(outcome: str) -> list[str]:
-    runs = [case for case in RUNS if case["outcome"] == outcome]
-    return [case["verdict"] for case in runs if case["verdict"]]
+    return RUNS.filter(outcome=outcome)["verdict"].drop_nulls().to_list()
 
 
 def test_no_run_that_ran_cannot_fit():
@@ -812,14 +796,11 @@ def test_the_committed_cases_are_those_of_the_formula():
     every += backtest.questions(DATASET, "strangers.csv", backtest.STRANGER)
     every += backtest.questions(DATASET, "asked.csv", backtest.ASKED)
     made = {case.id: case.estimated_gb for case in every}
-    written = {}
-    for case in RUNS:
-        if case["kind"] in {"measured", "varied", "stranger", "asked", "report"}:
-            written[case["id"]] = float(case["estimated_gb"])
-    assert written == pytest.approx(made, rel=1e-3), "run make backtest"
+    kinds = ["measured", "varied", "stranger", "asked", "report"]
+    rows = RUNS.filter(pl.col("kind").is_in(kinds)).select("id", "estimated_gb").rows()
+    assert dict(rows) == pytest.approx(made, rel=1e-3), "run make backtest"
     hosts = pl.read_csv(ROOT / "benchmarks/host_memory.csv")
-    runs = pl.read_csv(ROOT / "benchmarks/backtest.csv")
-    errors = pl.concat([backtest.errors(runs), backtest.host_errors(hosts)])
+    errors = pl.concat([backtest.errors(RUNS), backtest.host_errors(hosts)])
     committed = pl.read_csv(ROOT / "benchmarks/backtest_errors.csv")
     assert_frame_equal(errors, committed, check_dtypes=False, abs_tol=1e-4)
 
