@@ -128,6 +128,6 @@ export function evidence({ runs, sizes_of_models: sizes, said }, { values, verdi
   const failed = alike.filter((run) => !run.ran && run.gb >= gb && run.length <= values.sequence_length);
   const run = alike.filter((one) => one.ran && one.gb <= gb && one.length >= values.sequence_length).at(-1);
   const [failing, running] = verdict === "fits" ? [said.failed, said.ran_too] : [said.failed_too, said.ran];
-  const sources = failed.slice(0, MOST_SOURCES).map(({ source }) => source).join(", ");
+  const sources = [...new Set(failed.map(({ source }) => source))].slice(0, MOST_SOURCES).join(", ");
   return [failed.length && say(failing, { count: failed.length, sources }), run && say(running, run)].filter(Boolean);
 }
