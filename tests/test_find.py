@@ -117,14 +117,7 @@ def test_a_word_that_cannot_be_read_is_refused(words, message, fix):
     assert caught.value.help == fix
 
 
-@pytest.mark.parametrize(
-    ("option", "fix"),
-    [
-        ("gpu", "Did you mean `gpus`?"),
-        ("devise", "Did you mean `device`?"),
-        ("x", "Known are "),
-    ],
-)
+@cases("find", "options")
 def test_an_option_that_is_not_known_gets_the_nearest(option, fix):
     with pytest.raises(UnusableInput) as caught:
         DATASET.find(**{option: 8})
