@@ -209,13 +209,13 @@ def _settings(run: Run) -> Mapping[str, Setting]:
     }
 
 
-def defaults_of(run: Run) -> str:
+def defaults_of(run: Run) -> list[str]:
     """The settings of a record that are defaults of the script, so that a run may change them."""
     found = []
     for column, setting in _settings(run).items():
         if setting.origin and run.may_change(setting.key):
             found.append(f"{column} (line {setting.origin.line})")
-    return ", ".join(found)
+    return found
 
 
 def _memory_cells(run: Run) -> dict[str, str]:
