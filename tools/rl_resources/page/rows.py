@@ -197,7 +197,10 @@ def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
 def _text(header: str, cell: Cell) -> str:
     """What a cell says; an e-mail address is reported where it stands, and never repeated."""
     text = unicodedata.normalize("NFKC", cell.text).strip()
-    if text in _DASHES or (header == "Contributor" and "@" in text[1:]):
+    is_said = text not in _DASHES
+    if header == "Contributor":
+        is_said = "@" not in text[1:]
+    if not is_said:
         return ""
     return text
 
