@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +14,7 @@ from rl_resources.devices import vendor_in
 from rl_resources.errors import UnusableInput
 from rl_resources.facts.models import is_id, model_meant, slug_of
 from rl_resources.facts.script_names import PARTS, word_of_name
-from rl_resources.facts.words import NO_ANSWER, Fact, one_line, read_word
+from rl_resources.facts.words import Fact, one_line, read_word, says_nothing
 from rl_resources.script.algorithm import (
     ESTIMATORS,
     algorithm_of,
@@ -27,9 +26,6 @@ from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.script.settings import Setting, written
 from rl_resources.snapshot import Snapshot
 from rl_resources.text import nearest, shown
-
-_CODE = re.compile(r"\A(`{3,}+|~{3,}+)[^\n]*\n(.*?)[ \t]*\1\s*\Z", re.DOTALL)
-
 
 Facts = Mapping[str, Fact]
 """By column."""
@@ -107,12 +103,7 @@ def read_form(body: str, dataset: Dataset) -> Form:
     The titles are those of the columns, `Script`, `Log` and `Exemption`, below which each line is
     `rule: reason`; other titles are ignored.
     """
-    answers = {}
-    for title, text in _sections(body):
-        answer = text.strip()
-        if title and answer.lower() not in NO_ANSWER:
-            answers[title] = answer
-
+    answers = _answers(body)
     facts = {}
     remarks = []
     for column in dataset.package.resources["tuning"].schema.fields:
@@ -132,29 +123,27 @@ def read_form(body: str, dataset: Dataset) -> Form:
         else:
             remarks.append(f"no record can be exempt from `{shown(rule)}`")
 
-    script = _CODE.sub(r"\2", answers.get("script", ""))
-    log = _CODE.sub(r"\2", answers.get("log", ""))
+    script = answers.get("script", "")
+    log = answers.get("log", "")
     return Form(facts, script, log, exempt, tuple(remarks))
 
 
-def _sections(body: str) -> Iterator[tuple[str, str]]:
-    """Titles in lower case, each with the text below; a line of a code block is no title.
+def _answers(body: str) -> Mapping[str, str]:
+    """The answers by their titles in lower case, without those that say nothing.
 
-    The title of what stands above the first one is empty.
+    A line of a code block is no title, and the block is its content.
     """
-    lines = re.split(r"\r\n?|\n", body)
-    title = ""
-    begin = 0
     from markdown_it import MarkdownIt  # of an extra, which answers do without
 
     markdown = MarkdownIt("zero").enable(["heading", "fence"])
-    for token, inside in pairwise(markdown.parse("\n".join(lines))):
-        if token.map and token.tag == "h3":
-            above, below = token.map
-            yield title, "\n".join(lines[begin:above])
-            title = inside.content.lower()
-            begin = below
-    yield title, "\n".join(lines[begin:])
+    texts: defaultdict[str, str] = defaultdict(str)
+    title = ""
+    for before, token in pairwise(markdown.parse(body)):
+        if before.tag == "h3" and before.nesting == 1:
+            title = token.content.lower()
+        elif token.content:
+            texts[title] += f"{token.content.rstrip()}\n"
+    return {title: text for title, text in texts.items() if not says_nothing(text)}
 
 
 # What a script states: by what it runs and by its name

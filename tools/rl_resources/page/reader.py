@@ -84,7 +84,10 @@ class _ListTable(ListTable):
 
 
 class _AsText(Inliner):
-    """Leaves the markup of a cell as it is: docutils resolves no link, role or reference."""
+    """Leaves the markup of a cell as it is: docutils resolves no link, role or reference.
+
+    Its own parser takes time as the square of a text's length.
+    """
 
     def init_customizations(self, _settings: object) -> None:
         pass
