@@ -298,38 +298,11 @@ def script_text(wanted: ScriptRequest, known: Shipped, name: str) -> str:
         per_node=gpus_per_node(gpus),
         batches=batch_of(gpus),
         parallel=_parallel_sizes(wanted),
-        extra=list(_extra(wanted)),
-        choice=_choice(wanted.strategy, known),
+        choices=strategies(known),
+        rules=rules(),
+        turned_on=turned_on,
         tag_line=tag_line(wanted.tag or NO_TAG),
     )
-
-
-def _extra(wanted: ScriptRequest) -> Iterator[str]:
-    """The overrides that the template does not write itself."""
-    found = wanted.estimate
-    more = rules()["overrides"]
-    for name, turn in turned_on(found):
-        if name in more:
-            yield from more[name]
-        elif name not in rules()["written"]:
-            yield turn.setting
-    values = found.values
-    if values["log_prob_max_tokens"] != values["max_tokens"]:
-        tokens = int(values["log_prob_max_tokens"])
-        for role in ("rollout", "ref"):
-            yield f"actor_rollout_ref.{role}.log_prob_max_token_len_per_gpu={tokens}"
-    if values["context_parallel"] > 1:
-        knob = {"input": "context_parallel"}
-        yield found.configuration.written(knob, values["context_parallel"])
-
-
-def _choice(strategy: str, known: Shipped) -> str:
-    """The override that chooses a training backend; empty if it is the framework's default."""
-    default, *_ = known.choices
-    choice = strategies(known)[strategy]
-    if choice == default:
-        return ""
-    return f" {known.group}={choice}"
 
 
 def _parallel_sizes(wanted: ScriptRequest) -> dict[str, str]:
