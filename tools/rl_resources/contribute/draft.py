@@ -23,16 +23,15 @@ from rl_resources.contribute import (
 from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.stated import (
     Form,
-    defaults_of,
     first_known,
-    may_be_exempt,
     read_form,
+    say,
     stated_facts,
 )
 from rl_resources.contribute.training_log import TrainingLog, read_log, read_log_file
 from rl_resources.dataset import Dataset, typed_dataset
 from rl_resources.errors import Finding, UnusableInput
-from rl_resources.files import environment, read_text
+from rl_resources.files import read_text
 from rl_resources.package import read_package
 from rl_resources.script.framework.shipped import support
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
@@ -42,11 +41,10 @@ from rl_resources.snapshot import (
     Snapshot,
     take_snapshot,
 )
-from rl_resources.text import printable, shown
+from rl_resources.text import shown
 
 LARGEST_FORM_BYTES = 256 * 2**10
 """GitHub takes 65,536 characters."""
-OWN = Path(__file__).parent
 
 
 def draft(
@@ -202,21 +200,8 @@ class Draft:
 
     def messages(self) -> list[str]:
         """What is reported with the row, line by line."""
-        return self._said("messages").splitlines()
+        return say("messages", self).splitlines()
 
     def verdict(self) -> str:
         """The last line: what became of it."""
-        return self._said("verdict")
-
-    def _said(self, macro: str) -> str:
-        template = environment(OWN).get_template("draft.jinja", globals=_IN_TEMPLATE)
-        said = getattr(template.module, macro)(self)
-        return str(said)
-
-
-_IN_TEMPLATE = {
-    "defaults_of": defaults_of,
-    "may_be_exempt": may_be_exempt,
-    "printable": printable,
-    "shown": shown,
-}
+        return say("verdict", self)

@@ -14,6 +14,7 @@ from rl_resources.contribute.stated import (
     first_known,
     name_facts,
     run_facts,
+    say,
     script_name,
 )
 from rl_resources.contribute.training_log import TrainingLog
@@ -209,8 +210,7 @@ def _other_device(log: TrainingLog, device: str, dataset: Dataset) -> str:
         return ""
     if vendor_in(device) == "Huawei":
         return ""
-    listed = ", ".join(sorted(log.devices))
-    return f"the log is of {shown(listed)}, and the row of {devices.label(device)}"
+    return say("other_device", log, devices.label(device))
 
 
 def _filled(existing: Row, new: Row, *, ran: bool, measured: bool) -> Row:

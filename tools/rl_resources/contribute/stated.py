@@ -15,17 +15,21 @@ from rl_resources.errors import UnusableInput
 from rl_resources.facts.models import is_id, model_meant, slug_of
 from rl_resources.facts.script_names import PARTS, word_of_name
 from rl_resources.facts.words import Fact, one_line, read_word, says_nothing
+from rl_resources.files import environment
 from rl_resources.script.algorithm import (
+    ALGORITHMS,
     ESTIMATORS,
     algorithm_of,
     contradicting_algorithm,
 )
-from rl_resources.script.backends import ACTOR, SAME_BACKEND
+from rl_resources.script.backends import ACTOR, SAME_BACKEND, VENDORS
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.script.settings import Setting, written
+from rl_resources.script.settings import Setting
 from rl_resources.snapshot import Snapshot
-from rl_resources.text import nearest, shown
+from rl_resources.text import nearest, printable, shown
+
+OWN = Path(__file__).parent
 
 Facts = Mapping[str, Fact]
 """By column."""
@@ -228,21 +232,14 @@ def _memory_cells(run: Run) -> dict[str, str]:
 
 
 def _unknown(setting: Setting) -> Fact:
-    if not setting.place:
-        return Fact(doubt=f"`{setting.key}` is not set, and no default of it is known")
-    where = f"`{setting.key}` in line {setting.place.line}"
-    if setting.choices:
-        listed = " or ".join(map(written, setting.choices))
-        return Fact(doubt=f"by the branch that sets {where} it is {shown(listed)}")
-    return Fact(doubt=f"{where} is only known when the script runs")
+    return Fact(doubt=say("unknown", setting))
 
 
 def _of_pools(run: Run, total: Setting, own: Setting, what: str) -> Fact:
     """A number over all pools of GPUs; `own` is that of the pool that trains."""
     if total.known or own.number is None:
         return _count(total)
-    pools = ", ".join(f"`{section}`" for section in run.pools)
-    return Fact(doubt=f"it is not known how the {what} of {pools} add up")
+    return Fact(doubt=say("several_pools", what, run.pools))
 
 
 def _count(setting: Setting) -> Fact:
@@ -294,9 +291,7 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
 
 
 def _nothing_has(setting: Setting, what: str) -> Fact:
-    return Fact(
-        doubt=f"no {what} of the dataset has `{setting.key}={shown(str(setting.text))}`"
-    )
+    return Fact(doubt=say("nothing_has", setting, what))
 
 
 def _may_be(run: Run, algorithm: str) -> bool:
@@ -320,11 +315,26 @@ def _backend(
             fits.append(word)
     if not fits:
         return _nothing_has(setting, "backend")
-    if named in fits:
-        return Fact(named)
-    for word in fits:
-        if on_npu and word != setting.text:
-            return Fact(word)
-    if setting.text in fits:
-        return Fact(setting.text)
-    return Fact(fits[0])
+    preferred = [named, setting.text, *fits]
+    if on_npu:
+        editions = [word for word in fits if word != setting.text]
+        preferred = [named, *editions, setting.text]
+    return Fact(next(filter(fits.__contains__, preferred)))
+
+
+def say(macro: str, *given: object) -> str:
+    """What a macro of `messages.jinja` says."""
+    template = environment(OWN).get_template("messages.jinja", globals=_IN_TEMPLATE)
+    said = getattr(template.module, macro)(*given)
+    return str(said)
+
+
+_IN_TEMPLATE = {
+    "algorithms": ALGORITHMS,
+    "defaults_of": defaults_of,
+    "may_be_exempt": may_be_exempt,
+    "printable": printable,
+    "same_backend": SAME_BACKEND,
+    "shown": shown,
+    "vendors": VENDORS,
+}

@@ -130,25 +130,21 @@ def same_runs(
     within a tenth, as one is a mean, the other a median; nor do their lengths differ. Of several,
     it is one of the same task.
     """
-    places: defaultdict[tuple[str, ...], list[Item]] = defaultdict(list)
+
+    def lines_of(item: Item, column: str) -> tuple[str, ...]:
+        return cell(item, column), cell(item, "model"), cell(item, "gpus")
+
+    by_lines: defaultdict[tuple[str, ...], list[Item]] = defaultdict(list)
     for record in records:
         for column in ("source", "evidence"):
-            place = (cell(record, column), cell(record, "model"), cell(record, "gpus"))
-            places[place].append(record)
+            by_lines[lines_of(record, column)].append(record)
     for report in reports:
-        place = (
-            cell(report, "source_url"),
-            cell(report, "model"),
-            cell(report, "gpus"),
-        )
-        same = [
-            record for record in places[place] if _may_be_same(record, report, cell)
-        ]
-        if same:
-            yield (
-                max(same, key=lambda one: cell(one, "task") == cell(report, "task")),
-                report,
-            )
+        of_source = by_lines[lines_of(report, "source_url")]
+        same = [record for record in of_source if _may_be_same(record, report, cell)]
+        task = cell(report, "task")
+        same.sort(key=lambda record: cell(record, "task") != task)
+        for record in same[:1]:
+            yield record, report
 
 
 def _may_be_same(record: Item, report: Item, cell: Callable[[Item, str], str]) -> bool:

@@ -85,20 +85,19 @@ def read_word(dataset: Dataset, column: str, text: str) -> Fact:
         return Fact(found[0])
     written = f"`{shown(text)}`"
     if found:
-        return Fact(
-            "", f"{written} can be {quoted(found, 'or')}", "Write which one is meant."
-        )
+        listed = quoted(found, "or")
+        return Fact("", f"{written} can be {listed}", "Write which one is meant.")
     models = _models_of_size(words, text)
     if models and column == "model":
         listed = ", ".join(f"`{model}`" for model in models)
         return Fact("", f"{written} is a size, not a model", f"Write one of {listed}.")
-    near = nearest(text, words).sentence()
-    add = ""
+    fix = nearest(text, words).sentence()
     resources = dataset.package.resources
     key = resources["tuning"].schema.foreign_key(column)
     if key:
         add = new_row(resources[key.resource], text)
-    return Fact("", f"{written} is not known", f"{near} {add}".strip())
+        fix = f"{fix} {add}"
+    return Fact("", f"{written} is not known", fix.strip())
 
 
 def _words_meant(dataset: Dataset, column: str, text: str) -> Sequence[str]:
