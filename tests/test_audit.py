@@ -89,7 +89,7 @@ def _script(path: str, text: str) -> ScriptText:
     return ScriptText(path, text, ours=False)
 
 
-def _audited(dataset: Dataset, folder: Path, page: str) -> list[Finding]:
+def _findings(dataset: Dataset, folder: Path, page: str) -> list[str]:
     texts = {}
     for path in sorted(folder.rglob("*.sh")):
         name = path.relative_to(folder).as_posix()
@@ -99,22 +99,13 @@ def _audited(dataset: Dataset, folder: Path, page: str) -> list[Finding]:
     known = {}
     for path in reading.subjects():
         known[path] = _script(path, texts[path])
-    return audit(reading, known)
-
-
-def _findings(dataset: Dataset, folder: Path, page: str) -> list[str]:
-    found = _audited(dataset, folder, page)
-    return list(map(_in_words, found))
+    return list(map(_in_words, audit(reading, known)))
 
 
 def _in_words(finding: Finding) -> str:
     place = f"{finding.line}:{finding.column}"
     fix = re.sub(r"`[\w-]+,[A-Z_,]+`", "`ROW`", finding.help)
     return f"{finding.rule}: {place}: {finding.message}\n{fix}"
-
-
-def _rules(dataset: Dataset, folder: Path, page: str) -> list[str]:
-    return [item.rule for item in _audited(dataset, folder, page)]
 
 
 @pytest.fixture
@@ -124,9 +115,9 @@ def findings(dataset: Dataset, scripts: Path) -> Callable[[str], list[str]]:
 
 
 @pytest.fixture
-def reported(dataset: Dataset, scripts: Path) -> Callable[[str], list[str]]:
+def reported(findings: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
     """The rules that the audit of a page of this text reports."""
-    return partial(_rules, dataset, scripts)
+    return lambda page: [said.partition(":")[0] for said in findings(page)]
 
 
 def _change(path: Path, old: str, new: str) -> None:
@@ -162,7 +153,7 @@ def test_a_row_that_is_elsewhere_is_reported_once(findings, page):
     assert findings(page) == [MOVED[page]]
 
 
-def test_a_script_that_is_not_called_as_the_page_asks(findings, dataset, scripts):
+def test_a_script_that_is_not_called_as_the_page_asks(findings, scripts):
     rename(scripts / "14b", FOURTEEN, UNDERSCORE)
     wrong = f"the script name `{UNDERSCORE}` has 7 instead of 6 parts between `_`"
     page = PAGE.replace(FOURTEEN, UNDERSCORE)
@@ -170,10 +161,8 @@ def test_a_script_that_is_not_called_as_the_page_asks(findings, dataset, scripts
     form = "[model]_[task]_[gpunums]_[device]_[train]_[infer].sh"
     fix = f"The page asks for {form}, in lower case, with `-` inside a part."
     assert found == [f"page-script-name: 67:9: {wrong}\n{fix}"]
-    (finding,) = _audited(dataset, scripts, PAGE)
-    assert finding.rule == "page-missing-script"
-    assert finding.line == 67
-    assert finding.help == f"Did you mean `14b/{UNDERSCORE}`?"
+    missing = f"page-missing-script: 67:9: there is no {FOURTEEN} in 14b/"
+    assert findings(PAGE) == [f"{missing}\nDid you mean `14b/{UNDERSCORE}`?"]
 
 
 def test_a_script_that_is_named_after_another_model_is_reported(findings, scripts):
