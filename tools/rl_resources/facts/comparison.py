@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import isclose
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from rl_resources.certainty import RUNS
-from rl_resources.facts import Record, once, records
+from rl_resources.dataset import grouped
+from rl_resources.facts import Record, records
 from rl_resources.facts.models import devices_memory
 from rl_resources.snapshot import Snapshot
 
@@ -36,38 +38,32 @@ _TOLERANCES = {
 """How far the figures of one run may differ."""
 
 
-class KnownRun(NamedTuple):
-    """A record or report that ran, as tags compare it; 0 is unknown."""
-
-    name: str
-    alike: tuple[str, str, frozenset[str]]
-    memory_gb: float
-    context: float
+Kind = tuple[str, str, frozenset[str]]
+"""Model, weights and scenario: tags compare runs of one kind."""
 
 
-def smaller_run(snapshot: Snapshot, record: Record) -> KnownRun | None:
+def smaller_run(snapshot: Snapshot, record: Record) -> Record | None:
     """The run of the same kind on the least memory; `None` if none is known on less than this."""
-    own = _as_run(snapshot, record)
-    model, weights, _ = own.alike
-    if not model or not weights or not own.context:
+    kind = _kind_of_run(record)
+    model, weights, _ = kind
+    context = _context(record)
+    if not model or not weights or not context:
         return None
-    smallest: KnownRun | None = None
-    least = own.memory_gb
-    for run in known_runs(snapshot):
-        if run.alike != own.alike or run.context < own.context:
-            continue
-        if 0 < run.memory_gb < least:
+    smallest: Record | None = None
+    least = devices_memory(snapshot, record)
+    for run in _runs_by_kind(snapshot).get(kind, ()):
+        memory = devices_memory(snapshot, run)
+        if 0 < memory < least and _context(run) >= context:
             smallest = run
-            least = run.memory_gb
+            least = memory
     return smallest
 
 
-@once
-def known_runs(snapshot: Snapshot) -> Iterator[KnownRun]:
+@lru_cache(maxsize=1)
+def _runs_by_kind(snapshot: Snapshot) -> Mapping[Kind, Sequence[Record]]:
     """All records and reports that ran; records first."""
-    for record in _ran(snapshot):
-        if record.text("statement") in RUNS:
-            yield _as_run(snapshot, record)
+    runs = [run for run in _ran(snapshot) if run.text("statement") in RUNS]
+    return grouped(runs, _kind_of_run)
 
 
 def _ran(snapshot: Snapshot) -> Iterator[Record]:
@@ -78,15 +74,10 @@ def _ran(snapshot: Snapshot) -> Iterator[Record]:
             yield report
 
 
-def _as_run(snapshot: Snapshot, record: Record) -> KnownRun:
+def _kind_of_run(record: Record) -> Kind:
     words = record.text("scenario").split("; ")
     scenario = frozenset(filter(None, words))
-    return KnownRun(
-        name=record.table.label(record.row),
-        alike=(record.text("model"), record.text("weights"), scenario),
-        memory_gb=devices_memory(snapshot, record),
-        context=_context(record),
-    )
+    return record.text("model"), record.text("weights"), scenario
 
 
 def _context(record: Record) -> float:
