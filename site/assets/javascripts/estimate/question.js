@@ -58,34 +58,28 @@ export function configuration(formula, { model: name, device, weights: trained =
   const run = [own, infer, stage];
   const adapted = { ...defaultsOf(profile, [...run, ...wordsOf(weighed)]), ...defined(weighed) };
   const ofFramework = defaultsOf(profile, [...run, ...wordsOf(adapted)], { ...adapted, ...given });
-  const ofTask = task && { has_critic: task.startsWith("PPO") ? 1 : 0, has_engine: ofFramework.has_engine ?? 1 };
-  const ofLora = adapted.lora_rank ? formula.train_lora[own] : {};
-  const ofTraining = profile || stage === "rl" ? {} : formula.train_sft[own];
-  const ofEngine = formula.of_engine[infer] ?? {};
-  const usual = { ...backend.defaults, ...ofEngine, ...ofLora, ...ofTraining, ...ofFramework, ...defined(weighed), ...ofTask };
-  const ofNoEngine = task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given);
-  const generates = NO_ENGINES.includes(infer) || ofNoEngine ? { generates: 1 } : {};
-  // Why an input has its value, and whether nothing but this says so: the last of these that has it counts.
-  const reasons = [
-    [ofEngine, say("assumed.engine", { infer })],
-    [backend.defaults, say("assumed.default", { name: own }), !profile],
+  const generates = NO_ENGINES.includes(infer) || (task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given));
+  const usual = Object.fromEntries(formula.inputs.map((item) => [item.name, item.default ?? undefined])); // what the time alone asks for has none
+  const ofBackend = { ...backend.defaults, ...(adapted.lora_rank && formula.train_lora[own]), ...(profile || stage === "rl" ? {} : formula.train_sft[own]) };
+  // What nobody gave: its values, why, and whether it may be otherwise; the last that has an input counts.
+  const layers = [
+    [usual, "not given"],
+    [formula.of_engine[infer], say("assumed.engine", { infer })],
+    [ofBackend, say("assumed.default", { name: own }), !profile],
     [ofFramework, say("assumed.default", { name: profile?.title }), !profile],
     [weights && { quantized: 0 }, say("assumed.weights", { weights })],
-    [hasAdapters && !ownRank && { lora_rank: 0 }, "LoRA of a usual rank"],
-    [task && { has_critic: 0, ...("has_engine" in ofFramework ? {} : { has_engine: 1 }) }, say("assumed.task", { task })],
-    [generates, "no rollout engine"],
+    [hasAdapters && !ownRank && { lora_rank: USUAL_RANK }, "LoRA of a usual rank"],
+    [task && { has_critic: task.startsWith("PPO") ? 1 : 0, ...("has_engine" in ofFramework ? {} : { has_engine: 1 }) }, say("assumed.task", { task })],
+    [generates && { generates: 1 }, "no rollout engine"],
   ];
-  const all = { ...usual, ...generates };
-  const every = formula.inputs.map((item) => [item.name, all[item.name] ?? item.default ?? undefined]);
-  const defaults = defined(Object.fromEntries(every)); // what the time alone asks for has no default
   const often = ["any", framework, own].flatMap((name) => formula.often[name] ?? []);
-  const assumed = Object.entries(defaults).filter(([input]) => !(input in given)).map(([input, value]) => {
-    const [, reason, open = true] = reasons.findLast(([values]) => input in Object(values)) ?? [{}, "not given"];
-    return { input, value, reason, open: open || often.includes(input) };
-  });
+  const assumed = Object.keys(usual).filter((input) => !(input in given)).map((input) => {
+    const [values, reason, open = true] = layers.findLast(([found]) => found?.[input] !== undefined) ?? [{}];
+    return { input, value: values[input], reason, open: open || often.includes(input) };
+  }).filter(({ value }) => value !== undefined);
   const guessed = model.assumed.map((input) =>
     ({ input, value: model.inputs[input], reason: model.reasons[input], open: true }));
-  const inputs = { ...model.inputs, ...defaults, ...given };
+  const inputs = { ...model.inputs, ...Object.fromEntries(assumed.map(({ input, value }) => [input, value])), ...given };
   formula.inputs.filter((item) => item.name in inputs).forEach((item) => check(item, inputs[item.name]));
   const { said } = formula;
   const notes = [
@@ -134,6 +128,6 @@ export function evidence({ runs, sizes_of_models: sizes, said }, { values, verdi
   const failed = alike.filter((run) => !run.ran && run.gb >= gb && run.length <= values.sequence_length);
   const run = alike.filter((one) => one.ran && one.gb <= gb && one.length >= values.sequence_length).at(-1);
   const [failing, running] = verdict === "fits" ? [said.failed, said.ran_too] : [said.failed_too, said.ran];
-  const sources = failed.slice(0, MOST_SOURCES).map(({ source }) => source).join(", ");
+  const sources = [...new Set(failed.map(({ source }) => source))].slice(0, MOST_SOURCES).join(", ");
   return [failed.length && say(failing, { count: failed.length, sources }), run && say(running, run)].filter(Boolean);
 }

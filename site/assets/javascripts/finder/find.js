@@ -12,7 +12,7 @@ import { say, word } from "../elements.js";
 export const EITHER = " or ";
 const RUNS = ["ran-on-it", "ran-on-no-more"];
 const FITTING = [...RUNS, "claimed"];
-const SPOKEN = ["said", "kind", "memory_kind", "weights_label", "task_label"];
+const SPOKEN = ["said", "kind", "memory_kind", "weights_label", "task_label", "context"];
 
 /** The published value, from now on with `rows`, made of its `columns`. @param {Index} index @returns {Index} */
 export function indexOf(index) {
