@@ -104,8 +104,18 @@ class Settings:
     composition: Composition
     trusts_defaults: bool = True
 
+    @cached_property
+    def _found(self) -> dict[str, Setting]:
+        """What was asked for: rules and estimate ask for most settings several times."""
+        return {}
+
     def setting(self, key: str) -> Setting:
         """What the launch uses for a dotted key."""
+        if key not in self._found:
+            self._found[key] = self._setting(key)
+        return self._found[key]
+
+    def _setting(self, key: str) -> Setting:
         index = self.index(key)
         if index is None:
             return Setting(key, self._default(key))

@@ -367,21 +367,14 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
     """
     for launch in target.of_framework:
         for override in launch.overrides:
-            said = f"`{override.key}` is `{shown(value_of(override))}`"
-            beyond = _beyond_bounds(override)
-            if beyond:
-                yield target.mistake(
-                    override.origin,
-                    f"{said}, {beyond}",
-                    "Fix the number.",
-                )
-            elif _is_misspelt(override):
-                near = nearest(_word(override), _WORDS[override.key])
-                yield target.mistake(
-                    override.origin,
-                    f"{said}, which {FRAMEWORK} does not know",
-                    near.sentence(),
-                )
+            wrong = _beyond_bounds(override)
+            fix = "Fix the number."
+            if _is_misspelt(override):
+                wrong = f"which {FRAMEWORK} does not know"
+                fix = nearest(_word(override), _WORDS[override.key]).sentence()
+            if wrong:
+                said = f"`{override.key}` is `{shown(value_of(override))}`"
+                yield target.mistake(override.origin, f"{said}, {wrong}", fix)
     yield from refused_values(target)
 
 
@@ -406,6 +399,6 @@ def _is_misspelt(override: Override) -> bool:
     """Whether a word is a known one with a typo or in another case."""
     known = _WORDS.get(override.key, ())
     word = _word(override)
-    if word in known or "," in word:  # a comma is another rule's
+    if not known or word in known or "," in word:  # a comma is another rule's
         return False
     return word.lower() in known or misspelt(word, known)

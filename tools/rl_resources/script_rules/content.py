@@ -330,22 +330,19 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo | tee log`
     Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`
     """
-    if _ASKS_STATUS.search(target.text):
-        return
     for launch in target.trainings:
         command = launch.command
         hidden = _HIDDEN.match(target.text, command.end.offset)
+        message = ""
         if _loses_status_in_pipe(target.script, command):
-            yield target.mistake(
-                command.end,
-                "the run's exit status is lost in a pipe: that of the last command counts",
-                "Write `set -o pipefail` before it.",
-            )
+            message = "the run's exit status is lost in a pipe: that of the last command counts"
+            fix = "Write `set -o pipefail` before it."
         elif hidden:
+            message = f"the run's failure is hidden by `{hidden[1]}`"
             fix = "Remove it."
             if hidden[1] == "&":
                 fix += " To run in the background, start the script itself with `bash SCRIPT &`."
-            message = f"the run's failure is hidden by `{hidden[1]}`"
+        if message and not _ASKS_STATUS.search(target.text):
             yield target.mistake(command.end, message, fix)
 
 

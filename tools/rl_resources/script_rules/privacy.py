@@ -22,8 +22,8 @@ from rl_resources.text import shown
 
 _TABLE = table_beside(__file__)
 _PRIVATE = re.compile(
-    r"(?<![\w./~}\0$@%+-])(?:/(?:home|Users)/[\w.-]+"
-    r"|/(?:root|mnt|nfs\w*|cpfs\w*|lustre|gpfs|fsx|scratch|shared?|data\d*|datasets?|ssd\d*"
+    r"/(?<![\w./~}\0$@%+-]/)(?:(?:home|Users)/[\w.-]+"
+    r"|(?:root|mnt|nfs\w*|cpfs\w*|lustre|gpfs|fsx|scratch|shared?|data\d*|datasets?|ssd\d*"
     r"|nvme\d*|efs|ceph\w*|jfs|juicefs|user|users|apdcephfs\w*|ossfs|storage|projects?|work(?:space)?"
     r"|public|models?|ckpts?|checkpoints?|pfs|afs|vepfs\w*|dfs|nas\w*|oss|hdfs|mlx"
     r"|opt/(?!(?:amazon|bitnami|conda|cuda|homebrew|hpcx|intel|mellanox|miniconda3?|miniforge3?|ml"
@@ -317,5 +317,6 @@ def script_email_address(target: ScriptText) -> Iterator[Mistake]:
 def mail_addresses(lines: Iterable[str]) -> Iterator[tuple[int, int, str]]:
     """Line, column and text of each address of a person."""
     for number, line in enumerate(lines, 1):
-        for match in _MAIL.finditer(line):
-            yield number, match.start() + 1, match["address"]
+        if "@" in line:
+            for match in _MAIL.finditer(line):
+                yield number, match.start() + 1, match["address"]

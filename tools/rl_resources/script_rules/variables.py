@@ -31,6 +31,7 @@ _INDIRECT = re.compile(
     re.M,
 )
 """Where names may be read or set that the text does not show."""
+_COMMENT = re.compile(r"(?m)(?:^|\s)#.*")
 _MEANT = re.compile(r"did you mean '(\w+)'")
 
 
@@ -79,13 +80,12 @@ def _is_set_with_a_space(target: ScriptText, name: str) -> bool:
 def _named(target: ScriptText, code: int) -> dict[str, Comment]:
     """ShellCheck's first comment on each variable, unless the script uses names indirectly."""
     found: dict[str, Comment] = {}
-    without_comments = re.sub(r"(?m)(?:^|\s)#.*", "", target.text)
-    if _INDIRECT.search(without_comments):
-        return found
     for comment in comments(target):
         if comment.code == code:
             name, _, _ = comment.message.partition(" ")
             found.setdefault(name, comment)
+    if found and _INDIRECT.search(_COMMENT.sub("", target.text)):
+        return {}
     return found
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rl_resources.script.bash.expand import NAME, Expander
-from rl_resources.script.bash.parser import Node
+from rl_resources.script.bash.parser import Node, nodes_in
 from rl_resources.script.bash.script import (
     Assignment,
     Command,
@@ -199,7 +199,7 @@ class Evaluator(Expander):
     def _inside(self, node: Node) -> None:
         """Note all statements below a node."""
         for value in node.values():
-            nodes = _nodes(value)
+            nodes = nodes_in(value)
             if nodes and "Cmd" in nodes[0]:
                 with self._subshell():
                     self.run(nodes)
@@ -345,15 +345,6 @@ class Evaluator(Expander):
             if item.get("Value"):
                 words += self.words(item["Value"])
         return tuple(words)
-
-
-def _nodes(value: object) -> list[Node]:
-    """The nodes that are one property of another: one, several or none."""
-    if isinstance(value, dict):
-        return [value]
-    if isinstance(value, list):
-        return [child for child in value if isinstance(child, dict)]
-    return []
 
 
 def _has_option(words: Sequence[Word], pattern: str) -> bool:

@@ -15,6 +15,7 @@ from typing import Literal
 
 from rl_resources.script.bash.parser import Node, name_of, operator_of
 from rl_resources.script.bash.script import (
+    Content,
     Part,
     Place,
     SourceText,
@@ -45,8 +46,6 @@ _ASSIGNS = re.compile(r"\+\+|--|[^=<>!]*=")
 _BLANK = re.compile(r"[ \t\n]")
 _BLANKS_OR_WORD = re.compile(r"[^ \t\n]+|[ \t\n]+")
 _ESCAPED_OR_PLAIN = re.compile(r"\\([\s\S]?)|[^\\]+")
-_ALL = re.compile(r"\$\{?(?:\w+\[)?([@*])")
-"""A parameter that stands for all elements of an array, or for all arguments."""
 _ESCAPED_IN_QUOTES = '$`"\\\n'
 """What loses its backslash in double quotes."""
 _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
@@ -108,15 +107,15 @@ class Expander:
         """The pieces of parts; at the start of a word a tilde stands for HOME."""
         found: Pieces = []
         for node in parts:
-            home = _HOME.match(self.raw(node))
-            if starts_word and home and node["Type"] == "Lit":
-                place = self.place(node)
-                found.append(unknown(place, home[0], "HOME"))
-                node = {**node, "Pos": place.offset + home.end()}
+            if starts_word and node["Type"] == "Lit":
+                home = _HOME.match(self.raw(node))
+                if home:
+                    place = self.place(node)
+                    found.append(unknown(place, home[0], "HOME"))
+                    node = {**node, "Pos": place.offset + home.end()}
             found += self._part(node, mode)
             starts_word = False
-        texts = [piece.text or "" for piece in found if piece]
-        length = sum(map(len, texts))
+        length = sum(len(piece.marked) for piece in found if piece)
         self.steps -= 1 + len(found) // 4 + length // 1024
         return found
 
@@ -238,12 +237,11 @@ class Expander:
 
     def _found(self, node: Node) -> Value | None:
         """What the name stands for, `None` for nothing; an element of an array is unknown."""
-        missing = Value((self._missing(node),))
-        if node.get("Index"):
-            return missing
-        content = self.state.variables.get(name_of(node), missing)
+        content: Content = ()
+        if not node.get("Index"):
+            content = self.state.variables.get(name_of(node), ())
         if isinstance(content, tuple):
-            return missing
+            return Value((self._missing(node),))
         return content
 
     def _conditional(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
@@ -271,8 +269,10 @@ class Expander:
 
     def _all_of(self, node: Node) -> str:
         """`@` or `*` of a parameter that stands for all there are, otherwise empty."""
-        found = _ALL.match(self.raw(node)) or ("", "")
-        return found[1]
+        which = node.get("Index") or node.get("Param")
+        if which and self.raw(which) in ("@", "*"):
+            return self.raw(which)
+        return ""
 
     def _all(self, node: Node, mode: Mode) -> Pieces:
         """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`."""
