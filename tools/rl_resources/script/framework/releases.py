@@ -2,21 +2,18 @@
 
 A checkout of the framework, or of a fork of it, is read in its place, as it is at its own commit.
 
-pip does the fetching, so that a person's index, proxy and certificates are honored, and only ever
-fetches wheels: to look at a source archive pip would run its build script.
+pip fetches and unpacks, so that a person's index, proxy and certificates are honored, and only ever
+wheels: to look at a source archive pip would run its build script.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import posixpath
 import re
 import subprocess
 import sys
-import tempfile
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -32,6 +29,7 @@ from packaging.version import Version
 from yaml import YAMLError
 
 from rl_resources.errors import UnusableInput
+from rl_resources.files import read_file
 from rl_resources.script.framework.composition import (
     CannotComposeError,
     Composition,
@@ -40,16 +38,16 @@ from rl_resources.script.framework.composition import (
 )
 from rl_resources.script.framework.shipped import GROUP, MODULE, NAMES
 from rl_resources.script.framework.syntax import ParsedOverride
-from rl_resources.snapshot import script_data
 
-_INDEX = "entries.json"
 _MAIN = re.compile(r"@hydra\.main\((?P<given>[^)]*)\)")
 _GIVEN = re.compile(r"(config_path|config_name)=[\"']([^\"']+)")
 _PACKAGE = re.compile(r"^ *- *pkg://([\w.]+) *$", re.M)
 _TRAINED = "actor_rollout_ref.model.path"
 """What a configuration has from which a run of RL starts."""
+_LARGEST_BYTES = 2**20
 _LISTED = re.compile(r"^Available versions: (?P<versions>.+)$", re.M)
 _WHEELS = ("--only-binary=:all:", "--ignore-requires-python")
+"""A wheel is only unpacked, where a source archive would have to be built."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,19 +161,29 @@ def releases(framework: str) -> list[str]:
 
 
 def configuration(framework: str, version: str) -> Release:
-    """The configuration files of one release, from the cache or, the first time, from the registry.
+    """One release, from the cache or, the first time, from the registry.
 
     `RL_RESOURCES_CACHE` names another place for the cache. Raises `UnusableInput` if neither
-    has it.
+    has it, and if it has no configuration.
     """
     if not re.fullmatch(r"[0-9][0-9A-Za-z.+!_-]*", version):
         raise UnusableInput(f"{version!r} is not a version", "Write it as in 0.9.1.")
-    folder = _cache() / "frameworks" / framework / version
-    index = folder / _INDEX
-    if not index.is_file():
-        _fetch(f"{framework}=={version}", folder)
-    entries = json.loads(index.read_text(encoding="utf-8"))["modules"]
-    modules = {name: Entry(**entry) for name, entry in entries.items()}
+    folder = _cache() / "releases" / framework / version
+    if not folder.is_dir():
+        into = ("--no-compile", "--target", str(folder))
+        _pip(
+            "install",
+            "--quiet",
+            "--no-deps",
+            *_WHEELS,
+            *into,
+            f"{framework}=={version}",
+        )
+    modules = _modules(folder)
+    if not modules:
+        raise UnusableInput(
+            f"{framework} {version} holds no configuration that Hydra would read"
+        )
     return Release(framework, version, modules, folder)
 
 
@@ -184,50 +192,14 @@ def _cache() -> Path:
     return Path(os.environ.get("RL_RESOURCES_CACHE") or usual)
 
 
-def _fetch(wanted: str, folder: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="rl-resources-") as download:
-        _pip("download", "--quiet", "--no-deps", *_WHEELS, "--dest", download, wanted)
-        wheel = next(Path(download).glob("*.whl"))
-        with zipfile.ZipFile(wheel) as archive:
-            unpack(archive, folder)
-
-
-def unpack(archive: zipfile.ZipFile, folder: Path) -> None:
-    """Put the configuration files of a wheel, and no others, into a directory of the cache.
-
-    Raises `UnusableInput` for a wheel without a configuration.
-    """
-    texts = _texts_in(archive)
-    modules = _modules(texts)
-    folders = tuple(f"{entry.folder}/" for entry in modules.values())
-    configurations = [name for name in archive.namelist() if name.endswith(".yaml")]
-    files = [name for name in configurations if name.startswith(folders)]
-    if not files:
-        raise UnusableInput(
-            f"{archive.filename}: holds no configuration that Hydra would read"
-        )
-    archive.extractall(folder, files)
-    entries = {name: entry._asdict() for name, entry in modules.items()}
-    text = json.dumps({"modules": entries}, indent=1)
-    (folder / _INDEX).write_text(text, encoding="utf-8")
-
-
-def _texts_in(archive: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
-    """The path and the text of each module of a wheel."""
-    for path in archive.namelist():
-        if path.endswith(".py"):
-            data = archive.read(path)
-            yield path, data.decode("utf-8")
-
-
-def _modules(texts: Iterable[tuple[str, str]]) -> dict[str, Entry]:
-    """The modules that start from a configuration, of all with their paths and texts."""
+def _modules(root: Path) -> dict[str, Entry]:
+    """The modules that start from a configuration, of the packages in a directory."""
     modules: dict[str, Entry] = {}
-    for path, text in texts:
-        entry = entry_of(path, text)
+    for path in sorted(root.glob("[!.]*/**/*.py")):
+        name = path.relative_to(root).as_posix()
+        entry = entry_of(name, _text(path))
         if entry:
-            name = path.removesuffix(".py").replace("/", ".")
-            modules[name] = entry
+            modules[name.removesuffix(".py").replace("/", ".")] = entry
     return modules
 
 
@@ -254,8 +226,7 @@ def checkout(framework: str, place: Path) -> Release | None:
     for folder in (inside, *inside.parents):
         for package in _packages(folder, framework):
             root = package.parent
-            modules = _modules(_texts_below(root))
-            return Release(framework, _version_of(package), modules, root)
+            return Release(framework, _version_of(package), _modules(root), root)
     return None
 
 
@@ -270,22 +241,21 @@ def _packages(folder: Path, framework: str) -> Iterator[Path]:
             yield package
 
 
-def _texts_below(root: Path) -> Iterator[tuple[str, str]]:
-    """The path and the text of each module of the packages in a directory."""
-    for path in sorted(root.glob("[!.]*/**/*.py")):
-        name = path.relative_to(root).as_posix()
-        data = script_data(path) or b""
-        yield name, data.decode("utf-8", "replace")
-
-
 def _version_of(package: Path) -> str:
     """The version that a checkout of the framework gives itself; empty if it gives none."""
-    data = script_data(package / "version" / "version") or b""
+    text = _text(package / "version" / "version")
     try:
-        version = Version(data.decode().strip())
+        version = Version(text.strip())
     except ValueError:
         return ""
     return str(version)
+
+
+def _text(path: Path) -> str:
+    """A file's text; empty if it cannot be read, or is larger than any module of a framework."""
+    with suppress(OSError):
+        return read_file(path, _LARGEST_BYTES).decode("utf-8", "replace")
+    return ""
 
 
 def _pip(*arguments: str) -> str:
