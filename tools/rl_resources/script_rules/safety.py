@@ -240,8 +240,9 @@ def _ends_others(text: str, command: Command, pipeline: int) -> bool:
         return True
     end = command.place.offset
     begin = max(pipeline, end - _LONGEST_PIPELINE)
-    of_list = re.match(r"xargs\b.*\bkill\b", raw) and _LISTS.search(text, begin, end)
-    return of_list is not None
+    if not re.match(r"xargs\b.*\bkill\b", raw):
+        return False
+    return _LISTS.search(text, begin, end) is not None
 
 
 def _deletes_others(target: ScriptText, command: Command) -> bool:
@@ -253,8 +254,6 @@ def _deletes_others(target: ScriptText, command: Command) -> bool:
         path = word.value.shown
         folder = _UNSET.match(path)
         is_unset = folder and folder[1] not in set_names
-        if word.raw.endswith('/*"'):
-            continue
-        if is_unset or _KEPT.match(path):
+        if (is_unset or _KEPT.match(path)) and not word.raw.endswith('/*"'):
             return True
     return False

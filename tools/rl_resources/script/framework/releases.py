@@ -58,8 +58,8 @@ class Release(Source):
 
     def groups(self, entry: Entry) -> Sequence[str]:
         """The directories next to the configuration."""
-        folder = self.folder / entry.folder
-        return [path.name for path in folder.iterdir() if path.is_dir()]
+        beside = (self.folder / entry.folder).iterdir()
+        return [path.name for path in beside if path.is_dir()]
 
     @cached_property
     def engines(self) -> Mapping[str, Composition]:
@@ -69,28 +69,23 @@ class Release(Source):
             return {}
         folder = self.folder / entry.folder
         found = {"": self.start(entry, ())}
-        of_group = folder / GROUP
-        for path in sorted(of_group.glob("*.yaml")):
+        for path in sorted(folder.glob(f"{GROUP}/*.yaml")):
             choice = ParsedOverride("", GROUP, path.stem)
             found[f"{GROUP}={path.stem}"] = self.start(entry, (choice,))
         for path in sorted(folder.glob("*.yaml"), key=_usual_first):
-            named = entry._replace(config_name=path.stem)
             with suppress(CannotComposeError):
-                other = self.start(named, ())
+                other = self.start(entry._replace(config_name=path.stem), ())
                 if _TRAINED in other.values:
                     found[f"--config-name={path.stem}"] = other
         return found
 
     def start(self, entry: Entry, choices: Sequence[ParsedOverride]) -> Composition:
         """The configuration as Hydra composes it from files; raises as `Source.start` says."""
-        file = self.folder / entry.folder / f"{entry.config_name}.yaml"
-        if not file.is_file():
+        if not (self.folder / entry.file).is_file():
             reason = f"{self.framework} {self.version} has nothing of this name"
             raise CannotComposeError(reason, "no-configuration", entry.config_name)
-        words = tuple(
-            f"{choice.prefix}{choice.key}={choice.value}" for choice in choices
-        )
-        config = _composed(self.folder, entry, words)
+        words = [f"{choice.prefix}{choice.key}={choice.value}" for choice in choices]
+        config = _composed(self.folder, entry, tuple(words))
         return Composition(self.framework, self.version, config)
 
 
@@ -101,20 +96,17 @@ def _usual_first(path: Path) -> tuple[bool, int, str]:
 @cache
 def _composed(root: Path, entry: Entry, words: tuple[str, ...]) -> Any:
     """The tree that Hydra composes with these choices."""
-    folder = root / entry.folder
-    path = folder / f"{entry.config_name}.yaml"
-    text = path.read_text("utf-8")
-    overrides = [*words, *_search_path(text)]
+    text = (root / entry.file).read_text("utf-8")
+    search_in = str((root / entry.folder).resolve())
     try:
         # A configuration names others relative to the directory that a run starts in.
-        search_in = str(folder.resolve())
         with (
             chdir(root),
             catch_warnings(),
             initialize_config_dir(search_in, version_base=None),
         ):
             simplefilter("ignore")
-            config = compose(entry.config_name, overrides)
+            config = compose(entry.config_name, [*words, *_search_path(text)])
             return OmegaConf.to_container(config)
     except (
         HydraException,
@@ -134,13 +126,10 @@ def _search_path(text: str) -> list[str]:
 
     Hydra would import the framework to find the directory of one.
     """
-    urls: list[str] = []
-    for name in _PACKAGE.findall(text):
-        path = name.replace(".", "/")
-        urls.append(f"file://{path}")
-    if not urls:
+    paths = [name.replace(".", "/") for name in _PACKAGE.findall(text)]
+    if not paths:
         return []
-    listed = ",".join(urls)
+    listed = ",".join(f"file://{path}" for path in paths)
     return [f"hydra.searchpath=[{listed}]"]
 
 
@@ -149,15 +138,13 @@ def releases(framework: str) -> list[str]:
 
     Raises `UnusableInput` without network.
     """
-    answer = _pip("index", "versions", framework, *_WHEELS)
-    listed = _LISTED.search(answer)
+    listed = _LISTED.search(_pip("index", "versions", framework, *_WHEELS))
     if listed is None:
         raise UnusableInput(
             f"pip did not list the releases of {framework}",
             "Name them with --framework-version, or update pip.",
         )
-    versions = listed["versions"].split(", ")
-    return sorted(versions, key=Version)
+    return sorted(listed["versions"].split(", "), key=Version)
 
 
 def configuration(framework: str, version: str) -> Release:
@@ -211,8 +198,7 @@ def entry_of(path: str, text: str) -> Entry | None:
     given = dict(_GIVEN.findall(main["given"]))
     if given.keys() != {"config_path", "config_name"}:
         return None
-    above = posixpath.dirname(path)
-    folder = posixpath.join(above, given["config_path"])
+    folder = posixpath.join(posixpath.dirname(path), given["config_path"])
     name = given["config_name"].removesuffix(".yaml")
     return Entry(posixpath.normpath(folder), name)
 
@@ -243,12 +229,10 @@ def _packages(folder: Path, framework: str) -> Iterator[Path]:
 
 def _version_of(package: Path) -> str:
     """The version that a checkout of the framework gives itself; empty if it gives none."""
-    text = _text(package / "version" / "version")
     try:
-        version = Version(text.strip())
+        return str(Version(_text(package / "version" / "version").strip()))
     except ValueError:
         return ""
-    return str(version)
 
 
 def _text(path: Path) -> str:
@@ -267,8 +251,7 @@ def _pip(*arguments: str) -> str:
     if done.returncode == 0:
         return done.stdout
     _, _, last_line = done.stderr.strip().rpartition("\n")
-    reason = last_line.removeprefix("ERROR: ")
     raise UnusableInput(
-        f"pip cannot get it: {reason}",
+        f"pip cannot get it: {last_line.removeprefix('ERROR: ')}",
         "Check the network and pip's settings, or name fetched releases with --framework-version.",
     )
