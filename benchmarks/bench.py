@@ -59,7 +59,11 @@ package["resources"] = [dict(name="some", path=path, schema=schema)]
 report = frictionless.Package.from_descriptor(package).validate()
 assert report.valid, report
 """
-FRAME = "{{ frame | script_sources }}"
+HOOK = """
+import runpy
+on_env = runpy.run_path({!r})["on_env"]
+"""
+"""Of the hooks of the site, the one without which its main template cannot be read."""
 
 
 def seconds(command: Sequence[str | Path], folder: Path = ROOT) -> float:
@@ -125,26 +129,24 @@ def write_rows(path: Path, count: int) -> None:
             file.write(f"{row}\n")
 
 
-def write_peer(folder: Path) -> None:
-    """Write our pages as Markdown files and a configuration without our hook into `folder`."""
-    shutil.copytree(ROOT / "site/pages", folder / "docs")
-    shutil.copytree(ROOT / "site/assets", folder / "assets")
-    frame = folder / "assets/main.html"
-    text = frame.read_text(encoding="utf-8")
-    frame.write_text(text.replace(FRAME, ""))
-    for name, content in publish.render(ROOT).items():
+def write_peer(root: Path, folder: Path) -> None:
+    """Write the pages of `root` as Markdown files into `folder`, to be built without our hooks."""
+    shutil.copytree(root / "site/pages", folder / "docs")
+    for name, content in publish.render(root).items():
         if isinstance(content, str) and name.endswith(".md"):
             page = folder / "docs" / name
             page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text(content, encoding="utf-8")
+    hook = HOOK.format(str(root / "site/hooks.py"))
+    (folder / "hook.py").write_text(hook, encoding="utf-8")
     settings = {
-        "INHERIT": str(ROOT / "mkdocs.yml"),
+        "INHERIT": str(root / "mkdocs.yml"),
         "docs_dir": "docs",
         "site_dir": "site",
-        "hooks": [],
+        "hooks": ["hook.py"],
         "watch": [],
         "strict": False,
-        "theme": {"custom_dir": "assets"},
+        "theme": {"custom_dir": str(root / "site/assets")},
         "validation": {"links": {"not_found": "ignore", "anchors": "ignore"}},
     }
     (folder / "mkdocs.yml").write_text(json.dumps(settings), encoding="utf-8")
@@ -270,7 +272,7 @@ def bench_rows(folder: Path) -> None:
 
 
 def bench_build(folder: Path) -> None:
-    write_peer(folder / "peer")
+    write_peer(ROOT, folder / "peer")
     ours = [*OURS, "build", "--root", ROOT, "--out", folder / "build"]
     peer = [BIN / "mkdocs", "build", "--quiet"]
     compare(

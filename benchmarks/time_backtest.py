@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from backtest import _settings as settings_of
-from backtest import _words as words_of
+from backtest import as_settings, inputs_of, settings_of, words_of
 from scipy.optimize import least_squares
 
 from rl_resources import load
@@ -39,7 +38,6 @@ COLUMNS = {
     "update": "update_seconds",
     "other": "other_seconds",
 }
-LENGTHS = ("mean_prompt_length", "mean_response_length", "mean_total_length")
 OF_TWIN = ("eager", "filters_groups", "generated_prompts")
 """What a script of the same source stands for in a report that does not say it."""
 POOLS = (
@@ -49,8 +47,6 @@ POOLS = (
 """How a report writes the GPUs that train and those that only generate."""
 STEPS_OFF = re.compile(r"(?i)(one|\d+) steps? off")
 OVERLAPS = re.compile(r"(?i)async|one_step")
-FILTERS = "Dynamic sampling is on"
-"""What a note says where a run generates until enough groups differ."""
 LINE = re.compile(r"#.*")
 PRIOR = 2.9
 """The weight of the value of a constant before the fit, whose square counts single runs."""
@@ -174,12 +170,12 @@ Given = dict[str, float]
 
 def _of_record(dataset: Dataset, row: Row, report: Row | None) -> Estimate:
     """The estimate of a script; what only verl's recipes generate at a time the report knows."""
-    given = _filled(row, LENGTHS)
+    given = inputs_of(row, "lengths")
     if report:
         given |= _batch(report)
         given.pop("prompts_per_step", None)
     script = dataset.script(str(row["script"]))
-    return estimate(dataset, {}, _settings(given), str(script))
+    return estimate(dataset, {}, as_settings(given), str(script))
 
 
 def _of_report(dataset: Dataset, row: Row, twin: Estimate | None) -> Estimate:
@@ -189,10 +185,10 @@ def _of_report(dataset: Dataset, row: Row, twin: Estimate | None) -> Estimate:
     given: Given = {}
     if twin:
         given |= _of_twin(twin, row)
-    given |= _filled(row, (*LENGTHS, "rollout_n"))
+    given |= inputs_of(row, "lengths")
     given |= _batch(row)
     given |= _pools(row)
-    given |= _roles(row)
+    given |= inputs_of(row, "roles")
     words = words_of(row)
     words["infer"] = str(row["infer"])
     words["weights"] = str(row["weights"] or "full")
@@ -201,17 +197,7 @@ def _of_report(dataset: Dataset, row: Row, twin: Estimate | None) -> Estimate:
         words["gpus"] = f"{given.pop('gpus'):g}"
     if not words["device"]:
         words["device"] = _device(dataset, row)
-    return estimate(dataset, words, [*settings_of(row), *_settings(given)])
-
-
-def _settings(given: Given) -> list[str]:
-    """What is given as options of `estimate` have it."""
-    return [f"{name}={value:g}" for name, value in given.items()]
-
-
-def _filled(row: Row, names: Sequence[str]) -> Given:
-    """The columns of a row that are not empty."""
-    return {name: row[name] for name in names if row[name]}
+    return estimate(dataset, words, [*settings_of(row), *as_settings(given)])
 
 
 def _of_twin(twin: Estimate, row: Row) -> Given:
@@ -244,19 +230,6 @@ def _steps_off(row: Row) -> float:
         return float(said[1].lower().replace("one", "1"))
     hinted = OVERLAPS.search(f"{row['source_path']} {row['notes']}")
     return float(hinted is not None)
-
-
-def _roles(row: Row) -> Given:
-    """A reference model and dynamic sampling, where a row names them."""
-    given: Given = {}
-    task = str(row["task"])
-    if task.startswith(("GRPO", "PPO")) or "reference" in str(
-        row["memory_optimizations"]
-    ):
-        given["has_reference"] = 1
-    if FILTERS in str(row["notes"]):
-        given["filters_groups"] = 1
-    return given
 
 
 def _device(dataset: Dataset, row: Row) -> str:

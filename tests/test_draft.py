@@ -257,6 +257,14 @@ def test_cells_follow_from_the_settings(proposed, settings, header, row, why):
     assert only(reasons, found.unknown) == reasons
 
 
+@each(CASES["devices"], "device log row")
+def test_the_device_is_named_or_in_the_log_and_decides_the_edition(
+    proposed, device, log, row
+):
+    found = proposed(log=log.replace("STEPS", RAN), device=device)
+    assert only(row, found.row) == row
+
+
 def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(proposed):
     name = "actor_rollout_ref.rollout.name"
     strategy = "actor_rollout_ref.actor.strategy"
@@ -267,13 +275,6 @@ def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(propo
         draft.unknown["infer"] == f"`{name}` is not set, and no default of it is known"
     )
     assert draft.unknown["train"] == f"no backend of the dataset has `{strategy}=x`"
-
-
-def test_on_an_ascend_device_vllm_is_its_edition(proposed):
-    on_ascend = proposed(device="ascend-910c")
-    on_nvidia = proposed(device="h800")
-    assert on_ascend.row["infer"] == "vllm-ascend"
-    assert on_nvidia.row["infer"] == "vllm"
 
 
 @each(CASES["remarks"], "name before settings said")
@@ -351,11 +352,6 @@ def test_a_run_out_of_memory_is_no_record(run, mine, tmp_path, root):
         "draft: cannot be written yet: the run of the log ended with `CUDA out of memory. Tried to "
         "allocate 2.90 GiB.`: that is a line of records/trials.csv\n"
     ) in found.said
-
-
-def test_a_log_names_the_device(proposed):
-    log = f"|   0  NVIDIA A100-SXM4-80GB     On  | 00000000:08:00.0 Off |\n{RAN}"
-    assert proposed(script(), log=log, device="").row["device"] == "a100-80g"
 
 
 def test_a_record_with_a_figure_of_a_log_is_of_a_measured_run(
