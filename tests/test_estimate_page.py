@@ -85,7 +85,12 @@ QUERY = "model=qwen2.5-7b-instruct&gpus=4&memory=40&weights=LoRA&lora_rank=8"
             "micro_batch=0",
             "No answer: micro_batch must be a whole number from 1 to 1000000.",
         ),
-        ("task=SFT", "No answer: task SFT is not known."),
+        ("task=SFTX", "No answer: task SFTX is not known."),
+        (
+            "task=SFT&infer=vllm",
+            "No answer: SFT has no rollouts, so no rollout engine.",
+        ),
+        ("task=DPO&framework=verl", "No answer: verl does not train DPO."),
         ("infer=tgi", "No answer: infer tgi is not known."),
     ],
 )
@@ -95,9 +100,20 @@ def test_a_wrong_word_in_an_address_is_named(visit, wrong, said):
 
 
 def test_a_wrong_word_is_named_in_chinese(visit):
-    with visit(f"/zh/estimate/?{QUERY}&task=SFT") as page:
+    with visit(f"/zh/estimate/?{QUERY}&task=SFTX") as page:
         said = page.locator(".estimate-result strong").first.inner_text()
-        assert said.endswith("任务 SFT 无法识别。")
+        assert said.endswith("任务 SFTX 无法识别。")
+
+
+def test_a_task_without_rollouts_is_estimated(visit):
+    with visit(f"/estimate/?{QUERY}&task=DPO") as page:
+        asked = {"model": MODEL, "gpus": "4", "memory": "40"}
+        asked |= {"weights": "lora", "lora_rank": "8", "task": "DPO"}
+        assert verdict(page) == headline(asked)
+        answer = page.locator(".estimate-result").inner_text()
+        assert (
+            "No step time: it needs rollouts, which this task does not have." in answer
+        )
 
 
 def test_what_lowers_it_only_together_is_not_denied(visit):

@@ -53,6 +53,7 @@ _AS_WRITTEN = (
     "least",
     "names",
     "of_engine",
+    "offline",
     "often",
     "said",
     "span",
@@ -159,6 +160,7 @@ def _profile(name: str) -> dict[str, Any]:
         "release": found.release,
         "trains": list(found.trains),
         "alone": found.usual_train(1),
+        "offline": found.row.get("offline"),
         "cells": [_cell(cell) for cell in _cells(name)],
     }
 

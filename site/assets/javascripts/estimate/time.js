@@ -8,7 +8,8 @@
 import { compiled } from "./estimate.js";
 
 /** The seconds of a step and of its phases with their interval, or what is lacking. @param {Formula} formula @param {Estimate} found */
-export function stepTime({ time }, { configuration: { infer, assumed }, values: memory }) {
+export function stepTime({ said, time }, { configuration: { infer, assumed, offline }, values: memory }) {
+  if (offline) return { lacking: [said.no_rollouts] };
   const given = (name) => memory[name] && !assumed.some(({ input }) => input === name);
   const engine = time.engines[infer];
   const unknown = infer ? time.said.unknown_engine.replace("{infer}", infer) : time.said.no_engine;

@@ -163,7 +163,8 @@ class Reader {
   word(field) {
     const { [field]: text } = this.tokens;
     if (!text) return "";
-    const meaning = this.meaning(field, plain(text)).join(EITHER) || this.refuse(field, text);
+    const isOffline = field === "task" && this.index.offline.includes(plain(text));
+    const meaning = this.meaning(field, plain(text)).join(EITHER) || this.refuse(field, text, isOffline ? "offline" : undefined);
     if (field === "task" && meaning.includes(EITHER)) this.note("read-as", text, { meaning });
     return meaning;
   }
