@@ -8,7 +8,7 @@
  * @typedef {{train: string, infer: string, inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
  */
 
-import { say } from "../elements.js";
+import { by, minBy, say } from "../elements.js";
 import { Mistake } from "../form.js";
 
 const GB = 1e9;
@@ -70,7 +70,7 @@ function figuresOf(formula) {
 export function estimate(formula, configuration, values = (formula.figures ??= figuresOf(formula)).with(configuration.inputs)) {
   const moments = momentsOf(formula, values);
   const phases = largest(moments);
-  const [tightest] = Object.values(phases).filter(({ phase }) => !formula.phases.others.includes(phase)).sort((a, b) => b.peak - a.peak);
+  const tightest = minBy(Object.values(phases).filter(({ phase }) => !formula.phases.others.includes(phase)), ({ peak: own }) => -own);
   const { peak } = tightest;
   const isKnown = values.fill || values.max_tokens;
   const factors = formula.interval[isKnown ? "tokens" : "longest"];
@@ -98,10 +98,7 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
       const saving = { ...formula.least[configuration.train], ...(isOpen && formula.least.weights) };
       return changed(formula, this, unsaid(configuration, saving)).values.floor / GB;
     },
-    get deciding() {
-      const own = { moment: tightest, low: this.low, high: this.high };
-      return others.reduce((most, one) => (one.high > most.high ? one : most), own);
-    },
+    get deciding() { return minBy([{ moment: tightest, low: this.low, high: this.high }, ...others], ({ high }) => -high); },
     get verdict() {
       if ((values.floor / GB > device && this.floor > device) || !fits) return "cannot fit";
       if (!starts || Object.values(phases).some((moment) => moment.peak > device)) return "unlikely";
@@ -232,7 +229,7 @@ function assuming(formula, { configuration, values }, inputs, why) {
 export function fitted(formula, found) {
   const { doubts } = found;
   const isOpen = (input) => doubts[input][0] < 1 && !formula.often.any.includes(input) && !(input in formula.span.any);
-  const byGain = Object.keys(doubts).filter(isOpen).sort((a, b) => doubts[a][0] - doubts[b][0] || doubts[a][1] - doubts[b][1] || doubts[a][2] - doubts[b][2]);
+  const byGain = by(Object.keys(doubts).filter(isOpen), ...[0, 1, 2].map((place) => (input) => doubts[input][place]));
   let [taken, tried] = [{}, found];
   for (const input of byGain) {
     if (tried.peak <= found.device) break;

@@ -5,6 +5,7 @@
  * @typedef {import("./estimate.js").Estimate} Estimate
  */
 
+import { by, minBy } from "../elements.js";
 import { changed } from "./estimate.js";
 
 /** The settings that would lower the tightest phase, by price and then by gain. @param {Formula} formula @param {Estimate} before */
@@ -12,9 +13,8 @@ export function knobs(formula, before) {
   const { phase } = tightestOf(before);
   const { least_gain, most_knobs, smallest_gb } = formula.search;
   const least = Math.max(smallest_gb, least_gain * before.phases[phase].peak);
-  return formula.knobs.map((row) => knobOf(formula, before, row))
-    .filter((knob) => knob?.saves[phase] >= least)
-    .sort((a, b) => a.cost - b.cost || b.saves[phase] - a.saves[phase]).slice(0, most_knobs);
+  const saving = formula.knobs.map((row) => knobOf(formula, before, row)).filter((knob) => knob?.saves[phase] >= least);
+  return by(saving, ({ cost }) => cost, ({ saves }) => -saves[phase]).slice(0, most_knobs);
 }
 
 /** @param {Formula} formula @param {Estimate} before @param {Record<string, any>} row */
@@ -50,7 +50,7 @@ function turned({ input, needs, from, value, times, least }, values) {
 function tightestOf({ caches, fits, tightest, known, others, phases }) {
   if (!caches) return { phase: "rollout" };
   const training = { moment: tightest, high: known[1] * tightest.peak };
-  const { moment } = others.reduce((most, one) => (one.high > most.high ? one : most), training);
+  const { moment } = minBy([training, ...others], ({ high }) => -high);
   return fits ? moment : phases.rollout;
 }
 

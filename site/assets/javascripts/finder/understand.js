@@ -7,9 +7,9 @@
  * @typedef {Record<string, string>} Tokens the words of a question by field
  */
 
-import { say, SAID, word } from "../elements.js";
+import { minBy, say, SAID, word } from "../elements.js";
 import { Mistake } from "../form.js";
-import { EITHER, minBy } from "./find.js";
+import { EITHER } from "./find.js";
 
 /** The question in keys, with notes on how it was read. Throws `Mistake`. @param {Index} index @param {Tokens} tokens */
 export const understand = (index, tokens) =>
