@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rl_resources.script.run import Run
 
 GB = 1e9
-_DECIDES = 0.02
+DECIDES = 0.02
 """The share of the peak from which on an assumed input is said to decide."""
 ROLLOUT = "rollout"
 OTHERS = ("loading", ROLLOUT)
@@ -193,6 +193,12 @@ class Estimate:
         return low, high
 
     @property
+    def sure_factor(self) -> float:
+        """The upper one without what is open, which takes time."""
+        _, high = self.known_factors
+        return exp(_together([high, *(most for _, most in self._further_factors)]))
+
+    @property
     def interval_gb(self) -> tuple[float, float]:
         """Where the measured peak of training lies in nine of ten cases."""
         low, high = self.factors
@@ -294,8 +300,7 @@ class Estimate:
             or not self.engine_starts
         ):
             return "unlikely"
-        _, high = self.known_factors
-        if self.peak_gb * high > room or not self.cache_fits:
+        if self.peak_gb * self.sure_factor > room or not self.cache_fits:
             return "tight"  # doubts, which take time, make it no better
         if self.deciding.high_gb > room:
             return "tight"
@@ -320,7 +325,7 @@ class Estimate:
             doubt = self.doubts.get(item.input, _NO_DOUBT)
             if "derived: " in item.reason:
                 found.append((item, item.reason))
-            elif doubt.spread >= _DECIDES:
+            elif doubt.spread >= DECIDES:
                 found.append((item, doubt.as_text()))
         return sorted(
             found, key=lambda one: -self.doubts.get(one[0].input, _NO_DOUBT).spread
