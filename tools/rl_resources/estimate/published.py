@@ -28,6 +28,7 @@ from rl_resources.estimate.formula import (
 from rl_resources.estimate.frameworks import (
     VERL,
     ProfileCell,
+    engine_words,
     frameworks,
     profile,
     profiles,
@@ -35,7 +36,6 @@ from rl_resources.estimate.frameworks import (
     usual_run,
 )
 from rl_resources.estimate.time import PHASES, constants
-from rl_resources.script.backends import ENGINES, SAME_BACKEND
 
 _AS_WRITTEN = (
     "constants",
@@ -110,7 +110,7 @@ def _settings(item: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for train in backends():
         found[train] = _written(VERL, item, train)
-        for infer in (*ENGINES, *SAME_BACKEND):
+        for infer in engine_words():
             own = _written(VERL, item, train, infer)
             if own != found[train]:
                 found[f"{train} {infer}"] = own
