@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 
 from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.errors import UnusableInput
+from rl_resources.estimate.configuration import EstimateInputs
 from rl_resources.estimate.estimate import Estimate, of_script
 from rl_resources.estimate.formula import backends, formula, inputs_by_name
 from rl_resources.files import table_beside
@@ -323,18 +324,24 @@ def _others(estimate: Estimate) -> Iterator[tuple[str, float]]:
     chosen = {"gpu_memory_utilization"}
     if estimate.peak_gb > estimate.device_gb:
         chosen.update(estimate.usual)
-    defaults = dict(backends()[asked.train])
-    if asked.inputs.get("lora_rank"):
-        defaults |= formula()["train_lora"].get(asked.train, {})
-    defaults |= formula()["of_engine"].get(asked.infer, {})
-    if not asked.inputs["has_engine"]:  # then the link names no engine, and no task
-        defaults |= formula()["train_sft"].get(asked.train, {})
+    assumed = _assumed_by_the_form(asked)
     for name, item in inputs_by_name().items():
         value = asked.inputs.get(name)
         if value is None or name in _FROM_FIELDS:
             continue  # of the time alone, or said by other fields
         if value < item["minimum"]:
             continue  # a micro batch where batches are filled up by tokens
-        assumed = defaults.get(name, item.get("default"))
-        if value != assumed or name.endswith("_parallel") or name in chosen:
+        is_assumed = value == assumed.get(name, item.get("default"))
+        if not is_assumed or name.endswith("_parallel") or name in chosen:
             yield name, value
+
+
+def _assumed_by_the_form(asked: EstimateInputs) -> Mapping[str, float]:
+    """What the form takes for inputs that nobody gives, where it is not their usual default."""
+    found = dict(backends()[asked.train])
+    if asked.inputs.get("lora_rank"):
+        found |= formula()["train_lora"].get(asked.train, {})
+    found |= formula()["of_engine"].get(asked.infer, {})
+    if not asked.inputs["has_engine"]:  # then the link names no engine, and no task
+        found |= formula()["train_sft"].get(asked.train, {})
+    return found
