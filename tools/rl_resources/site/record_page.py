@@ -154,14 +154,13 @@ def linked(text: str) -> list[Piece]:
 
 def _settings(run: Run | None) -> Mapping[str, Any]:
     """Those that the script states and those that it leaves to the framework, each by group."""
-    stated: dict[str, list[Explained]] = {}
-    left: dict[str, list[Explained]] = {}
-    for item in explained(run) if run else []:
-        by_group = stated if item.setting.place else left
-        by_group.setdefault(item.group, []).append(item)
+    items = explained(run) if run else []
+    stated = [item for item in items if item.setting.place]
+    left = [item for item in items if not item.setting.place]
+    by_group = attrgetter("group")
     return {
-        "settings": list(stated.items()),
-        "defaults": list(left.items()),
+        "settings": list(grouped(stated, by_group).items()),
+        "defaults": list(grouped(left, by_group).items()),
     }
 
 
@@ -189,11 +188,12 @@ def related(
     ran = (row for row in rows if row.state == "run" and row.id != record.id)
     own = [row for row in ran if row.model == record.model]
     same = [row for row in own if row.task == record.task]
-    smaller: list[Configuration] = []
-    for row in same:
-        less_memory = 0 < row.total_memory_gb < record.total_memory_gb
-        if less_memory and row.weights == record.weights:
-            smaller.append(row)
+    smaller = [
+        row
+        for row in same
+        if row.weights == record.weights
+        and 0 < row.total_memory_gb < record.total_memory_gb
+    ]
     less = _nearest(smaller)[:MOST_RELATED]
     tagged = _nearest(row for row in same if row.tag not in {"", record.tag})
     tasks = _nearest((row for row in own if row.task not in {"", record.task}), "task")
