@@ -48,7 +48,7 @@ def first_known(sources: Iterable[Facts]) -> Facts:
 
 def script_name(cells: Mapping[str, str]) -> str:
     """The file name that the cells of a row make; empty if one of its parts is."""
-    words = [cells[part].lower() for part in PARTS]
+    words = [cells.get(part, "").lower() for part in PARTS]
     if not all(words):
         return ""
     model, *others = words
