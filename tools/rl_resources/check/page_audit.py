@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -105,20 +105,27 @@ def audit(reading: Reading, texts: Texts, *, style: bool = False) -> list[Findin
     path.
     """
     rules = [rule for rule in all_rules().values() if style or not rule.style]
-    pairs = []
-    alone = dict(texts)
+    pairs = list(_pairs(reading, texts))
+    found = findings_of(rules, {"pair": lambda: pairs, "script": texts.values})
+    # A cell that contradicts its script is not reported again for its form.
+    errors = [finding for finding in found if finding.severity == "error"]
+    contradicting = set(map(_place, errors))
+    for finding in findings_of(rules, {"page": lambda: [reading]}):
+        if _place(finding) not in contradicting:
+            found.append(finding)
+    return sorted(found, key=attrgetter("position"))
+
+
+def _pairs(reading: Reading, texts: Texts) -> Iterator[Pair]:
+    """Each row with its script, then the scripts to which no row leads."""
+    linked = {row.link.read for row in reading.rows}
     for row in reading.rows:
         script = _script_of(row, texts)
         if script:
-            pairs.append(_pair(reading, row, script))
-            alone.pop(row.link.read or "", None)
-    pairs += [_pair_of_script(reading.dataset, script) for script in alone.values()]
-    found = findings_of(rules, {"pair": lambda: pairs, "script": texts.values})
-    # A cell that contradicts its script is not reported again for its form.
-    reported = {_place(finding) for finding in found if finding.severity == "error"}
-    of_page = findings_of(rules, {"page": lambda: [reading]})
-    found += [finding for finding in of_page if _place(finding) not in reported]
-    return sorted(found, key=attrgetter("position"))
+            yield _pair(reading, row, script)
+    for name, script in texts.items():
+        if name not in linked:
+            yield _pair_of_script(reading.dataset, script)
 
 
 def _place(finding: Finding) -> Place:

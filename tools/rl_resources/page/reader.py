@@ -146,8 +146,9 @@ def _document(lines: Iterable[str]) -> nodes.document:
 def _refuse_broken_table(message: nodes.system_message) -> None:
     text = message.children[0].astext().replace("\n", " ")
     if message["level"] > _INFO and _BROKEN.match(text):
-        why = text[0].lower() + text[1:]
-        raise _UnreadableError(message["line"], why.rstrip("."))
+        begins = text[0].lower()
+        why = begins + text[1:].rstrip(".")
+        raise _UnreadableError(message["line"], why)
 
 
 def _headings(lines: Sequence[str]) -> Iterator[Heading]:
