@@ -14,6 +14,7 @@ from rl_resources.errors import Finding, UnusableInput
 from rl_resources.facts.models import model_meant
 from rl_resources.facts.pairs import Pair, Said
 from rl_resources.files import environment, read_foreign_text
+from rl_resources.package import text_of
 from rl_resources.page import LARGEST_PAGE_BYTES
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, read_rows
@@ -169,11 +170,8 @@ def _pair_of_script(dataset: Dataset, script: ScriptText) -> Pair:
 
 def _model_facts(dataset: Dataset, name: str) -> Mapping[str, str]:
     """The cells of a model in its table; none if it is unknown."""
-    model = dataset.by_key["models"].get(name)
-    if model is None:
-        return {}
-    fields = dataset.package.resources["models"].schema.fields
-    return {field.name: field.write(model[field.name]) for field in fields}
+    model = dataset.by_key["models"].get(name, {})
+    return {column: text_of(model, column) for column in model}
 
 
 def _said(row: ReadRow) -> Mapping[str, Said]:
