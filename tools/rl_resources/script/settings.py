@@ -212,13 +212,20 @@ class Settings:
 
 
 class Key:
-    """A setting under a name of its own, as an attribute of `Settings`."""
+    """A setting under a name of its own, as an attribute of a run.
+
+    `{run.…}` in its key stands for what the run's backend or engine calls it; if that is empty,
+    because they have no such setting, it may be anything.
+    """
 
     def __init__(self, key: str) -> None:
         self._key = key
 
-    def __get__(self, settings: Settings, _: type[Settings]) -> Setting:
-        return settings.setting(self._key)
+    def __get__(self, run: Settings, _: type[Settings]) -> Setting:
+        key = self._key.format(run=run)
+        if not key:
+            return OPEN
+        return run.setting(key)
 
 
 def _read(text: str) -> Any:
