@@ -120,7 +120,10 @@ class Settings:
     def _setting(self, key: str) -> Setting:
         index = self.index(key)
         if index is None:
-            return Setting(key, self._default(key))
+            default = UNKNOWN
+            if self.knows_defaults and not self._may_be_misspelt(key):
+                default = self._composed(key)
+            return Setting(key, default)
         override = self.launch.overrides[index]
         value = self._given(key, index)
         choices: tuple[Any, ...] = ()
@@ -176,11 +179,6 @@ class Settings:
         if "type" in rejected or override.key != key:
             return UNKNOWN
         return _read(override.value)
-
-    def _default(self, key: str) -> Any:
-        if not self.knows_defaults or self._may_be_misspelt(key):
-            return UNKNOWN
-        return self._composed(key)
 
     def _may_be_misspelt(self, key: str) -> bool:
         """Whether a key that the framework does not know may have been meant for this one."""

@@ -49,7 +49,8 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     """
     if target.launches or target.lost or _may_start_more(target):
         return
-    if all(_only_prepares(command) for command in target.script.commands):
+    names = [command.name for command in target.script.commands if command.words]
+    if _PREPARING.issuperset(names):
         yield Mistake(
             target.path,
             1,
@@ -65,12 +66,6 @@ def _may_start_more(target: ScriptText) -> bool:
         return True
     # A program within another command is not followed.
     return re.search(r"(?:\$\(|`)\s*(?:python|torchrun)", target.text) is not None
-
-
-def _only_prepares(command: Command) -> bool:
-    if not command.words:
-        return True
-    return command.name in _PREPARING
 
 
 @rule()
