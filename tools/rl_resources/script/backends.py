@@ -15,9 +15,6 @@ MODEL = "actor_rollout_ref.model"
 ACTOR = "actor_rollout_ref.actor"
 ROLLOUT = "actor_rollout_ref.rollout"
 CHECKPOINTING = "actor_rollout_ref.model.enable_gradient_checkpointing"
-RECOMPUTATION = (
-    "actor_rollout_ref.actor.megatron.override_transformer_config.recompute_granularity"
-)
 
 
 class Backend(NamedTuple):

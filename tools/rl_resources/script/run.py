@@ -232,22 +232,6 @@ class Run(Parallelism):
             return self.setting(CHECKPOINTING)
         return self.setting(self.backend.checkpointing)
 
-    @property
-    def misses_recomputation(self) -> bool:
-        """Whether Megatron keeps all activations of a script that asks for checkpointing with the
-        key of other backends.
-        """
-        if not self.trains_with_megatron:
-            return False
-        if self.may_change("model_engine") or self.may_change(
-            "actor_rollout_ref.actor.strategy"
-        ):
-            return False
-        asked = self.setting(CHECKPOINTING)
-        if not (asked.place and asked.flag):
-            return False
-        return is_off(self.gradient_checkpointing)
-
     def may_change(self, key: str) -> bool:
         """Whether the script sets a key to a default that the environment may replace."""
         content = self.content(key)

@@ -175,7 +175,8 @@ def is_count(default: Any) -> bool:
 def _wanted_type(default: Any, value: Any) -> str:
     """What is wanted in place of `value`; empty if it will do.
 
-    A whole number as default may stand for any number. Of a truth value for a number `switch_for_number` warns.
+    A whole number as default may stand for any number. Of a truth value for a number
+    `switch_for_number` warns.
     """
     wanted = ""
     match default:
