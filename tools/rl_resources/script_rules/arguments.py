@@ -47,7 +47,7 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.total_epochs=1`
     """
     explained = {
-        item.cause_line for item in target.lost
+        item.cause_line for item in target.broken_continuations
     }  # broken_continuation reports those
     seen: set[str] = set()
     for launch in target.of_framework:

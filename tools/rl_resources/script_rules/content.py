@@ -47,7 +47,7 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     Bad: `#!/bin/bash ⏎ set -e ⏎ echo start`
     Good: `#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
-    if target.launches or target.lost or _may_start_more(target):
+    if target.launches or target.broken_continuations or _may_start_more(target):
         return
     names = [command.name for command in target.script.commands if command.words]
     if _PREPARING.issuperset(names):
@@ -156,7 +156,7 @@ def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 ⏎ trainer.total_epochs=1`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 \ ⏎ trainer.total_epochs=1`
     """
-    for item in target.lost:
+    for item in target.broken_continuations:
         first = shown(item.command.words[0].raw, 80)
         line = target.script.lines[item.cause_line - 1]
         fix = "End each line but the last with ` \\`, with no comment, empty line or pipe between."
@@ -176,7 +176,7 @@ def fix_broken_continuation(target: ScriptText) -> Iterator[Edit]:
     if target.script.problems:
         return
     lines: dict[int, str | None] = {}
-    for item in target.lost:
+    for item in target.broken_continuations:
         line = target.script.lines[item.cause_line - 1]
         if not _DOUBTFUL.search(line):
             lines[item.cause_line] = _continued(line)

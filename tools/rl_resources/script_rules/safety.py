@@ -96,7 +96,7 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     Of the scripts of a page, which nobody is asked to run, only what deletes or ends.
     """
     # Where a lost backslash has made a command of a setting, the backslash is the mistake.
-    seen = {item.command.place.line for item in target.lost}
+    seen = {item.command.place.line for item in target.broken_continuations}
     source = target.script.source
     exempt = target.or_exempt("unexpected-command")
     parts = _unexpected(target) if target.ours else _destructive(target)

@@ -126,7 +126,10 @@ def _is_consequence(target: ScriptText, comment: Comment) -> bool:
     """Whether `syntax` or `broken-continuation` reports the cause of a comment."""
     if target.script.problems and comment.code < _FIRST_OF_PARSED:
         return True
-    lines = [(item.cause_line, item.command.place.line) for item in target.lost]
+    lines = [
+        (item.cause_line, item.command.place.line)
+        for item in target.broken_continuations
+    ]
     return comment.line in chain.from_iterable(lines)
 
 

@@ -164,7 +164,9 @@ def disagreement(key: str, default: Any, value: Any) -> str | None:
     wanted = _wanted_type(default, value)
     if not wanted:
         return None
-    return f"{_shown(value)} where the default is {_shown(default)}: {wanted} is wanted"
+    return (
+        f"{_quoted(value)} where the default is {_quoted(default)}: {wanted} is wanted"
+    )
 
 
 def is_count(default: Any) -> bool:
@@ -205,7 +207,7 @@ def _is_switch(value: Any, default: str) -> bool:
     return isinstance(value, bool) and default.lower() not in ("true", "false")
 
 
-def _shown(value: Any) -> str:
+def _quoted(value: Any) -> str:
     text = str(value)
     if isinstance(value, bool):
         text = text.lower()
