@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,17 +111,17 @@ def small(
         yield known, read_shipped(describe(known))
 
 
-def override(key: str, value: str | None) -> ParsedOverride:
+def override(key: str, value: str | None = None) -> ParsedOverride:
     """An override whose key may have a prefix."""
     bare = key.lstrip("+~")
     return ParsedOverride(key.removesuffix(bare), bare, value)
 
 
 def both(
-    small: tuple[Release, Shipped], *overrides: tuple[str, str | None]
+    small: tuple[Release, Shipped], *overrides: Sequence[str | None]
 ) -> Composition:
     """Compose from both sources, demand the same result, and return it."""
-    given = [override(key, value) for key, value in overrides]
+    given = [override(*words) for words in overrides]
     one, other = (compose_module(known, MODULE, None, None, given) for known in small)
     assert one.problem == other.problem
     assert one.values == other.values
@@ -129,9 +129,9 @@ def both(
     return other
 
 
-def rejections(composed: Composition) -> list[tuple[int, str, str]]:
+def rejections(composed: Composition) -> list[list[object]]:
     """Index, key and kind of every rejection."""
-    return [(item.index, item.key, item.kind) for item in composed.rejected]
+    return [[item.index, item.key, item.kind] for item in composed.rejected]
 
 
 def kinds(composed: Composition) -> list[str]:
@@ -149,34 +149,12 @@ def test_an_override_is_accepted_or_rejected(small, key, value, kind):
     assert kinds(composed) == listed(kind)
 
 
-def test_every_rejected_override_is_reported_also_of_a_deleted_section(small):
-    composed = both(
-        small,
-        ("data.a", "1"),
-        ("~data", None),
-        ("data.seed", "1"),
-        ("data", "null"),
-    )
-    assert rejections(composed) == [
-        (0, "data.a", "unknown-key"),
-        (2, "data.seed", "unknown-key"),
-        (3, "data", "unknown-key"),
-    ]
-
-
-@pytest.mark.parametrize("section", ["{megatron:{offload:true}}", None])
-def test_a_section_keeps_the_keys_that_its_override_leaves_out(small, section):
-    engine = ("model_engine", "megatron")
-    size = ("actor.megatron.size", "2")
-    composed = both(small, engine, ("actor", section), size)
-    assert not composed.rejected
-
-
-def test_an_unknown_choice_of_a_group_leaves_everything_open(small):
-    composed = both(small, ("model_engine", None), ("actor.megatron.size", "1"))
-    problem = "the choice of `model_engine` is not known without running the script"
-    assert composed.values == {}
+@each(CASES["several"], "overrides rejected problem")
+def test_of_several_overrides_each_is_judged(small, overrides, rejected, problem):
+    composed = both(small, *overrides)
+    assert rejections(composed) == rejected
     assert composed.problem == problem
+    assert bool(composed.values) is not bool(problem)
 
 
 @each(CASES["values"], "key value")
