@@ -8,8 +8,8 @@
  * @typedef {{train: string, infer: string, inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
  */
 
-import { by, minBy, say } from "../elements.js";
-import { Mistake } from "../form.js";
+import { by, minBy } from "../elements.js";
+import { refuse } from "../form.js";
 
 const GB = 1e9;
 const DERIVED = "derived: the smallest that fits, else the best";
@@ -187,7 +187,7 @@ export function changed(formula, { configuration, values }, inputs) {
 export function sized(formula, configuration) {
   const before = estimate(formula, configuration);
   const { gpus, undivided } = before.values;
-  if (undivided) throw new Mistake(say("estimate.undivided", { gpus }));
+  if (undivided) refuse("estimate.undivided", { gpus });
   return sizedFrom(formula, before, ({ values }) => !values.undivided);
 }
 
