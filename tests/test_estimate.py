@@ -33,6 +33,7 @@ from rl_resources.estimate.frameworks import (
     profiles,
     released_cells,
 )
+from rl_resources.estimate.published import published
 from rl_resources.estimate.search import Knob, knobs
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.estimate import estimate as estimated
@@ -510,6 +511,13 @@ def test_a_backend_of_verl_has_its_settings_in_its_own_section(train, tmp_path):
     script.write_text(f"{TRAIN} {strategy} {key}=True\n")
     found = of_script(script)
     assert found.values["parameter_offload"] == 1
+
+
+def test_a_knob_is_published_for_one_training_backend_at_a_time():
+    settings = set().union(*(item["settings"] for item in published()["knobs"]))
+    assert "ms-swift fsdp2 sft" in settings
+    for words in settings:
+        assert len(backends().keys() & words.split()) <= 1, words
 
 
 @cases("estimate", "offload")

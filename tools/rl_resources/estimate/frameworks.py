@@ -216,10 +216,15 @@ def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCe
         cell for cell in released_cells(name, release) if words.issuperset(cell.when)
     ]
     if name == VERL:
-        engines = {*ENGINES, *SAME_BACKEND}
         train = next(iter(words & backends().keys()), "")
-        found.extend(_keys(train, next(iter(words & engines), "")))
+        infer = next(iter(words.intersection(engine_words())), "")
+        found.extend(_keys(train, infer))
     return found
+
+
+def engine_words() -> list[str]:
+    """What rollout engines are called, by verl or by us."""
+    return [word for word in (*ENGINES, *SAME_BACKEND) if word not in backends()]
 
 
 @cache

@@ -32,6 +32,7 @@ from rl_resources.estimate.frameworks import (
     VERL,
     ProfileCell,
     earlier_cells,
+    engine_words,
     frameworks,
     profile,
     profiles,
@@ -46,7 +47,6 @@ from rl_resources.estimate.search import (
     SMALLEST_GB,
 )
 from rl_resources.estimate.time import LENGTHS, PHASES, constants
-from rl_resources.script.backends import ENGINES, SAME_BACKEND
 
 _AS_WRITTEN = (
     "constants",
@@ -138,7 +138,7 @@ def _settings(item: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for train in backends():
         found[train] = _written(VERL, item, train)
-        for infer in (*ENGINES, *SAME_BACKEND):
+        for infer in engine_words():
             own = _written(VERL, item, train, infer)
             if own != found[train]:
                 found[f"{train} {infer}"] = own

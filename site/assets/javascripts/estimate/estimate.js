@@ -8,8 +8,8 @@
  * @typedef {{train: string, infer: string, earlier: {input: string, value: number}[], inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
  */
 
-import { by, minBy, say } from "../elements.js";
-import { Mistake } from "../form.js";
+import { by, minBy } from "../elements.js";
+import { refuse } from "../form.js";
 
 const GB = 1e9;
 const DERIVED = "derived: the smallest that fits, else the best";
@@ -42,15 +42,14 @@ function figuresOf(formula) {
   const places = Object.fromEntries(names.map((name, place) => [name, place]));
   const terms = formula.terms.map(({ name, tree }) => [places[name], compiled(tree, (one) => places[one])]);
   class Figures {
-    cells = new Float64Array(names.length).fill(NaN);
+    constructor(cells) { this.cells = cells; }
 
     /** A copy with other inputs, and all terms. @param {Values} inputs */
     with(inputs) {
-      const copy = new Figures();
-      copy.cells.set(this.cells);
-      for (const [name, value] of Object.entries(inputs)) copy.cells[places[name]] = value;
-      for (const [place, term] of terms) copy.cells[place] = term(copy.cells);
-      return copy;
+      const cells = this.cells.slice();
+      for (const [name, value] of Object.entries(inputs)) cells[places[name]] = value;
+      for (const [place, term] of terms) cells[place] = term(cells);
+      return new Figures(cells);
     }
 
     toJSON() { return Object.fromEntries(names.map((name) => [name, this[name]]).filter(([, value]) => value !== undefined)); }
@@ -59,7 +58,8 @@ function figuresOf(formula) {
     const get = function figure() { return Number.isNaN(this.cells[place]) ? undefined : this.cells[place]; };
     Object.defineProperty(Figures.prototype, name, { get });
   }
-  return new Figures().with(formula.constants);
+  for (const moment of formula.moments) moment.places = Object.values(moment.components).map((name) => places[name]);
+  return new Figures(new Float64Array(names.length).fill(NaN)).with(formula.constants);
 }
 
 /**
@@ -118,8 +118,9 @@ function unsaid({ assumed }, values) {
 
 /** The interval of a phase that does not train; what the engine reserves is exact. @param {any} moment @param {number[]} factors */
 function needOf(moment, [least, most]) {
-  const others = moment.peak - moment.reserved();
-  return { moment, low: moment.reserved() + least * others, high: moment.reserved() + most * others };
+  const reserved = moment.reserved();
+  const others = moment.peak - reserved;
+  return { moment, low: reserved + least * others, high: reserved + most * others };
 }
 
 /** Of what was assumed: the least and the most factor by which other plausible values would change the peak, and the value of the least. @param {Formula} formula @param {any} found @returns {Record<string, number[]>} */
@@ -163,8 +164,8 @@ function widened([least, most], saving, doubts, further) {
 /** All moments; no rollout where no engine shares the GPUs. @param {Formula} formula @param {Values} values */
 function momentsOf(formula, values) {
   const counted = formula.moments.filter(({ phase }) => phase !== "rollout" || values.has_engine);
-  return counted.map(({ phase, name, components }) => ({
-    phase, name, peak: Object.values(components).reduce((sum, term) => sum + values[term], 0) / GB,
+  return counted.map(({ phase, name, components, places }) => ({
+    phase, name, peak: places.reduce((sum, place) => sum + values.cells[place], 0) / GB,
     reserved() { return formula.phases.reserved.reduce((sum, title) => sum + (this.components[title] ?? 0), 0); },
     get components() {
       const held = Object.entries(components).map(([title, term]) => [title, values[term] / GB]);
@@ -192,7 +193,7 @@ export function changed(formula, { configuration, values }, inputs) {
 export function sized(formula, configuration) {
   const before = estimate(formula, configuration);
   const { gpus, undivided } = before.values;
-  if (undivided) throw new Mistake(say("estimate.undivided", { gpus }));
+  if (undivided) refuse("estimate.undivided", { gpus });
   return sizedFrom(formula, before, ({ values }) => !values.undivided);
 }
 
