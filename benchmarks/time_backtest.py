@@ -52,6 +52,7 @@ OVERLAPS = re.compile(r"(?i)async|one_step")
 FILTERS = "Dynamic sampling is on"
 """What a note says where a run generates until enough groups differ."""
 LINE = re.compile(r"#.*")
+RELEASE = re.compile(r"v?\d[\d.]*")
 PRIOR = 2.9
 """The weight of the value of a constant before the fit, whose square counts single runs."""
 FITTED_PHASES = ("generation_seconds", "log_prob_seconds", "update_seconds")
@@ -194,6 +195,8 @@ def _of_report(dataset: Dataset, row: Row, twin: Estimate | None) -> Estimate:
     given |= _pools(row)
     given |= _roles(row)
     words = words_of(row)
+    if "framework" in words and RELEASE.fullmatch(str(row["framework_version"])):
+        words["framework"] += f" {row['framework_version']}"
     words["infer"] = str(row["infer"])
     words["weights"] = str(row["weights"] or "full")
     words["gpus"] = str(row["gpus"])

@@ -10,7 +10,7 @@ import { compiled } from "./estimate.js";
 const LENGTHS = ["mean_response_length", "mean_total_length", "response_length"];
 
 /** The seconds of a step and of its phases with their interval, or what is lacking. @param {Formula} formula @param {Estimate} found */
-export function stepTime({ time }, { configuration: { infer, assumed }, values: memory }) {
+export function stepTime({ time }, { configuration: { train, infer, assumed }, values: memory }) {
   const given = (name) => memory[name] && !assumed.some(({ input }) => input === name);
   const engine = time.engines[infer];
   const unknown = infer ? time.said.unknown_engine.replace("{infer}", infer) : time.said.no_engine;
@@ -19,7 +19,7 @@ export function stepTime({ time }, { configuration: { infer, assumed }, values: 
   if (lacking.length) return { lacking };
   const isCacheKnown = memory.has_engine && given("gpu_memory_utilization");
   const values = {
-    ...time.constants, ...Object.fromEntries(time.inputs.map((name) => [name, 0])), ...engine,
+    ...time.constants, ...Object.fromEntries(time.inputs.map((name) => [name, 0])), ...engine, is_fused: time.fused[train] ?? 0,
     micro_known: given("micro_batch") || given("max_tokens") ? 1 : 0, cache_known: isCacheKnown ? 1 : 0, ...memory.toJSON(),
   };
   for (const term of time.terms) values[term.name] = (term.value ??= compiled(term.tree))(values);
