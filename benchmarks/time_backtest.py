@@ -301,7 +301,7 @@ def residuals(
     found: list[float] = []
     for run in timed:
         values = evaluate_time({**run.values, **own})
-        weight = share[run.project] ** -0.25  # sixteen runs of a project count as four
+        weight = share[run.project] ** -0.5  # each project has one vote
         if not run.known:
             weight *= UNKNOWN_WEIGHT
         found.append(weight * _error(run, values, "seconds"))

@@ -17,10 +17,9 @@ export function stepTime({ time }, { configuration: { train, infer, assumed }, v
   const inputs = Object.entries(time.needed).filter(([name]) => !given(name)).map(([, words]) => words);
   const lacking = [...(engine ? [] : [unknown]), ...inputs, ...(LENGTHS.some(given) ? [] : [time.said.no_length])];
   if (lacking.length) return { lacking };
-  const isCacheKnown = memory.has_engine && given("gpu_memory_utilization");
   const values = {
     ...time.constants, ...Object.fromEntries(time.inputs.map((name) => [name, 0])), ...engine, is_fused: time.fused[train] ?? 0,
-    micro_known: given("micro_batch") || given("max_tokens") ? 1 : 0, cache_known: isCacheKnown ? 1 : 0, ...memory.toJSON(),
+    micro_known: given("micro_batch") || given("max_tokens") ? 1 : 0, share_known: given("gpu_memory_utilization") ? 1 : 0, ...memory.toJSON(),
   };
   for (const term of time.terms) values[term.name] = (term.value ??= compiled(term.tree))(values);
   const [low, high] = time.interval[values.mean_response_length + values.mean_total_length > 0 ? "known" : "longest"];
