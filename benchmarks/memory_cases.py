@@ -1,4 +1,4 @@
-"""The training steps whose memory `memory_oracle.py` asks PyTorch for.
+"""The training steps whose memory `memory_oracle.py` asks PyTorch for: `memory_cases.toml`.
 
 Columns of `memory_oracle.csv` that a case fixes:
 
@@ -28,8 +28,10 @@ transformers' default.
 from __future__ import annotations
 
 import itertools
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -60,92 +62,14 @@ class Case:
         return "_".join(map(str, values.values()))
 
 
-def vary(case: Case, **values: list[Any]) -> list[Case]:
-    """All combinations of the values."""
-    cases: list[Case] = []
-    for row in itertools.product(*values.values()):
-        changes = dict(zip(values, row, strict=True))
-        cases.append(replace(case, **changes))
-    return cases
+def _cases() -> Iterator[Case]:
+    for item in _TABLE["case"]:
+        base = _TABLE["base"][item.pop("of")]
+        for values in itertools.product(*item.values()):
+            changes = dict(zip(item, values, strict=True))
+            yield Case(**base | changes)
 
 
-VERL = Case("qwen2.5-0.5b")
-VERL_7B = replace(VERL, model="qwen2.5-7b")
-LORA = replace(VERL_7B, weights="lora", lora_rank=32)
-TRL = Case(
-    "qwen2.5-0.5b", ranks=1, strategy="single", master_dtype="bf16", logits="fp32"
-)
-DENSE = [
-    "qwen2.5-1.5b",
-    "qwen2.5-3b",
-    "llama-3.1-8b",
-    "qwen3-4b",
-    "qwen3-8b",
-    "qwen2.5-14b",
-]
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CASES = list(_cases())
 OFFLOAD = "parameters+optimizer"
-CASES = [
-    VERL,
-    VERL_7B,
-    LORA,
-    TRL,
-    *vary(VERL, checkpointing=[False], sequence_length=[512, 2048, 8192]),
-    *vary(VERL, offload=[OFFLOAD]),
-    *vary(VERL, logits=["rows", "chunked", "fp32"]),
-    *vary(VERL_7B, micro_batches=[2]),
-    *vary(VERL_7B, offload=[OFFLOAD]),
-    *vary(VERL, model=DENSE),
-    *vary(VERL_7B, checkpointing=[False]),
-    *vary(LORA, checkpointing=[False]),
-    *vary(VERL, model=["qwen3-30b-a3b"], ranks=[32], checkpointing=[True, False]),
-    *vary(VERL, sequence_length=[512, 8192, 16384]),
-    *vary(VERL, micro_batch=[4, 16]),
-    *vary(VERL_7B, ranks=[1, 2]),
-    *vary(TRL, optimizer=["fused"]),
-    *vary(TRL, checkpointing=[False], sequence_length=[512, 2048]),
-    *vary(TRL, micro_batch=[4, 16]),
-    *vary(VERL, logits=["rows", "chunked", "fp32"], sequence_length=[8192]),
-    *vary(LORA, master_dtype=["bf16"]),
-    *vary(VERL_7B, sequence_length=[8192], logits=["fused", "rows", "chunked", "fp32"]),
-    *vary(
-        LORA,
-        ranks=[1],
-        strategy=["single"],
-        master_dtype=["bf16"],
-        logits=["fp32", "fused"],
-    ),
-    *vary(TRL, model=["qwen2.5-1.5b", "qwen2.5-7b"], optimizer=["fused"]),
-    *vary(VERL_7B, master_dtype=["bf16"]),
-    *vary(VERL, ranks=[1, 32]),
-    *vary(LORA, lora_rank=[8, 64]),
-    *vary(VERL, micro_batches=[2]),
-    *vary(LORA, model=["qwen2.5-0.5b"]),
-    *vary(VERL_7B, ranks=[4, 64]),
-    *vary(VERL, model=["qwen2.5-1.5b", "llama-3.1-8b"], checkpointing=[False]),
-    *vary(LORA, sequence_length=[8192], logits=["fused", "fp32"]),
-    *vary(VERL_7B, optimizer=["fused"]),
-    *vary(VERL_7B, offload=[OFFLOAD], ranks=[1, 4]),
-    *vary(VERL_7B, micro_batches=[2], ranks=[32]),
-    *vary(LORA, micro_batches=[2]),
-    *vary(VERL_7B, micro_batch=[4, 16]),
-    *vary(VERL, model=["qwen3-4b"], checkpointing=[False]),
-    *vary(LORA, model=["qwen2.5-3b", "llama-3.1-8b"]),
-    *vary(LORA, model=["qwen2.5-32b"], master_dtype=["bf16"]),
-    *vary(VERL, model=["qwen2.5-32b"], ranks=[16, 32]),
-    *vary(VERL, model=["qwen2.5-14b", "qwen2.5-32b"], offload=[OFFLOAD]),
-    *vary(VERL_7B, ranks=[16, 32]),
-    *vary(VERL_7B, sequence_length=[512, 16384]),
-    *vary(VERL, model=["qwen2.5-3b", "qwen3-8b"], checkpointing=[False]),
-    *vary(LORA, model=["qwen2.5-14b", "qwen3-8b"]),
-    *vary(
-        VERL,
-        strategy=["fsdp"],
-        model=["qwen2.5-0.5b", "qwen3-4b", "qwen3-8b", "llama-3.1-8b"],
-    ),
-    *vary(VERL_7B, strategy=["fsdp"], ranks=[2, 8, 32]),
-    *vary(VERL_7B, strategy=["fsdp"], master_dtype=["bf16"]),
-    *vary(
-        VERL_7B, strategy=["fsdp"], checkpointing=[False], sequence_length=[512, 2048]
-    ),
-    *vary(VERL_7B, strategy=["fsdp"], sequence_length=[8192], logits=["fused", "fp32"]),
-]

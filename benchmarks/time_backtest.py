@@ -6,19 +6,19 @@ error of a run is that of constants which the other projects fix.
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from backtest import _settings as settings_of
-from backtest import _words as words_of
+import polars as pl
+from backtest import as_settings, inputs_of, settings_of, words_of
 from scipy.optimize import least_squares
 
 from rl_resources import load
@@ -39,7 +39,6 @@ COLUMNS = {
     "update": "update_seconds",
     "other": "other_seconds",
 }
-LENGTHS = ("mean_prompt_length", "mean_response_length", "mean_total_length")
 OF_TWIN = ("eager", "filters_groups", "generated_prompts")
 """What a script of the same source stands for in a report that does not say it."""
 POOLS = (
@@ -49,8 +48,6 @@ POOLS = (
 """How a report writes the GPUs that train and those that only generate."""
 STEPS_OFF = re.compile(r"(?i)(one|\d+) steps? off")
 OVERLAPS = re.compile(r"(?i)async|one_step")
-FILTERS = "Dynamic sampling is on"
-"""What a note says where a run generates until enough groups differ."""
 LINE = re.compile(r"#.*")
 RELEASE = re.compile(r"v?\d[\d.]*")
 PRIOR = 2.9
@@ -90,25 +87,28 @@ def runs(dataset: Dataset, skipped: Counter[str]) -> Iterator[Timed]:
     for row in _timed_rows(dataset, "tuning"):
         evidence = str(row["evidence"] or row["source"])
         report = published.pop(_key(evidence, row), None)
-        try:
+        with _skipping(skipped):
             found = _of_record(dataset, row, report)
-        except UnusableInput as error:
-            skipped[str(error)] += 1
-            continue
-        for cited in (evidence, str(row["source"])):
-            scripts[_source(cited), str(row["model"])] = found
-        yield from _timed(row, str(row["script"]), evidence, found, skipped)
+            for cited in (evidence, str(row["source"])):
+                scripts[_source(cited), str(row["model"])] = found
+            yield _timed(row, str(row["script"]), evidence, found)
     for row in reports:
         url = str(row["source_url"])
         if _key(url, row) not in published:
             continue
         twin = scripts.get((_source(url), str(row["model"])))
-        try:
+        with _skipping(skipped):
             found = _of_report(dataset, row, twin)
-        except UnusableInput as error:
-            skipped[str(error)] += 1
-            continue
-        yield from _timed(row, str(row["report"]), url, found, skipped)
+            yield _timed(row, str(row["report"]), url, found)
+
+
+@contextmanager
+def _skipping(skipped: Counter[str]) -> Iterator[None]:
+    """Leave a row out that has no time, and count why."""
+    try:
+        yield
+    except UnusableInput as error:
+        skipped[str(error)] += 1
 
 
 def _timed_rows(dataset: Dataset, table: str) -> Iterator[Row]:
@@ -129,15 +129,13 @@ def _source(url: str) -> str:
     return LINE.sub("", url)
 
 
-def _timed(
-    row: Row, name: str, url: str, found: Estimate, skipped: Counter[str]
-) -> Iterator[Timed]:
+def _timed(row: Row, name: str, url: str, found: Estimate) -> Timed:
+    """A timed run. Raises `UnusableInput` with what its time lacks."""
     missing = lacking(found)
     if missing:
-        skipped[missing[0]] += 1
-        return
+        raise UnusableInput(missing[0])
     values = time_values(found)
-    yield Timed(
+    return Timed(
         id=name,
         project=_project(url),
         source=_source(url),
@@ -175,12 +173,12 @@ Given = dict[str, float]
 
 def _of_record(dataset: Dataset, row: Row, report: Row | None) -> Estimate:
     """The estimate of a script; what only verl's recipes generate at a time the report knows."""
-    given = _filled(row, LENGTHS)
+    given = inputs_of(row, "lengths")
     if report:
         given |= _batch(report)
         given.pop("prompts_per_step", None)
     script = dataset.script(str(row["script"]))
-    return estimate(dataset, {}, _settings(given), str(script))
+    return estimate(dataset, {}, as_settings(given), str(script))
 
 
 def _of_report(dataset: Dataset, row: Row, twin: Estimate | None) -> Estimate:
@@ -190,10 +188,10 @@ def _of_report(dataset: Dataset, row: Row, twin: Estimate | None) -> Estimate:
     given: Given = {}
     if twin:
         given |= _of_twin(twin, row)
-    given |= _filled(row, (*LENGTHS, "rollout_n"))
+    given |= inputs_of(row, "lengths")
     given |= _batch(row)
     given |= _pools(row)
-    given |= _roles(row)
+    given |= inputs_of(row, "roles")
     words = words_of(row)
     if "framework" in words and RELEASE.fullmatch(str(row["framework_version"])):
         words["framework"] += f" {row['framework_version']}"
@@ -204,17 +202,7 @@ def _of_report(dataset: Dataset, row: Row, twin: Estimate | None) -> Estimate:
         words["gpus"] = f"{given.pop('gpus'):g}"
     if not words["device"]:
         words["device"] = _device(dataset, row)
-    return estimate(dataset, words, [*settings_of(row), *_settings(given)])
-
-
-def _settings(given: Given) -> list[str]:
-    """What is given as options of `estimate` have it."""
-    return [f"{name}={value:g}" for name, value in given.items()]
-
-
-def _filled(row: Row, names: Sequence[str]) -> Given:
-    """The columns of a row that are not empty."""
-    return {name: row[name] for name in names if row[name]}
+    return estimate(dataset, words, [*settings_of(row), *as_settings(given)])
 
 
 def _of_twin(twin: Estimate, row: Row) -> Given:
@@ -247,19 +235,6 @@ def _steps_off(row: Row) -> float:
         return float(said[1].lower().replace("one", "1"))
     hinted = OVERLAPS.search(f"{row['source_path']} {row['notes']}")
     return float(hinted is not None)
-
-
-def _roles(row: Row) -> Given:
-    """A reference model and dynamic sampling, where a row names them."""
-    given: Given = {}
-    task = str(row["task"])
-    if task.startswith(("GRPO", "PPO")) or "reference" in str(
-        row["memory_optimizations"]
-    ):
-        given["has_reference"] = 1
-    if FILTERS in str(row["notes"]):
-        given["filters_groups"] = 1
-    return given
 
 
 def _device(dataset: Dataset, row: Row) -> str:
@@ -345,10 +320,7 @@ def left_out(timed: Sequence[Timed]) -> Iterator[tuple[Timed, Values]]:
 def write(cases: Sequence[tuple[Timed, Values]]) -> None:
     """Write `time_backtest.csv`, which the pages and the tests read."""
     rows = [_columns(run, values) for run, values in cases]
-    with (HERE / "time_backtest.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    pl.DataFrame(rows).write_csv(HERE / "time_backtest.csv")
 
 
 def _columns(run: Timed, values: Values) -> dict[str, object]:

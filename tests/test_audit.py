@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Callable
 from copy import deepcopy
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -102,31 +102,32 @@ def _audited(dataset: Dataset, folder: Path, page: str) -> list[Finding]:
     return audit(reading, known)
 
 
-def _findings(dataset: Dataset, folder: Path, page: str) -> list[str]:
-    found = _audited(dataset, folder, page)
-    return list(map(_in_words, found))
-
-
 def _in_words(finding: Finding) -> str:
     place = f"{finding.line}:{finding.column}"
     fix = re.sub(r"`[\w-]+,[A-Z_,]+`", "`ROW`", finding.help)
     return f"{finding.rule}: {place}: {finding.message}\n{fix}"
 
 
-def _rules(dataset: Dataset, folder: Path, page: str) -> list[str]:
-    return [item.rule for item in _audited(dataset, folder, page)]
+@pytest.fixture
+def audited(dataset: Dataset, scripts: Path) -> Callable[..., list[Finding]]:
+    """The audit of a page of this text, with these or other scripts."""
+
+    def audit_of(page: str, folder: Path = scripts) -> list[Finding]:
+        return _audited(dataset, folder, page)
+
+    return audit_of
 
 
 @pytest.fixture
-def findings(dataset: Dataset, scripts: Path) -> Callable[[str], list[str]]:
+def findings(audited: Callable[..., list[Finding]]) -> Callable[..., list[str]]:
     """What the audit of a page of this text says."""
-    return partial(_findings, dataset, scripts)
+    return lambda *page: list(map(_in_words, audited(*page)))
 
 
 @pytest.fixture
-def reported(dataset: Dataset, scripts: Path) -> Callable[[str], list[str]]:
+def reported(audited: Callable[..., list[Finding]]) -> Callable[[str], list[str]]:
     """The rules that the audit of a page of this text reports."""
-    return partial(_rules, dataset, scripts)
+    return lambda page: [item.rule for item in audited(page)]
 
 
 def _change(path: Path, old: str, new: str) -> None:
@@ -162,39 +163,21 @@ def test_a_row_that_is_elsewhere_is_reported_once(findings, page):
     assert findings(page) == [MOVED[page]]
 
 
-def test_a_script_that_is_not_called_as_the_page_asks(findings, dataset, scripts):
+@each(CASES["renamed"], "old new found")
+def test_the_name_of_a_script_is_of_the_form_that_the_page_asks_for_and_of_its_model(
+    findings, scripts, old, new, found
+):
+    rename(scripts, old, new)
+    name = Path(new).name
+    assert findings(PAGE.replace(Path(old).name, name)) == found
+
+
+def test_a_link_to_a_script_of_another_name_says_which_is_meant(audited, scripts):
     rename(scripts / "14b", FOURTEEN, UNDERSCORE)
-    wrong = f"the script name `{UNDERSCORE}` has 7 instead of 6 parts between `_`"
-    page = PAGE.replace(FOURTEEN, UNDERSCORE)
-    found = findings(page)
-    form = "[model]_[task]_[gpunums]_[device]_[train]_[infer].sh"
-    fix = f"The page asks for {form}, in lower case, with `-` inside a part."
-    assert found == [f"page-script-name: 67:9: {wrong}\n{fix}"]
-    (finding,) = _audited(dataset, scripts, PAGE)
+    (finding,) = audited(PAGE)
     assert finding.rule == "page-missing-script"
     assert finding.line == 67
     assert finding.help == f"Did you mean `14b/{UNDERSCORE}`?"
-
-
-def test_a_script_that_is_named_after_another_model_is_reported(findings, scripts):
-    other = SEVEN.replace("qwen2", "qwen1", 1)
-    rename(scripts / "7b", SEVEN, other)
-    said = (
-        "the row says `qwen2-7b-instruct`, the name of its script `qwen1-7b-instruct`"
-    )
-    page = PAGE.replace(SEVEN, other)
-    found = findings(page)
-    fix = "Name the script after the model that it trains, or fix the row."
-    assert found == [f"page-name-of-model: 26:9: {said}\n{fix}"]
-
-
-def test_a_name_of_six_parts_is_of_the_form_only_with_a_known_backend_or_engine(
-    findings, scripts
-):
-    other = "run_qwen2_5_vl_7b_fsdp.sh"
-    rename(scripts / "7b", SEVEN, other)
-    page = PAGE.replace(SEVEN, other)
-    assert findings(page) == []
 
 
 def test_a_script_that_bash_cannot_read_is_one_mistake(reported, scripts):
@@ -215,8 +198,10 @@ def test_scripts_that_nothing_leads_to_are_counted(scripts, capsys):
 
 def test_every_rule_of_a_page_has_a_case():
     rules = {rule.name for rule in FAMILIES["page"].rules}
-    found = {"page-script-name", "page-name-of-model", "page-encoding"}
+    found = {"page-encoding"}
     findings = [case["finding"] for case in CASES["mistake"].values()]
+    for case in CASES["renamed"].values():
+        findings += case["found"]
     for finding in [*MOVED.values(), *findings]:
         rule, _, _ = finding.partition(":")
         found.add(rule)
@@ -242,16 +227,13 @@ def test_only_a_size_within_a_listed_family_does_not_exist(reported, model, wron
     assert ("page-unknown-model" in found) == wrong
 
 
-def test_the_folder_may_be_the_root(dataset, scripts):
-    assert _findings(dataset, scripts.parent, PAGE) == []
-
-
-def test_the_folder_may_be_a_flat_copy(dataset, scripts):
+def test_the_folder_may_be_the_root_or_a_flat_copy(findings, scripts):
+    assert findings(PAGE, scripts.parent) == []
     flat = scripts.parent / "flat"
     flat.mkdir()
     for path in scripts.rglob("*.sh"):
         shutil.copy(path, flat)
-    assert _findings(dataset, flat, PAGE) == []
+    assert findings(PAGE, flat) == []
 
 
 def test_a_link_to_a_commit_may_lead_to_a_script_that_the_folder_lacks(

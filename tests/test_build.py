@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin
 
 import pytest
+from bench import BIN, write_peer
 
 from rl_resources import InvalidOutput, UnreadableDataset, UnusableInput, publish
 from rl_resources.build import MARK, build
@@ -19,7 +20,7 @@ from rl_resources.script.framework.composition import (
     compose_launch,
 )
 from rl_resources.script.launch import Launch
-from sample_tree import files, plant_site
+from sample_tree import files, plant_site, ran
 from website import MENU, RECORD, ROOT, address_of, edit_row
 
 OLD = {f"site/{MARK}", "site/index.html"}
@@ -136,6 +137,14 @@ def test_a_folder_without_git_names_every_page_once_in_the_sitemap(
             urls.append(url)
     assert sorted(named) == sorted(urls)
     assert "https://example.org/sizes/7b/" in urls
+
+
+def test_the_peer_of_the_bench_builds_the_same_pages(copy, tmp_path):
+    peer = tmp_path / "peer"
+    write_peer(copy, peer)
+    done = ran(BIN / "mkdocs", "build", "--quiet", cwd=peer)
+    assert done.returncode == 0, done.stderr
+    assert (peer / f"site/records/{RECORD}/index.html").is_file()
 
 
 # What stops it

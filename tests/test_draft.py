@@ -14,6 +14,7 @@ import pytest
 from botched_tree import plant_frozen
 from cases import each, read_cases
 from rl_resources.cli import main
+from rl_resources.contribute.draft import Draft
 from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.stated import read_form
 from rl_resources.contribute.training_log import TrainingLog, read_log
@@ -249,12 +250,24 @@ def test_everything_that_a_script_states_becomes_the_row(run, mine, root, unchec
     assert found.said.endswith("draft: Nothing was written yet: --write does it.\n")
 
 
+def messages(proposal: Proposal) -> list[str]:
+    return Draft(proposal, (), (), (), write=False).messages()
+
+
 @each(CASES["cells"], "settings header row why")
 def test_cells_follow_from_the_settings(proposed, settings, header, row, why):
     found = proposed(script(settings, header or HEADER))
     assert only(row, found.row) == row
     reasons = why or {}
     assert only(reasons, found.unknown) == reasons
+
+
+@each(CASES["devices"], "device log row")
+def test_the_device_is_named_or_in_the_log_and_decides_the_edition(
+    proposed, device, log, row
+):
+    found = proposed(log=log.replace("STEPS", RAN), device=device)
+    assert only(row, found.row) == row
 
 
 def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(proposed):
@@ -269,20 +282,13 @@ def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(propo
     assert draft.unknown["train"] == f"no backend of the dataset has `{strategy}=x`"
 
 
-def test_on_an_ascend_device_vllm_is_its_edition(proposed):
-    on_ascend = proposed(device="ascend-910c")
-    on_nvidia = proposed(device="h800")
-    assert on_ascend.row["infer"] == "vllm-ascend"
-    assert on_nvidia.row["infer"] == "vllm"
-
-
 @each(CASES["remarks"], "name before settings said")
 def test_what_a_reader_should_know_of_a_script_is_said(
     proposed, name, before, settings, said
 ):
     text = (before or "") + script(settings, header="")
     found = proposed(text, name=name or "run_it.sh", device="h800")
-    assert found.remarks[0] == said
+    assert messages(found)[0] == said
 
 
 @each(CASES["logs"], "settings log row said")
@@ -291,7 +297,7 @@ def test_a_log_gives_figures_and_releases(proposed, settings, log, row, said):
     text = text.replace("FAILED", FAILED)
     draft = proposed(script(settings), log=text)
     assert only(row, draft.row) == row
-    assert {*said} <= {*draft.remarks}
+    assert {*said} <= {*messages(draft)}
 
 
 def without_rows(text: str) -> str:
@@ -351,11 +357,6 @@ def test_a_run_out_of_memory_is_no_record(run, mine, tmp_path, root):
         "draft: cannot be written yet: the run of the log ended with `CUDA out of memory. Tried to "
         "allocate 2.90 GiB.`: that is a line of records/trials.csv\n"
     ) in found.said
-
-
-def test_a_log_names_the_device(proposed):
-    log = f"|   0  NVIDIA A100-SXM4-80GB     On  | 00000000:08:00.0 Off |\n{RAN}"
-    assert proposed(script(), log=log, device="").row["device"] == "a100-80g"
 
 
 def test_a_record_with_a_figure_of_a_log_is_of_a_measured_run(

@@ -3,8 +3,7 @@
 import json
 import math
 import re
-import statistics
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -41,13 +40,13 @@ from rl_resources.query.plan import evidence
 from rl_resources.script.backends import BACKENDS
 from sample_tree import with_tables
 from shipped import DATASET
-from website import ROOT, read_rows
+from website import ROOT
 
 SCRIPT = ROOT / "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 QUESTION = {"model": "Qwen/Qwen2.5-7B-Instruct", "gpus": "8", "device": "h100"}
-RUNS = read_rows(ROOT / "benchmarks/backtest.csv")
+RUNS = pl.read_csv(ROOT / "benchmarks/backtest.csv")
 CASES = read_cases("estimate")
-ORACLE = read_rows(ROOT / "benchmarks/memory_oracle.csv")
+ORACLE = pl.read_csv(ROOT / "benchmarks/memory_oracle.csv")
 
 
 def asked(**words: object) -> Estimate:
@@ -293,12 +292,6 @@ def of_script(script: Path = SCRIPT, **words: object) -> Estimate:
     return DATASET.estimate(str(script), **words)
 
 
-@cases("estimate", "setting")
-def test_a_setting_is_an_input_a_key_of_verl_or_the_end_of_one(setting, name, value):
-    found = asked(settings=[setting])
-    assert found.configuration.inputs[name] == value
-
-
 @cases("estimate", "framework")
 def test_what_nobody_gave_is_what_the_framework_does(words, train, inputs):
     found = asked(**words).configuration
@@ -368,7 +361,9 @@ def test_no_cell_of_a_profile_is_hidden_by_one_before_it():
 
 
 @cases("estimate", "named")
-def test_a_setting_has_the_name_that_its_framework_gives_it(framework, setting, inputs):
+def test_a_setting_is_an_input_or_has_the_name_that_its_framework_gives_it(
+    framework, setting, inputs
+):
     found = asked(framework=framework, settings=[setting]).configuration
     assert found.inputs.items() >= inputs.items()
 
@@ -641,27 +636,12 @@ def test_what_a_config_json_leaves_out_is_listed_as_assumed(of_config):
         assert listed[name] == Assumed(name, value, "not known of this model")
 
 
-def test_a_config_json_says_whether_the_kv_cache_is_compressed(of_config):
-    config = {**CONFIG, "kv_lora_rank": 512, "qk_rope_head_dim": 64}
-    values = of_config(json.dumps(config)).values
-    assert values["kv_bytes"] == 2 * 28 * 576
-
-
 @cases("estimate", "attention")
-def test_a_config_json_says_which_layers_see_the_whole_sequence(
-    config, whole, state, of_config
+def test_a_config_json_says_what_a_layer_keeps_of_the_sequence(
+    config, terms, of_config
 ):
     values = of_config(json.dumps({**CONFIG, **config})).values
-    assert values["whole_layers"] == whole
-    assert values["state_size"] == state
-
-
-def test_a_sliding_window_keeps_its_share_of_the_sequence_in_the_kv_cache(of_config):
-    kinds = ["full_attention"] * 14 + ["sliding_attention"] * 14
-    window = {"layer_types": kinds, "sliding_window": 1024}
-    values = of_config(json.dumps({**CONFIG, **window})).values
-    assert values["cached_layers"] == 14 + 14 * 1024 / values["sequence_length"]
-    assert values["kv_bytes"] == 4 * values["cached_layers"] * values["key_width"]
+    assert {name: values[name] for name in terms} == terms
 
 
 @cases("estimate", "figure")
@@ -758,43 +738,29 @@ def test_the_inputs_are_listed_with_the_keys_of_the_framework(command):
     assert "    actor_rollout_ref.actor.fsdp_config.optimizer_offload" not in of_swift
 
 
-def measured(known: str, kinds: Collection[str]) -> list[dict[str, str]]:
-    """Runs with a measured peak whose tokens are known, or only their longest sequence."""
-    runs = [case for case in RUNS if case["kind"] in kinds]
-    of_tokens = [case for case in runs if case["known"] == known]
-    return [case for case in of_tokens if case["measured_gb"]]
+def measured(*kinds: str, known: bool) -> pl.DataFrame:
+    """The errors of runs whose tokens are known, or only their longest sequence.
 
-
-def error(case: dict[str, str]) -> float:
-    """How far the estimate is off, as a share of the measured peak."""
-    estimated = float(case["estimated_gb"])
-    ratio = estimated / float(case["measured_gb"])
-    return abs(ratio - 1)
-
-
-def is_within(case: dict[str, str]) -> bool:
-    """Whether the measured peak lies in the interval of the other projects' errors."""
-    low = float(case["low_gb"])
-    high = float(case["high_gb"])
-    measured_gb = float(case["measured_gb"])
-    return low <= measured_gb <= high
+    `within` says whether the peak lies in the interval of the other projects' errors.
+    """
+    peak = pl.col("measured_gb")
+    is_meant = pl.col("kind").is_in(kinds) & (pl.col("known") == known) & (peak > 0)
+    return RUNS.filter(is_meant).select(
+        error=(pl.col("estimated_gb") / peak - 1).abs(),
+        within=peak.is_between("low_gb", "high_gb"),
+    )
 
 
 def test_on_measured_runs_whose_tokens_are_known_the_error_is_within_the_goals():
-    chosen = measured("true", ["measured"])
-    errors = sorted(map(error, chosen))
-    ninth = int(0.9 * len(errors))
-    assert statistics.median(errors) <= 0.08
-    assert errors[ninth] <= 0.20
-    within = statistics.mean(map(is_within, chosen))
-    assert 0.85 <= within <= 0.96
+    found = measured("measured", known=True)
+    assert found["error"].median() <= 0.08
+    assert found["error"].quantile(0.9, "higher") <= 0.20
+    assert 0.85 <= found["within"].mean() <= 0.96
 
 
-@pytest.mark.parametrize("kinds", [{"measured"}, {"measured", "report"}])
+@pytest.mark.parametrize("kinds", [["measured"], ["measured", "report"]])
 def test_the_interval_holds_where_only_the_longest_sequence_is_known(kinds):
-    chosen = measured("false", kinds)
-    within = statistics.mean(map(is_within, chosen))
-    assert 0.85 <= within <= 0.95
+    assert 0.85 <= measured(*kinds, known=False)["within"].mean() <= 0.95
 
 
 def width_of_interval(response_length: int) -> float:
@@ -809,8 +775,7 @@ def test_where_only_the_longest_is_known_the_interval_is_as_wide_as_the_tokens_d
 
 
 def verdicts(outcome: str) -> list[str]:
-    runs = [case for case in RUNS if case["outcome"] == outcome]
-    return [case["verdict"] for case in runs if case["verdict"]]
+    return RUNS.filter(outcome=outcome)["verdict"].drop_nulls().to_list()
 
 
 def test_no_run_that_ran_cannot_fit():
@@ -831,14 +796,11 @@ def test_the_committed_cases_are_those_of_the_formula():
     every += backtest.questions(DATASET, "strangers.csv", backtest.STRANGER)
     every += backtest.questions(DATASET, "asked.csv", backtest.ASKED)
     made = {case.id: case.estimated_gb for case in every}
-    written = {}
-    for case in RUNS:
-        if case["kind"] in {"measured", "varied", "stranger", "asked", "report"}:
-            written[case["id"]] = float(case["estimated_gb"])
-    assert written == pytest.approx(made, rel=1e-3), "run make backtest"
+    kinds = ["measured", "varied", "stranger", "asked", "report"]
+    rows = RUNS.filter(pl.col("kind").is_in(kinds)).select("id", "estimated_gb").rows()
+    assert dict(rows) == pytest.approx(made, rel=1e-3), "run make backtest"
     hosts = pl.read_csv(ROOT / "benchmarks/host_memory.csv")
-    runs = pl.read_csv(ROOT / "benchmarks/backtest.csv")
-    errors = pl.concat([backtest.errors(runs), backtest.host_errors(hosts)])
+    errors = pl.concat([backtest.errors(RUNS), backtest.host_errors(hosts)])
     committed = pl.read_csv(ROOT / "benchmarks/backtest_errors.csv")
     assert_frame_equal(errors, committed, check_dtypes=False, abs_tol=1e-4)
 
@@ -857,27 +819,22 @@ def test_every_case_of_the_oracle_has_one_row():
     import memory_cases
 
     wanted = {case.id for case in memory_cases.CASES}
-    written = [row["id"] for row in ORACLE]
-    assert sorted(written) == sorted(wanted)
+    assert sorted(ORACLE["id"]) == sorted(wanted)
 
 
-@pytest.mark.parametrize("row", ORACLE, ids=lambda row: row["id"])
-def test_the_kinds_add_up_to_the_highest_phase(row):
-    size = {}
-    for name, text in row.items():
-        if name.endswith("_gb"):
-            size[name] = float(text)
-    peak = size.pop("peak_gb")
-    on_host = size.pop("host_gb")
-    phases = {}
-    for phase in ("forward", "backward", "step"):
-        phases[phase] = size.pop(f"{phase}_gb")
-    is_offloaded = row["offload"] != "none"
-    assert (on_host > 0.01) == is_offloaded
-    assert peak == max(phases.values())
-    assert peak == phases[row["at_phase"]]
-    kinds = sum(size.values())
-    assert kinds == pytest.approx(peak, abs=0.001)
+def test_the_kinds_add_up_to_the_highest_phase_and_offload_alone_needs_the_host():
+    phases = [f"{name}_gb" for name in ("forward", "backward", "step")]
+    peak = pl.col("peak_gb")
+    kinds = pl.col("^.+_gb$").exclude("peak_gb", "host_gb", *phases)
+    is_offloaded = pl.col("offload") != "none"
+    found = ORACLE.select(
+        highest=peak == pl.max_horizontal(phases),
+        at_phase=(pl.concat_str("at_phase", pl.lit("_gb"))).is_in(phases),
+        sum=(pl.sum_horizontal(kinds) - peak).abs() < 0.001,
+        host=(pl.col("host_gb") > 0.01) == is_offloaded,
+    )
+    assert found.row(0) == (True,) * 4
+    assert found.n_unique() == 1
 
 
 # Scripts of others
@@ -894,68 +851,38 @@ def foreign(tmp_path: Path) -> Callable[[str], Path]:
     path = tmp_path / "run_qwen2_5_vl_7b_fsdp.sh"
 
     def written(text: str) -> Path:
+        text = text.replace("TRAIN", TRAIN).replace("KNOWN", KNOWN)
         path.write_text(text)
         return path
 
     return written
 
 
-def test_a_script_of_others_gives_its_model_by_folder_and_its_batch_of_all_gpus(
-    foreign,
+@cases("estimate", "others")
+def test_of_a_script_of_others_it_is_said_what_is_assumed(
+    text, inputs, reasons, foreign
 ):
-    batch = "actor_rollout_ref.actor.ppo_micro_batch_size=32"
-    found = of_script(
-        foreign(f"{TRAIN} {KNOWN} {batch} trainer.nnodes=1\n"), device="h100"
-    )
-    assert found.configuration.model == "Qwen/Qwen2.5-7B"
-    assert found.configuration.inputs["gpus"] == 8
-    assert found.configuration.inputs["micro_batch"] == 4
-
-
-def test_of_branches_the_first_is_assumed_and_the_others_are_named(foreign):
-    size = "actor_rollout_ref.actor.ulysses_sequence_parallel_size"
-    text = f"if ask; then N=4 S=1; else N=8 S=2; fi\n{TRAIN} {KNOWN} {size}=$S "
-    found = of_script(foreign(f"{text}trainer.n_gpus_per_node=$N\n"), device="h100")
-    reason = (
-        "trainer.n_gpus_per_node is set by the branch that runs (line 2), otherwise 8"
-    )
-    assert assumed(found)["gpus"] == Assumed("gpus", 4, reason)
-    reason = f"{size} is set by the branch that runs (line 2), otherwise 1"
-    assert assumed(found)["context_parallel"] == Assumed("context_parallel", 2, reason)
-
-
-def test_sizes_that_no_branch_has_together_are_those_of_the_first_one(foreign):
-    text = "case $DEVICE in\n gpu) N=8 P=1;;\n npu) N=16 P=2;;\n *) exit 1;;\nesac\n"
-    sizes = {"expert_model_parallel_size": "8", "pipeline_model_parallel_size": "$P"}
-    sizes |= {"tensor_model_parallel_size": "2", "expert_tensor_parallel_size": "1"}
-    given = " ".join(
-        f"actor_rollout_ref.actor.megatron.{key}={sizes[key]}" for key in sizes
-    )
-    train = f"{TRAIN} {KNOWN} actor_rollout_ref.actor.strategy=megatron model_engine=megatron"
-    script = foreign(f"{text}{train} {given} trainer.n_gpus_per_node=$N\n")
-    found = of_script(script, device="h100")
-    reason = (
-        "trainer.n_gpus_per_node is set by the branch that runs (line 6), otherwise 16"
-    )
-    assert assumed(found)["gpus"] == Assumed("gpus", 8, reason)
-    key = "actor_rollout_ref.actor.megatron.pipeline_model_parallel_size"
-    reason = f"{key} is set by the branch that runs (line 6), otherwise 2"
-    assert assumed(found)["pipeline_parallel"] == Assumed(
-        "pipeline_parallel", 1, reason
-    )
-
-
-def test_the_defaults_of_a_fork_are_those_of_the_framework_and_named_as_such(foreign):
-    found = of_script(foreign(f"python3 -m mine.main_ppo {KNOWN}\n"), device="h100")
-    reason = "default of the framework, which mine.main_ppo may change"
-    assert assumed(found)["gpus"] == Assumed("gpus", 8, reason)
-    assert "rollout" in found.phases
+    found = of_script(foreign(text), device="h100").configuration
+    assert found.model == "Qwen/Qwen2.5-7B"
+    assert found.inputs.items() >= inputs.items()
+    assert found.inputs["has_engine"]
+    given = {item.input: item.reason for item in found.assumed}
+    assert given.items() >= reasons.items()
 
 
 @cases("estimate", "hidden")
 def test_what_a_script_hides_is_asked_for_with_its_line(text, message, fix, foreign):
-    script = foreign(text.replace("TRAIN", TRAIN).replace("KNOWN", KNOWN))
+    script = foreign(text)
     with pytest.raises(UnusableInput) as raised:
         of_script(script, device="h100")
     assert str(raised.value) == message.replace("SCRIPT", str(script))
     assert raised.value.help == fix
+
+
+@cases("estimate", "other_task")
+def test_a_task_that_a_script_does_not_train_is_refused(text, task, message, foreign):
+    script = foreign(text)
+    with pytest.raises(UnusableInput) as raised:
+        of_script(script, device="h100", task=task)
+    assert str(raised.value) == f"{script}: {message}"
+    assert raised.value.help == "Leave out --task, or name another script."

@@ -192,6 +192,34 @@ def test_a_hostile_address_is_shown_as_text_and_runs_nothing(visit, query):
         assert page.locator("article img").count() == 0
 
 
+def test_what_no_field_takes_of_an_address_is_said(visit):
+    with visit(asked(model="7B", gpus="8", color="red")) as page:
+        assert answered(page).startswith("Yes: ")
+        assert page.get_by_text("Not known, so ignored: color=red").count() == 1
+
+
+def test_a_task_without_rollouts_leads_to_the_calculator(visit):
+    with visit(asked(model="7B", gpus="8", device="h100", task="SFT")) as page:
+        says = page.locator(".form-says strong")
+        assert says.inner_text() == (
+            "No answer: all runs here are of RL, and SFT trains without rollouts;"
+            " the calculator estimates it."
+        )
+
+
+def test_a_plus_typed_in_the_address_is_a_plus(visit):
+    with visit("/?model=7B&gpus=8&length=2048+8192") as page:
+        answered(page)
+        assert page.get_by_text("10240 tokens or more").count()
+
+
+def test_only_whole_parts_of_a_word_are_offered(visit):
+    with visit(asked(model="7B", gpus="1e3")) as page:
+        says = page.locator(".form-says")
+        assert says.inner_text().startswith("No answer: ")
+        assert says.get_by_role("link").count() == 0
+
+
 HEADLINE_IN_SIGHT = """() => {
     const headline = document.getElementById("finder-headline")?.getBoundingClientRect();
     return headline?.height > 0 && headline.y > 0 && headline.y < 300;

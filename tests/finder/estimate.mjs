@@ -19,9 +19,10 @@ function answer(words) {
   const { values, phases, low, high, verdict, host, deciding, doubts, configuration: { notes } } = found;
   const combination = cheapest(formula, found);
   const turned = knobs(formula, found).map(({ setting, saves, price }) => [setting, saves, price]);
-  return { values, phases, low, high, verdict, host, doubts, notes, evidence: evidence(formula, found), deciding: [deciding.moment.phase, deciding.low, deciding.high],
+  return { values, phases, low, high, verdict, host, notes, evidence: evidence(formula, found), deciding: [deciding.moment.phase, deciding.low, deciding.high],
     cheapest: combination?.turns.map(({ setting, price }) => [setting, price]) ?? null, assumed: found.configuration.assumed.map((one) => one.input),
-    time: stepTime(formula, found), knobs: turned, limits: limits(formula, found) };
+    time: stepTime(formula, found), knobs: turned, limits: limits(formula, found),
+    doubts: Object.fromEntries(Object.entries(doubts).map(([input, [least, most]]) => [input, [least, most]])) };
 }
 
 const questions = JSON.parse(readFileSync(0, "utf-8"));

@@ -18,6 +18,9 @@ PATTERNS: Mapping[str, str] = _TABLE["patterns"]
 VENDORS: Mapping[str, str] = _TABLE["vendors"]
 """What says the vendor of a device that the table lacks, in lower case; the first one counts."""
 
+NOTES: Mapping[str, str] = _TABLE["notes"]
+"""What the label of a device does not say, by name."""
+
 _VENDOR = re.compile(PATTERNS["vendor"], re.ASCII)
 _GIGABYTES = re.compile(PATTERNS["gigabytes"], re.ASCII)
 _WRITTEN_GIGABYTES = re.compile(r"\((?P<bracketed>\d+) ?GB?\)|\b(?P<bare>\d+)GB?\b")
@@ -33,14 +36,21 @@ _FIRST_WITH_BF16 = 8.0
 class Device(NamedTuple):
     """What is known of one device; `memory_gb` is the most that it can have, 0 if unknown.
 
-    `label` is its name for people, `note` what that does not say; empty where it says all.
+    `label` is its name for people; `notes` are the names in `NOTES` of what that does not say,
+    each with its words.
     """
 
     vendor: str = ""
     memory_gb: float = 0
     label: str = ""
-    note: str = ""
+    notes: Sequence[tuple[str, Mapping[str, str]]] = ()
     lacks_bf16: bool = False
+
+    @property
+    def note(self) -> str:
+        """What its label does not say, in sentences; empty where it says all."""
+        said = [NOTES[name].format_map(words) for name, words in self.notes]
+        return " ".join(said)
 
 
 class Meant(NamedTuple):
@@ -177,21 +187,23 @@ def _device(row: Record) -> Device:
     memory_gb = float(text_of(row, "memory_gb") or 0)
     if memory_gb:
         label = f"{label} {memory_gb:g} GB"
-    notes = " ".join(_notes(row, label, memory_gb))
+    notes = tuple(_notes(row, label, memory_gb))
     return Device(text_of(row, "vendor"), memory_gb, label, notes, _lacks_bf16(row))
 
 
-def _notes(row: Record, label: str, memory_gb: float) -> Iterator[str]:
-    """What the label of a device does not say."""
+def _notes(
+    row: Record, label: str, memory_gb: float
+) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """The names in `NOTES` of what the label of a device does not say, with their words."""
     name = text_of(row, "name")
     family = device_label(text_of(row, "device"))
     said = {device_name(label), device_name(family)}
     if device_name(name) not in said:
-        yield f"{label} is {name}."
+        yield "device-is", {"label": label, "name": name}
     if not memory_gb:
-        yield "Its memory is not known: only runs on it count."
+        yield "device-memory", {}
     if _lacks_bf16(row):
-        yield f"{label} has no BF16: a run in BF16 or FP8 needs another precision on it."
+        yield "device-no-bf16", {"label": label}
 
 
 def _lacks_bf16(row: Record) -> bool:

@@ -3,6 +3,7 @@
 /** How long nothing may have changed before what can wait is done. */
 export const QUIET_MS = 400;
 const HOLE = /\{(\w+)\}/;
+const FIGURE = /\d+(?:[.,]\d+)*/g;
 
 /** The sentences of the page by name, and words in its language: what its templates of the class `said` have. @type {Record<string, string>} */
 export const SAID = {};
@@ -14,7 +15,15 @@ for (const { content } of globalThis.document?.querySelectorAll("template.said")
 export const say = (name, words = {}) => (SAID[name] ?? name).replace(new RegExp(HOLE, "g"), (_, word) => words[word]);
 
 /** A word or phrase in the language of the page, or its parts between commas, as far as the page has them. @param {string} text */
-export const word = (text) => SAID[`word.${text}`] ?? text.split(", ").map((part) => SAID[`word.${part}`] ?? part).join(", ");
+export const word = (text) => SAID[`word.${text}`] ?? text.split(", ").map(phrase).join(", ");
+
+/** A phrase in the language of the page, which has 1, 2 and so on in place of its figures. @param {string} text */
+function phrase(text) {
+  const figures = text.match(FIGURE) ?? [];
+  let place = 0;
+  const found = SAID[`word.${text.replace(FIGURE, () => String(place += 1))}`] ?? text;
+  return SAID[`word.${text}`] ?? (found === text ? text : found.replace(FIGURE, (number) => figures[number - 1] ?? number));
+}
 
 /**
  * A copy of a template of the page. A hole `{name}` in its texts and attributes is filled with the word
@@ -54,3 +63,9 @@ const copiesOf = (pattern, words) => [words[pattern.dataset.of]].flat().filter(B
 
 /** Words as the query of a URL, without those that are empty. @param {Record<string, any>} words */
 export const queryOf = (words) => String(new URLSearchParams(Object.entries(words).filter(([, text]) => text)));
+
+/** The first of the items with the smallest figure. @template T @param {T[]} items @param {(item: T) => number} of @returns {T | undefined} */
+export const minBy = (items, of) => items.reduce((best, item) => (of(item) < of(best) ? item : best), items[0]);
+
+/** Items in the order of the first of several figures that differs. @template T @param {T[]} items @param {...(item: T) => number | boolean} figures */
+export const by = (items, ...figures) => items.toSorted((a, b) => figures.reduce((found, figure) => found || figure(a) - figure(b), 0));

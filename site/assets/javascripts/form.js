@@ -16,11 +16,11 @@ const wordsOf = (form) => Object.fromEntries(
 /** A text with what stands in backticks as code. @param {string} text */
 const coded = (text) => text.split("`").map((part, i) => (i % 2 ? filled("code", { part }) : part));
 
-/** The first words that a field offers and that contain a text, or are contained in it. @param {any} field @param {string} text */
+/** The first words that a field offers and that contain a text, or stand in it. @param {any} field @param {string} text */
 function near(field, text) {
   const offered = [...field?.list?.options ?? field?.options ?? []].map(({ value }) => value);
-  const contains = (one, other) => one.toLowerCase().includes(other.toLowerCase());
-  const isNear = (word) => word && word !== text && (contains(word, text) || contains(text, word));
+  const parts = (one) => ` ${one.toLowerCase().replace(/[^a-z0-9.]+/g, " ")} `;
+  const isNear = (word) => word && word !== text && (word.toLowerCase().includes(text.toLowerCase()) || parts(text).includes(parts(word)));
   return offered.filter(isNear).slice(0, MOST_NEAR);
 }
 

@@ -60,18 +60,14 @@ function choose(field, value) {
   for (const type of ["input", "change"]) field.dispatchEvent(new Event(type, { bubbles: true }));
 }
 
-/** The boxes that choose columns, in step with the list of sets of columns. Returns what shows that list's choice. */
-function columnsOf(panel) {
-  const list = panel.querySelector("select");
-  const boxes = [...panel.querySelectorAll("input")];
-  panel.addEventListener("input", ({ target }) => {
-    if (target === list) return;
-    const checked = boxes.filter((box) => box.checked).map(({ value }) => value);
-    choose(list, checked.join("."));
-  });
+/** Keeps boxes in step with a field, which has the values of those that are checked. Returns what checks those that the field or else `first` names. */
+function inStep(boxes, field, between, first = "") {
+  const write = () => choose(field, boxes.filter(({ checked }) => checked).map(({ value }) => value).join(between));
+  for (const box of boxes) box.addEventListener("input", write);
   return () => {
-    const chosen = (list.value || list.dataset.first).split(".");
+    const chosen = (field.value || first).split(between);
     for (const box of boxes) box.checked = chosen.includes(box.value);
+    return chosen;
   };
 }
 
@@ -79,9 +75,9 @@ function columnsOf(panel) {
 function sideBySide(headers, rows) {
   const lines = headers.map((header, index) => {
     const cells = rows.map((row) => row.cells[index].cloneNode(true));
-    for (const cell of cells) cell.querySelector("input")?.remove();
     const texts = new Set(cells.map(textOf));
-    return !texts.has("") || texts.size > 1 ? { title: textOf(header), kind: texts.size > 1 && "differs", cells: cells.map(({ childNodes }) => ({ content: [...childNodes] })) } : null;
+    const isFilled = !texts.has("") || texts.size > 1;
+    return isFilled && { title: textOf(header), kind: texts.size > 1 && "differs", cells: cells.map(({ childNodes }) => ({ content: [...childNodes] })) };
   });
   return filled("table-compared", { lines });
 }
@@ -92,13 +88,9 @@ function comparisonOf(headers, rows, field, place) {
     row.cells[1].prepend(filled("table-box", { name: textOf(row.cells[1]), id: row.id }));
     return row.cells[1].firstElementChild;
   });
-  for (const box of boxes) {
-    box.addEventListener("change", () => choose(field, boxes.filter(({ checked }) => checked).map(({ value }) => value).join(" ")));
-  }
+  const check = inStep(boxes, field, " ");
   return () => {
-    const ids = field.value.split(" ");
-    const chosen = ids.map((id) => rows.find((row) => row.id === id)).filter(Boolean);
-    for (const box of boxes) box.checked = ids.includes(box.value);
+    const chosen = check().map((id) => rows.find((row) => row.id === id)).filter(Boolean);
     place.hidden = chosen.length < 2;
     place.replaceChildren(sideBySide(headers, place.hidden ? [] : chosen));
   };
@@ -169,7 +161,11 @@ function equip(table) {
     if (type === "reveal") form.dispatchEvent(new Event("change"));
   }
 
-  const shows = panel ? [columnsOf(panel), comparisonOf(headers, rows, compare, place)] : [];
+  const shows = [];
+  if (panel) {
+    const list = panel.querySelector("select");
+    shows.push(inStep([...panel.querySelectorAll("input")], list, ".", list.dataset.first), comparisonOf(headers, rows, compare, place));
+  }
   headers.forEach((header, index) => makeButton(header, index, order));
   const csv = () => csvOf(headers, [...table.rows].filter((row) => rows.includes(row) && fits(row)));
   copy?.addEventListener("click", async () => {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, get_type_hints
 
@@ -29,13 +29,33 @@ from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.devices import Device, Meant, device_label, devices_of, written
 from rl_resources.facts.comparison import same_runs
 from rl_resources.files import table_beside
-from rl_resources.package import Record, items_of, text_of
+from rl_resources.package import Record, Value, items_of, text_of
 from rl_resources.query.vocabulary import architectures, experts_of, pieces
 
 NOT_TEXT_ALONE = frozenset(
     {"multimodal", "image-generation", "video-generation", "robotics"}
 )
 """Scenarios whose memory is not that of a run on text."""
+
+
+class Conditions(Sequence[str]):
+    """Weights, precision, offload, context, micro batch and certainty, in words.
+
+    They are put into words where somebody reads them: a question shows few rows.
+    """
+
+    def __init__(self, *given: object) -> None:
+        self._given = given
+
+    @cached_property
+    def _words(self) -> Sequence[str]:
+        return pieces("conditions", *self._given)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._words[index]
+
+    def __len__(self) -> int:
+        return len(self._words)
 
 
 class Configuration(NamedTuple):
@@ -46,11 +66,10 @@ class Configuration(NamedTuple):
     `variant` has the name of a known device, but other memory or another form. `certainty` is a
     word of the scale, `marks` are what stands beside it. `no_room` marks a report whose devices
     have no room for what it may train (see `exemptions`). `series` is shared by reports that differ
-    only in settings. `conditions` are the words of what decides memory: see the function of that
-    name. `fit` is how it fits the hardware of the question that it answers, `differs` in what it is
-    not just what was asked: see `find.py`. `architecture` is the first model of the same layers and
-    widths, `experts` is `mixture` or `dense` where it is known, `pools` says which roles have GPUs
-    of their own.
+    only in settings. `conditions` are the words of what decides memory. `fit` is how it fits the
+    hardware of the question that it answers, `differs` in what it is not just what was asked: see
+    `find.py`. `architecture` is the first model of the same layers and widths, `experts` is
+    `mixture` or `dense` where it is known, `pools` says which roles have GPUs of their own.
     """
 
     id: str
@@ -69,7 +88,7 @@ class Configuration(NamedTuple):
     scenario: tuple[str, ...]
     precision: str
     memory_optimizations: tuple[str, ...]
-    conditions: tuple[str, ...]
+    conditions: Conditions
     gpus: int
     gpus_maximum: int
     nodes: int
@@ -266,25 +285,27 @@ def _hardware(dataset: Dataset, row: Record) -> dict[str, Any]:
 
 
 def _evidence(dataset: Dataset, row: Record) -> dict[str, Any]:
-    exemptions = dataset.records["exemptions"]
-    no_room = {
-        item["record"] for item in exemptions if item["rule"] == "minimum-memory"
-    }
     return {
         "statement": statement_of(row),
         "certainty": certainty(row),
         "marks": marks(row),
-        "no_room": row.get("report") in no_room,
-        "conditions": conditions(dataset, row),
+        "no_room": row.get("report") in _without_room(dataset),
+        "conditions": _conditions(dataset, row),
     }
 
 
-def conditions(dataset: Dataset, row: Record) -> tuple[str, ...]:
-    """Weights, precision, offload, context, micro batch and certainty, in words."""
+@lru_cache(maxsize=1)
+def _without_room(dataset: Dataset) -> set[Value]:
+    """The reports that are exempt from the rule that they must fit their devices."""
+    exemptions = dataset.records["exemptions"]
+    return {item["record"] for item in exemptions if item["rule"] == "minimum-memory"}
+
+
+def _conditions(dataset: Dataset, row: Record) -> Conditions:
     model = dataset.by_key["models"].get(row["model"], {})
     known = dataset.by_key["memory_optimizations"]
     savings = [known[word] for word in items_of(row, "memory_optimizations")]
-    return tuple(pieces("conditions", row, model, savings, in_words(row)))
+    return Conditions(row, model, savings, in_words(row))
 
 
 def _labels(row: Record) -> dict[str, Any]:

@@ -358,7 +358,7 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     said = formula()["said"]
     lines: list[str] = []
     if failed:
-        first = map(attrgetter("source"), failed[:_MOST_SOURCES])
+        first = list(dict.fromkeys(one.source for one in failed))[:_MOST_SOURCES]
         line = said[name_of_failed].format(count=len(failed), sources=", ".join(first))
         lines.append(line)
     if ran:

@@ -382,7 +382,7 @@ def lengths_in(text: str) -> list[int]:
     if not text:
         return []
     lengths: list[int] = []
-    for part in text.split("+"):
+    for part in pattern("between_lengths").split(text):
         amount, _ = amount_of("length", part)
         if not amount:
             message = say("unknown", field="length", text=shown(text))

@@ -18,7 +18,11 @@ from rl_resources.estimate.frameworks import VERL, cells_of, profile, profiles
 from rl_resources.estimate.search import Knob, cheapest, knobs, limits, seconds_of_knobs
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query import sentences
-from rl_resources.query.configurations import Configuration, every_configuration
+from rl_resources.query.configurations import (
+    Conditions,
+    Configuration,
+    every_configuration,
+)
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Coverage, CoverageCell
 from rl_resources.query.estimate import estimated_models
 from rl_resources.query.find import Found, folded, verdicts
@@ -77,7 +81,7 @@ def _cells(row: Configuration) -> dict[str, Any]:
     known = row._asdict()
     del known["fit"]
     for name, cell in known.items():
-        if isinstance(cell, tuple):
+        if isinstance(cell, tuple | Conditions):
             known[name] = list(cell)
         elif not isinstance(cell, bool):
             known[name] = cell or None

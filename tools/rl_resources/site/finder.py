@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from rl_resources.certainty import MARKS, SCALE
 from rl_resources.dataset import Dataset, grouped
-from rl_resources.devices import VENDORS, Device
+from rl_resources.devices import NOTES, VENDORS, Device
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.frameworks import profiles
 from rl_resources.estimate.plan import rules
@@ -97,7 +97,7 @@ def front(site: Site) -> str:
 
 def said() -> dict[str, str]:
     """What scripts of the front page write, by name."""
-    found = {**MESSAGES, **_TABLE["said"], **_TABLE["mistakes"]}
+    found = {**MESSAGES, **NOTES, **_TABLE["said"], **_TABLE["mistakes"]}
     for field in FIELDS:
         found[f"hint.{field}"] = understand.hint(field)
     for table, texts in _PLAN_SENTENCES.items():
@@ -223,6 +223,7 @@ def files(dataset: Dataset) -> dict[str, str]:
         "alternatives": [[item._asdict() for item in group] for group in ALTERNATIVES],
         "things": _urls_of_things(dataset),
         "profiled": list(profiles()),
+        "offline": [task.lower() for task in formula()["offline"]],
         "columns": columns(configurations(dataset)),
         "plan": _plan(dataset),
     }
@@ -286,6 +287,7 @@ def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, 
         **{name: getattr(row, name) for name in _SAME},
         **sentences.parts(row),
         "words": {name: row.words(name) for name in _ASKED},
+        "conditions": [*row.conditions],
         "folder": folder,
         "figures": list(sentences.figures(row)),
         "evidence": evidence,

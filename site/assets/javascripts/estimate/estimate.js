@@ -8,7 +8,7 @@
  * @typedef {{train: string, infer: string, inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
  */
 
-import { say } from "../elements.js";
+import { by, minBy, say } from "../elements.js";
 import { Mistake } from "../form.js";
 
 const GB = 1e9;
@@ -22,47 +22,35 @@ const FUNCTIONS = {
   min: Math.min, max: Math.max, sqrt: Math.sqrt,
 };
 
-/** A tree as a function of named values. @param {any} tree @param {(name: string) => (values: any) => number} [read] how a value is found @returns {(values: any) => any} */
-export function compiled(tree, read = (name) => (values) => values[name]) {
-  if (typeof tree === "string") return read(tree);
+/** A tree as a function of values. @param {any} tree @param {(name: string) => any} [placeOf] where a value is by its name @returns {(values: any) => any} */
+export function compiled(tree, placeOf = (name) => name) {
+  if (typeof tree === "string") {
+    const place = placeOf(tree);
+    return (values) => values[place];
+  }
   if (!Array.isArray(tree)) return () => tree;
-  const [first, second, third] = tree.slice(1).map((part) => compiled(part, read));
+  const [first, second, third] = tree.slice(1).map((part) => compiled(part, placeOf));
   if (tree[0] === "if") return (values) => (first(values) ? second : third)(values);
   const apply = FUNCTIONS[tree[0]];
   return second ? (values) => apply(first(values), second(values)) : (values) => apply(first(values));
 }
 
-/** The phases that do not train. */
-const OTHERS = ["loading", "rollout"];
-const RESERVED = ["rollout engine", "KV cache"];
-
-/** The figures of a formula: read by name, kept in one row of numbers, which a search copies a thousand times. @param {Formula} formula */
+/** The figures of a formula: read by name, kept in one row of numbers, which a search copies a thousand times. @param {Formula} formula @returns {Values} */
 function figuresOf(formula) {
-  const terms = formula.terms.map(({ name }) => name);
   const inputs = [...formula.inputs.map(({ name }) => name), ...formula.models.flatMap((model) => Object.keys(model.inputs))];
-  const names = [...new Set([...Object.keys(formula.constants), ...inputs, ...terms])];
+  const names = [...new Set([...Object.keys(formula.constants), ...inputs, ...formula.terms.map(({ name }) => name)])];
   const places = Object.fromEntries(names.map((name, place) => [name, place]));
-  const read = (name) => {
-    const { [name]: place } = places;
-    return (cells) => cells[place];
-  };
-  const evaluated = formula.terms.map(({ name, tree }) => [places[name], compiled(tree, read)]);
+  const terms = formula.terms.map(({ name, tree }) => [places[name], compiled(tree, (one) => places[one])]);
   class Figures {
-    constructor(cells) { this.cells = cells; }
+    cells = new Float64Array(names.length).fill(NaN);
 
     /** A copy with other inputs, and all terms. @param {Values} inputs */
     with(inputs) {
-      const cells = this.cells.slice();
-      for (const [name, value] of Object.entries(inputs)) cells[places[name]] = value;
-      for (const [place, term] of evaluated) cells[place] = term(cells);
-      return new Figures(cells);
-    }
-
-    /** The sum of some of them. @param {Record<string, string>} components */
-    sum(components) {
-      let sum = 0;
-      for (const name of Object.values(components)) sum += this.cells[places[name]];
-      return sum;
+      const copy = new Figures();
+      copy.cells.set(this.cells);
+      for (const [name, value] of Object.entries(inputs)) copy.cells[places[name]] = value;
+      for (const [place, term] of terms) copy.cells[place] = term(copy.cells);
+      return copy;
     }
 
     toJSON() { return Object.fromEntries(names.map((name) => [name, this[name]]).filter(([, value]) => value !== undefined)); }
@@ -71,7 +59,7 @@ function figuresOf(formula) {
     const get = function figure() { return Number.isNaN(this.cells[place]) ? undefined : this.cells[place]; };
     Object.defineProperty(Figures.prototype, name, { get });
   }
-  return new Figures(new Float64Array(names.length).fill(NaN)).with(formula.constants);
+  return new Figures().with(formula.constants);
 }
 
 /**
@@ -82,28 +70,26 @@ function figuresOf(formula) {
 export function estimate(formula, configuration, values = (formula.figures ??= figuresOf(formula)).with(configuration.inputs)) {
   const moments = momentsOf(formula, values);
   const phases = largest(moments);
-  const [tightest] = Object.values(phases).filter(({ phase }) => !OTHERS.includes(phase)).sort((a, b) => b.peak - a.peak);
+  const tightest = minBy(Object.values(phases).filter(({ phase }) => !formula.phases.others.includes(phase)), ({ peak: own }) => -own);
   const { peak } = tightest;
   const isKnown = values.fill || values.max_tokens;
   const factors = formula.interval[isKnown ? "tokens" : "longest"];
   const device = values.device_bytes / GB;
   const starts = !phases.rollout || values.most_kv_tokens >= values.sequence_length;
   const caches = !phases.rollout || values.kv_tokens >= values.sequence_length;
-  const others = OTHERS.filter((name) => phases[name]).map((name) => needOf(phases[name], factors));
+  const others = formula.phases.others.filter((name) => phases[name]).map((name) => needOf(phases[name], factors));
   const isRoom = others.every(({ moment, low }) => moment.phase !== "rollout" || low <= device);
   const saving = unsaid(configuration, formula.least.rollout);
   if (!configuration.assumed.some(({ input }) => input === "gpu_memory_utilization")) delete saving.has_engine;
   if (!configuration.framework || configuration.framework === "verl") delete saving.engine_gpus;
   const isOpen = Object.keys(saving).length > 0;
   const fits = (starts && isRoom) || (isOpen && changed(formula, { configuration, values }, saving).fits);
-  let [options, bounds] = [];
+  let [doubts, bounds] = [];
   return {
     configuration, values, moments, phases, tightest, peak, device, others, starts, caches, fits,
     known: factors, host: values.host_peak / GB,
     get hostRange() { return formula.interval[values.loads_per_process && values.local_gpus > 1 ? "host_of_each" : "host"].map((factor) => factor * this.host); },
-    get options() { return (options ??= optionsOf(formula, this)); },
-    get savings() { return savingsOf(this); },
-    get doubts() { return doubtsOf(this.options); },
+    get doubts() { return (doubts ??= doubtsOf(formula, this)); },
     get factors() { return (bounds ??= widened(factors, savingOf(formula, this), Object.values(this.doubts), furtherOf(formula, configuration, tightest))); },
     get low() { return this.factors[0] * (isKnown ? peak : changed(formula, this, { fill: values.mean_fill }).peak); },
     get high() { return this.factors[1] * peak; },
@@ -112,10 +98,7 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
       const saving = { ...formula.least[configuration.train], ...(isOpen && formula.least.weights) };
       return changed(formula, this, unsaid(configuration, saving)).values.floor / GB;
     },
-    get deciding() {
-      const own = { moment: tightest, low: this.low, high: this.high };
-      return others.reduce((most, one) => (one.high > most.high ? one : most), own);
-    },
+    get deciding() { return minBy([{ moment: tightest, low: this.low, high: this.high }, ...others], ({ high }) => -high); },
     get verdict() {
       if ((values.floor / GB > device && this.floor > device) || !fits) return "cannot fit";
       if (!starts || Object.values(phases).some((moment) => moment.peak > device)) return "unlikely";
@@ -132,50 +115,32 @@ function unsaid({ assumed }, values) {
 
 /** The interval of a phase that does not train; what the engine reserves is exact. @param {any} moment @param {number[]} factors */
 function needOf(moment, [least, most]) {
-  const reserved = reservedOf(moment);
-  const others = moment.peak - reserved;
-  return { moment, low: reserved + least * others, high: reserved + most * others };
+  const others = moment.peak - moment.reserved();
+  return { moment, low: moment.reserved() + least * others, high: moment.reserved() + most * others };
 }
 
-/** What the engine reserves of a moment. @param {any} moment @returns {number} */
-function reservedOf({ components }) {
-  return RESERVED.reduce((sum, title) => sum + (components[title] ?? 0), 0);
-}
-
-/** By which factor each other plausible value of what was assumed would change the peak. @param {Formula} formula @param {any} found @returns {[string, number[][]][]} */
-function optionsOf(formula, found) {
+/** Of what was assumed: the least and the most factor by which other plausible values would change the peak, and the value of the least. @param {Formula} formula @param {any} found @returns {Record<string, number[]>} */
+function doubtsOf(formula, found) {
   const trained = found.values.lora_rank ? "lora" : "full";
   const plausible = { ...formula.plausible, ...formula.span[`${found.configuration.train} ${trained}`] };
-  const open = found.configuration.assumed.filter(({ input, value, open: isOpen }) =>
-    isOpen && plausible[input] && (value !== 0 || plausible[input][0] === 0));
-  return open.map(({ input }) =>
-    [input, plausible[input].map((value) => [value, changed(formula, found, { [input]: value }).peak / found.peak])]);
-}
-
-/** The least and the most of them. @param {[string, number[][]][]} options @returns {Record<string, number[]>} */
-function doubtsOf(options) {
-  return Object.fromEntries(options.map(([input, values]) => {
-    const ratios = values.map(([, ratio]) => ratio);
-    return [input, [Math.min(1, ...ratios), Math.max(1, ...ratios)]];
+  const isOpen = ({ input, value, open }) => open && plausible[input] && (value !== 0 || plausible[input][0] === 0);
+  return Object.fromEntries(found.configuration.assumed.filter(isOpen).map(({ input }) => {
+    const ratios = plausible[input].map((value) => changed(formula, found, { [input]: value }).peak / found.peak);
+    const least = Math.min(...ratios);
+    return [input, [Math.min(1, least), Math.max(1, ...ratios), plausible[input][ratios.indexOf(least)]]];
   }));
-}
-
-/** What was assumed and saves memory with another value: that value, and by which factor the peak is lower. @param {any} found @returns {[string, number, number][]} */
-function savingsOf({ options }) {
-  const least = options.map(([input, values]) => [input, ...values.reduce((least, one) => (one[1] < least[1] ? one : least))]);
-  return least.filter(([, , ratio]) => ratio < 1);
 }
 
 /** By which factor the peak is lower where all of it saves memory. @param {Formula} formula @param {any} found */
 function savingOf(formula, found) {
-  const saving = Object.fromEntries(found.savings);
-  return Math.min(1, changed(formula, found, saving).peak / found.peak);
+  const saving = Object.entries(found.doubts).filter(([, [least]]) => least < 1).map(([input, [, , value]]) => [input, value]);
+  return Math.min(1, changed(formula, found, Object.fromEntries(saving)).peak / found.peak);
 }
 
 /** By what the interval is wider where a framework's defaults or other layers are taken, as far as the peak is not reserved by an engine. @param {Formula} formula @param {Configuration} configuration @param {any} moment @returns {number[][]} */
 function furtherOf({ interval }, { framework, assumed }, moment) {
   const isGuessed = assumed.some(({ input }) => input === "layers");
-  const share = 1 - reservedOf(moment) / moment.peak;
+  const share = 1 - moment.reserved() / moment.peak;
   const wider = [...(framework && framework !== "verl" ? [interval.framework] : []), ...(isGuessed ? [interval.layers] : [])];
   return wider.map((factors) => factors.map((factor) => 1 + (factor - 1) * share));
 }
@@ -193,7 +158,8 @@ function widened([least, most], saving, doubts, further) {
 function momentsOf(formula, values) {
   const counted = formula.moments.filter(({ phase }) => phase !== "rollout" || values.has_engine);
   return counted.map(({ phase, name, components }) => ({
-    phase, name, peak: values.sum(components) / GB,
+    phase, name, peak: Object.values(components).reduce((sum, term) => sum + values[term], 0) / GB,
+    reserved() { return formula.phases.reserved.reduce((sum, title) => sum + (this.components[title] ?? 0), 0); },
     get components() {
       const held = Object.entries(components).map(([title, term]) => [title, values[term] / GB]);
       return Object.fromEntries(held.filter(([, gb]) => gb));
@@ -241,17 +207,15 @@ export function sizedFrom(formula, before, isPossible) {
 
 /** The estimate at the first sizes that lack nothing, else the least, as far as nobody gave them. @param {Formula} formula @param {Estimate} before @param {Values[]} sizes @param {(found: Estimate) => boolean} isPossible @param {(one: Estimate) => number} lack */
 function chosen(formula, before, sizes, isPossible, lack) {
-  const { assumed } = before.configuration;
-  const names = Object.keys(sizes[0] ?? {}).filter((name) => assumed.some(({ input }) => input === name));
-  let [best, least] = [before, Infinity];
-  for (const one of names.length ? sizes : []) {
-    const tried = changed(formula, before, Object.fromEntries(names.map((name) => [name, one[name]])));
+  let [best, least] = [undefined, Infinity];
+  for (const size of sizes) {
+    const own = unsaid(before.configuration, size);
+    const tried = changed(formula, before, own);
     const lacking = isPossible(tried) ? lack(tried) : Infinity;
-    if (lacking < least) [best, least] = [tried, lacking];
-    if (!lacking) break;
+    if (lacking < least) [best, least] = [own, lacking];
+    if (!lacking || !Object.keys(own).length) break;
   }
-  if (best === before) return before;
-  return assuming(formula, before, Object.fromEntries(names.map((name) => [name, best.values[name]])), DERIVED);
+  return best ? assuming(formula, before, best, DERIVED) : before;
 }
 
 /** The same question with other values of what was assumed, and why. @param {Formula} formula @param {Estimate} before @param {Values} inputs @param {string} why @returns {Estimate} */
@@ -263,13 +227,13 @@ function assuming(formula, { configuration, values }, inputs, why) {
 
 /** The estimate with other usual values of what was assumed, the fewest of them, so that training fits the GPU; lengths, batches and what the model alone decides stay; itself where not even all are enough. @param {Formula} formula @param {Estimate} found @returns {Estimate} */
 export function fitted(formula, found) {
-  let [taken, tried] = [{}, found];
-  const open = found.savings.filter(([input]) => !formula.often.any.includes(input) && !(input in formula.span.any));
   const { doubts } = found;
-  const byGain = open.sort(([first, a, gain], [second, b, other]) => gain - other || doubts[first][1] - doubts[second][1] || a - b);
-  for (const [input, value] of byGain) {
+  const isOpen = (input) => doubts[input][0] < 1 && !formula.often.any.includes(input) && !(input in formula.span.any);
+  const byGain = by(Object.keys(doubts).filter(isOpen), ...[0, 1, 2].map((place) => (input) => doubts[input][place]));
+  let [taken, tried] = [{}, found];
+  for (const input of byGain) {
     if (tried.peak <= found.device) break;
-    taken = { ...taken, [input]: value };
+    taken = { ...taken, [input]: doubts[input][2] };
     tried = assuming(formula, found, taken, FITTING);
   }
   return tried.peak > found.device ? found : tried;

@@ -23,8 +23,8 @@ async function addPlan(room, index, words, found) {
   if (room.isConnected) drawPlan(room, index, data, words, found);
 }
 
-/** Draw all that was found; returns what a screen reader announces. @param {HTMLElement} place @param {Index} index @param {Record<string, string>} words what was asked, by field @param {Found} found */
-function draw(place, index, words, found) {
+/** Draw all that was found; returns what a screen reader announces. @param {HTMLElement} place @param {Index} index @param {Record<string, string>} words what was asked, by field @param {Found} found @param {string[]} strange what no field takes of the URL */
+function draw(place, index, words, found, strange) {
   const { answers, failures, largest, nearest, query, unclear, worse } = found;
   const title = verdicts(index, found).join(" ");
   const [verdict] = title.split(" (", 1);
@@ -34,7 +34,7 @@ function draw(place, index, words, found) {
   place.toggleAttribute("data-open", isOpen); // There is no hardware that anything "ran on".
   place.replaceChildren(filled("finder-answer", {
     verdict, given: title.slice(verdict.length), warning,
-    headline: headline(index, found), notes: query.notes,
+    headline: headline(index, found), notes: [...query.notes, strange.length && say("strange", { words: strange.join(", ") })],
     isPlanned: Boolean(query.size),
     wider: query.model && { size: query.size, query: queryOf({ ...words, model: query.size }) },
     [isOpen ? "minimum" : "extremes"]: extremes(found),
@@ -99,7 +99,7 @@ function shown(index, row) {
     marks: marks.map((name) => ({ name, text: word(name) })),
     device_page: index.things[row.device], isOtherDevice: !index.things[row.device], pages,
     conditions: row.conditions.map(word).join(" · "),
-    figures: row.figures.join(" · "),
+    figures: row.figures.map(word).join(" · "),
   };
 }
 
@@ -107,7 +107,7 @@ function shown(index, row) {
 function card(index, [row, ...others]) {
   const reason = row.reason || sayOf(row.fit, row);
   const isPlain = !row.reason && row.fit !== "unclear";
-  const inShort = (other) => ({ url: urlOf(other), settings: [...other.conditions.map(word), ...other.figures].join("; ") });
+  const inShort = (other) => ({ url: urlOf(other), settings: [...other.conditions, ...other.figures].map(word).join("; ") });
   return filled("finder-card", {
     ...shown(index, row),
     reason: !isPlain && reason, said: isPlain && reason,
@@ -116,10 +116,10 @@ function card(index, [row, ...others]) {
   });
 }
 
-answer(form, { size: "model", memory: "device" }, (place, data, words) => {
+answer(form, { size: "model", memory: "device" }, (place, data, words, strange) => {
   const index = indexOf(data);
   const found = find(index, understand(index, words));
-  const said = draw(place, index, words, found);
+  const said = draw(place, index, words, found, strange);
   const room = place.querySelector(".finder-plan");
   setTimeout(() => room?.isConnected && addPlan(room, index, words, found), QUIET_MS);
   return said;

@@ -74,7 +74,7 @@ function opening(query, best, on) {
 function saidOf(name, row, { project, what, on } = {}) {
   const marks = row.differs.filter((one) => one !== "adapters").map((one) => say(`differs-${one}`));
   const stated = row.conditions.slice(0, -3).filter((one) => !one.includes("stated"));
-  const decides = [...stated.map(word), row.length && row.context].filter(Boolean).join(", ");
+  const decides = [...stated, row.length && row.context].filter(Boolean).map(word).join(", ");
   const given = [...marks, decides].filter(Boolean).join("; ");
   return sayOf(name, row, { project, what, on, given: given && ` (${given})` });
 }

@@ -7,9 +7,9 @@
  * @typedef {Record<string, string>} Tokens the words of a question by field
  */
 
-import { say, SAID, word } from "../elements.js";
+import { minBy, say, SAID, word } from "../elements.js";
 import { Mistake } from "../form.js";
-import { EITHER, minBy } from "./find.js";
+import { EITHER } from "./find.js";
 
 /** The question in keys, with notes on how it was read. Throws `Mistake`. @param {Index} index @param {Tokens} tokens */
 export const understand = (index, tokens) =>
@@ -37,7 +37,7 @@ class Reader {
       length: lengths.reduce((sum, part) => sum + part, 0),
       prompt: lengths[0] ?? 0,
       project: this.project(words.framework),
-      notes: this.notes,
+      notes: this.notes.filter(Boolean),
     };
   }
 
@@ -113,7 +113,7 @@ class Reader {
     const label = own.map((one) => one.label).join(` ${word("or")} `);
     if (own.length > 1) this.note("read-as", text, { meaning: label });
     if (own.length > 1 && own.every((one) => one.lacks_bf16)) this.note("no-bf16", text);
-    if (own.length === 1 && own[0].note) this.notes.push(word(own[0].note));
+    if (own.length === 1) this.notes.push(own[0].notes.map(([name, words]) => say(name, { text, ...words })).join(" "));
     const { vendor = "", memory_gb = 0, lacks_bf16 = false } = minBy(own, (one) => one.memory_gb) ?? {};
     return { device: devices.join(EITHER), devices, label, vendor, memory_gb, lacks_bf16 };
   }
@@ -123,7 +123,7 @@ class Reader {
     const lower = text.toLowerCase();
     const [vendor] = Object.entries(this.known.vendors).find(([, words]) => new RegExp(words).test(lower)) ?? [];
     const memory = Number(this.pattern("gigabytes").exec(lower)?.[1]);
-    return vendor && memory && { vendor, memory_gb: memory, label: `${vendor} ${memory} GB`, note: say("unlisted", { text, vendor, memory }) };
+    return vendor && memory && { vendor, memory_gb: memory, label: `${vendor} ${memory} GB`, notes: [["unlisted", { vendor, memory }]] };
   }
 
   /** The devices that the words can mean: one, several of different memory, or none. */
@@ -154,7 +154,7 @@ class Reader {
   /** Tokens of the parts of a context. */
   lengths() {
     const { length: text } = this.tokens;
-    const parts = text?.split("+").map((part) => this.amount("length", part).amount) ?? [];
+    const parts = text?.split(this.pattern("between_lengths")).map((part) => this.amount("length", part).amount) ?? [];
     if (!parts.every(Boolean)) this.refuse("length", text);
     return parts.map((part) => Math.floor(part + 0.5));
   }
@@ -163,7 +163,8 @@ class Reader {
   word(field) {
     const { [field]: text } = this.tokens;
     if (!text) return "";
-    const meaning = this.meaning(field, plain(text)).join(EITHER) || this.refuse(field, text);
+    const isOffline = field === "task" && this.index.offline.includes(plain(text));
+    const meaning = this.meaning(field, plain(text)).join(EITHER) || this.refuse(field, text, isOffline ? "offline" : undefined);
     if (field === "task" && meaning.includes(EITHER)) this.note("read-as", text, { meaning });
     return meaning;
   }
@@ -198,7 +199,7 @@ class Reader {
 }
 
 /** Any device of so many GB. @param {number} memory */
-const anyOf = (memory) => ({ vendor: "", memory_gb: memory, label: `${memory} GB`, note: say("any-vendor", { memory }) });
+const anyOf = (memory) => ({ vendor: "", memory_gb: memory, label: `${memory} GB`, notes: [["any-vendor", { memory }]] });
 
 /** A text without what people spell in different ways: case, spaces, `_`, `-`, `++`. @param {string} text */
 function plain(text) {
