@@ -46,13 +46,12 @@ from rl_resources.query.task import (
     take_weights,
     without_offline,
 )
-from rl_resources.query.understand import Query, understand
+from rl_resources.query.understand import Query, not_covered, understand
 from rl_resources.query.vocabulary import (
     EITHER,
     active_billions_in,
     billions_in,
     longest_beginning,
-    pattern,
     vocabulary,
 )
 from rl_resources.script.run import Run
@@ -318,7 +317,7 @@ def understood(
         return understand(known, words)
     except UnusableInput:
         stated_gb = stated_gigabytes(device)
-        if not stated_gb or pattern("shared").search(device):
+        if not stated_gb or not_covered(device):
             raise
         return understand(known, {**words, "device": f"{stated_gb:g} GB"})
 
