@@ -40,6 +40,7 @@ from rl_resources.facts.script_names import ScriptName, parsed
 from rl_resources.files import read_text
 from rl_resources.package import Record
 from rl_resources.query.task import (
+    OF_ROLLOUTS,
     generates_itself,
     take_defaults,
     take_hardware,
@@ -87,7 +88,7 @@ def as_asked(
     What is asked wins over the script; what nobody says is as usual. Raises `UnusableInput`.
     """
     asked = {name: text.strip() for name, text in asked.items() if text.strip()}
-    words = {name: asked[name] for name in WORDS if name in asked}
+    words = {name: asked[name] for name in (*WORDS, *OF_ROLLOUTS) if name in asked}
     framework, release = release_of(words.get("framework", ""))
     if framework:
         words["framework"] = framework
