@@ -82,9 +82,20 @@ def test_a_wrong_word_in_an_address_is_named(visit, wrong, said):
 
 
 def test_a_wrong_word_is_named_in_chinese(visit):
-    with visit(f"/zh/estimate/?{QUERY}&task=SFT") as page:
+    with visit(f"/zh/estimate/?{QUERY}&task=SFTX") as page:
         said = page.locator(".estimate-result strong").first.inner_text()
-        assert said.endswith("任务 SFT 无法识别。")
+        assert said.endswith("任务 SFTX 无法识别。")
+
+
+def test_a_task_without_rollouts_is_estimated(visit):
+    with visit(f"/estimate/?{QUERY}&task=DPO") as page:
+        asked = {"model": MODEL, "gpus": "4", "memory": "40"}
+        asked |= {"weights": "lora", "lora_rank": "8", "task": "DPO"}
+        assert verdict(page) == headline(asked)
+        answer = page.locator(".estimate-result").inner_text()
+        assert (
+            "No step time: it needs rollouts, which this task does not have." in answer
+        )
 
 
 def test_what_lowers_it_only_together_is_not_denied(visit):
