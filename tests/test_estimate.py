@@ -179,6 +179,16 @@ def test_what_a_question_leaves_open_is_what_fits():
     assert small.verdict == "tight"
 
 
+@cases("estimate", "released")
+def test_a_default_that_another_release_has_otherwise_is_open(words, opened):
+    found = asked(**words, gpus=1)
+    assert opened.items() <= found.usual.items()
+    for name in opened:
+        assert name in found.doubts
+    named = asked(**{**words, "framework": f"{words['framework']} 99"}, gpus=1)
+    assert named.doubts.keys().isdisjoint(opened)
+
+
 def test_a_model_in_four_bits_trains_as_qlora():
     named = asked(
         model="unsloth/Llama-3.3-70B-Instruct-bnb-4bit", gpus=1, weights="lora"

@@ -31,6 +31,7 @@ from rl_resources.estimate.formula import (
 from rl_resources.estimate.frameworks import (
     VERL,
     ProfileCell,
+    earlier_cells,
     engine_words,
     frameworks,
     profile,
@@ -59,6 +60,7 @@ _AS_WRITTEN = (
     "span",
     "train_lora",
     "train_sft",
+    "train_named",
     "verdicts",
 )
 _SEARCH: Mapping[str, object] = {
@@ -162,6 +164,7 @@ def _profile(name: str) -> dict[str, Any]:
         "alone": found.usual_train(1),
         "offline": found.row.get("offline"),
         "cells": [_cell(cell) for cell in _cells(name)],
+        "earlier": [_cell(cell) for cell in earlier_cells(name)],
     }
 
 
