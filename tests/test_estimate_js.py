@@ -43,7 +43,8 @@ def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
                 ["", *profiles()[words["framework"]]["trains"]]
             )
         if chance.random() < 0.5:
-            words["task"] = chance.choice(["GRPO", "PPO", "GRPO-LoRA"])
+            tasks = ["GRPO", "PPO", "GRPO-LoRA", *written["offline"]]
+            words["task"] = chance.choice(tasks)
         if place % 3:
             words["weights"] = chance.choice(["full", "lora", "qlora"])
         contradicts = chance.random() < 0.1

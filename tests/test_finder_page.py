@@ -198,6 +198,15 @@ def test_what_no_field_takes_of_an_address_is_said(visit):
         assert page.get_by_text("Not known, so ignored: color=red").count() == 1
 
 
+def test_a_task_without_rollouts_leads_to_the_calculator(visit):
+    with visit(asked(model="7B", gpus="8", device="h100", task="SFT")) as page:
+        says = page.locator(".form-says strong")
+        assert says.inner_text() == (
+            "No answer: all runs here are of RL, and SFT trains without rollouts;"
+            " the calculator estimates it."
+        )
+
+
 def test_a_plus_typed_in_the_address_is_a_plus(visit):
     with visit("/?model=7B&gpus=8&length=2048+8192") as page:
         answered(page)

@@ -151,16 +151,9 @@ def test_every_task_and_backend_is_offered_or_refused_with_what_is(dataset, snap
 
 
 @pytest.mark.parametrize("train", TRAINS)
-@pytest.mark.parametrize(
-    ("tag", "on", "header"),
-    [
-        ("MIN", True, "# Tag:      MIN"),
-        ("RECOMMENDED", False, "# Tag:      RECOMMENDED"),
-        ("", True, "# Tag:      \N{EN DASH}"),
-    ],
-)
+@each(CASES["tags"], "tag on header saves shards")
 def test_the_tag_turns_every_memory_switch_of_the_backend(
-    train, tag, on, header, dataset, snapshot
+    train, tag, on, header, saves, shards, dataset, snapshot
 ):
     asked = {**ASKED, "task": "PPO", "train": train, "tag": tag}
     record = new_record(asked, dataset, snapshot)
@@ -173,22 +166,9 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
     assert [name for name, _ in switches].count(
         "optimizer_offload"
     ) == 2  # of actor and critic
-    expected = {"sequence-packing", "dynamic-batch", "rollout-sleep"}
-    of_backend = {
-        "fsdp2": {"gradient-offload"},
-        "megatron": {"gradient-offload"},
-    }
-    if on:
-        expected |= {
-            "activation-checkpointing",
-            "parameter-offload",
-            "optimizer-offload",
-        }
-        expected |= of_backend.get(train, set())
     found = set(record.row["memory_optimizations"].split("; "))
-    assert (
-        found - {"fused-logits"} == expected
-    )  # which RECOMMENDED takes where nothing else fits
+    # RECOMMENDED takes fused logits where nothing else fits.
+    assert found - {"fused-logits"} == {*saves, *shards.get(train, ())}
 
 
 def test_new_writes_a_script_that_can_be_started_and_its_row(root, capsys, command):

@@ -63,3 +63,9 @@ const copiesOf = (pattern, words) => [words[pattern.dataset.of]].flat().filter(B
 
 /** Words as the query of a URL, without those that are empty. @param {Record<string, any>} words */
 export const queryOf = (words) => String(new URLSearchParams(Object.entries(words).filter(([, text]) => text)));
+
+/** The first of the items with the smallest figure. @template T @param {T[]} items @param {(item: T) => number} of @returns {T | undefined} */
+export const minBy = (items, of) => items.reduce((best, item) => (of(item) < of(best) ? item : best), items[0]);
+
+/** Items in the order of the first of several figures that differs. @template T @param {T[]} items @param {...(item: T) => number | boolean} figures */
+export const by = (items, ...figures) => items.toSorted((a, b) => figures.reduce((found, figure) => found || figure(a) - figure(b), 0));

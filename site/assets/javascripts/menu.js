@@ -1,6 +1,6 @@
 /* The theme opens its menu and its search, on a narrow screen, with labels that no key reaches. */
 
-import { filled, say } from "./elements.js";
+import { filled } from "./elements.js";
 
 const LOCAL = "http://localhost:8000/";
 const FIRST = { drawer: ".md-sidebar--primary li a", search: ".md-search__input" };
@@ -8,11 +8,8 @@ const FIRST = { drawer: ".md-sidebar--primary li a", search: ".md-search__input"
 for (const [name, first] of Object.entries(FIRST)) {
   const toggle = document.getElementById(`__${name}`);
   const label = document.querySelector(`.md-header__button[for=__${name}]`);
-  const button = document.createElement("button");
-  Object.assign(button, { type: "button", className: label.className, ariaLabel: say(`menu.${name}`), ariaExpanded: "false" });
-  button.dataset.opens = toggle.id;
-  button.append(...label.childNodes);
-  label.replaceWith(button);
+  label.replaceWith(filled(`menu-${name}`, { icon: [...label.childNodes] }));
+  const button = document.querySelector(`[data-opens=__${name}]`);
   button.addEventListener("click", () => {
     toggle.click();
     if (toggle.checked) setTimeout(() => document.querySelector(first)?.focus(), 300);

@@ -149,6 +149,9 @@ class EstimateInputs:
             found = cell.read(value)
             if found is not None:
                 self.inputs.pop(cell.input, None)
+                self.assumed = [
+                    item for item in self.assumed if item.input != cell.input
+                ]
                 self.give(cell.input, found)
                 taken.add(cell.input)
             elif (

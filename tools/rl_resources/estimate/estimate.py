@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rl_resources.script.run import Run
 
 GB = 1e9
-_DECIDES = 0.02
+DECIDES = 0.02
 """The share of the peak from which on an assumed input is said to decide."""
 ROLLOUT = "rollout"
 OTHERS = ("loading", ROLLOUT)
@@ -317,7 +317,7 @@ class Estimate:
             doubt = self.doubts.get(item.input, _NO_DOUBT)
             if "derived: " in item.reason:
                 found.append((item, item.reason))
-            elif doubt.spread >= _DECIDES:
+            elif doubt.spread >= DECIDES:
                 found.append((item, doubt.as_text()))
         return sorted(
             found, key=lambda one: -self.doubts.get(one[0].input, _NO_DOUBT).spread

@@ -46,7 +46,7 @@ _FUNCTIONS: Mapping[str, Any] = {
     "__builtins__": {},
 }
 
-_RESERVED = ("rollout engine", "KV cache")
+RESERVED = ("rollout engine", "KV cache")
 """Components that the engine reserves to the byte."""
 
 
@@ -61,7 +61,7 @@ class Moment(NamedTuple):
     @property
     def reserved_gb(self) -> float:
         """What the engine reserves of it, which is exact."""
-        return sum(self.components.get(title, 0) for title in _RESERVED)
+        return sum(self.components.get(title, 0) for title in RESERVED)
 
     def as_dict(self) -> dict[str, Any]:
         """The moment as JSON holds it."""

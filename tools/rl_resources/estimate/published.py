@@ -16,7 +16,10 @@ from rl_resources.estimate.configuration import (
     EstimateInputs,
     of_run,
 )
+from rl_resources.estimate.estimate import DECIDES, OTHERS
 from rl_resources.estimate.formula import (
+    RESERVED,
+    WHOLE,
     backends,
     engine_sizes,
     formula,
@@ -34,7 +37,14 @@ from rl_resources.estimate.frameworks import (
     released_cells,
     usual_run,
 )
-from rl_resources.estimate.time import PHASES, constants
+from rl_resources.estimate.search import (
+    GPU_COUNTS,
+    LARGEST_SIZE,
+    LENGTH_STEP,
+    MOST_KNOBS,
+    SMALLEST_GB,
+)
+from rl_resources.estimate.time import LENGTHS, PHASES, constants
 from rl_resources.script.backends import ENGINES, SAME_BACKEND
 
 _AS_WRITTEN = (
@@ -43,14 +53,23 @@ _AS_WRITTEN = (
     "least",
     "names",
     "of_engine",
+    "offline",
     "often",
     "said",
-    "search",
     "span",
     "train_lora",
     "train_sft",
     "verdicts",
 )
+_SEARCH: Mapping[str, object] = {
+    "decides": DECIDES,
+    "gpu_counts": GPU_COUNTS,
+    "largest_size": LARGEST_SIZE,
+    "length_step": LENGTH_STEP,
+    "most_knobs": MOST_KNOBS,
+    "smallest_gb": SMALLEST_GB,
+}
+"""What the page's search needs besides the table of the file."""
 _INPUT = ("name", "unit", "title", "default", "minimum", "maximum", "key")
 _TERM = ("name", "unit", "title", "formula")
 _KNOB = (
@@ -74,7 +93,9 @@ def published() -> dict[str, Any]:
     found = formula()
     return {name: found[name] for name in _AS_WRITTEN} | {
         "backends": [_backend(name, row) for name, row in backends().items()],
-        "inputs": [_row(item, _INPUT) for item in inputs_by_name().values()],
+        "search": found["search"] | _SEARCH,
+        "phases": {"others": OTHERS, "reserved": RESERVED},
+        "inputs": [_input(item) for item in inputs_by_name().values()],
         "terms": [_term(item) for item in found["term"]],
         "moments": found["moment"],
         "knobs": [_knob(item) for item in found["knob"]],
@@ -93,9 +114,14 @@ def _time() -> dict[str, Any]:
         "constants": constants(),
         "engines": found["engine"],
         "phases": PHASES,
+        "lengths": LENGTHS,
         "inputs": [item["name"] for item in found["input"]],
         "terms": [{**item, "tree": parse(item["formula"])} for item in found["term"]],
     }
+
+
+def _input(item: Mapping[str, Any]) -> dict[str, Any]:
+    return _row(item, _INPUT) | {"whole": item.get("unit") in WHOLE}
 
 
 def _knob(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,6 +160,7 @@ def _profile(name: str) -> dict[str, Any]:
         "release": found.release,
         "trains": list(found.trains),
         "alone": found.usual_train(1),
+        "offline": found.row.get("offline"),
         "cells": [_cell(cell) for cell in _cells(name)],
     }
 

@@ -29,12 +29,12 @@ from rl_resources.estimate.formula import (
 )
 from rl_resources.estimate.time import step_time
 
-_SMALLEST_GB = 0.05
+SMALLEST_GB = 0.05
 _SMALLEST_SECONDS = 0.5
-_MOST_KNOBS = 6
-_GPU_COUNTS = [2**power for power in range(13)]
-_MOST = 2**20
-_LENGTH_STEP = 256
+MOST_KNOBS = 6
+GPU_COUNTS = [2**power for power in range(13)]
+LARGEST_SIZE = 2**20
+LENGTH_STEP = 256
 _CACHE = (ROLLOUT, "KV cache")
 """What is too small where the engine has no room for one sequence."""
 
@@ -73,12 +73,12 @@ def knobs(estimate: Estimate) -> list[Knob]:
     """The settings that would lower the tightest phase, by price and then by gain."""
     phase, _ = _tightest(estimate)
     share: float = formula()["search"]["least_gain"]
-    least = max(share * estimate.phases[phase].peak_gb, _SMALLEST_GB)
+    least = max(share * estimate.phases[phase].peak_gb, SMALLEST_GB)
     found = [
         knob for knob in _every_knob(estimate) if knob.saves.get(phase, 0) >= least
     ]
     found.sort(key=lambda knob: (knob.cost, -knob.saves[phase]))
-    return found[:_MOST_KNOBS]
+    return found[:MOST_KNOBS]
 
 
 def _every_knob(estimate: Estimate) -> Iterator[Knob]:
@@ -89,7 +89,7 @@ def _every_knob(estimate: Estimate) -> Iterator[Knob]:
         saves: dict[str, float] = {}
         for phase, moment in estimate.phases.items():
             saved = moment.peak_gb - changed.phases[phase].peak_gb
-            if abs(saved) >= _SMALLEST_GB:
+            if abs(saved) >= SMALLEST_GB:
                 saves[phase] = saved
         yield Knob(turn.setting, saves, turn.price, turn.line, item.get("cost", inf))
 
@@ -215,7 +215,7 @@ def sufficient(
         if found.values["undivided"] or key in seen:
             continue
         place = _tightest(parent)
-        if turned and _need(parent, place) - _need(found, place) < _SMALLEST_GB:
+        if turned and _need(parent, place) - _need(found, place) < SMALLEST_GB:
             continue
         seen.add(key)
         if suffices(found):
@@ -252,7 +252,7 @@ def limits(estimate: Estimate) -> dict[str, int | None]:
 
     def largest(name: str, step: int) -> int | None:
         """The largest multiple of `step` that fits, if all smaller ones do."""
-        sizes = range(step, 2 * _MOST, step)
+        sizes = range(step, 2 * LARGEST_SIZE, step)
         fitting = bisect_left(sizes, True, key=lambda size: not fits(name, size))
         return step * fitting or None
 
@@ -260,11 +260,11 @@ def limits(estimate: Estimate) -> dict[str, int | None]:
     step = 1
     if estimate.values["max_tokens"] > 0:
         batch = "max_tokens"
-        step = _LENGTH_STEP
+        step = LENGTH_STEP
     return {
-        "gpus": next((count for count in _GPU_COUNTS if fits("gpus", count)), None),
+        "gpus": next((count for count in GPU_COUNTS if fits("gpus", count)), None),
         batch: largest(batch, step),
-        "response_length": largest("response_length", _LENGTH_STEP),
+        "response_length": largest("response_length", LENGTH_STEP),
     }
 
 

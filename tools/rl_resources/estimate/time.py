@@ -19,7 +19,7 @@ PHASES: Mapping[str, str] = {
 }
 """The phases of a step, with their terms."""
 _MEAN_LENGTHS = ("mean_response_length", "mean_total_length")
-_LENGTHS = (*_MEAN_LENGTHS, "response_length")
+LENGTHS = (*_MEAN_LENGTHS, "response_length")
 
 
 class Range(NamedTuple):
@@ -94,7 +94,7 @@ def lacking(estimate: Estimate) -> list[str]:
     for name, words in time["needed"].items():
         if not _is_given(estimate, name):
             found.append(words)
-    if not _is_any_given(estimate, _LENGTHS):
+    if not _is_any_given(estimate, LENGTHS):
         found.append(said["no_length"])
     return found
 

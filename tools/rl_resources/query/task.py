@@ -22,9 +22,6 @@ from rl_resources.query.understand import Query
 from rl_resources.query.vocabulary import plain
 from rl_resources.text import quoted
 
-_USUAL_RANK = 32
-_NO_ENGINES = frozenset({"hf", "deepspeed-hybrid-engine"})
-
 
 class OfflineTask(NamedTuple):
     """A task without rollouts: the sequences of a sample, and whether there is a reference."""
@@ -101,7 +98,7 @@ def without_offline(
 
 def generates_itself(infer: str) -> bool:
     """Whether the trained model generates, which takes no share of the GPU beforehand."""
-    return infer in _NO_ENGINES
+    return infer in formula()["names"]["no_engines"]
 
 
 def take_defaults(
@@ -141,7 +138,8 @@ def _assume_rank(inputs: EstimateInputs) -> None:
     rank = inputs.profile.defaults({inputs.train, "lora"}).get("lora_rank")
     if isinstance(rank, int) and rank:
         inputs.assume("lora_rank", rank, f"what {inputs.profile.title} does by default")
-    inputs.assume("lora_rank", _USUAL_RANK, "LoRA of a usual rank")
+    usual = formula()["names"]["usual_rank"]
+    inputs.assume("lora_rank", usual, "LoRA of a usual rank")
 
 
 def take_weights(query: Query, named: str, inputs: EstimateInputs) -> None:

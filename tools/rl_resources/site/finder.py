@@ -223,6 +223,7 @@ def files(dataset: Dataset) -> dict[str, str]:
         "alternatives": [[item._asdict() for item in group] for group in ALTERNATIVES],
         "things": _urls_of_things(dataset),
         "profiled": list(profiles()),
+        "offline": [task.lower() for task in formula()["offline"]],
         "columns": columns(configurations(dataset)),
         "plan": _plan(dataset),
     }

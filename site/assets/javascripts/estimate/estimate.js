@@ -8,7 +8,7 @@
  * @typedef {{train: string, infer: string, inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
  */
 
-import { say } from "../elements.js";
+import { by, minBy, say } from "../elements.js";
 import { Mistake } from "../form.js";
 
 const GB = 1e9;
@@ -34,10 +34,6 @@ export function compiled(tree, placeOf = (name) => name) {
   const apply = FUNCTIONS[tree[0]];
   return second ? (values) => apply(first(values), second(values)) : (values) => apply(first(values));
 }
-
-/** The phases that do not train. */
-const OTHERS = ["loading", "rollout"];
-const RESERVED = ["rollout engine", "KV cache"];
 
 /** The figures of a formula: read by name, kept in one row of numbers, which a search copies a thousand times. @param {Formula} formula @returns {Values} */
 function figuresOf(formula) {
@@ -74,14 +70,14 @@ function figuresOf(formula) {
 export function estimate(formula, configuration, values = (formula.figures ??= figuresOf(formula)).with(configuration.inputs)) {
   const moments = momentsOf(formula, values);
   const phases = largest(moments);
-  const [tightest] = Object.values(phases).filter(({ phase }) => !OTHERS.includes(phase)).sort((a, b) => b.peak - a.peak);
+  const tightest = minBy(Object.values(phases).filter(({ phase }) => !formula.phases.others.includes(phase)), ({ peak: own }) => -own);
   const { peak } = tightest;
   const isKnown = values.fill || values.max_tokens;
   const factors = formula.interval[isKnown ? "tokens" : "longest"];
   const device = values.device_bytes / GB;
   const starts = !phases.rollout || values.most_kv_tokens >= values.sequence_length;
   const caches = !phases.rollout || values.kv_tokens >= values.sequence_length;
-  const others = OTHERS.filter((name) => phases[name]).map((name) => needOf(phases[name], factors));
+  const others = formula.phases.others.filter((name) => phases[name]).map((name) => needOf(phases[name], factors));
   const isRoom = others.every(({ moment, low }) => moment.phase !== "rollout" || low <= device);
   const saving = unsaid(configuration, formula.least.rollout);
   if (!configuration.assumed.some(({ input }) => input === "gpu_memory_utilization")) delete saving.has_engine;
@@ -102,10 +98,7 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
       const saving = { ...formula.least[configuration.train], ...(isOpen && formula.least.weights) };
       return changed(formula, this, unsaid(configuration, saving)).values.floor / GB;
     },
-    get deciding() {
-      const own = { moment: tightest, low: this.low, high: this.high };
-      return others.reduce((most, one) => (one.high > most.high ? one : most), own);
-    },
+    get deciding() { return minBy([{ moment: tightest, low: this.low, high: this.high }, ...others], ({ high }) => -high); },
     get verdict() {
       if ((values.floor / GB > device && this.floor > device) || !fits) return "cannot fit";
       if (!starts || Object.values(phases).some((moment) => moment.peak > device)) return "unlikely";
@@ -122,14 +115,8 @@ function unsaid({ assumed }, values) {
 
 /** The interval of a phase that does not train; what the engine reserves is exact. @param {any} moment @param {number[]} factors */
 function needOf(moment, [least, most]) {
-  const reserved = reservedOf(moment);
-  const others = moment.peak - reserved;
-  return { moment, low: reserved + least * others, high: reserved + most * others };
-}
-
-/** What the engine reserves of a moment. @param {any} moment @returns {number} */
-function reservedOf({ components }) {
-  return RESERVED.reduce((sum, title) => sum + (components[title] ?? 0), 0);
+  const others = moment.peak - moment.reserved();
+  return { moment, low: moment.reserved() + least * others, high: moment.reserved() + most * others };
 }
 
 /** Of what was assumed: the least and the most factor by which other plausible values would change the peak, and the value of the least. @param {Formula} formula @param {any} found @returns {Record<string, number[]>} */
@@ -153,7 +140,7 @@ function savingOf(formula, found) {
 /** By what the interval is wider where a framework's defaults or other layers are taken, as far as the peak is not reserved by an engine. @param {Formula} formula @param {Configuration} configuration @param {any} moment @returns {number[][]} */
 function furtherOf({ interval }, { framework, assumed }, moment) {
   const isGuessed = assumed.some(({ input }) => input === "layers");
-  const share = 1 - reservedOf(moment) / moment.peak;
+  const share = 1 - moment.reserved() / moment.peak;
   const wider = [...(framework && framework !== "verl" ? [interval.framework] : []), ...(isGuessed ? [interval.layers] : [])];
   return wider.map((factors) => factors.map((factor) => 1 + (factor - 1) * share));
 }
@@ -172,6 +159,7 @@ function momentsOf(formula, values) {
   const counted = formula.moments.filter(({ phase }) => phase !== "rollout" || values.has_engine);
   return counted.map(({ phase, name, components }) => ({
     phase, name, peak: Object.values(components).reduce((sum, term) => sum + values[term], 0) / GB,
+    reserved() { return formula.phases.reserved.reduce((sum, title) => sum + (this.components[title] ?? 0), 0); },
     get components() {
       const held = Object.entries(components).map(([title, term]) => [title, values[term] / GB]);
       return Object.fromEntries(held.filter(([, gb]) => gb));
@@ -241,7 +229,7 @@ function assuming(formula, { configuration, values }, inputs, why) {
 export function fitted(formula, found) {
   const { doubts } = found;
   const isOpen = (input) => doubts[input][0] < 1 && !formula.often.any.includes(input) && !(input in formula.span.any);
-  const byGain = Object.keys(doubts).filter(isOpen).sort((a, b) => doubts[a][0] - doubts[b][0] || doubts[a][1] - doubts[b][1] || doubts[a][2] - doubts[b][2]);
+  const byGain = by(Object.keys(doubts).filter(isOpen), ...[0, 1, 2].map((place) => (input) => doubts[input][place]));
   let [taken, tried] = [{}, found];
   for (const input of byGain) {
     if (tried.peak <= found.device) break;

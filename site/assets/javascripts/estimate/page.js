@@ -13,7 +13,6 @@ import { stepTime } from "./time.js";
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("estimate"));
 const OPTIONS = ["model", "gpus", "device", "weights", "task", "framework", "train", "infer"];
-const DECIDES = 0.02;
 const MOST_DECISIVE = 3;
 /** The tasks and engines that the form offers, before a URL adds its own. @type {[string, string[]][]} */
 const OFFERED = ["task", "infer"].map((name) => [name, [...form.elements[name].options].map(({ value }) => value)]);
@@ -43,14 +42,14 @@ function commandOf(words) {
 const linked = (text) => text.split(/(https:[^ ,]+)/).map((part) =>
   (part.startsWith("https:") ? { url: part, shown: part.replace(/^https:..(github.com.)?/, "") } : { text: part }));
 
-/** What was assumed and decides, the most first, as `Estimate.decisive` has it. @param {Estimate} found */
-function decisive({ doubts, configuration: { assumed, notes } }) {
+/** What was assumed and decides, the most first, as `Estimate.decisive` has it. @param {Formula} formula @param {Estimate} found */
+function decisive({ search }, { doubts, configuration: { assumed, notes } }) {
   const percent = (factor) => `${factor < 1 ? "-" : "+"}${Math.round(100 * Math.abs(factor - 1))}%`;
   const rows = assumed.map(({ input, value, reason }) => {
     const [least, most] = doubts[input] ?? [1, 1];
     const isDerived = reason.includes("derived: ");
     const effect = isDerived ? word(reason) : say("assumed.effect", { least: percent(least), most: percent(most) });
-    return { span: most - least, decides: isDerived || most - least >= DECIDES, text: `${input} ${value}: ${effect}` };
+    return { span: most - least, decides: isDerived || most - least >= search.decides, text: `${input} ${value}: ${effect}` };
   });
   const shown = rows.filter(({ decides }) => decides).sort((a, b) => b.span - a.span);
   return [...shown.map(({ text }) => text), ...notes].slice(0, MOST_DECISIVE);
@@ -118,7 +117,7 @@ answer(form, { memory: "device_gb" }, (place, formula, words, strange) => {
     rollout: rollout && { peak: fixed(rollout.peak), tokens: count(values.kv_tokens) },
     host: host.toFixed(0), node: say(values.local_gpus > 1 ? "asked.gpus" : "asked.gpu", { number: values.local_gpus }),
     least: hostRange[0].toFixed(0), most: hostRange[1].toFixed(0),
-    decisive: decisive(found), number: assumed.length, query: queryOf(words), command: commandOf(words),
+    decisive: decisive(formula, found), number: assumed.length, query: queryOf(words), command: commandOf(words),
     assumed: assumed.map(({ input, value, reason }) => `${input} ${value}: ${word(reason)}`),
   }));
   return headline;

@@ -7,6 +7,7 @@
  * @typedef {{formula: Formula, groups: Estimate[][], hostGb: number}} Start the same question for each training backend that may be taken, one group after the other
  */
 
+import { by, minBy } from "../elements.js";
 import { changed, sized, sizedFrom } from "./estimate.js";
 import { configuration } from "./question.js";
 import { sufficient, written } from "./search.js";
@@ -46,11 +47,8 @@ export function plan(start, gpus) {
 }
 
 /** What lacks the least memory on so many GPUs, whether or not it fits. @param {Start} start @param {number} gpus */
-function nearest(start, gpus) {
-  const figures = (found) => [!divides(start, found), !found.fits, found.deciding.high - found.device];
-  const differ = (a, b) => a.reduce((difference, figure, i) => difference || figure - b[i], 0);
-  return [...saving(start, gpus)].sort((a, b) => differ(figures(a), figures(b)))[0];
-}
+const nearest = (start, gpus) =>
+  by([...saving(start, gpus)], (found) => !divides(start, found), ({ fits }) => !fits, ({ deciding, device }) => deciding.high - device)[0];
 
 /** The host memory of a node: what was said, else what is usual for its GPUs. @param {Start} start @param {Estimate} found */
 export const roomOf = ({ formula, hostGb }, { values }) => hostGb || formula.plan.usual.host_gb_per_gpu * values.local_gpus;
@@ -164,7 +162,7 @@ function fastest(start, gpus) {
       return combinations(start, first, formula.plan.search.compared);
     });
     const sure = every.filter(({ found }) => found.hostRange[1] <= roomOf(start, found));
-    if (every.length) return (sure.length ? sure : every).reduce((best, one) => (price(one) < price(best) ? one : best)).found;
+    if (every.length) return minBy(sure.length ? sure : every, price).found;
   }
   return smallest(start, [gpus], false) ?? smallest(start, [gpus]);
 }

@@ -9,11 +9,8 @@ import { say, word } from "../elements.js";
 import { Mistake } from "../form.js";
 import { fitted, sized } from "./estimate.js";
 
-const USUAL_RANK = 32;
-const WHOLE = ["GPUs", "sequences", "tokens", "responses", "dimensions"];
-const WEIGHTS = { full: { lora_rank: 0 }, lora: {}, qlora: { quantized: 1 } };
 const MOST_SOURCES = 3;
-const NO_ENGINES = ["hf", "deepspeed-hybrid-engine"];
+const WEIGHTS = { full: { lora_rank: 0 }, lora: {}, qlora: { quantized: 1 } };
 
 /** The estimate of a question; what it leaves open is what fits, if anything does. @param {Formula} formula @param {Record<string, string>} words by field of the form */
 export const answered = (formula, words) => fitted(formula, sharded(formula, words));
@@ -31,7 +28,9 @@ function sharded(formula, words) {
 }
 
 /** What is asked, in inputs, and what nobody gave. Throws `Mistake`. @param {Formula} formula @param {Record<string, string>} words by field of the form @returns {Configuration} */
-export function configuration(formula, { model: name, device, weights: trained = "", train = "", infer = "", task = "", framework = "", ...settings }) {
+export function configuration(formula, { model: name, device, weights: trained = "", train = "", infer = "", task: asked = "", framework = "", ...settings }) {
+  const { [asked]: offline } = formula.offline;
+  const task = offline ? "" : asked;
   const model = formula.models.find((row) => row.model === name);
   const isOne = Number(settings.gpus) === 1;
   const inFourBits = ["", "lora"].includes(trained) && new RegExp(formula.names.four_bits, "i").test(name);
@@ -46,19 +45,21 @@ export function configuration(formula, { model: name, device, weights: trained =
   if (field) refuse("unknown", { field: word(field), text }, field);
   if (!model || !memory || !settings.gpus) refuse("open", {});
   if (profile && !profile.trains.includes(own)) refuse("backend", { framework: profile.title, train: own }, "train");
+  if (offline && infer) refuse("rollouts", { task: asked }, "infer");
+  if (offline && profile?.offline && !profile.offline.includes(asked)) refuse("offline", { framework: profile.title, task: asked }, "task");
   const numbers = Object.fromEntries(Object.entries(settings).map(([input, text]) => [input, Number(text)]));
-  const engine = infer && { has_engine: NO_ENGINES.includes(infer) ? 0 : 1 };
+  const engine = infer && { has_engine: formula.names.no_engines.includes(infer) ? 0 : 1 };
   const given = { ...WEIGHTS[weights], ...formula.speeds[device], ...engine, ...numbers, device_gb: Number(memory) };
   const hasAdapters = weights.endsWith("lora") || task.endsWith("-LoRA");
   const ownRank = defaultsOf(profile, [own, "lora"]).lora_rank;
-  const rank = numbers.lora_rank ?? (hasAdapters ? ownRank || USUAL_RANK : undefined);
+  const rank = numbers.lora_rank ?? (hasAdapters ? ownRank || formula.names.usual_rank : undefined);
   if (weights && rank !== undefined && rank > 0 === (weights === "full")) refuse("contradiction", { weights, rank });
   const weighed = { lora_rank: given.lora_rank ?? rank, quantized: given.quantized ?? (weights ? 0 : undefined) };
   const stage = task || infer ? "rl" : "sft";
-  const run = [own, infer, stage];
+  const run = [own, infer, stage, ...(offline ? ["offline", asked.toLowerCase()] : [])];
   const adapted = { ...defaultsOf(profile, [...run, ...wordsOf(weighed)]), ...defined(weighed) };
   const ofFramework = defaultsOf(profile, [...run, ...wordsOf(adapted)], { ...adapted, ...given });
-  const generates = NO_ENGINES.includes(infer) || (task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given));
+  const generates = formula.names.no_engines.includes(infer) || (task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given));
   const usual = Object.fromEntries(formula.inputs.map((item) => [item.name, item.default ?? undefined])); // what the time alone asks for has none
   const ofBackend = { ...backend.defaults, ...(adapted.lora_rank && formula.train_lora[own]), ...(profile || stage === "rl" ? {} : formula.train_sft[own]) };
   // What nobody gave: its values, why, and whether it may be otherwise; the last that has an input counts.
@@ -66,11 +67,13 @@ export function configuration(formula, { model: name, device, weights: trained =
     [usual, "not given"],
     [formula.of_engine[infer], say("assumed.engine", { infer })],
     [ofBackend, say("assumed.default", { name: own }), !profile],
+    [offline && { has_reference: offline.reference && !adapted.lora_rank ? 1 : 0, reference_offload: 0 }, say("assumed.task", { task: asked })],
     [ofFramework, say("assumed.default", { name: profile?.title }), !profile],
     [weights && { quantized: 0 }, say("assumed.weights", { weights })],
-    [hasAdapters && !ownRank && { lora_rank: USUAL_RANK }, "LoRA of a usual rank"],
+    [hasAdapters && !ownRank && { lora_rank: rank }, "LoRA of a usual rank"],
     [task && { has_critic: task.startsWith("PPO") ? 1 : 0, ...("has_engine" in ofFramework ? {} : { has_engine: 1 }) }, say("assumed.task", { task })],
     [generates && { generates: 1 }, "no rollout engine"],
+    [offline && { has_engine: 0, sample_sequences: offline.sequences }, say("assumed.task", { task: asked })],
   ];
   const often = ["any", framework, own].flatMap((name) => formula.often[name] ?? []);
   const assumed = Object.keys(usual).filter((input) => !(input in given)).map((input) => {
@@ -85,9 +88,13 @@ export function configuration(formula, { model: name, device, weights: trained =
   const notes = [
     !train && (profile ? say("assumed.train", { train: own, framework: profile.title }) : say(isOne ? said.one_gpu : said.sharded)),
     inFourBits && say(said.four_bits),
-    !("has_engine" in given || "has_engine" in ofFramework) && say(task ? said.engine : said.training),
+    !offline && !("has_engine" in given || "has_engine" in ofFramework) && say(task ? said.engine : said.training),
+    offline && say(said.offline, { task: asked }),
+    offline?.sequences > 1 && say(said.pairs),
+    offline && inputs.has_reference > 0 && say(said.reference),
+    offline?.reference && !inputs.has_reference && adapted.lora_rank && say(said.own_reference),
   ];
-  return { framework, stage, train: own, infer, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };
+  return { framework, stage, offline, train: own, infer, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };
 }
 
 /** What a framework does by default: of each input the first cell whose words the run has. @param {any} profile @param {string[]} words @param {Record<string, any>} [known] @returns {Record<string, any>} */
@@ -113,13 +120,13 @@ function refuse(name, words, field) {
 }
 
 /** Throw where a value is out of its range. @param {Record<string, any>} item @param {number} value */
-function check({ name, unit, minimum, maximum }, value) {
-  const isWhole = WHOLE.includes(unit);
-  if (!(value >= minimum && value <= maximum && (value % 1 === 0 || !isWhole))) refuse(isWhole ? "whole" : "number", { name, minimum, maximum }, name);
+function check({ name, whole, minimum, maximum }, value) {
+  if (!(value >= minimum && value <= maximum && (value % 1 === 0 || !whole))) refuse(whole ? "whole" : "number", { name, minimum, maximum }, name);
 }
 
 /** What published runs of the same size say: `evidence` of `query/plan.py`. @param {Formula} formula @param {any} found @returns {string[]} */
-export function evidence({ runs, sizes_of_models: sizes, said }, { values, verdict }) {
+export function evidence({ runs, sizes_of_models: sizes, said }, { configuration: { offline }, values, verdict }) {
+  if (offline) return []; // all published runs are of RL
   const { name: size } = sizes.find(({ below }) => below === null || values.parameters / 1e9 < below);
   const gb = values.gpus * values.device_gb;
   const weights = values.quantized ? "qlora" : values.lora_rank ? "lora" : "full";

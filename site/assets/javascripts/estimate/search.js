@@ -5,21 +5,16 @@
  * @typedef {import("./estimate.js").Estimate} Estimate
  */
 
+import { by, minBy } from "../elements.js";
 import { changed } from "./estimate.js";
-
-const SMALLEST_GB = 0.05;
-const MOST_KNOBS = 6;
-const GPU_COUNTS = Array.from({ length: 13 }, (_, power) => 2 ** power);
-const MOST = 2 ** 20;
-const LENGTH_STEP = 256;
 
 /** The settings that would lower the tightest phase, by price and then by gain. @param {Formula} formula @param {Estimate} before */
 export function knobs(formula, before) {
   const { phase } = tightestOf(before);
-  const least = Math.max(SMALLEST_GB, formula.search.least_gain * before.phases[phase].peak);
-  return formula.knobs.map((row) => knobOf(formula, before, row))
-    .filter((knob) => knob?.saves[phase] >= least)
-    .sort((a, b) => a.cost - b.cost || b.saves[phase] - a.saves[phase]).slice(0, MOST_KNOBS);
+  const { least_gain, most_knobs, smallest_gb } = formula.search;
+  const least = Math.max(smallest_gb, least_gain * before.phases[phase].peak);
+  const saving = formula.knobs.map((row) => knobOf(formula, before, row)).filter((knob) => knob?.saves[phase] >= least);
+  return by(saving, ({ cost }) => cost, ({ saves }) => -saves[phase]).slice(0, most_knobs);
 }
 
 /** @param {Formula} formula @param {Estimate} before @param {Record<string, any>} row */
@@ -31,7 +26,7 @@ function knobOf(formula, before, row) {
   const { phases, values } = changed(formula, before, { [row.input]: after });
   if (values.undivided) return undefined;
   const differences = Object.entries(before.phases).map(([phase, { peak }]) => [phase, peak - phases[phase].peak]);
-  const saves = Object.fromEntries(differences.filter(([, gb]) => Math.abs(gb) >= SMALLEST_GB));
+  const saves = Object.fromEntries(differences.filter(([, gb]) => Math.abs(gb) >= formula.search.smallest_gb));
   return { setting, saves, price: row.price, cost: row.cost ?? Number.MAX_VALUE, inputs: { [row.input]: after } };
 }
 
@@ -55,7 +50,7 @@ function turned({ input, needs, from, value, times, least }, values) {
 function tightestOf({ caches, fits, tightest, known, others, phases }) {
   if (!caches) return { phase: "rollout" };
   const training = { moment: tightest, high: known[1] * tightest.peak };
-  const { moment } = others.reduce((most, one) => (one.high > most.high ? one : most), training);
+  const { moment } = minBy([training, ...others], ({ high }) => -high);
   return fits ? moment : phases.rollout;
 }
 
@@ -82,7 +77,7 @@ export function sufficient(formula, start, suffices, never, most) {
     const key = JSON.stringify(Object.entries(turns).sort());
     if (found.values.undivided || seen.has(key)) continue;
     const place = tightestOf(parent);
-    if (tried && needOf(parent, place) - needOf(found, place) < SMALLEST_GB) continue;
+    if (tried && needOf(parent, place) - needOf(found, place) < formula.search.smallest_gb) continue;
     seen.add(key);
     if (suffices(found)) {
       const own = formula.knobs.filter(({ input }) => input in turns);
@@ -104,21 +99,15 @@ export function limits(formula, before) {
     const { verdict, values } = changed(formula, before, { [name]: size });
     return verdict === "fits" && !values.undivided;
   };
-  const [batch, step] = before.values.max_tokens > 0 ? ["max_tokens", LENGTH_STEP] : ["micro_batch", 1];
-  return {
-    gpus: GPU_COUNTS.find(fits("gpus")) ?? 0,
-    [batch]: largest(fits(batch), step),
-    response_length: largest(fits("response_length"), LENGTH_STEP),
+  const { gpu_counts, largest_size, length_step } = formula.search;
+  /** The largest multiple of `step` that fits, if all smaller ones do. @param {string} name @param {number} step */
+  const largest = (name, step) => {
+    let size = 0;
+    for (let further = largest_size; further >= step; further /= 2) {
+      if (fits(name)(size + further)) size += further;
+    }
+    return size;
   };
-}
-
-/** The largest multiple of `step` that fits, found by doubling and halving. @param {(size: number) => boolean} fits @param {number} step */
-function largest(fits, step) {
-  let [low, high] = [0, step];
-  while (high <= MOST && fits(high)) [low, high] = [high, 2 * high];
-  while (high - low > step) {
-    const middle = Math.floor((low + high) / (2 * step)) * step;
-    [low, high] = fits(middle) ? [middle, high] : [low, middle];
-  }
-  return low;
+  const [batch, step] = before.values.max_tokens > 0 ? ["max_tokens", length_step] : ["micro_batch", 1];
+  return { gpus: gpu_counts.find(fits("gpus")) ?? 0, [batch]: largest(batch, step), response_length: largest("response_length", length_step) };
 }

@@ -7,15 +7,14 @@
 
 import { compiled } from "./estimate.js";
 
-const LENGTHS = ["mean_response_length", "mean_total_length", "response_length"];
-
 /** The seconds of a step and of its phases with their interval, or what is lacking. @param {Formula} formula @param {Estimate} found */
-export function stepTime({ time }, { configuration: { infer, assumed }, values: memory }) {
+export function stepTime({ said, time }, { configuration: { infer, assumed, offline }, values: memory }) {
+  if (offline) return { lacking: [said.no_rollouts] };
   const given = (name) => memory[name] && !assumed.some(({ input }) => input === name);
   const engine = time.engines[infer];
   const unknown = infer ? time.said.unknown_engine.replace("{infer}", infer) : time.said.no_engine;
   const inputs = Object.entries(time.needed).filter(([name]) => !given(name)).map(([, words]) => words);
-  const lacking = [...(engine ? [] : [unknown]), ...inputs, ...(LENGTHS.some(given) ? [] : [time.said.no_length])];
+  const lacking = [...(engine ? [] : [unknown]), ...inputs, ...(time.lengths.some(given) ? [] : [time.said.no_length])];
   if (lacking.length) return { lacking };
   const isCacheKnown = memory.has_engine && given("gpu_memory_utilization");
   const values = {

@@ -6,7 +6,7 @@
  * @typedef {Record<string, any>} Index what `tools/rl_resources/site/finder.py` publishes, with `rows`: records and reports with their finished words
  */
 
-import { say, word } from "../elements.js";
+import { by, minBy, say, word } from "../elements.js";
 
 /** Between keys of which a spelling may mean any. */
 export const EITHER = " or ";
@@ -29,12 +29,6 @@ export function sayOf(name, row, words = {}) {
   const spoken = Object.fromEntries(SPOKEN.map((one) => [one, word(row[one])]));
   return say(name, { ...row, ...spoken, certainty: certaintyOf(row), ...words });
 }
-
-/** The first of the items with the smallest figure. @template T @param {T[]} items @param {(item: T) => number} of @returns {T | undefined} */
-export const minBy = (items, of) => items.reduce((best, item) => (of(item) < of(best) ? item : best), items[0]);
-
-/** Items in the order of the first of several figures that differs. @template T @param {T[]} items @param {...(item: T) => number | boolean} figures */
-const by = (items, ...figures) => items.toSorted((a, b) => figures.reduce((found, figure) => found || figure(a) - figure(b), 0));
 
 const rank = (/** @type {Row} */ row) => row.rank;
 const isPart = (/** @type {Row} */ { differs }) => differs.includes("adapters");

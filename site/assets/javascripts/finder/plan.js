@@ -8,11 +8,11 @@
  * @typedef {import("../estimate/estimate.js").Estimate} Estimate
  */
 
-import { filled, queryOf, SAID, say, word } from "../elements.js";
+import { filled, minBy, queryOf, SAID, say, word } from "../elements.js";
 import { begin, plan, rareOf, roomOf, smallest, turnedOn } from "../estimate/plan.js";
 import { stepTime } from "../estimate/time.js";
 import { Mistake } from "../form.js";
-import { adapterTasks, EITHER, match, minBy, noLess, ordered } from "./find.js";
+import { adapterTasks, EITHER, match, noLess, ordered } from "./find.js";
 import { gpusOf } from "./sentences.js";
 import { understand } from "./understand.js";
 

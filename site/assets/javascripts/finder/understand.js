@@ -7,9 +7,9 @@
  * @typedef {Record<string, string>} Tokens the words of a question by field
  */
 
-import { say, SAID, word } from "../elements.js";
+import { minBy, say, SAID, word } from "../elements.js";
 import { Mistake } from "../form.js";
-import { EITHER, minBy } from "./find.js";
+import { EITHER } from "./find.js";
 
 /** The question in keys, with notes on how it was read. Throws `Mistake`. @param {Index} index @param {Tokens} tokens */
 export const understand = (index, tokens) =>
@@ -163,7 +163,8 @@ class Reader {
   word(field) {
     const { [field]: text } = this.tokens;
     if (!text) return "";
-    const meaning = this.meaning(field, plain(text)).join(EITHER) || this.refuse(field, text);
+    const isOffline = field === "task" && this.index.offline.includes(plain(text));
+    const meaning = this.meaning(field, plain(text)).join(EITHER) || this.refuse(field, text, isOffline ? "offline" : undefined);
     if (field === "task" && meaning.includes(EITHER)) this.note("read-as", text, { meaning });
     return meaning;
   }
