@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from math import inf
 
 from rl_resources.devices import vendor_in
@@ -157,9 +158,10 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     gpus = pair.number("gpus")
     found = run.gpus.number
     if gpus is not None and found not in {None, gpus}:
-        counts = " and ".join(map(pair.said_by_script, run.gpu_counts))
+        counts = chain.from_iterable(run.pools.values())
+        counted = " and ".join(map(pair.said_by_script, counts))
         setting, right = _wrong_count(run, gpus)
-        said = f"{counts}, which makes `{found}`"
+        said = f"{counted}, which makes `{found}`"
         yield from pair.differs("gpus", setting, str(found), right, said)
         return
     nodes = pair.number("nodes")

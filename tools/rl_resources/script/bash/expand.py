@@ -155,8 +155,7 @@ class Expander:
         dollar, _, body = self.raw(node).removesuffix("'").partition("'")
         if mode == "quoted" or (dollar and "\\" in body):
             return self._missing(node)
-        start = node["Pos"] + len(dollar) + 1
-        return literal(body, self.source.place(start))
+        return literal(body, self.source.place(node["Pos"] + len(dollar) + 1))
 
     def _literal(self, node: Node, mode: Mode) -> Pieces:
         """A literal without its backslashes, cut at them."""
