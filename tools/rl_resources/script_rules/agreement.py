@@ -92,10 +92,10 @@ def model_variant(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistake]:
-    """The row's model against the script's.
+    """The row's model against the script's: other mistakes, or those of the `family_alone`.
 
-    Of a name without an owner it may be that only family and size are meant: that the script trains
-    another variant of these is then the milder mistake.
+    These are of a row that names family and size, but neither owner nor variant, as `Qwen2.5-7B`
+    does: a script that trains a variant of them may be what was meant.
     """
     said = pair.text("model")
     path = run.model_path_end

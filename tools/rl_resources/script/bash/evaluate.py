@@ -159,7 +159,11 @@ class Evaluator(Expander):
         self._branches(branches, patterns.get(word or "", patterns.get("*", -1)))
 
     def _branches(self, branches: Sequence[Sequence[Node]], usual: int = 0) -> None:
-        """Follow the statements of branches, of which one runs; the `usual` one is met first."""
+        """Follow the statements of branches, of which one runs.
+
+        Afterwards those values are known that all of them set alike. What else a variable may be is
+        its choices: first that of the branch at index `usual`, which the script runs as it is.
+        """
         before = self.state
         self.steps -= len(branches) * len(before.variables) // 20
         ends: list[State] = []
