@@ -113,7 +113,8 @@ class Estimate:
             trained = "lora"
         found = dict(plausible(f"{self.configuration.train} {trained}"))
         for name, values in self.configuration.earlier.items():
-            found[name] = sorted({*values, self.values[name]})
+            if name in self.values:  # it decides more than the time
+                found[name] = sorted({*values, self.values[name]})
         return found
 
     @cached_property
