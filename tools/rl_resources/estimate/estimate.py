@@ -112,8 +112,9 @@ class Estimate:
         if self.values["lora_rank"]:
             trained = "lora"
         found = dict(plausible(f"{self.configuration.train} {trained}"))
-        for name, values in self.configuration.earlier.items():
-            found[name] = sorted({*values, self.values[name]})
+        earlier = self.configuration.earlier
+        for name in earlier.keys() & self.values.keys():  # not what decides time alone
+            found[name] = sorted({*earlier[name], self.values[name]})
         return found
 
     @cached_property
