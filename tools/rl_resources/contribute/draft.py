@@ -68,7 +68,7 @@ def draft(
 
 def _refuse_other_start(script: ScriptText) -> None:
     """Raise `UnusableInput` for a script that starts anything but RL with the framework."""
-    if script.script.problems or script.lost:
+    if script.script.problems or script.broken_continuations:
         return
     module = ""
     fork = ""
