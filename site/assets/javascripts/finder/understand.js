@@ -8,7 +8,7 @@
  */
 
 import { minBy, say, SAID, word } from "../elements.js";
-import { Mistake } from "../form.js";
+import { refuse } from "../form.js";
 import { EITHER } from "./find.js";
 
 /** The question in keys, with notes on how it was read. Throws `Mistake`. @param {Index} index @param {Tokens} tokens */
@@ -103,7 +103,7 @@ class Reader {
 
   /** The device, or GB of any device: `80 GB`, or `80` where none is called so. GiB count as GB. */
   hardware(text) {
-    if (this.pattern("shared").test(text)) this.refuse("device", text, "shared");
+    for (const reason of ["shared", "no_gpu"]) if (this.pattern(reason).test(text)) this.refuse("device", text, reason);
     const named = this.named(text);
     const { amount, unit } = this.amount("memory", text);
     const isMemory = amount > 0 && amount <= this.index.most_gigabytes && (unit || !named.length);
@@ -180,7 +180,7 @@ class Reader {
   /** @returns {never} */
   refuse(field, text, why = `unknown-${field}`) {
     const message = why in SAID ? why : "unknown";
-    throw new Mistake(say(message, { field: word(field.replace("_", " ")), text }), { cause: { field, help: say(`hint.${field}`) } });
+    refuse(message, { field: word(field.replace("_", " ")), text }, field, say(`hint.${field}`));
   }
 
   pattern(name) { return new RegExp(this.index.patterns[name], "gi"); }
