@@ -178,6 +178,9 @@ class EstimateInputs:
             if own in found:
                 message = f"{shown(key)}: {own} has no such setting with {self.train}"
             fix = f"Write `{self._named(name)}=VALUE`."
+            if key in self.profile.settings({*self.words, "rl"}):
+                message = f"{shown(key)}: {own} has this setting in RL alone"
+                fix = f"Add --task GRPO, or write `{self._named(name)}=VALUE`."
             if self.profile.is_verl and not self.framework:
                 fix = (
                     f"Add --framework '{owner}', or write `{self._named(name)}=VALUE`."
