@@ -6,7 +6,6 @@ nothing; the limits are those of ARCHITECTURE.md.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import resource
@@ -15,9 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 from statistics import median
 from urllib.request import urlopen
@@ -26,7 +25,7 @@ from rl_resources import load, publish
 from rl_resources.check import all_rules
 from rl_resources.package import read_package
 from rl_resources.snapshot import name_of
-from rl_resources.tabular import write
+from rl_resources.tabular import mappings, write
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -88,6 +87,16 @@ def seconds(command: Sequence[str | Path], folder: Path = ROOT) -> float:
     return taken
 
 
+def cpu_seconds(command: Sequence[str | Path], folder: Path = ROOT) -> float:
+    """CPU time of one process and of those that it starts."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds(command, folder)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    of_user = after.ru_utime - before.ru_utime
+    of_system = after.ru_stime - before.ru_stime
+    return of_user + of_system
+
+
 def compare(
     title: str,
     limit: str,
@@ -96,17 +105,22 @@ def compare(
     *,
     rounds: int = ROUNDS,
     folder: Path = ROOT,
+    measure: Callable[[Sequence[str | Path], Path], float] = seconds,
 ) -> None:
     """Print the medians of both and their ratio."""
     of_ours: list[float] = []
     of_peer: list[float] = []
     for _ in range(rounds):
-        of_ours.append(seconds(ours, folder))
-        of_peer.append(seconds(peer, folder))
+        of_ours.append(measure(ours, folder))
+        of_peer.append(measure(peer, folder))
     mine = median(of_ours)
     other = median(of_peer)
-    ratio = mine / other
-    print(f"{title:<46} {mine:7.2f} s / {other:7.2f} s = {ratio:5.2f}  (limit {limit})")
+    show(title, f"{mine:7.2f} s / {other:7.2f} s = {mine / other:5.2f}", limit)
+
+
+def show(title: str, figure: str, limit: str = "none") -> None:
+    """Print a line of the table."""
+    print(f"{title:<46} {figure}  (limit {limit})")
 
 
 def python(code: str) -> list[str]:
@@ -117,9 +131,7 @@ def write_rows(path: Path, count: int) -> None:
     """Write `count` rows of `tuning`, each the first shipped one under a script name of its own."""
     text = (ROOT / "records" / "tuning.csv").read_text(encoding="utf-8")
     header, first, *_ = text.split("\n")
-    names = header.split(",")
-    cells = first.split(",")
-    script = cells[names.index("script")]
+    script = mappings(text)[0]["script"]
     model, task, _, *rest = script.split("_")
     with path.open("w", encoding="utf-8") as file:
         file.write(f"{header}\n")
@@ -157,21 +169,12 @@ def bench_commands() -> None:
     frictionless = [BIN / "frictionless", "validate", "datapackage.json"]
     on_tables = [rule.name for rule in all_rules().values() if rule.scope == "dataset"]
     tables = [*OURS, "check", "--select", ",".join(on_tables)]
-    mine = median(cpu_seconds(tables) for _ in range(ROUNDS))
-    other = median(cpu_seconds(frictionless) for _ in range(ROUNDS))
     title = "check of the tables / frictionless, CPU"
-    print(
-        f"{title:<46} {mine:7.2f} s / {other:7.2f} s = {mine / other:5.2f}  (limit 2)"
-    )
-    compare(
-        "check with the scripts / frictionless", "none", [*OURS, "check"], frictionless
-    )
-    compare(
-        "the same where pandas is installed",
-        "none",
-        [*WITH_PANDAS, "check"],
-        frictionless,
-    )
+    compare(title, "2", tables, frictionless, measure=cpu_seconds)
+    title = "check with the scripts / frictionless"
+    compare(title, "none", [*OURS, "check"], frictionless)
+    title = "the same where pandas is installed"
+    compare(title, "none", [*WITH_PANDAS, "check"], frictionless)
     compare("--help / import pandas", "1", [*OURS, "--help"], pandas)
     question = ["find", "--size", "7B", "--gpus", "8", "--device", "h100"]
     compare("find / import pandas", "1", [*OURS, *question], pandas)
@@ -187,29 +190,18 @@ def bench_scripts(folder: Path) -> None:
     for count in SCRIPTS:
         root = folder / f"scripts-{count}"
         write_scripts(root, count)
-        scripts = sorted(root.rglob("*.sh"))
         check = [*OURS, "check", "--root", root]
-        alone = [BIN / "shellcheck", "--format=json", *scripts]
+        alone = [BIN / "shellcheck", "--format=json", *sorted(root.rglob("*.sh"))]
         of_check[count] = median(cpu_seconds(check) for _ in range(3))
         of_shellcheck[count] = median(cpu_seconds(alone) for _ in range(3))
-        print(f"{f'check of {count} scripts':<46} {of_check[count]:7.2f} s of CPU")
+        show(f"check of {count} scripts", f"{of_check[count]:7.2f} s of CPU")
     for fewer, more in pairwise(SCRIPTS):
-        further = more - fewer
-        ours = (of_check[more] - of_check[fewer]) / further * 1000
-        peer = (of_shellcheck[more] - of_shellcheck[fewer]) / further * 1000
+        ours = of_check[more] - of_check[fewer]
+        peer = of_shellcheck[more] - of_shellcheck[fewer]
+        each = ours / (more - fewer) * 1000
         title = f"check: each script from {fewer} to {more}"
-        print(f"{title:<46} {ours:7.1f} ms of CPU  (limit 35 ms on an idle machine)")
-        print(f"{'the same / ShellCheck alone':<46} {ours / peer:7.2f}  (limit 2)")
-
-
-def cpu_seconds(command: Sequence[str | Path]) -> float:
-    """CPU time of one process and of those that it starts."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds(command)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    of_user = after.ru_utime - before.ru_utime
-    of_system = after.ru_stime - before.ru_stime
-    return of_user + of_system
+        show(title, f"{each:7.1f} ms of CPU", "35 ms on an idle machine")
+        show("the same / ShellCheck alone", f"{ours / peer:7.2f}", "2")
 
 
 def write_scripts(root: Path, count: int) -> None:
@@ -217,15 +209,12 @@ def write_scripts(root: Path, count: int) -> None:
     for name in ("records", "schema"):
         shutil.copytree(ROOT / name, root / name)
     shutil.copy(ROOT / "datapackage.json", root)
-    scripts = {
-        name_of(str(path)): path for path in (ROOT / "examples/tuning").rglob("*.sh")
-    }
+    examples = (ROOT / "examples/tuning").rglob("*.sh")
+    scripts = {name_of(str(path)): path for path in examples}
     table = root / "records/tuning.csv"
-    with table.open(encoding="utf-8", newline="") as file:
-        shipped = list(csv.DictReader(file))
-    rows: list[dict[str, str]] = []
-    for number in range(count):
-        row = shipped[number % len(shipped)]
+    shipped = mappings(table.read_text(encoding="utf-8"))
+    rows = [list(shipped[0])]
+    for number, row in enumerate(islice(cycle(shipped), count)):
         script = scripts[row["script"]]
         text = script.read_text(encoding="utf-8")
         own = _renamed(row, number // len(shipped))
@@ -234,10 +223,8 @@ def write_scripts(root: Path, count: int) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{text}# Copy {number}\n", encoding="utf-8")
         path.chmod(0o755)
-        rows.append(own)
-    cells = [list(row.values()) for row in rows]
-    header = list(shipped[0])
-    table.write_text(write([header, *cells]), encoding="utf-8")
+        rows.append(list(own.values()))
+    table.write_text(write(rows), encoding="utf-8")
 
 
 def _renamed(row: dict[str, str], copy: int) -> dict[str, str]:
@@ -251,37 +238,28 @@ def _renamed(row: dict[str, str], copy: int) -> dict[str, str]:
 def bench_rows(folder: Path) -> None:
     schema = read_package(ROOT).resources["tuning"].schema
     kinds = {"integer": "pl.Int64", "number": "pl.Float64", "date": "pl.Date"}
-    items: list[str] = []
-    for field in schema.fields:
-        kind = kinds.get(field.type, "pl.String")
-        items.append(f"{field.name!r}: {kind}")
-    types = ", ".join(items)
+    types = ", ".join(
+        f"{field.name!r}: {kinds.get(field.type, 'pl.String')}"
+        for field in schema.fields
+    )
     many = folder / "many.csv"
     write_rows(many, MILLION)
     write_rows(folder / "some.csv", SAMPLE)
     ours = [*OURS, "check", many, "--resource", "tuning"]
     read = f"import polars as pl; pl.read_csv({str(many)!r}, schema={{{types}}})"
     compare("10^6 rows: check / polars reads", "3", ours, python(read), rounds=3)
-    code = FRICTIONLESS.format(str(ROOT))
-    judged = seconds(python(code), folder)
-    mine = seconds(ours)
-    ratio = MILLION / SAMPLE * judged / mine
-    print(
-        f"10^6 rows: frictionless (from {SAMPLE} rows) / check {ratio:.1f}  (at least 30)"
-    )
+    judged = seconds(python(FRICTIONLESS.format(str(ROOT))), folder)
+    ratio = MILLION / SAMPLE * judged / seconds(ours)
+    title = f"10^6 rows: frictionless (from {SAMPLE}) / check"
+    show(title, f"{ratio:7.1f}", "at least 30")
 
 
 def bench_build(folder: Path) -> None:
     write_peer(ROOT, folder / "peer")
     ours = [*OURS, "build", "--root", ROOT, "--out", folder / "build"]
     peer = [BIN / "mkdocs", "build", "--quiet"]
-    compare(
-        "build / plain MkDocs on the same pages",
-        "1.3",
-        ours,
-        peer,
-        folder=folder / "peer",
-    )
+    title = "build / plain MkDocs on the same pages"
+    compare(title, "1.3", ours, peer, folder=folder / "peer")
 
 
 def bench_preview(folder: Path) -> None:
@@ -290,13 +268,8 @@ def bench_preview(folder: Path) -> None:
     address = "localhost:8765"
     subprocess.run(["git", "clone", "--quiet", ROOT, root], check=True)
     table = root / "records" / "tuning.csv"
-    lines = table.read_text(encoding="utf-8").splitlines()
-    rows = list(csv.reader(lines))
-    names = rows[0]
-    first = rows[1]
-    note = names.index("notes")
-    script = first[names.index("script")]
-    page = script.removesuffix(".sh")
+    rows = mappings(table.read_text(encoding="utf-8"))
+    page = rows[0]["script"].removesuffix(".sh")
     url = f"http://{address}/records/{page}/"
     server = subprocess.Popen(
         [BIN / "mkdocs", "serve", "--quiet", "--dev-addr", address],
@@ -318,15 +291,15 @@ def bench_preview(folder: Path) -> None:
         times: list[float] = []
         for number in range(ROUNDS):
             time.sleep(1)
-            first[note] = f"Edit {number} of the bench."
-            table.write_text(write(rows), encoding="utf-8")
-            taken = wait(first[note])
-            times.append(taken)
+            note = f"Edit {number} of the bench."
+            rows[0]["notes"] = note
+            cells = [list(row.values()) for row in rows]
+            table.write_text(write([list(rows[0]), *cells]), encoding="utf-8")
+            times.append(wait(note))
     finally:
         server.terminate()
         server.wait()
-    title = "preview: an edit of a row on its page"
-    print(f"{title:<46} {median(times):7.2f} s  (limit 3 s)")
+    show("preview: an edit of a row on its page", f"{median(times):7.2f} s", "3 s")
 
 
 def bench_estimate(folder: Path) -> None:
@@ -349,8 +322,7 @@ def bench_estimate(folder: Path) -> None:
         text=True,
         check=True,
     )
-    title = "estimate on the page, in Node"
-    print(f"{title:<46} {done.stderr.strip()}  (limit 50 ms)")
+    show("estimate on the page, in Node", done.stderr.strip(), "50 ms")
 
 
 def main() -> None:

@@ -6,17 +6,18 @@ error of a run is that of constants which the other projects fix.
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from backtest import as_settings, inputs_of, settings_of, words_of
 from scipy.optimize import least_squares
 
@@ -85,25 +86,28 @@ def runs(dataset: Dataset, skipped: Counter[str]) -> Iterator[Timed]:
     for row in _timed_rows(dataset, "tuning"):
         evidence = str(row["evidence"] or row["source"])
         report = published.pop(_key(evidence, row), None)
-        try:
+        with _skipping(skipped):
             found = _of_record(dataset, row, report)
-        except UnusableInput as error:
-            skipped[str(error)] += 1
-            continue
-        for cited in (evidence, str(row["source"])):
-            scripts[_source(cited), str(row["model"])] = found
-        yield from _timed(row, str(row["script"]), evidence, found, skipped)
+            for cited in (evidence, str(row["source"])):
+                scripts[_source(cited), str(row["model"])] = found
+            yield _timed(row, str(row["script"]), evidence, found)
     for row in reports:
         url = str(row["source_url"])
         if _key(url, row) not in published:
             continue
         twin = scripts.get((_source(url), str(row["model"])))
-        try:
+        with _skipping(skipped):
             found = _of_report(dataset, row, twin)
-        except UnusableInput as error:
-            skipped[str(error)] += 1
-            continue
-        yield from _timed(row, str(row["report"]), url, found, skipped)
+            yield _timed(row, str(row["report"]), url, found)
+
+
+@contextmanager
+def _skipping(skipped: Counter[str]) -> Iterator[None]:
+    """Leave a row out that has no time, and count why."""
+    try:
+        yield
+    except UnusableInput as error:
+        skipped[str(error)] += 1
 
 
 def _timed_rows(dataset: Dataset, table: str) -> Iterator[Row]:
@@ -124,15 +128,13 @@ def _source(url: str) -> str:
     return LINE.sub("", url)
 
 
-def _timed(
-    row: Row, name: str, url: str, found: Estimate, skipped: Counter[str]
-) -> Iterator[Timed]:
+def _timed(row: Row, name: str, url: str, found: Estimate) -> Timed:
+    """A timed run. Raises `UnusableInput` with what its time lacks."""
     missing = lacking(found)
     if missing:
-        skipped[missing[0]] += 1
-        return
+        raise UnusableInput(missing[0])
     values = time_values(found)
-    yield Timed(
+    return Timed(
         id=name,
         project=_project(url),
         source=_source(url),
@@ -315,10 +317,7 @@ def left_out(timed: Sequence[Timed]) -> Iterator[tuple[Timed, Values]]:
 def write(cases: Sequence[tuple[Timed, Values]]) -> None:
     """Write `time_backtest.csv`, which the pages and the tests read."""
     rows = [_columns(run, values) for run, values in cases]
-    with (HERE / "time_backtest.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    pl.DataFrame(rows).write_csv(HERE / "time_backtest.csv")
 
 
 def _columns(run: Timed, values: Values) -> dict[str, object]:

@@ -14,6 +14,7 @@ import pytest
 from botched_tree import plant_frozen
 from cases import each, read_cases
 from rl_resources.cli import main
+from rl_resources.contribute.draft import Draft
 from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.stated import read_form
 from rl_resources.contribute.training_log import TrainingLog, read_log
@@ -249,6 +250,10 @@ def test_everything_that_a_script_states_becomes_the_row(run, mine, root, unchec
     assert found.said.endswith("draft: Nothing was written yet: --write does it.\n")
 
 
+def messages(proposal: Proposal) -> list[str]:
+    return Draft(proposal, (), (), (), write=False).messages()
+
+
 @each(CASES["cells"], "settings header row why")
 def test_cells_follow_from_the_settings(proposed, settings, header, row, why):
     found = proposed(script(settings, header or HEADER))
@@ -283,7 +288,7 @@ def test_what_a_reader_should_know_of_a_script_is_said(
 ):
     text = (before or "") + script(settings, header="")
     found = proposed(text, name=name or "run_it.sh", device="h800")
-    assert found.remarks[0] == said
+    assert messages(found)[0] == said
 
 
 @each(CASES["logs"], "settings log row said")
@@ -292,7 +297,7 @@ def test_a_log_gives_figures_and_releases(proposed, settings, log, row, said):
     text = text.replace("FAILED", FAILED)
     draft = proposed(script(settings), log=text)
     assert only(row, draft.row) == row
-    assert {*said} <= {*draft.remarks}
+    assert {*said} <= {*messages(draft)}
 
 
 def without_rows(text: str) -> str:

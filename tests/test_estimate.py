@@ -877,3 +877,12 @@ def test_what_a_script_hides_is_asked_for_with_its_line(text, message, fix, fore
         of_script(script, device="h100")
     assert str(raised.value) == message.replace("SCRIPT", str(script))
     assert raised.value.help == fix
+
+
+@cases("estimate", "other_task")
+def test_a_task_that_a_script_does_not_train_is_refused(text, task, message, foreign):
+    script = foreign(text)
+    with pytest.raises(UnusableInput) as raised:
+        of_script(script, device="h100", task=task)
+    assert str(raised.value) == f"{script}: {message}"
+    assert raised.value.help == "Leave out --task, or name another script."

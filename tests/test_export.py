@@ -38,6 +38,15 @@ def test_markdown_links_by_a_template(export):
     assert f"](<https://example.org/tree/{path}?name={SCRIPT}.sh&size=7b>)" in text
 
 
+def test_a_template_without_a_placeholder_is_refused(export):
+    said = export("rst", "--script-url", "https://example.org/{size}", status=2)
+    assert said == (
+        "rl-resources: error: --script-url has neither {path} nor {script}: "
+        "all scripts would have one URL\n"
+        "  help: Write it as in https://github.com/OWNER/REPOSITORY/blob/main/{path}.\n"
+    )
+
+
 def test_out_writes_the_file_and_nothing_to_standard_output(export, tmp_path):
     out = tmp_path / "new" / "table.md"
     assert export("markdown", "--size", "7B", "--out", out) == ""

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from cases import cases, read_cases
+from cases import cases, each, read_cases
 from rl_resources import UnusableInput
 from rl_resources.certainty import RUNS
 from rl_resources.cli import main
@@ -117,14 +117,7 @@ def test_a_word_that_cannot_be_read_is_refused(words, message, fix):
     assert caught.value.help == fix
 
 
-@pytest.mark.parametrize(
-    ("option", "fix"),
-    [
-        ("gpu", "Did you mean `gpus`?"),
-        ("devise", "Did you mean `device`?"),
-        ("x", "Known are "),
-    ],
-)
+@cases("find", "options")
 def test_an_option_that_is_not_known_gets_the_nearest(option, fix):
     with pytest.raises(UnusableInput) as caught:
         DATASET.find(**{option: 8})
@@ -296,26 +289,15 @@ ASKED = Query(
 )
 
 
-@cases("find", "verdict")
-def test_an_answer_begins_with_what_a_colleague_would_say(dataset, query, row, shown):
+@each(read_cases("find")["verdict"], "query row failed shown")
+def test_an_answer_begins_with_what_a_colleague_would_say(
+    dataset, query, row, failed, shown
+):
     on = "" if query.get("open") else "8 \u00d7 H100 80 GB"
     query = {name: word for name, word in query.items() if name != "open"}
-    assert verdict(ASKED._replace(**query), row_of(dataset, **row), on, []) == shown
-
-
-def test_a_claim_is_followed_by_the_failure_that_contradicts_it(dataset):
-    claim = row_of(
-        dataset, statement="stated-minimum", certainty="claimed", fit="claimed"
-    )
-    failed = row_of(
-        dataset, outcome="out-of-memory", out_of_memory_on="host", host_memory_gb=512
-    )
-    assert verdict(ASKED, claim, "8 \u00d7 H100 80 GB", [failed]) == (
-        "Perhaps: a-7b, GRPO, claimed on 8 \u00d7 H100 80 GB "
-        "(full fine-tuning, bf16, 2048 tokens); no undisputed run is known. "
-        "But on 8 \u00d7 H100 80 GB it ran out of host memory "
-        "(full fine-tuning, bf16, 2048 tokens)."
-    )
+    failures = [row_of(dataset, **cells) for cells in failed or ()]
+    found = verdict(ASKED._replace(**query), row_of(dataset, **row), on, failures)
+    assert found == shown
 
 
 @cases("find", "nobody")

@@ -13,9 +13,7 @@ from rl_resources.estimate.configuration import DERIVED
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import Doubt, formula, inputs_by_name, plausible
 from rl_resources.estimate.search import cheapest, fits, knobs
-from rl_resources.query.find import ask
 from rl_resources.query.plan import evidence
-from rl_resources.site.answers import estimate_command
 from shipped import DATASET
 from website import ROOT, read_rows
 
@@ -160,27 +158,6 @@ def test_failures_and_runs_of_the_same_size_stand_beside_the_arithmetic():
     tight, ran = evidence(DATASET, asked(TIGHT))
     assert " published runs of this size ran out of memory on as much: " in tight
     assert ran.startswith("A published run of this size did fit on no more: ")
-
-
-def test_the_link_of_find_carries_the_whole_question():
-    words = {
-        "model": "Qwen2.5-32B-Instruct",
-        "gpus": "2",
-        "device": "4090",
-        "task": "GRPO",
-    }
-    words |= {
-        "weights": "lora",
-        "framework": "trl",
-        "train": "deepspeed",
-        "infer": "vllm",
-    }
-    found, _ = ask(DATASET, {**words, "length": "8K"})
-    assert estimate_command(DATASET, found) == (
-        "rl-resources estimate --model Qwen/Qwen2.5-32B-Instruct --gpus 2 --device rtx-4090"
-        " --task GRPO-LoRA --weights lora --framework trl --train deepspeed --infer vllm"
-        " --prompt-length 0 --response-length 8000"
-    )
 
 
 def test_no_constant_is_from_a_stranger():

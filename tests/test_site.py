@@ -9,7 +9,7 @@ import pytest
 from lxml import html
 from playwright.sync_api import Route
 
-from cases import cases
+from cases import cases, read_cases
 from rl_resources.build import build
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
@@ -117,21 +117,13 @@ def test_a_policy_allows_no_inline_script_unhashed(built):
         assert policy.count("sha256-") == len(inline)
 
 
+EVERY_WIDTH = [
+    pytest.param(*at, marks=pytest.mark.nightly) for at in product(PAGES, WIDTHS)
+]
+
+
 @pytest.mark.parametrize(
-    ("path", "width"),
-    [
-        ("/sizes/7b/", 360),
-        ("/charts/", 360),
-        ("/models/", 360),
-        (f"/records/{RECORD}/", 360),
-        ("/reports/7b/", 1120),
-        ("/records/", 1120),
-        ("/coverage/", 1120),
-        *(
-            pytest.param(*at, marks=pytest.mark.nightly)
-            for at in product(PAGES, WIDTHS)
-        ),
-    ],
+    ("path", "width"), [*read_cases("site")["widths"].items(), *EVERY_WIDTH]
 )
 def test_a_page_loads_from_its_own_origin_and_has_eight_screens_of_a_phone_and_its_width_at_most(
     browser, address, path, width

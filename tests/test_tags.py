@@ -4,12 +4,9 @@ import csv
 import re
 from pathlib import Path
 
-import pytest
-
 from cases import each, read_cases
 from rl_resources.certainty import RUNS
 from rl_resources.check import chosen_rules, findings_in
-from rl_resources.facts.comparison import NO_TAG, tag_line
 from rl_resources.package import read_package
 from rl_resources.script.algorithm import _TABLE, ASKED_OF_MIN
 from rl_resources.snapshot import take_snapshot
@@ -59,11 +56,3 @@ def test_the_definition_names_what_min_asks_for_and_all_else_has_a_reason():
 def test_the_statements_of_runs_are_words_of_their_column():
     table = read_package(ROOT).resources["tuning"].schema
     assert set(table.field("statement").words) >= RUNS
-
-
-@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/tuning/**/*.sh")))
-def test_a_header_has_the_tag_of_its_row_and_no_second_definition(path):
-    with (ROOT / "records/tuning.csv").open(encoding="utf-8") as file:
-        tags = {row["script"]: row["tag"] for row in csv.DictReader(file)}
-    lines = re.findall("^# Tag.*", path.read_text(), re.MULTILINE)
-    assert lines == [tag_line(tags[path.name] or NO_TAG)]

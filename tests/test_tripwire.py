@@ -7,52 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from cases import read_cases
 from rl_resources.cli import main
 from sample_tree import plant, plant_site, ran
 
 SHELL = '#!/bin/sh\ntouch "$TRIPWIRE/$(basename "$0")"\n'
 PYTHON = "import os, pathlib\npathlib.Path(os.environ['TRIPWIRE'], __name__).touch()\n"
-IMPORTED = (
-    "sitecustomize",
-    "usercustomize",
-    "conftest",
-    "hydra",
-    "verl",
-    "csv",
-    "json",
-    "pickle",
-    "rl_resources",
-)
-PROGRAMS = (
-    "bash",
-    "sh",
-    "python",
-    "python3",
-    "ray",
-    "make",
-    "sbatch",
-    "torchrun",
-    "conda",
-    "pip",
-)
+CASES = read_cases("tripwire")
 SCRIPT = "qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
-# What the example page says is no record; every other command has done all of its work.
-STATUSES = {"import-page": 1}
-NEW = (
-    "new --model Qwen/Qwen2-7B-Instruct --task GRPO --gpus 4 --device h800 --train fsdp"
-)
-COMMANDS = (
-    "check",
-    "check --fix",
-    "fmt",
-    "find --size 7B",
-    "diff .",
-    "export rst",
-    "build --out build",
-    f"draft examples/tuning/7b/{SCRIPT}",
-    "import-page page.rst --scripts examples",
-    f"{NEW} --infer vllm --tag MIN",
-)
 
 
 @pytest.fixture
@@ -60,7 +22,7 @@ def trapped(tmp_path: Path) -> Path:
     """A dataset in which every name that something might run or import is a trap."""
     root = plant_site(tmp_path / "dataset")
     for folder in (root, root / "records", root / "schema", root / "examples"):
-        for name in IMPORTED:
+        for name in CASES["imported"]:
             (folder / f"{name}.py").write_text(PYTHON)
         (folder / "x.pth").write_text(
             "import os; open(os.environ['TRIPWIRE'] + '/pth', 'w')\n"
@@ -75,7 +37,7 @@ def trapped(tmp_path: Path) -> Path:
         script.write_text(text.replace("\n", f"\n{trap}", 1))
     programs = tmp_path / "programs"
     programs.mkdir()
-    for name in PROGRAMS:
+    for name in CASES["programs"]:
         program = programs / name
         program.write_text(SHELL)
         program.chmod(0o755)
@@ -92,7 +54,7 @@ def test_no_command_runs_or_imports_anything_of_a_dataset(trapped):
     variables = dict(os.environ, TRIPWIRE=str(wire), NO_MKDOCS_2_WARNING="1")
     variables["PATH"] = f"{programs}{os.pathsep}{variables['PATH']}"
     ours = Path(sys.executable).parent / "rl-resources"
-    for command in COMMANDS:
+    for command, status in CASES["commands"].items():
         name, *arguments = command.split()
         done = ran(
             sys.executable,
@@ -102,7 +64,7 @@ def test_no_command_runs_or_imports_anything_of_a_dataset(trapped):
             cwd=trapped / "dataset",
             env=variables,
         )
-        assert done.returncode == STATUSES.get(name, 0), (command, done.stderr)
+        assert done.returncode == status, (command, done.stderr)
         assert "Traceback" not in done.stderr, (command, done.stderr)
         assert [*wire.iterdir()] == [], command
     subprocess.run([programs / "bash"], env=variables, check=True)

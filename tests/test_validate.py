@@ -93,14 +93,7 @@ def pandas_frame() -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-EVERY = schema(
-    field(name="id", required=True, maxLength=3),
-    field("integer", "gpus", minimum=1),
-    field("number", "memory", exclusiveMinimum=0),
-    field("date", "day", minimum="2023-01-01"),
-    field("boolean", "fast", required=True),
-    field(name="tag", enum=["MIN"]),
-)
+EVERY = schema(*(field(**facts) for facts in CASES["every"]))
 
 
 def by_polars() -> Any:

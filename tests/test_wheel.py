@@ -41,17 +41,9 @@ ABOUT = (
 
 
 def _build(folder: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "hatchling",
-        "build",
-        "-t",
-        "wheel",
-        "-d",
-        str(folder),
-    ]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    command = ["-m", "hatchling", "build", "-t", "wheel", "-d", folder]
+    done = ran(sys.executable, *command, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
 
 
 def _install(wheel: Path, folder: Path) -> None:
@@ -71,9 +63,9 @@ def _install(wheel: Path, folder: Path) -> None:
 
 
 def _pip(python: Path, *arguments: str) -> None:
-    command = [sys.executable, "-m", "pip", "--python", str(python), "--quiet"]
-    command += ["--disable-pip-version-check", *arguments]
-    subprocess.run(command, check=True, capture_output=True)
+    options = ["--python", python, "--quiet", "--disable-pip-version-check"]
+    done = ran(sys.executable, "-m", "pip", *options, *arguments)
+    assert done.returncode == 0, done.stderr
 
 
 def _required(of: Distribution, seen: set[str]) -> Iterator[Distribution]:

@@ -40,18 +40,15 @@ class Outcome:
 
     @cached_property
     def exemptions(self) -> Mapping[Finding, tuple[str, str]]:
-        """Record and rule of the exemption that would cover each finding."""
-        return {
-            finding: (self._record_of(finding), finding.rule)
-            for finding in self.findings
-        }
+        """Record and rule of the exemption that would cover each finding.
 
-    def _record_of(self, finding: Finding) -> str:
-        """The record or report that a finding is about: that of its line, otherwise its script."""
-        record = self._records_by_place.get((finding.path, finding.line))
-        if record:
-            return record
-        return basename(finding.path)
+        The record is that of its line, otherwise its script.
+        """
+        found = {}
+        for finding in self.findings:
+            record = self._records_by_place.get((finding.path, finding.line))
+            found[finding] = (record or basename(finding.path), finding.rule)
+        return found
 
     @cached_property
     def _records_by_place(self) -> Mapping[tuple[str, int], str]:

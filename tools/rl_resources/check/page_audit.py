@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -13,7 +13,7 @@ from rl_resources.devices import Device, devices_of
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.facts.models import model_meant
 from rl_resources.facts.pairs import Pair, Said
-from rl_resources.files import read_foreign_text
+from rl_resources.files import environment, read_foreign_text
 from rl_resources.page import LARGEST_PAGE_BYTES
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, read_rows
@@ -26,6 +26,7 @@ from rl_resources.snapshot import ScriptFile, script_data
 from rl_resources.tabular import write
 from rl_resources.text import MOST_LISTED, shown
 
+OWN = Path(__file__).parent
 Texts = Mapping[str, ScriptText]
 
 
@@ -49,17 +50,8 @@ def import_page(
     reading = _read(page, dataset, paths)
     tree = checkout(FRAMEWORK, scripts)
     texts = _script_texts(scripts, reading, tree)
-    notes = [_judged_by(tree), *_unchecked(paths, reading, texts)]
+    notes = _notes(tree, paths, reading, texts)
     return _records_of(reading), audit(reading, texts, style=style), notes
-
-
-def _judged_by(tree: Source | None) -> str:
-    """A sentence that names the framework by which the scripts are judged."""
-    if tree is None:
-        newest = shipped(FRAMEWORK).version
-        return f"Judged by {FRAMEWORK} {newest}: no checkout of {FRAMEWORK} holds the scripts."
-    name = f"{FRAMEWORK} {tree.version}".strip()
-    return f"Judged by the {name} of this checkout."
 
 
 def _read(page: Path, dataset: Dataset, scripts: Sequence[str] | None) -> Reading:
@@ -74,37 +66,33 @@ def _records_of(reading: Reading) -> str:
     return write([names, *(row.record.values() for row in reading.rows)])
 
 
-def _unchecked(paths: Iterable[str], reading: Reading, texts: Texts) -> Iterator[str]:
-    """Sentences about what was not checked."""
+def _notes(
+    tree: Source | None, paths: Iterable[str], reading: Reading, texts: Texts
+) -> list[str]:
+    """Sentences about what the scripts are judged by, and what was not checked."""
     named = set(reading.subjects())
-    unread = [path for path in paths if path not in named]
-    if unread:
-        yield f"Not read, because no row leads to them: {_listed(unread)}."
     forks = []
     for text in texts.values():
         own = fork(text)
         if own:
             forks.append(f"{text.path} ({fork_name(own)})")
-    if forks:
-        listed = _listed(forks)
-        yield f"Not judged by the settings of {FRAMEWORK}, because they are of a fork: {listed}."
     lines = []
     for row in reading.rows:
         script = _script_of(row, texts)
         if script is None or not script.training:
-            lines.append(str(row.cells["Link"].line))
-    if lines:
-        listed = ", ".join(lines)
-        yield f"Not compared, because no script with one training is read of them: lines {listed}."
-
-
-def _listed(names: Sequence[str]) -> str:
-    """The first names as a list, and how many more there are."""
-    listed = ", ".join(shown(name, 200) for name in names[:MOST_LISTED])
-    rest = len(names) - MOST_LISTED
-    if rest > 0:
-        return f"{listed} and {rest} more"
-    return listed
+            lines.append(row.cells["Link"].line)
+    template = environment(OWN).get_template("page_audit.jinja")
+    said = template.render(
+        framework=FRAMEWORK,
+        tree=tree,
+        newest=shipped(FRAMEWORK),
+        unread=[path for path in paths if path not in named],
+        forks=forks,
+        lines=lines,
+        most=MOST_LISTED,
+        shown=shown,
+    )
+    return said.splitlines()
 
 
 def _script_of(row: ReadRow, texts: Texts) -> ScriptText | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -192,6 +193,11 @@ def export(arguments: Arguments) -> str:
     """Write one rendering alone."""
     root = root_of_answers(arguments)
     script_url = arguments.script_url
+    if script_url and not re.search(r"\{(path|script)\}", script_url):
+        raise UnusableInput(
+            "--script-url has neither {path} nor {script}: all scripts would have one URL",
+            "Write it as in https://github.com/OWNER/REPOSITORY/blob/main/{path}.",
+        )
     if not is_packaged(root):
         from rl_resources.check import check_root
 

@@ -20,12 +20,12 @@ from rl_resources.contribute import (
     with_script,
     write_changes,
 )
-from rl_resources.contribute.merge import NOT_STATED, Proposal, Sources, merge
+from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.stated import (
     Form,
     first_known,
-    may_be_exempt,
     read_form,
+    say,
     stated_facts,
 )
 from rl_resources.contribute.training_log import TrainingLog, read_log, read_log_file
@@ -198,47 +198,10 @@ class Draft:
             return ()
         return self.changes
 
-    def messages(self) -> Iterator[str]:
+    def messages(self) -> list[str]:
         """What is reported with the row, line by line."""
-        yield from self.record.remarks
-        yield from self._empty_cells()
-        for obstacle in self.obstacles:
-            yield f"cannot be written yet: {obstacle}"
-        if self.changes and self.fixes and not self.findings:
-            yield f"certain fixes in the copy of the script: {', '.join(self.fixes)}"
-        for change in self.written:
-            yield f"{change.path}: written"
-
-    def _empty_cells(self) -> Iterator[str]:
-        """Each empty cell that a record needs or that is in doubt, then the other empty ones."""
-        optional = []
-        for name, reason in self.record.unknown.items():
-            field = self.record.schema.field(name)
-            titled = f"{field.title} ({name})"
-            if field.required or reason != NOT_STATED:
-                yield f"{titled} is empty: {reason.removesuffix('.')}."
-                yield f"  {field.description} `--set {name}=…` states it, as in `{field.example}`."
-            else:
-                optional.append(titled)
-        if optional:
-            yield f"optional and left empty: {', '.join(optional)}"
+        return say("messages", self).splitlines()
 
     def verdict(self) -> str:
         """The last line: what became of it."""
-        if self.refused:
-            advice = "Nothing was written: state or fix this, then draft again."
-            return "".join([advice, *self._possible_exemptions()])
-        if not self.changes:
-            return "Nothing to write: the dataset has all of this."
-        if not self.write:
-            return "Nothing was written yet: --write does it."
-        return "No findings: ready to commit."
-
-    def _possible_exemptions(self) -> Iterator[str]:
-        for rule in dict.fromkeys(item.rule for item in self.findings):
-            if may_be_exempt(rule):
-                yield (
-                    f" If it ran as it is, add `{self.record.name},{rule},REASON` to "
-                    "records/exemptions.csv, or to a form a line `### Exemption` and below it "
-                    f"`{rule}: REASON`."
-                )
+        return say("verdict", self)

@@ -11,10 +11,10 @@ from rl_resources.contribute import Row
 from rl_resources.contribute.stated import (
     Facts,
     Form,
-    defaults_of,
     first_known,
     name_facts,
     run_facts,
+    say,
     script_name,
 )
 from rl_resources.contribute.training_log import TrainingLog
@@ -33,7 +33,6 @@ from rl_resources.snapshot import Snapshot, Table, name_of
 from rl_resources.tabular import write as as_csv
 from rl_resources.text import shown
 
-NOT_STATED = "nothing states it"
 OF_A_RUN: Facts = {"status": Fact("reported"), "statement": Fact(STATED_RUN)}
 
 
@@ -54,9 +53,10 @@ class Proposal:
 
     `name` and `path` are those of its script, empty if one of the six parts is not known.
     `existing` is the dataset's row for this configuration, if any; `row` is then this row with its
-    empty cells filled. `unknown` says for each column why its cell is empty, except for the
-    script's name, which follows from others. `lacks` is what it still needs, `remarks` are notes on
-    the sources and on how they differ from the row.
+    empty cells filled, and `differences` has what the sources say otherwise. `unknown` says for
+    each column why its cell is empty, except for the script's name, which follows from others; that
+    is empty where nothing states the cell. `lacks` is what the record still needs, `mismatch` why
+    the log is of another run.
     """
 
     sources: Sources
@@ -67,7 +67,9 @@ class Proposal:
     row: Row
     unknown: Mapping[str, str]
     lacks: Sequence[str]
-    remarks: Sequence[str]
+    mismatch: str
+    differences: Mapping[str, str]
+    is_new: bool
 
     def as_csv(self) -> str:
         """The header and the row."""
@@ -99,12 +101,10 @@ def merge(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Proposal:
         ran = bool(sources.log.steps) and not mismatch
         row = _filled(existing, new, ran=ran, measured="statement" in logged)
 
-    remarks = list(_remarks(sources, mismatch))
-    if path and path not in {script.path for script in snapshot.scripts}:
-        remarks.append(f"the script belongs at {path}: writing puts a copy there")
+    differences = {}
     if existing:
         assumed = {"script", *sources.assumed} - logged.keys()
-        remarks += _differences(row, new, assumed)
+        differences = _differences(row, new, assumed)
     unknown = _unknown(row, facts)
     return Proposal(
         sources=sources,
@@ -115,7 +115,9 @@ def merge(sources: Sources, dataset: Dataset, snapshot: Snapshot) -> Proposal:
         row=row,
         unknown=unknown,
         lacks=tuple(_lacks(unknown, schema, sources.log)),
-        remarks=remarks,
+        mismatch=mismatch,
+        differences=differences,
+        is_new=path not in {"", *(script.path for script in snapshot.scripts)},
     )
 
 
@@ -208,8 +210,7 @@ def _other_device(log: TrainingLog, device: str, dataset: Dataset) -> str:
         return ""
     if vendor_in(device) == "Huawei":
         return ""
-    listed = ", ".join(sorted(log.devices))
-    return f"the log is of {shown(listed)}, and the row of {devices.label(device)}"
+    return say("other_device", log, devices.label(device))
 
 
 def _filled(existing: Row, new: Row, *, ran: bool, measured: bool) -> Row:
@@ -267,7 +268,7 @@ def _unknown(row: Row, facts: Facts) -> dict[str, str]:
     found = {}
     for column, text in row.items():
         if not text and column not in {"script", "notes"}:
-            found[column] = facts[column].why_empty or NOT_STATED
+            found[column] = facts[column].why_empty
     return found
 
 
@@ -283,43 +284,10 @@ def _lacks(
         yield f"the run of the log ended with `{text}`: that is a line of records/trials.csv"
 
 
-def _remarks(sources: Sources, mismatch: str) -> Iterator[str]:
-    log = sources.log
-    run = sources.script.training
-    yield from sources.form.remarks
-    if log.steps:
-        steps = len(log.steps)
-        measured = len(log.measured)
-        yield (
-            f"training steps in the log: {steps}; measured: {measured}, "
-            f"without {log.warm_up} of warm-up and those that also validate or save"
-        )
-    if log.steps and "step_seconds" not in log.figures:
-        yield "no measured step has a time (`timing_s/step`), so step_seconds stays empty"
-    if log.day:
-        yield f"the log is of {log.day}: `--set tested_on={log.day}` says that this very script ran"
-    if mismatch:
-        yield f"{mismatch}: its figures are not used"
-    if run is None:
-        yield "the script starts no training with Hydra overrides, or several different ones"
-        return
-    if not run.is_composed:
-        release = f"{run.composition.framework} {run.composition.version}"
-        why = run.composition.problem or f"{release} has no `{run.launch.module}`"
-        yield f"{why}: settings that the script leaves out are not known"
-    defaults = defaults_of(run)
-    if defaults:
-        yield f"defaults of the script, which the run may have changed: {defaults}"
-
-
-def _differences(row: Row, read: Row, assumed: Collection[str]) -> Iterator[str]:
-    """Where the dataset's row differs from what was read now."""
-    yield "records/tuning.csv has this configuration; none of its cells is overwritten"
-    for column, new in read.items():
-        old = row[column]
-        if not new or new == old or column in assumed:
-            continue
-        there = "empty"
-        if old:
-            there = f"`{shown(old, 300)}`"
-        yield f"{column} is {there} there; the sources say `{shown(new, 300)}`"
+def _differences(row: Row, read: Row, assumed: Collection[str]) -> dict[str, str]:
+    """What was read now and differs from the dataset's row."""
+    return {
+        column: text
+        for column, text in read.items()
+        if text not in {"", row[column]} and column not in assumed
+    }

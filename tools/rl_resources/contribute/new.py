@@ -6,7 +6,7 @@ rule of thumb: a step has four updates of at least 64 prompts, each a multiple o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -15,7 +15,7 @@ from rl_resources.certainty import UNTESTED
 from rl_resources.contribute import write_changes
 from rl_resources.contribute.draft import Draft, check
 from rl_resources.contribute.merge import Proposal, Sources, merge
-from rl_resources.contribute.stated import Facts, script_name
+from rl_resources.contribute.stated import Facts, say, script_name
 from rl_resources.dataset import Dataset, read_dataset, script_path, typed_dataset
 from rl_resources.errors import InvalidDataset, UnusableInput
 from rl_resources.estimate.estimate import Estimate
@@ -40,7 +40,6 @@ from rl_resources.script.backends import (
     ENGINES,
     ROLLOUT,
     SAME_BACKEND,
-    VENDORS,
     Backend,
     Engine,
 )
@@ -106,17 +105,22 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Proposal:
 def _script(wanted: ScriptRequest, name: str) -> str:
     """The text of a script. Raises `UnusableInput` if the framework cannot do it."""
     known = shipped(FRAMEWORK)
-    _refuse(list(refusals(wanted, known)))
+    offers = {
+        "train": (strategies(known), _with_adapters(BACKENDS)),
+        "infer": (engines(known), _with_adapters(ENGINES)),
+    }
+    _refuse(say("refusals", wanted, known, offers).splitlines())
     return script_text(wanted, known, name)
+
+
+def _with_adapters(backends: Mapping[str, Backend | Engine]) -> list[str]:
+    """The words of those that support LoRA."""
+    return [word for word, backend in backends.items() if backend.adapters]
 
 
 def next_step(record: Proposal) -> str:
     """What to do after a record was written."""
-    who = "" if record.row["contributor"] else " --contributor HANDLE"
-    return (
-        f"Run it: bash {record.path}\n"
-        f"When it has run: rl-resources draft {record.path} --log LOG{who} --write\n"
-    )
+    return say("next_step", record)
 
 
 def _words(asked: Asked, dataset: Dataset) -> Facts:
@@ -249,37 +253,6 @@ def engines(known: Shipped) -> tuple[str, ...]:
     return tuple(map(str, sections))
 
 
-def refusals(wanted: ScriptRequest, known: Shipped) -> Iterator[str]:
-    """Why the framework cannot do this; each reason names what it can do."""
-    release = f"{known.framework} {known.version}"
-    task = wanted.rows["task"]
-    algorithm = task["algorithm"]
-    if algorithm not in ALGORITHMS:
-        possible = ", ".join(ALGORITHMS)
-        yield f"no settings alone make {release} run {algorithm}; known are those of {possible}"
-    device = wanted.rows["device"]
-    offers = {"train": strategies(known), "infer": engines(known)}
-    abilities: Mapping[str, Mapping[str, Backend | Engine]] = {
-        "train": BACKENDS,
-        "infer": ENGINES,
-    }
-    for part, offered in offers.items():
-        row = wanted.rows[part]
-        backend = text_of(row, "backend")
-        word = _word(row)
-        if word not in offered:
-            possible = ", ".join(sorted(offered))
-            yield f"{release} does not have {backend}; it offers {possible}"
-        vendor = VENDORS.get(backend, device["vendor"])
-        if vendor != device["vendor"]:
-            name = device["name"]
-            yield f"{backend} is for accelerators of {vendor}, not for {name}"
-        able = [name for name, item in abilities[part].items() if item.adapters]
-        if task["adapters_only"] and word not in able:
-            possible = ", ".join(able)
-            yield f"{word} does not support LoRA in {release}, only {possible} do"
-
-
 def script_text(wanted: ScriptRequest, known: Shipped, name: str) -> str:
     """The script of a configuration that the framework offers; `name` is its stem."""
     algorithm = ALGORITHMS[text_of(wanted.rows["task"], "algorithm")]
@@ -298,38 +271,11 @@ def script_text(wanted: ScriptRequest, known: Shipped, name: str) -> str:
         per_node=gpus_per_node(gpus),
         batches=batch_of(gpus),
         parallel=_parallel_sizes(wanted),
-        extra=list(_extra(wanted)),
-        choice=_choice(wanted.strategy, known),
+        choices=strategies(known),
+        rules=rules(),
+        turned_on=turned_on,
         tag_line=tag_line(wanted.tag or NO_TAG),
     )
-
-
-def _extra(wanted: ScriptRequest) -> Iterator[str]:
-    """The overrides that the template does not write itself."""
-    found = wanted.estimate
-    more = rules()["overrides"]
-    for name, turn in turned_on(found):
-        if name in more:
-            yield from more[name]
-        elif name not in rules()["written"]:
-            yield turn.setting
-    values = found.values
-    if values["log_prob_max_tokens"] != values["max_tokens"]:
-        tokens = int(values["log_prob_max_tokens"])
-        for role in ("rollout", "ref"):
-            yield f"actor_rollout_ref.{role}.log_prob_max_token_len_per_gpu={tokens}"
-    if values["context_parallel"] > 1:
-        knob = {"input": "context_parallel"}
-        yield found.configuration.written(knob, values["context_parallel"])
-
-
-def _choice(strategy: str, known: Shipped) -> str:
-    """The override that chooses a training backend; empty if it is the framework's default."""
-    default, *_ = known.choices
-    choice = strategies(known)[strategy]
-    if choice == default:
-        return ""
-    return f" {known.group}={choice}"
 
 
 def _parallel_sizes(wanted: ScriptRequest) -> dict[str, str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -15,21 +14,22 @@ from rl_resources.devices import vendor_in
 from rl_resources.errors import UnusableInput
 from rl_resources.facts.models import is_id, model_meant, slug_of
 from rl_resources.facts.script_names import PARTS, word_of_name
-from rl_resources.facts.words import NO_ANSWER, Fact, one_line, read_word
+from rl_resources.facts.words import Fact, one_line, read_word, says_nothing
+from rl_resources.files import environment
 from rl_resources.script.algorithm import (
+    ALGORITHMS,
     ESTIMATORS,
     algorithm_of,
     contradicting_algorithm,
 )
-from rl_resources.script.backends import ACTOR, SAME_BACKEND
+from rl_resources.script.backends import ACTOR, SAME_BACKEND, VENDORS
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.script.settings import Setting, written
+from rl_resources.script.settings import Setting
 from rl_resources.snapshot import Snapshot
-from rl_resources.text import nearest, shown
+from rl_resources.text import nearest, printable, shown
 
-_CODE = re.compile(r"\A(`{3,}+|~{3,}+)[^\n]*\n(.*?)[ \t]*\1\s*\Z", re.DOTALL)
-
+OWN = Path(__file__).parent
 
 Facts = Mapping[str, Fact]
 """By column."""
@@ -107,12 +107,7 @@ def read_form(body: str, dataset: Dataset) -> Form:
     The titles are those of the columns, `Script`, `Log` and `Exemption`, below which each line is
     `rule: reason`; other titles are ignored.
     """
-    answers = {}
-    for title, text in _sections(body):
-        answer = text.strip()
-        if title and answer.lower() not in NO_ANSWER:
-            answers[title] = answer
-
+    answers = _answers(body)
     facts = {}
     remarks = []
     for column in dataset.package.resources["tuning"].schema.fields:
@@ -132,29 +127,27 @@ def read_form(body: str, dataset: Dataset) -> Form:
         else:
             remarks.append(f"no record can be exempt from `{shown(rule)}`")
 
-    script = _CODE.sub(r"\2", answers.get("script", ""))
-    log = _CODE.sub(r"\2", answers.get("log", ""))
+    script = answers.get("script", "")
+    log = answers.get("log", "")
     return Form(facts, script, log, exempt, tuple(remarks))
 
 
-def _sections(body: str) -> Iterator[tuple[str, str]]:
-    """Titles in lower case, each with the text below; a line of a code block is no title.
+def _answers(body: str) -> Mapping[str, str]:
+    """The answers by their titles in lower case, without those that say nothing.
 
-    The title of what stands above the first one is empty.
+    A line of a code block is no title, and the block is its content.
     """
-    lines = re.split(r"\r\n?|\n", body)
-    title = ""
-    begin = 0
     from markdown_it import MarkdownIt  # of an extra, which answers do without
 
     markdown = MarkdownIt("zero").enable(["heading", "fence"])
-    for token, inside in pairwise(markdown.parse("\n".join(lines))):
-        if token.map and token.tag == "h3":
-            above, below = token.map
-            yield title, "\n".join(lines[begin:above])
-            title = inside.content.lower()
-            begin = below
-    yield title, "\n".join(lines[begin:])
+    texts: defaultdict[str, str] = defaultdict(str)
+    title = ""
+    for before, token in pairwise(markdown.parse(body)):
+        if before.tag == "h3" and before.nesting == 1:
+            title = token.content.lower()
+        elif token.content:
+            texts[title] += f"{token.content.rstrip()}\n"
+    return {title: text for title, text in texts.items() if not says_nothing(text)}
 
 
 # What a script states: by what it runs and by its name
@@ -209,13 +202,13 @@ def _settings(run: Run) -> Mapping[str, Setting]:
     }
 
 
-def defaults_of(run: Run) -> str:
+def defaults_of(run: Run) -> list[str]:
     """The settings of a record that are defaults of the script, so that a run may change them."""
     found = []
     for column, setting in _settings(run).items():
         if setting.origin and run.may_change(setting.key):
             found.append(f"{column} (line {setting.origin.line})")
-    return ", ".join(found)
+    return found
 
 
 def _memory_cells(run: Run) -> dict[str, str]:
@@ -239,21 +232,14 @@ def _memory_cells(run: Run) -> dict[str, str]:
 
 
 def _unknown(setting: Setting) -> Fact:
-    if not setting.place:
-        return Fact(doubt=f"`{setting.key}` is not set, and no default of it is known")
-    where = f"`{setting.key}` in line {setting.place.line}"
-    if setting.choices:
-        listed = " or ".join(map(written, setting.choices))
-        return Fact(doubt=f"by the branch that sets {where} it is {shown(listed)}")
-    return Fact(doubt=f"{where} is only known when the script runs")
+    return Fact(doubt=say("unknown", setting))
 
 
 def _of_pools(run: Run, total: Setting, own: Setting, what: str) -> Fact:
     """A number over all pools of GPUs; `own` is that of the pool that trains."""
     if total.known or own.number is None:
         return _count(total)
-    pools = ", ".join(f"`{section}`" for section in run.pools)
-    return Fact(doubt=f"it is not known how the {what} of {pools} add up")
+    return Fact(doubt=say("several_pools", what, run.pools))
 
 
 def _count(setting: Setting) -> Fact:
@@ -305,9 +291,7 @@ def _task(run: Run, named: str, dataset: Dataset) -> Fact:
 
 
 def _nothing_has(setting: Setting, what: str) -> Fact:
-    return Fact(
-        doubt=f"no {what} of the dataset has `{setting.key}={shown(str(setting.text))}`"
-    )
+    return Fact(doubt=say("nothing_has", setting, what))
 
 
 def _may_be(run: Run, algorithm: str) -> bool:
@@ -331,11 +315,26 @@ def _backend(
             fits.append(word)
     if not fits:
         return _nothing_has(setting, "backend")
-    if named in fits:
-        return Fact(named)
-    for word in fits:
-        if on_npu and word != setting.text:
-            return Fact(word)
-    if setting.text in fits:
-        return Fact(setting.text)
-    return Fact(fits[0])
+    preferred = [named, setting.text, *fits]
+    if on_npu:
+        editions = [word for word in fits if word != setting.text]
+        preferred = [named, *editions, setting.text]
+    return Fact(next(filter(fits.__contains__, preferred)))
+
+
+def say(macro: str, *given: object) -> str:
+    """What a macro of `messages.jinja` says."""
+    template = environment(OWN).get_template("messages.jinja", globals=_IN_TEMPLATE)
+    said = getattr(template.module, macro)(*given)
+    return str(said)
+
+
+_IN_TEMPLATE = {
+    "algorithms": ALGORITHMS,
+    "defaults_of": defaults_of,
+    "may_be_exempt": may_be_exempt,
+    "printable": printable,
+    "same_backend": SAME_BACKEND,
+    "shown": shown,
+    "vendors": VENDORS,
+}

@@ -8,12 +8,10 @@ from collections.abc import Iterator, Sequence
 from rl_resources import git
 from rl_resources.certainty import FIGURES, MEASURED_RUN
 from rl_resources.facts import Record, broken_columns, records, runs
-from rl_resources.facts.comparison import same_runs
+from rl_resources.facts.comparison import SPEEDS, same_runs
 from rl_resources.rule import Mistake, rule
 from rl_resources.snapshot import RUNS, Snapshot, Table
 from rl_resources.text import nearest, quoted, shown
-
-_SPEEDS = ("step_seconds", "tokens_per_second_per_gpu")
 
 
 @rule(follows=["untested-figure"])
@@ -92,7 +90,7 @@ _SHARED = (
     "peak_memory_gb",
     "host_memory_gb",
 )
-_COMPARED = ("model", "gpus", "statement", "scenario", *_SPEEDS, *_SHARED)
+_COMPARED = ("model", "gpus", "statement", "scenario", *SPEEDS, *_SHARED)
 
 
 @rule("warning", exemptable=True)

@@ -21,6 +21,7 @@ from rl_resources.facts.comparison import (
     smaller_run,
     tag_line,
 )
+from rl_resources.facts.models import devices_memory
 from rl_resources.rule import Edit, Mistake, Rule, rewritten, rule, with_lines
 from rl_resources.snapshot import ScriptFile, Snapshot
 from rl_resources.text import shown
@@ -43,8 +44,9 @@ def not_the_least(snapshot: Snapshot) -> Iterator[Mistake]:
     for record in _tagged(snapshot, "MIN", *COMPARED):
         smaller = smaller_run(snapshot, record)
         if smaller:
-            name = shown(smaller.name, 120)
-            where = f"{smaller.memory_gb:g} GB together, which is less"
+            name = smaller.table.label(smaller.row)
+            memory = devices_memory(snapshot, smaller)
+            where = f"{memory:g} GB together, which is less"
             yield record.mistake(
                 "tag",
                 f", but `{name}` ran the same model and weights on {where}",

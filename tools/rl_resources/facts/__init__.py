@@ -94,7 +94,12 @@ def once(
     facts: Callable[[Snapshot], Iterable[Item]],
 ) -> Callable[[Snapshot], tuple[Item, ...]]:
     """Make a generator of facts about a snapshot a function that finds them once for each."""
-    return lru_cache(maxsize=1)(lambda snapshot: tuple(facts(snapshot)))
+
+    @lru_cache(maxsize=1)
+    def found(snapshot: Snapshot) -> tuple[Item, ...]:
+        return tuple(facts(snapshot))
+
+    return found
 
 
 @once
@@ -174,11 +179,10 @@ def order_keys(snapshot: Snapshot, table: Table) -> list[list[SortValue]]:
     """The sort key of every row by the schema's `orderBy`: numbers come before text, and what
     cannot be followed comes last.
     """
+    paths = table.schema.order_by
     keys = []
     for row in range(len(table.rows)):
-        key = [
-            _sort_value(snapshot, table, row, path) for path in table.schema.order_by
-        ]
+        key = [_sort_value(snapshot, table, row, path) for path in paths]
         keys.append(key)
     return keys
 
@@ -206,4 +210,5 @@ def canonical(snapshot: Snapshot, table: Table) -> str | None:
         return None
     keys = order_keys(snapshot, table)
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    return write([table.header, *(table.rows[row].cells for row in order)])
+    lines = [table.rows[row].cells for row in order]
+    return write([table.header, *lines])

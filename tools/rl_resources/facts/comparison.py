@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import isclose
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from rl_resources.certainty import RUNS
-from rl_resources.facts import Record, once, records
+from rl_resources.dataset import grouped
+from rl_resources.facts import Record, records
 from rl_resources.facts.models import devices_memory
 from rl_resources.snapshot import Snapshot
 
@@ -36,38 +38,32 @@ _TOLERANCES = {
 """How far the figures of one run may differ."""
 
 
-class KnownRun(NamedTuple):
-    """A record or report that ran, as tags compare it; 0 is unknown."""
-
-    name: str
-    alike: tuple[str, str, frozenset[str]]
-    memory_gb: float
-    context: float
+Kind = tuple[str, str, frozenset[str]]
+"""Model, weights and scenario: tags compare runs of one kind."""
 
 
-def smaller_run(snapshot: Snapshot, record: Record) -> KnownRun | None:
+def smaller_run(snapshot: Snapshot, record: Record) -> Record | None:
     """The run of the same kind on the least memory; `None` if none is known on less than this."""
-    own = _as_run(snapshot, record)
-    model, weights, _ = own.alike
-    if not model or not weights or not own.context:
+    kind = _kind_of_run(record)
+    model, weights, _ = kind
+    context = _context(record)
+    if not model or not weights or not context:
         return None
-    smallest: KnownRun | None = None
-    least = own.memory_gb
-    for run in known_runs(snapshot):
-        if run.alike != own.alike or run.context < own.context:
-            continue
-        if 0 < run.memory_gb < least:
+    smallest: Record | None = None
+    least = devices_memory(snapshot, record)
+    for run in _runs_by_kind(snapshot).get(kind, ()):
+        memory = devices_memory(snapshot, run)
+        if 0 < memory < least and _context(run) >= context:
             smallest = run
-            least = run.memory_gb
+            least = memory
     return smallest
 
 
-@once
-def known_runs(snapshot: Snapshot) -> Iterator[KnownRun]:
+@lru_cache(maxsize=1)
+def _runs_by_kind(snapshot: Snapshot) -> Mapping[Kind, Sequence[Record]]:
     """All records and reports that ran; records first."""
-    for record in _ran(snapshot):
-        if record.text("statement") in RUNS:
-            yield _as_run(snapshot, record)
+    runs = [run for run in _ran(snapshot) if run.text("statement") in RUNS]
+    return grouped(runs, _kind_of_run)
 
 
 def _ran(snapshot: Snapshot) -> Iterator[Record]:
@@ -78,15 +74,10 @@ def _ran(snapshot: Snapshot) -> Iterator[Record]:
             yield report
 
 
-def _as_run(snapshot: Snapshot, record: Record) -> KnownRun:
+def _kind_of_run(record: Record) -> Kind:
     words = record.text("scenario").split("; ")
     scenario = frozenset(filter(None, words))
-    return KnownRun(
-        name=record.table.label(record.row),
-        alike=(record.text("model"), record.text("weights"), scenario),
-        memory_gb=devices_memory(snapshot, record),
-        context=_context(record),
-    )
+    return record.text("model"), record.text("weights"), scenario
 
 
 def _context(record: Record) -> float:
@@ -130,25 +121,21 @@ def same_runs(
     within a tenth, as one is a mean, the other a median; nor do their lengths differ. Of several,
     it is one of the same task.
     """
-    places: defaultdict[tuple[str, ...], list[Item]] = defaultdict(list)
+
+    def lines_of(item: Item, column: str) -> tuple[str, ...]:
+        return cell(item, column), cell(item, "model"), cell(item, "gpus")
+
+    by_lines: defaultdict[tuple[str, ...], list[Item]] = defaultdict(list)
     for record in records:
         for column in ("source", "evidence"):
-            place = (cell(record, column), cell(record, "model"), cell(record, "gpus"))
-            places[place].append(record)
+            by_lines[lines_of(record, column)].append(record)
     for report in reports:
-        place = (
-            cell(report, "source_url"),
-            cell(report, "model"),
-            cell(report, "gpus"),
-        )
-        same = [
-            record for record in places[place] if _may_be_same(record, report, cell)
-        ]
-        if same:
-            yield (
-                max(same, key=lambda one: cell(one, "task") == cell(report, "task")),
-                report,
-            )
+        of_source = by_lines[lines_of(report, "source_url")]
+        same = [record for record in of_source if _may_be_same(record, report, cell)]
+        task = cell(report, "task")
+        same.sort(key=lambda record: cell(record, "task") != task)
+        for record in same[:1]:
+            yield record, report
 
 
 def _may_be_same(record: Item, report: Item, cell: Callable[[Item, str], str]) -> bool:

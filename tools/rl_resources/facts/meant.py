@@ -27,6 +27,7 @@ MOST_ROWS_TO_CHOOSE = 3
 Cells = tuple[str, ...]
 
 _TABLE = table_beside(__file__)
+_DECIMAL_COMMA = re.compile(r"\A(-?\d+),(?=\d+\Z)")
 
 
 def separated(table: Table, line: str) -> Cells:
@@ -52,7 +53,8 @@ def separator(table: Table, header: str) -> str:
 def _count_of_columns(table: Table, header: str, mark: str) -> int:
     """How many columns a header names if `mark` separates the names."""
     names = _cells_between(mark, header)
-    return sum(column_named(table.schema, name) != "" for name in names)
+    known = [name for name in names if column_named(table.schema, name)]
+    return len(known)
 
 
 def with_commas(table: Table, mark: str) -> Mapping[int, str]:
@@ -65,9 +67,7 @@ def with_commas(table: Table, mark: str) -> Mapping[int, str]:
     for number, line in enumerate(text.split("\n"), 1):
         cells = _cells_between(mark, line)
         if mark == ";":
-            cells = tuple(
-                re.sub(r"\A(-?\d+),(?=\d+\Z)", r"\1.", cell) for cell in cells
-            )
+            cells = tuple(_DECIMAL_COMMA.sub(r"\1.", cell) for cell in cells)
         if len(cells) > 1:
             lines[number] = line_of(cells)
     return lines
@@ -104,7 +104,7 @@ def certain_row(snapshot: Snapshot, table: Table, row: Row) -> Cells:
         return cells
     width = len(table.schema.names)
     missing = width - len(row.cells)
-    cells = (*row.cells[:width], *_empty(missing))
+    cells = row.cells[:width] + _empty(missing)
     surplus = row.cells[width:]
     # Broken, too, is an empty required cell: the missing one may be before it, not at the end.
     if any(surplus) or _broken(snapshot, table, [cells]):
@@ -202,24 +202,25 @@ def in_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, st
     Empty if a cell would be lost, or might end up in another column.
     """
     schema = table.schema
-    rows = [
-        row for row in table.text.rows if not row.empty and row.cells != header.cells
-    ]
-    by_place = [row.cells for row in rows]
+    cells = {header.line: header.cells}
+    for row in table.text.rows:
+        if not row.empty and row.cells != header.cells:
+            cells[row.line] = row.cells
+    _, *by_place = cells.values()
     columns = _columns_by_name(table, header, by_place)
     missing = [field for field in schema.fields if field.name not in columns]
-    committed = rows_at(snapshot.package, "HEAD", table.path)
+    committed = set(chain.from_iterable(rows_at(snapshot.package, "HEAD", table.path)))
     for field in missing:
-        was_dropped = any(field.name in row for row in committed)
+        was_dropped = field.name in committed
         if was_dropped or field.required:
             return {}
-        columns[field.name] = [""] * len(rows)
-    by_name = list(zip(*[columns[name] for name in schema.names], strict=True))
+        columns[field.name] = _empty(len(by_place))
+    in_order = [columns[name] for name in schema.names]
+    by_name = list(zip(*in_order, strict=True))
     if not missing and _fits_by_place(snapshot, table, by_place, by_name):
         return {}
-    lines = {row.line: line_of(cells) for row, cells in zip(rows, by_name, strict=True)}
-    lines[header.line] = line_of(schema.names)
-    return lines
+    lines = map(line_of, [schema.names, *by_name])
+    return dict(zip(cells, lines, strict=True))
 
 
 def _columns_by_name(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,8 +23,6 @@ from rl_resources.tabular import line_of
 from rl_resources.text import nearest, quoted, shown
 
 _TABLE = table_beside(__file__)
-NO_ANSWER = frozenset(_TABLE["no_answer"])
-"""What people and programs write where they know nothing, in lower case."""
 _PROGRAM = re.compile(
     rf"\A(?:(?:{'|'.join(ENGINES)}|verl)[ =]+)?v?(?=\d)", re.IGNORECASE
 )
@@ -42,6 +40,11 @@ class Fact:
     def why_empty(self) -> str:
         """Doubt and help in one text."""
         return ". ".join(filter(None, [self.doubt, self.help]))
+
+
+def says_nothing(text: str) -> bool:
+    """Whether it is what people and programs write where they know nothing."""
+    return text.strip().lower() in _TABLE["no_answer"]
 
 
 def one_line(text: str) -> str:
@@ -82,20 +85,19 @@ def read_word(dataset: Dataset, column: str, text: str) -> Fact:
         return Fact(found[0])
     written = f"`{shown(text)}`"
     if found:
-        return Fact(
-            "", f"{written} can be {quoted(found, 'or')}", "Write which one is meant."
-        )
+        listed = quoted(found, "or")
+        return Fact("", f"{written} can be {listed}", "Write which one is meant.")
     models = _models_of_size(words, text)
     if models and column == "model":
         listed = ", ".join(f"`{model}`" for model in models)
         return Fact("", f"{written} is a size, not a model", f"Write one of {listed}.")
-    near = nearest(text, words).sentence()
-    add = ""
+    fix = nearest(text, words).sentence()
     resources = dataset.package.resources
     key = resources["tuning"].schema.foreign_key(column)
     if key:
         add = new_row(resources[key.resource], text)
-    return Fact("", f"{written} is not known", f"{near} {add}".strip())
+        fix = f"{fix} {add}"
+    return Fact("", f"{written} is not known", fix.strip())
 
 
 def _words_meant(dataset: Dataset, column: str, text: str) -> Sequence[str]:
@@ -169,8 +171,7 @@ def _cell_of_new_row(resource: Resource, field: Field, key: str) -> str:
 def certain(snapshot: Snapshot, broken: BrokenCell) -> str | None:
     """The text that a broken cell certainly means; `None` if a person must decide."""
     field = broken.field
-    says_nothing = broken.text.strip().lower() in NO_ANSWER
-    if says_nothing and not field.required:
+    if says_nothing(broken.text) and not field.required:
         return ""
     if broken.constraint in {"enum", "vocabulary"}:
         return _word(snapshot, broken) or None
@@ -264,8 +265,9 @@ def _without_device(snapshot: Snapshot, broken: BrokenCell, cell: str) -> str:
     if count is None or broken.field.name != "gpus":
         return cell
     counted = cell[count.end() :]
-    of_row = _keys_called(snapshot, "devices", broken.record.text("device"))
-    if of_row and of_row == _keys_called(snapshot, "devices", counted):
+    named = _keys_by_name(snapshot.tables["devices"])
+    of_row = named.get(device_name(broken.record.text("device")))
+    if of_row and of_row == named.get(device_name(counted)):
         return count[1]
     return cell
 
@@ -280,25 +282,28 @@ def _word(snapshot: Snapshot, broken: BrokenCell) -> str:
     of devices.
     """
     field = broken.field
-    if not field.item_words:
-        return _one_word(snapshot, broken)
-    items = filter(None, _BETWEEN.split(broken.text.strip()))
-    words = [_named(field.item_words, item) for item in items]
-    if not all(words):
-        return ""
-    return field.delimiter.join(dict.fromkeys(words))
+    named = _words_by_name(snapshot, broken)
+    texts = [_without_count(broken)]
+    if field.item_words:
+        texts = _BETWEEN.split(broken.text.strip())
+    words: dict[str, None] = {}
+    for text in filter(None, texts):
+        meant = named.get(device_name(text), ())
+        if len(meant) != 1:
+            return ""
+        words |= dict.fromkeys(meant)
+    return field.delimiter.join(words)
 
 
-def _one_word(snapshot: Snapshot, broken: BrokenCell) -> str:
+def _words_by_name(
+    snapshot: Snapshot, broken: BrokenCell
+) -> Mapping[str, Collection[str]]:
+    """The words that a cell can have, by each of their names."""
     key = broken.foreign_key
-    if key is None:
-        return _named(broken.field.words, broken.text)
-    text = _MODEL_PAGE.sub(r"\1", broken.text)
-    count = _COUNT.match(text)
-    gpus = broken.record.text("gpus")
-    if count and gpus.startswith(count[1]):
-        text = text[count.end() :]  # the device of `8xH100`
-    return _only(_keys_called(snapshot, key.resource, text))
+    if key:
+        return _keys_by_name(snapshot.tables[key.resource])
+    words = broken.field.item_words or broken.field.words
+    return _by_name((word, [word]) for word in words)
 
 
 _MODEL_PAGE = re.compile(
@@ -307,32 +312,32 @@ _MODEL_PAGE = re.compile(
 )
 
 
-def _named(words: Sequence[str], text: str) -> str:
-    """The only one of some words that differs just in case or punctuation; empty if none does."""
-    meant = device_name(text)
-    return _only([word for word in words if device_name(word) == meant])
-
-
-def _only(words: Collection[str]) -> str:
-    """The only word; empty if there is none or more than one."""
-    if len(words) != 1:
-        return ""
-    return min(words)
-
-
-def _keys_called(snapshot: Snapshot, resource: str, name: str) -> Collection[str]:
-    """The keys of a table that a name may mean."""
-    by_name = _keys_by_name(snapshot.tables[resource])
-    return by_name.get(device_name(name), ())
+def _without_count(broken: BrokenCell) -> str:
+    """The cell without the address of a model, or the count of `8xH100` in a row of 8 GPUs."""
+    text = _MODEL_PAGE.sub(r"\1", broken.text)
+    count = _COUNT.match(text)
+    if count and broken.record.text("gpus").startswith(count[1]):
+        return text[count.end() :]
+    return text
 
 
 @lru_cache(maxsize=16)
-def _keys_by_name(table: Table) -> Mapping[str, set[str]]:
+def _keys_by_name(table: Table) -> Mapping[str, Collection[str]]:
     """The keys of a table by each of their names."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    names = []
     for key, row in table.keys.items():
-        names = [key, table.cell(row, "name"), table.cell(row, "slug")]
-        names += table.cell(row, "aliases").split("; ")
+        aliases = table.cell(row, "aliases").split("; ")
+        of_key = [key, table.cell(row, "name"), table.cell(row, "slug"), *aliases]
+        names.append((key, of_key))
+    return _by_name(names)
+
+
+def _by_name(
+    words: Iterable[tuple[str, Iterable[str]]],
+) -> Mapping[str, Collection[str]]:
+    """Words by each of their names, without case and punctuation."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for word, names in words:
         for name in filter(None, names):
-            found[device_name(name)].add(key)
+            found[device_name(name)].add(word)
     return found

@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from posixpath import basename
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from rl_resources.facts.models import SIZE_IN_NAME
@@ -106,7 +108,7 @@ def width(text: str) -> int:
 
 _NO_PATH = re.compile(r"^[a-z]+:(?://[^/?#]*)?|[?#].*")
 """What of a URL is not its path."""
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+_COMMIT = re.compile(r"(?:^|/)[0-9a-f]{40}(?:/|$)")
 _AS_TEXT = re.compile(
     r"(?<![^\s<>\[\]()\"`])([^\s<>\[\]()\"`]+\.sh)[`\]]?\s*[<(]\s*([^\s<>()]+\.sh)\s*[>)]"
 )
@@ -159,29 +161,39 @@ class Link:
         return self.file
 
 
+class _Named(NamedTuple):
+    """What a path says of a script: its file name, the folder of a size and the one below it.
+
+    The name is empty if it is none of a script; it may lack its `.sh`.
+    """
+
+    name: str
+    folder: str
+    variant: str
+
+
 def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     """What a cell leads to; `None` if it names no script.
 
     `scripts` are paths below the directory of scripts.
     """
     text, url = link_as_text(cell) or (cell.text.strip(), cell.target or "")
-    named = PurePosixPath(text)
-    path = PurePosixPath(unquote(_NO_PATH.sub("", url)))
-    label = _script_name(named)
-    if label:
-        label = f"{label.removesuffix('.sh')}.sh"
-    target = _script_name(path)
-    script = target or label
+    path = unquote(_NO_PATH.sub("", url))
+    said = _named(text)
+    linked = _named(path)
+    label = ""
+    if said.name:
+        label = f"{said.name.removesuffix('.sh')}.sh"
+    script = linked.name or label
     if not script:
         return None
-    folder = _size_folder(path)
-    variant = _variant(path) or _variant(named)
-    exact = _file_of(script, folder, variant, scripts or ())
+    wanted = _Named(script, linked.folder, linked.variant or said.variant)
+    exact = _file_of(wanted, scripts or ())
     file = exact or _file_nearly_of(script, scripts or ())
     # A commit may have a script that the directory lacks.
-    may_exist = not file and any(map(_COMMIT.fullmatch, path.parts))
+    may_exist = not file and _COMMIT.search(path)
     missing = scripts is not None and not exact and not may_exist
-    return Link(label, target, folder, variant, file, missing)
+    return Link(label, linked.name, wanted.folder, wanted.variant, file, missing)
 
 
 def link_as_text(cell: Cell) -> tuple[str, str] | None:
@@ -192,49 +204,40 @@ def link_as_text(cell: Cell) -> tuple[str, str] | None:
     return match[1], match[2]
 
 
-def _script_name(path: PurePosixPath) -> str:
-    """The last part of a path if it names a script, with or without `.sh`."""
-    name = path.name
-    if path.suffix == ".sh" or parsed(f"{name}.sh"):
-        return name
-    return ""
-
-
-def _variant(path: PurePosixPath) -> str:
-    """The folder that sets a script apart from another of its name; empty for most."""
-    return variant_of(path.parent.as_posix())
-
-
-def _size_folder(path: PurePosixPath) -> str:
-    """The directory of a size that a path lies in; empty if it lies in none."""
-    parent = path.parent
-    if _variant(path):
+def _named(path: str) -> _Named:
+    """What a path says of a script."""
+    place = PurePosixPath(path)
+    name = place.name
+    if place.suffix != ".sh" and not parsed(f"{name}.sh"):
+        name = ""
+    parent = place.parent
+    variant = variant_of(parent.as_posix())
+    if variant:
         parent = parent.parent
     folder = parent.name.lower()
-    if SIZE_IN_NAME.fullmatch(folder):
-        return folder
-    return ""
+    if not SIZE_IN_NAME.fullmatch(folder):
+        folder = ""
+    return _Named(name, folder, variant)
 
 
-def _file_of(
-    script: str, folder: str, variant: str, scripts: Sequence[str]
-) -> str | None:
+def _file_of(wanted: _Named, scripts: Sequence[str]) -> str | None:
     """The path of a script by its file name, in the directory of its size or in none."""
-    for path in map(PurePosixPath, scripts):
-        is_of_size = not folder or _size_folder(path) in {"", folder}
-        if path.name == script and _variant(path) == variant and is_of_size:
-            return str(path)
+    for path in scripts:
+        found = _named(path)
+        is_of_size = not wanted.folder or found.folder in {"", wanted.folder}
+        is_same = (found.name, found.variant) == (wanted.name, wanted.variant)
+        if is_same and is_of_size:
+            return path
     return None
 
 
 def _file_nearly_of(script: str, scripts: Sequence[str]) -> str | None:
     """The path of the only script whose name differs just in case or in `_` for `-`."""
     name = _with_hyphens(script)
-    paths = map(PurePosixPath, scripts)
-    like = [path for path in paths if _with_hyphens(path.name) == name]
+    like = [path for path in scripts if _with_hyphens(basename(path)) == name]
     if len(like) != 1:
         return None
-    return str(like[0])
+    return like[0]
 
 
 def _with_hyphens(name: str) -> str:

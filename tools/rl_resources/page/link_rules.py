@@ -9,14 +9,12 @@ from posixpath import basename
 from rl_resources.devices import devices_of
 from rl_resources.facts.models import SIZE_IN_NAME, parameters_in_name
 from rl_resources.facts.script_names import FORM, PARTS, parse, parsed, predicate
-from rl_resources.page import Cell, link_as_text
+from rl_resources.page import Cell, Page, link_as_text
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow
 from rl_resources.rule import Mistake, rule
 from rl_resources.text import nearest, shown
 
 _SEPARATORS = re.compile(r"[^a-z0-9#]")
-_NO_SPACE = re.compile(r".*?`[^`<]*[^\s`<]<[^`<>]+>`_")
-"""A link whose text and URL are not separated."""
 
 
 @rule()
@@ -46,35 +44,23 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
     for row in reading.rows:
         name = _name(row)
         fix = f"Write `` `{name} <https://…/{name}>`_ ``."
-        if _is_broken(reading, row.cells["Link"]):
+        cell = row.cells["Link"]
+        if link_as_text(cell):
             message = "the link is not a link in reStructuredText"
-            yield reading.wrong_cell(row, "Link", message, fix)
-        elif _is_dangling(reading, row.cells["Link"]):
+            yield reading.mistake(cell, message, fix)
+        elif _is_dangling(reading.page, cell):
             message = f"the page has no target for the reference `{name}`_"
-            yield reading.wrong_cell(row, "Link", message, fix)
+            yield reading.mistake(cell, message, fix)
 
 
-def _is_broken(reading: Reading, cell: Cell) -> bool:
-    """Whether a reader sees the markup of a link as text."""
-    if link_as_text(cell):
-        return True
-    return _NO_SPACE.match(_source(reading, cell)) is not None
-
-
-def _is_dangling(reading: Reading, cell: Cell) -> bool:
+def _is_dangling(page: Page, cell: Cell) -> bool:
     """Whether a cell is the name of a link that the page defines nowhere."""
     name = cell.text
-    references = (f"`{name}`_", f"{name}_")
-    if not _source(reading, cell).startswith(references):
+    line = page.lines[cell.line - 1]
+    if not line.startswith((f"`{name}`_", f"{name}_"), cell.column - 1):
         return False
     targets = (f".. _{name}:", f".. _`{name}`:")
-    return not any(line.startswith(targets) for line in reading.page.lines)
-
-
-def _source(reading: Reading, cell: Cell) -> str:
-    """The markup of a cell, to the end of its line."""
-    line = reading.page.lines[cell.line - 1]
-    return line[cell.column - 1 :]
+    return not any(line.startswith(targets) for line in page.lines)
 
 
 @rule()
@@ -99,7 +85,7 @@ def page_missing_script(reading: Reading) -> Iterator[Mistake]:
         if link.file:
             known = [link.file]
         fix = nearest(link.script, known).sentence() or "Link a script that exists."
-        yield reading.wrong_cell(row, "Link", message, fix)
+        yield reading.mistake(row.cells["Link"], message, fix)
 
 
 @rule()
@@ -118,7 +104,7 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
             continue
         label = shown(link.label, 120)
         message = f"the label of the link is {label}, but it leads to {_name(row)}"
-        yield reading.wrong_cell(row, "Link", message, fix)
+        yield reading.mistake(row.cells["Link"], message, fix)
 
 
 @rule("warning")
@@ -138,7 +124,7 @@ def page_same_script(reading: Reading) -> Iterator[Mistake]:
         if before is not row and not link.ambiguous:
             line = before.cells["Link"].line
             message = f"the row links {_name(row)}, as the row of line {line} does"
-            yield reading.wrong_cell(row, "Link", message, fix)
+            yield reading.mistake(row.cells["Link"], message, fix)
 
 
 def _name(row: ReadRow) -> str:
@@ -167,7 +153,7 @@ def page_script_name(reading: Reading) -> Iterator[Mistake]:
         except ValueError as error:
             why = predicate(str(error))
             message = f"the script name `{_name(row)}` {why}"
-            yield reading.wrong_cell(row, "Link", message, fix)
+            yield reading.mistake(row.cells["Link"], message, fix)
 
 
 @rule()
@@ -192,7 +178,7 @@ def page_name_against_row(reading: Reading) -> Iterator[Mistake]:
             if said and not _agrees(reading, part, said, named):
                 message = _differ(said, named)
                 fix = f"Fix the row, or the name {_name(row)}."
-                yield reading.wrong_cell(row, HEADER_OF[part], message, fix)
+                yield reading.mistake(row.cells[HEADER_OF[part]], message, fix)
 
 
 def _differ(said: str, named: str) -> str:
@@ -223,7 +209,7 @@ def page_name_of_model(reading: Reading) -> Iterator[Mistake]:
         said = basename(row.text("Model").lower())
         if name and not _is_same_model(reading, row, said, name.model):
             message = _differ(said, name.model)
-            yield reading.wrong_cell(row, "Model", message, fix)
+            yield reading.mistake(row.cells["Model"], message, fix)
 
 
 def _is_same_model(reading: Reading, row: ReadRow, said: str, named: str) -> bool:

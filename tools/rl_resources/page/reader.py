@@ -45,7 +45,7 @@ _FAR = 50
 _BREAKS = re.compile(r"[\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 """What ends a line for docutils and not for an editor."""
 _LINK = re.compile(
-    r"(?<![\w`])`(?P<text>[^`<]*?)\s*<(?P<target>[^`<>]*[^`<>\s])>`__?|(?P<bare>https?://[^\s`<>]+)"
+    r"(?<![\w`])`(?:(?P<text>[^`<]*?)\s+)?<(?P<target>[^`<>]*[^`<>\s])>`__?|(?P<bare>https?://[^\s`<>]+)"
 )
 _REFERENCE = re.compile(r"`?([^`<>]*[^`<>_])`?__?")
 _MARKED = re.compile(r"\A(\*{1,2}|`{1,2})(.+)\1\Z")
@@ -84,7 +84,10 @@ class _ListTable(ListTable):
 
 
 class _AsText(Inliner):
-    """Leaves the markup of a cell as it is: docutils resolves no link, role or reference."""
+    """Leaves the markup of a cell as it is: docutils resolves no link, role or reference.
+
+    Its own parser takes time as the square of a text's length.
+    """
 
     def init_customizations(self, _settings: object) -> None:
         pass

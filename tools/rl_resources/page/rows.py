@@ -18,6 +18,7 @@ from rl_resources.facts.words import Fact, known_words, read_word
 from rl_resources.files import table_beside
 from rl_resources.page import Cell, Link, Page, PageRow, PageTable, link_of
 from rl_resources.rule import Mistake
+from rl_resources.script.script_text import FRAMEWORK
 from rl_resources.text import shown
 
 _TABLE = table_beside(__file__)
@@ -25,26 +26,25 @@ HEADER_OF: Mapping[str, str] = _TABLE["columns"]
 """The columns that a row of a page fills, each with the header of its cell."""
 
 HEADERS = tuple(dict.fromkeys(HEADER_OF.values()))
-FRAMEWORK = "verl"
-"""A page does not say which framework its scripts configure."""
-
-_FEWEST_KNOWN = 3
-"""Headers that make a table one of runs, and sizes that make models a family."""
+_FEWEST_HEADERS = 3
+"""That make a table one of runs."""
+_FEWEST_SIZES = 3
+"""That make models a family."""
 _TIMES = r"\s*[*xX\u00d7]\s*"
 _GPUS = rf"(?P<gpus>(?:[1-9][0-9]{{0,4}}(?: nodes?)?{_TIMES})?[1-9][0-9]{{0,8}})"
 _DEVICE = r"(?P<device>(?=.*[A-Za-z]|[0-9]{4})\S.*?)"
 _UNIT = r"\s*(?:[\u5361\u5f20\u5757]|[GN]PUs?\b)"
 """What Chinese pages count, or a word for it."""
-_RESOURCES = (
-    re.compile(rf"{_GPUS}(?:{_TIMES}|{_UNIT}|\s)\s*{_DEVICE}"),
-    re.compile(rf"{_DEVICE}(?:{_TIMES}|\s){_GPUS}(?:{_UNIT})?"),
-)
+_GPUS_FIRST = re.compile(rf"{_GPUS}(?:{_TIMES}|{_UNIT}|\s)\s*{_DEVICE}")
+_DEVICE_FIRST = re.compile(rf"{_DEVICE}(?:{_TIMES}|\s){_GPUS}(?:{_UNIT})?")
 _THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
 _MAX_BATCH = re.compile(r"([1-9][0-9]{0,8})?\s*(?:\((disputed|not run)\))?")
+_STATUSES = {None: "reported", "disputed": "disputed", "not run": "untested"}
+_NAMED = ("model", "task", "train", "infer")
+"""What every row names."""
 _DASHES = ("-", "\u2013", "\u2014")
 """In place of what a cell does not say."""
-_STATUSES = {"disputed": "disputed", "not run": "untested"}
-_INFER = re.compile(r"(.*?)[\s=v-]*(\d.*)?")
+_BEFORE_RELEASE = re.compile(r"[\s=v-]*(?=\d)")
 _MODEL_SIZE = re.compile(
     r"(?P<family>\D[a-z0-9.-]*?-)(?P<size>[0-9]+(?:\.[0-9]+)?)b(?![a-z0-9]|-a[0-9])"
 )
@@ -86,15 +86,12 @@ class Reading:
         for row in self.rows:
             for column in row.doubts.keys() & columns:
                 fact = row.doubts[column]
-                yield self.wrong_cell(row, HEADER_OF[column], fact.doubt, fact.help)
+                cell = row.cells[HEADER_OF[column]]
+                yield self.mistake(cell, fact.doubt, fact.help)
 
     def mistake(self, place: PageRow | Cell, message: str, fix: str) -> Mistake:
         """A mistake at a place of this page."""
         return Mistake(self.page.path, place.line, place.column, message, fix)
-
-    def wrong_cell(self, row: ReadRow, header: str, message: str, fix: str) -> Mistake:
-        """A mistake in a row's cell."""
-        return self.mistake(row.cells[header], message, fix)
 
     def subjects(self) -> list[str]:
         """The scripts that rows link to, or whose names have the form; without any, all scripts."""
@@ -108,11 +105,10 @@ class Reading:
 
         None if something on the page cannot be read or leads to no script: it may mean any of them.
         """
-        links = [row.link.read for row in self.rows]
+        links = {row.link.read for row in self.rows}
         written = sum(len(table.rows) for table in self.tables)
-        if self.page.mistakes or written > len(links):
-            return []
-        if not links or None in links:
+        is_whole = written == len(self.rows) > 0 and not self.page.mistakes
+        if None in links or not is_whole:
             return []
         unlinked = [path for path in self.scripts or () if path not in links]
         return list(filter(self.has_form, unlinked))
@@ -139,8 +135,7 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
     for cells in chain.from_iterable(map(_cells_by_header, tables)):
         link = link_of(cells["Link"], scripts)
         if link:
-            row = _row(cells, link, dataset)
-            rows.append(row)
+            rows.append(_row(cells, link, dataset))
         else:
             unlinked.append(cells["Link"])
     return Reading(page, dataset, scripts, tables, tuple(rows), tuple(unlinked))
@@ -148,7 +143,7 @@ def read_rows(page: Page, dataset: Dataset, scripts: Sequence[str] | None) -> Re
 
 def _is_of_runs(table: PageTable) -> bool:
     """Whether enough headers are known, or a row of a run is in the place of the header."""
-    if len(_columns(table)) >= _FEWEST_KNOWN:
+    if len(_columns(table)) >= _FEWEST_HEADERS:
         return True
     return len(table.header.cells) == len(HEADERS)
 
@@ -157,18 +152,11 @@ def _columns(table: PageTable) -> dict[str, int]:
     """The index of each known column; of equal headers, the first."""
     columns: dict[str, int] = {}
     for index, cell in enumerate(table.header.cells):
-        columns.setdefault(_column(cell.text), index)
-    columns.pop("", None)
+        word = re.sub(r"[\W_]+", "", cell.text.lower())
+        for name in HEADERS:
+            if word in _TABLE["headers"][name]:
+                columns.setdefault(name, index)
     return columns
-
-
-def _column(header: str) -> str:
-    """The column that a header names in any spelling; empty if there is none."""
-    word = re.sub(r"[\W_]+", "", header.lower())
-    for name in HEADERS:
-        if word in {name.lower(), *_TABLE["headers"][name]}:
-            return name
-    return ""
 
 
 def missing_columns(table: PageTable) -> list[str]:
@@ -189,46 +177,49 @@ def _cells_by_header(table: PageTable) -> Iterator[Mapping[str, Cell]]:
 
 
 def _row(cells: Mapping[str, Cell], link: Link, dataset: Dataset) -> ReadRow:
-    text = dict.fromkeys(HEADERS, "")
-    for name, cell in cells.items():
-        plain = unicodedata.normalize("NFKC", cell.text).strip()
-        if plain not in _DASHES or name == "Contributor":
-            text[name] = plain
-    facts = _facts(text, link.script, dataset)
-    facts["script"] = Fact(link.key)
-    names = dataset.package.resources["tuning"].schema.names
-    record = {name: facts[name].text for name in names}
-    for column in ("model", "task", "train", "infer"):
-        if not text[HEADER_OF[column]]:
+    facts: defaultdict[str, Fact] = defaultdict(Fact)
+    facts["framework"] = Fact(FRAMEWORK)
+    facts["status"] = Fact("reported")
+    for header, cell in cells.items():
+        text = _text(header, cell)
+        column = header.lower()
+        if not text and column in _NAMED:
             doubt = f"the row names no {column}"
             facts[column] = Fact("", doubt, "Write it into the cell.")
-    of_cells = {name: facts[name] for name in facts if HEADER_OF.get(name) in cells}
-    doubts = {name: fact for name, fact in of_cells.items() if fact.doubt}
+        else:
+            facts |= _facts(header, text, link, dataset)
+    names = dataset.package.resources["tuning"].schema.names
+    record = {name: facts[name].text for name in names}
+    doubts = {name: fact for name, fact in facts.items() if fact.doubt}
     return ReadRow(cells, link, record, doubts)
 
 
-def _facts(
-    text: Mapping[str, str], script: str, dataset: Dataset
-) -> defaultdict[str, Fact]:
-    """The columns that a row fills; the script's name only settles which device is meant."""
-    facts: defaultdict[str, Fact] = defaultdict(Fact)
-    facts["framework"] = Fact(FRAMEWORK)
-    facts["model"] = _model(text["Model"], dataset)
-    facts["gpus"], facts["device"] = _resource(text["Resource"], script, dataset)
-    facts["max_batch"], facts["status"] = _max_batch(text["MaxBatch"])
-    words = {}
-    for column in ("tag", "task", "train"):
-        words[column] = text[HEADER_OF[column]]
-    infer = _INFER.fullmatch(text["Infer"])
-    if infer:
-        words["infer"] = infer[1]
-        words["infer_version"] = infer[2] or ""
-    # An e-mail address is reported where it stands, and never repeated.
-    if "@" not in text["Contributor"][1:]:
-        words["contributor"] = text["Contributor"]
-    for column, word in words.items():
-        facts[column] = read_word(dataset, column, word)
-    return facts
+def _text(header: str, cell: Cell) -> str:
+    """What a cell says; an e-mail address is reported where it stands, and never repeated."""
+    text = unicodedata.normalize("NFKC", cell.text).strip()
+    is_said = text not in _DASHES
+    if header == "Contributor":
+        is_said = "@" not in text[1:]
+    if not is_said:
+        return ""
+    return text
+
+
+def _facts(header: str, text: str, link: Link, dataset: Dataset) -> dict[str, Fact]:
+    """The columns that one cell of a row fills."""
+    match header:
+        case "Model":
+            return {"model": _model(text, dataset)}
+        case "Resource":
+            return _resource(text, link.script, dataset)
+        case "MaxBatch":
+            return _max_batch(text)
+        case "Infer":
+            return _infer(text, dataset)
+        case "Link":
+            return {"script": Fact(link.key)}
+    column = header.lower()
+    return {column: read_word(dataset, column, text)}
 
 
 def _model(text: str, dataset: Dataset) -> Fact:
@@ -241,52 +232,62 @@ def _model(text: str, dataset: Dataset) -> Fact:
     match = _MODEL_SIZE.match(text.lower())
     if known.text or match is None:
         return Fact(known.text)
-    listed = _listed_sizes(match["family"], dataset)
     size = float(match["size"])
-    if size in listed or len(listed) < _FEWEST_KNOWN:
+    listed = _listed_sizes(match["family"], dataset)
+    if size in listed or len(listed) < _FEWEST_SIZES:
         return Fact()
     if not min(listed) < size < max(listed):
         return Fact()
-    sizes = ", ".join(name for _, name in sorted(listed.items()))
+    sizes = ", ".join(f"{size:g}B" for size in sorted(listed))
     family = match["family"].rstrip("-")
     message = f"there is no model `{shown(text)}`: {family} comes in {sizes}"
     return Fact("", message, "Write the model that its script trains.")
 
 
-def _listed_sizes(family: str, dataset: Dataset) -> dict[float, str]:
-    """The sizes of a family of models in the dataset, each as a number and as it is written."""
-    sizes = {}
+def _listed_sizes(family: str, dataset: Dataset) -> set[float]:
+    """The sizes of a family of models in the dataset, in billions of parameters."""
+    sizes = set()
     for model in known_words(dataset, "model"):
         match = _MODEL_SIZE.match(basename(model.lower()))
         if match and match["family"] == family:
-            size = match["size"]
-            sizes[float(size)] = f"{size}B"
+            sizes.add(float(match["size"]))
     return sizes
 
 
-def _resource(text: str, script: str, dataset: Dataset) -> tuple[Fact, Fact]:
-    """GPUs and device of `8 × H100 80 GB`, also of `8*H100`, `H100*8`, and of `2x8xH100`."""
-    first, second = _RESOURCES
-    match = first.fullmatch(text) or second.fullmatch(text)
+def _resource(text: str, script: str, dataset: Dataset) -> dict[str, Fact]:
+    """GPUs and device of `8 × H100 80 GB`, also of `8*H100`, `H100*8`, and of `2x8xH100`.
+
+    The script's name only settles which device is meant.
+    """
+    match = _GPUS_FIRST.fullmatch(text) or _DEVICE_FIRST.fullmatch(text)
     if match is None:
         message = f"`{shown(text)}` is not a number of GPUs, `×` and a device"
-        unread = Fact("", message, "Write for example `8 × H100 80 GB`.")
-        return unread, Fact()
-    factors = re.findall(r"\d+", match["gpus"])
-    gpus = prod(map(int, factors))
+        return {"gpus": Fact("", message, "Write for example `8 × H100 80 GB`.")}
+    factors = map(int, re.findall(r"\d+", match["gpus"]))
     device = match["device"]
     name = parsed(script)
     if name and name.device in devices_of(dataset).named(device):
         device = name.device
-    return Fact(str(gpus)), read_word(dataset, "device", device)
+    return {
+        "gpus": Fact(str(prod(factors))),
+        "device": read_word(dataset, "device", device),
+    }
 
 
-def _max_batch(text: str) -> tuple[Fact, Fact]:
+def _max_batch(text: str) -> dict[str, Fact]:
     """The number of prompts, empty where it is unknown, and the status that may follow it."""
     match = _MAX_BATCH.fullmatch(_THOUSANDS.sub("", text))
     if match is None:
         message = f"`{shown(text)}` is not a number of prompts"
         fix = "Write the number alone, or `\\` where nobody searched for it."
-        return Fact("", message, fix), Fact("reported")
-    status = _STATUSES.get(match[2], "reported")
-    return Fact(match[1] or ""), Fact(status)
+        return {"max_batch": Fact("", message, fix)}
+    return {"max_batch": Fact(match[1] or ""), "status": Fact(_STATUSES[match[2]])}
+
+
+def _infer(text: str, dataset: Dataset) -> dict[str, Fact]:
+    """The rollout engine and its release, as in `vllm0.8.3`."""
+    engine, *release = _BEFORE_RELEASE.split(text, maxsplit=1)
+    return {
+        "infer": read_word(dataset, "infer", engine),
+        "infer_version": read_word(dataset, "infer_version", "".join(release)),
+    }

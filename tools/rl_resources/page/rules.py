@@ -303,19 +303,17 @@ def page_tag_without_row(reading: Reading) -> Iterator[Mistake]:
     Bad: a definition of RECOMMENDED, but only rows of MIN
     Good: at least one row of RECOMMENDED
     """
-    texts: set[str] = set()
-    for table in reading.tables:
-        for row in table.rows:
-            texts.update(cell.text.upper() for cell in row.cells)
-    if not texts or "RECOMMENDED" in texts:
+    starts = [table.header.line for table in reading.tables if table.rows]
+    if not starts:
         return
-    path = reading.page.path
-    first = min(table.header.line for table in reading.tables)
-    above = reading.page.lines[: first - 1]
-    for number, line in enumerate(above, 1):
+    first = min(starts)
+    lines = reading.page.lines
+    if any("RECOMMENDED" in line.upper() for line in lines[first:]):
+        return
+    for number, line in enumerate(lines[: first - 1], 1):
         match = _RECOMMENDED.search(line)
         if match:
             message = "the page defines RECOMMENDED, and no row has that tag"
             fix = "Add a row that has it, or say that there is none yet."
-            yield Mistake(path, number, match.start() + 1, message, fix)
+            yield Mistake(reading.page.path, number, match.start() + 1, message, fix)
             return

@@ -98,7 +98,9 @@ def as_asked(
         if framework:
             framework = framework_meant(dataset, framework)
         source = _read(script, framework)
-        words = _said(dataset, source, name, words) | words
+        said = _said(dataset, source, name, words)
+        _refuse_other_task(script, said, words)
+        words = said | words
         _needs_model(script, source, words)
     words, offline = without_offline(words)
     model, query = _model_and_query(dataset, words)
@@ -179,6 +181,23 @@ def _said(
     if name and "memory" not in asked:
         found["device"] = name.device
     return {word: text for word, text in found.items() if text}
+
+
+def _refuse_other_task(
+    script: str, said: Mapping[str, str], asked: Mapping[str, str]
+) -> None:
+    """Raise `UnusableInput` if the task that is asked has rollouts and the script has none, or
+    the reverse.
+    """
+    task = asked.get("task")
+    if not task:
+        return
+    _, wanted = without_offline({"task": task})
+    _, own = without_offline({"task": said.get("task", "")})
+    if wanted != own:
+        trained = own.name if own else "RL"
+        message = f"{script}: trains {trained}, not {shown(task)}"
+        raise UnusableInput(message, "Leave out --task, or name another script.")
 
 
 def _train_backend(run: Run) -> str:

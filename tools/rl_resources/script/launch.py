@@ -81,8 +81,7 @@ def parse_override(script: Script, word: Word) -> Override | None:
 def _written(word: Word) -> Place:
     """Where the key is written: in a variable's value if that is all of the word."""
     first = word.value.parts[0]
-    text = first.text or ""
-    if first.name and "=" in text:
+    if first.name and "=" in (first.text or ""):
         return first.origin
     return word.place
 
@@ -223,8 +222,7 @@ def program(words: Sequence[Word]) -> Program | None:
             if text not in _STARTED_BY_MODULE:
                 return Program(text, at)
         elif text.endswith(".py") and "=" not in text:
-            module = _FILE.sub(r"\1\2", text).replace("/", ".")
-            return Program(module, at)
+            return Program(_FILE.sub(r"\1\2", text).replace("/", "."), at)
         before = text
     return None
 
@@ -247,8 +245,7 @@ _ARRAY = re.compile(r'"\$\{(\w+)\[@\]\}"')
 
 def starts_plainly(script: Script, words: Sequence[Word]) -> bool:
     """Whether usual launchers start a module of the framework, by each branch, and nothing else."""
-    lines = map(_line, _by_branch(script, words))
-    starts = [_PLAIN_START.match(line) for line in lines]
+    starts = [_PLAIN_START.match(_line(some)) for some in _by_branch(script, words)]
     return bool(starts) and all(starts)
 
 
@@ -268,8 +265,7 @@ def _by_branch(script: Script, words: Sequence[Word]) -> Iterator[Sequence[Word]
 
 def _line(words: Sequence[Word]) -> str:
     """Words in one line, each without spaces of its own."""
-    texts = [re.sub(r"\s", "_", word.text or word.raw) for word in words]
-    return " ".join(texts)
+    return " ".join(re.sub(r"\s", "_", word.text or word.raw) for word in words)
 
 
 class Lost(NamedTuple):
@@ -284,8 +280,11 @@ class Lost(NamedTuple):
 
 def lost(script: Script) -> Sequence[Lost]:
     """The commands that were meant to be arguments of the command before."""
-    commands = [command for command in script.commands if _is_lost(script, command)]
-    return [Lost(command, max(command.place.line - 1, 1)) for command in commands]
+    return [
+        Lost(command, max(command.place.line - 1, 1))
+        for command in script.commands
+        if _is_lost(script, command)
+    ]
 
 
 def _is_lost(script: Script, command: Command) -> bool:
@@ -295,8 +294,7 @@ def _is_lost(script: Script, command: Command) -> bool:
     word = command.words[0]
     if word.raw.strip('"') == "$@":
         return _follows_a_launch(script, word.site.offset)
-    text = word.text or ""
-    option, _, _ = text.partition("=")
+    option, _, _ = (word.text or "").partition("=")
     if _option(option) in _WITH_VALUE:
         return True
     override = parse_override(script, word)

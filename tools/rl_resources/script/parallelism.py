@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from math import prod
 from typing import NamedTuple
 
 from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, Backend, Engine
@@ -115,8 +114,8 @@ class Parallelism(Settings):
         sections = [_TRAINER, *sorted(others - {_TRAINER})]
         pools: dict[str, Pool] = {}
         for section in sections:
-            nodes = self.setting(f"{section}.nnodes")
-            pools[section] = Pool(nodes, self.setting(f"{section}.n_gpus_per_node"))
+            counts = [self.setting(f"{section}.{name}") for name in _POOL_KEYS]
+            pools[section] = Pool(*counts)
         return pools
 
     # What trains
@@ -161,14 +160,13 @@ class Parallelism(Settings):
     @cached_property
     def known_backend(self) -> Backend | None:
         """The backend of that name, otherwise the only one with settings in the script."""
-        named = BACKENDS.get(self.train_backend.text or "")
-        return named or self._only_backend_with_settings()
+        named = self.train_backend.text or ""
+        return BACKENDS.get(named) or self._only_backend_with_settings()
 
     def _only_backend_with_settings(self) -> Backend | None:
         sections = set()
         for override in self.launch.overrides:
-            name = override.key.removeprefix(f"{ACTOR}.")
-            sections.add(name.partition(".")[0])
+            sections.add(override.key.removeprefix(f"{ACTOR}.").partition(".")[0])
         found: dict[str, Backend] = {}
         for backend in BACKENDS.values():
             if backend.section in sections:
@@ -219,8 +217,7 @@ class Parallelism(Settings):
             return None
         engine = self.engine
         keys = (engine.tensor_parallel, engine.pipeline_parallel, engine.data_parallel)
-        sizes = [self.setting(key) for key in keys if key]
-        return _product(*sizes)
+        return _product(*(self.setting(key) for key in keys if key))
 
     # How it shares the work of training
 
@@ -300,9 +297,9 @@ class Parallelism(Settings):
 
 def _product(*settings: Setting) -> int | None:
     """The product of their numbers; `None` if one is not known."""
-    numbers = []
+    product = 1
     for setting in settings:
         if setting.number is None:
             return None
-        numbers.append(setting.number)
-    return prod(numbers)
+        product *= setting.number
+    return product

@@ -123,8 +123,7 @@ class Run(Parallelism):
         ranks = self.data_parallel_size
         if total.number is None or not ranks:
             return total._replace(value=UNKNOWN)
-        share = total.number // ranks
-        return total._replace(key=key, value=share or UNKNOWN)
+        return total._replace(key=key, value=total.number // ranks or UNKNOWN)
 
     enforces_eager = Key("actor_rollout_ref.rollout.enforce_eager")
     """Whether the rollout engine runs without graphs."""

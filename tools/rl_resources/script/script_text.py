@@ -57,9 +57,8 @@ class HeaderLine(NamedTuple):
     @property
     def data_sources(self) -> Sequence[str]:
         """Each `data_source` that it names, without those from a variable."""
-        lists = _DATA_SOURCE.findall(self.text)
-        names = [name.strip() for name in ",".join(lists).split(",")]
-        return [name for name in names if name and "$" not in name]
+        names = ",".join(_DATA_SOURCE.findall(self.text)).split(",")
+        return [name.strip() for name in names if name.strip() and "$" not in name]
 
     @property
     def names_a_place(self) -> bool:
@@ -99,8 +98,9 @@ class ScriptText:
         found: list[HeaderLine] = []
         for match in _LABELED.finditer(top):
             line = top.count("\n", 0, match.start()) + 1
-            said = _MORE.sub(" ", match["text"])
-            found.append(HeaderLine(match["label"], said, line))
+            found.append(
+                HeaderLine(match["label"], _MORE.sub(" ", match["text"]), line)
+            )
         return found
 
     def labeled(self, label: str) -> list[HeaderLine]:
@@ -137,8 +137,11 @@ class ScriptText:
     def _composition(self, launch: Launch) -> Composition:
         if self.framework == FRAMEWORK:
             return compose_launch(self.source, launch)
-        problem = f"the defaults of {self.framework} are not shipped"
-        return Composition(self.framework, "", problem=problem)
+        return Composition(
+            self.framework,
+            "",
+            problem=f"the defaults of {self.framework} are not shipped",
+        )
 
     @cached_property
     def trainings(self) -> Sequence[Launch]:
@@ -160,8 +163,7 @@ class ScriptText:
     def training(self) -> Run | None:
         """What it does; `None` if it starts no training, or several that differ."""
         run = self.run
-        different = {settings_of(launch) for launch in self.trainings}
-        if run is None or len(different) != 1:
+        if run is None or len(set(map(settings_of, self.trainings))) != 1:
             return None
         if run.launch.stray or self.lost or self.script.problems:
             return replace(run, trusts_defaults=False)
@@ -184,8 +186,7 @@ class ScriptText:
         """The way out for a script that ran as it is; a page that is kept by hand has none."""
         if not self.ours:
             return ""
-        name = name_of(self.path)
-        row = f"{shown(name, 120)},{rule},REASON"
+        row = f"{shown(name_of(self.path), 120)},{rule},REASON"
         return f"; if it ran as it is, say why with a row `{row}` in records/exemptions.csv"
 
     def mistake(self, place: Place, message: str, fix: str) -> Mistake:

@@ -50,11 +50,13 @@ class Setting(NamedTuple):
     @property
     def numbers(self) -> tuple[int, ...]:
         """The whole numbers that it may be: the value, or those of all branches."""
-        possible = self.choices or (self.value,)
-        numbers = [self._replace(value=value).number for value in possible]
-        if None in numbers:
-            return ()
-        return tuple(number for number in numbers if number is not None)
+        numbers: list[int] = []
+        for value in self.choices or (self.value,):
+            number = self._replace(value=value).number
+            if number is None:
+                return ()
+            numbers.append(number)
+        return tuple(numbers)
 
     @property
     def text(self) -> str | None:
@@ -104,8 +106,18 @@ class Settings:
     composition: Composition
     trusts_defaults: bool = True
 
+    @cached_property
+    def _found(self) -> dict[str, Setting]:
+        """What was asked for: rules and estimate ask for most settings several times."""
+        return {}
+
     def setting(self, key: str) -> Setting:
         """What the launch uses for a dotted key."""
+        if key not in self._found:
+            self._found[key] = self._setting(key)
+        return self._found[key]
+
+    def _setting(self, key: str) -> Setting:
         index = self.index(key)
         if index is None:
             return Setting(key, self._default(key))
@@ -172,11 +184,11 @@ class Settings:
 
     def _may_be_misspelt(self, key: str) -> bool:
         """Whether a key that the framework does not know may have been meant for this one."""
-        rejected = self.composition.rejected
-        unknown = [item.key for item in rejected if item.kind == "unknown-key"]
-        if not unknown:
-            return False
-        names = [other.rpartition(".")[2] for other in unknown]
+        names = [
+            item.key.rpartition(".")[2]
+            for item in self.composition.rejected
+            if item.kind == "unknown-key"
+        ]
         _, _, name = key.rpartition(".")
         if any(other.startswith(f"{name}_") for other in names):
             return True

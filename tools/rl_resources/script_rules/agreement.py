@@ -9,6 +9,7 @@ known without running it is not reported. `likeness` says whether two names mean
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from math import inf
 
 from rl_resources.devices import vendor_in
@@ -66,11 +67,10 @@ def model_agrees(pair: Pair, run: Run) -> Iterator[Mistake]:
     yield from _other_model(pair, run, family_alone=False)
     critic = run.setting("critic.model.path")
     trained = run.model_path
-    algorithm = algorithm_of(pair.text("task"))
-    has_critic = run.estimator.text == "gae" and algorithm in {"PPO", ""}
-    if not has_critic or critic.place or not trained.place:
+    if run.estimator.text != "gae" or critic.place or not trained.place:
         return
-    if critic.text and critic.text != trained.text:
+    may_be_ppo = algorithm_of(pair.text("task")) in {"PPO", ""}
+    if may_be_ppo and critic.text and critic.text != trained.text:
         yield Mistake(
             *pair.place_of(critic),
             f"{in_words(critic)}, not the model that trains",
@@ -108,8 +108,7 @@ def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistak
     if alike not in {"variant", "other"}:
         return
     names_variant = "/" in said or _VARIANT.search(_bare_name(said))
-    may_be_family = alike == "variant" and not names_variant
-    if family_alone != may_be_family:
+    if family_alone != (alike == "variant" and not names_variant):
         return
     right = ""
     if is_id(name) or "/" not in known[0]:
@@ -159,8 +158,8 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     found = run.gpus.number
     if gpus is not None and found not in {None, gpus}:
         counts = " and ".join(map(pair.said_by_script, run.gpu_counts))
-        said = f"{counts}, which makes `{found}`"
         setting, right = _wrong_count(run, gpus)
+        said = f"{counts}, which makes `{found}`"
         yield from pair.differs("gpus", setting, str(found), right, said)
         return
     nodes = pair.number("nodes")
@@ -294,9 +293,9 @@ def optimizations_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
         `actor_rollout_ref.actor.fsdp_config.optimizer_offload=True`
     """
     column = "memory_optimizations"
-    words = pair.text(column).split("; ")
-    if words == [""]:
+    if not pair.text(column):
         return
+    words = pair.text(column).split("; ")
     for word, setting in run.optimizations.items():
         if word in words and is_off(setting):
             change = "Remove"
@@ -329,10 +328,9 @@ def run_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     own = (pair.number("gpus") or 0) * pair.device_memory_gb
     if run.weights and 0 < own < least:
         need = f"{parameters:g} billion parameters need at least {least:.0f} GB"
-        room = f"{own:g} GB together"
         yield pair.mistake(
             "gpus",
-            f": {room}, but {need}, as {pair.script.path} trains them",
+            f": {own:g} GB together, but {need}, as {pair.script.path} trains them",
             "Use more devices, or offload.",
         )
 
@@ -356,10 +354,8 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     low, high = found.interval_gb
     if low <= found.device_gb and found.verdict != "cannot fit":
         return
-    interval = f"({low:.0f} to {high:.0f})"
-    need = f"about {found.peak_gb:.0f} GB {interval} per GPU"
-    memory = f"{pair.device_memory_gb:g} GiB"
-    own = f"{found.device_gb:.0f} GB ({memory})"
+    need = f"about {found.peak_gb:.0f} GB ({low:.0f} to {high:.0f}) per GPU"
+    own = f"{found.device_gb:.0f} GB ({pair.device_memory_gb:g} GiB)"
     yield Mistake(
         *pair.place("gpus"),
         f"{need} are estimated, but the device has {own}",
@@ -370,30 +366,22 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
 def _estimate(pair: Pair, run: Run) -> Estimate | None:
     """The estimate of a record; `None` if the script leaves open what decides it."""
     gpus = pair.number("gpus")
-    memory_gb = pair.device_memory_gb
-    if not gpus or not memory_gb:
+    if not gpus or not pair.device_memory_gb or not pair.model_facts:
         return None
-    if not pair.model_facts:
-        return None
-    model = _model(pair.model_facts)
-    try:
-        found = of_script(run, gpus, memory_gb, model)
-    except UnusableInput:
-        return None
+    found = None
+    with suppress(UnusableInput):
+        found = of_script(run, gpus, pair.device_memory_gb, _model(pair.model_facts))
     if found is None:
         return None
-    for assumption in found.configuration.assumed:
-        if NOT_KNOWN in assumption.reason:
-            return None
+    if any(NOT_KNOWN in item.reason for item in found.configuration.assumed):
+        return None
     return found
 
 
 def _model(facts: Mapping[str, str]) -> Mapping[str, str | float | bool | None]:
     """The cells of a model as values."""
-    values: dict[str, str | float | bool | None] = {}
-    for name, cell in facts.items():
-        if cell in {"true", "false"}:
-            values[name] = cell == "true"
-        else:
-            values[name] = number(cell) or cell or None
-    return values
+    values: dict[str, str | float | bool | None] = {"true": True, "false": False}
+    return {
+        name: values.get(cell, number(cell) or cell or None)
+        for name, cell in facts.items()
+    }

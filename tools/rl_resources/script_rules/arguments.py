@@ -93,10 +93,10 @@ def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
         old = shown(value_of(first))
         new = shown(value_of(later))
         if old != new:
-            here = f"in line {first.place.line}, and `{new}` here, which wins"
+            before = f"`{later.key}` is `{old}` in line {first.place.line}"
             yield target.mistake(
                 later.place,
-                f"`{later.key}` is `{old}` {here}",
+                f"{before}, and `{new}` here, which wins",
                 "Delete one of the two.",
             )
 
@@ -112,10 +112,9 @@ def repeated_override(target: ScriptText) -> Iterator[Mistake]:
     """
     for first, later in _repeated(target):
         if value_of(first) == value_of(later):
-            before = f"in line {first.place.line} already"
             yield target.mistake(
                 later.place,
-                f"`{later.key}` is set {before}, to the same value",
+                f"`{later.key}` is set in line {first.place.line} already, to the same value",
                 "Delete one of the two.",
             )
 
@@ -165,14 +164,12 @@ def unknown_key(target: ScriptText) -> Iterator[Mistake]:
         if rejection.kind not in _STOPS or item.is_dated:
             continue
         choice = _other_choice(target, rejection)
-        is_unclear = item.launch.unresolved or choice in chosen
-        if choice and is_unclear:
+        if choice and (item.launch.unresolved or choice in chosen):
             continue
         chosen.add(choice)
-        key = shown(rejection.key, 120)
         yield target.mistake(
             item.place,
-            f"`{key}`: {rejection.reason}",
+            f"`{shown(rejection.key, 120)}`: {rejection.reason}",
             choice or _key_fix(item),
         )
 
@@ -196,14 +193,13 @@ def _other_choice(target: ScriptText, rejection: Rejection) -> str:
     """The fix if another choice of backend has the key; otherwise empty."""
     if rejection.kind != "unknown-key":
         return ""
-    engines = target.source.engines
-    choice = next(
-        (name for name in engines if rejection.key in engines[name].values), ""
-    )
-    if not choice:
-        return ""
-    owner = "configuration" if choice.startswith("--") else "engine"
-    return f"Add `{choice}`: this key and others like it belong to that {owner}."
+    for choice, engine in target.source.engines.items():
+        if rejection.key in engine.values:
+            owner = "configuration" if choice.startswith("--") else "engine"
+            return (
+                f"Add `{choice}`: this key and others like it belong to that {owner}."
+            )
+    return ""
 
 
 def _key_fix(item: RejectedArgument) -> str:
@@ -245,14 +241,12 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
     for key, switch in _NEEDS.items():
         setting = run.setting(key)
         # A coefficient that is not known, or 0, does not ask for its switch.
-        if not setting.place or not setting.known or not setting.value:
-            continue
-        if _is_turned_off(run, switch):
-            fix = f"Delete it, or set `{switch}=True`."
+        is_asked = setting.known and setting.value
+        if setting.place and is_asked and _is_turned_off(run, switch):
             yield target.mistake(
                 setting.place,
                 f"`{key}` has no effect, because `{switch}` is off",
-                fix,
+                f"Delete it, or set `{switch}=True`.",
             )
     place = run.setting(CHECKPOINTING).place
     if place and run.misses_recomputation:
@@ -269,9 +263,8 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
 def _is_turned_off(run: Run, switch: str) -> bool:
     """Whether the script itself turns a switch off for good."""
     setting = run.setting(switch)
-    if not setting.place or run.may_change(switch):
-        return False
-    return setting.flag is False
+    is_set = setting.place and not run.may_change(switch)
+    return bool(is_set) and setting.flag is False
 
 
 _AS_NUMBERS = {"true": 1, "false": 0}
@@ -286,19 +279,18 @@ def switch_for_number(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.test_freq=False`
     Good: `python3 -m verl.trainer.main_ppo trainer.test_freq=-1`
     """
-    usual = shipped(FRAMEWORK).engines[""]
+    usual = shipped(FRAMEWORK).engines[""].values
     for launch in target.of_framework:
         for override in launch.overrides:
-            default = usual.values.get(override.key)
+            default = usual.get(override.key)
             number = _AS_NUMBERS.get((override.value or "").lower())
-            if number is None or not is_count(default):
-                continue
-            said = f"`{override.key}` is `{override.value}` where the default is `{default}`"
-            yield target.mistake(
-                override.origin,
-                f"{said}: Python reads it as {number}",
-                f"Write `{number}`, or the number that is meant.",
-            )
+            if number is not None and is_count(default):
+                said = f"`{override.key}` is `{override.value}` where the default is `{default}`"
+                yield target.mistake(
+                    override.origin,
+                    f"{said}: Python reads it as {number}",
+                    f"Write `{number}`, or the number that is meant.",
+                )
 
 
 @rule()
@@ -331,9 +323,10 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
 
 def _has_stray_behind(launch: Launch, override: Override) -> bool:
     """Whether a stray argument follows on the line of an override."""
-    places = [stray.place for stray in launch.stray]
-    line = override.place.line
-    return any(place.line == line and place > override.place for place in places)
+    place = override.place
+    return any(
+        stray.place.line == place.line and stray.place > place for stray in launch.stray
+    )
 
 
 _WORDS: Mapping[str, Collection[str]] = {
@@ -367,21 +360,14 @@ def value_range(target: ScriptText) -> Iterator[Mistake]:
     """
     for launch in target.of_framework:
         for override in launch.overrides:
-            said = f"`{override.key}` is `{shown(value_of(override))}`"
-            beyond = _beyond_bounds(override)
-            if beyond:
-                yield target.mistake(
-                    override.origin,
-                    f"{said}, {beyond}",
-                    "Fix the number.",
-                )
-            elif _is_misspelt(override):
-                near = nearest(_word(override), _WORDS[override.key])
-                yield target.mistake(
-                    override.origin,
-                    f"{said}, which {FRAMEWORK} does not know",
-                    near.sentence(),
-                )
+            wrong = _beyond_bounds(override)
+            fix = "Fix the number."
+            if _is_misspelt(override):
+                wrong = f"which {FRAMEWORK} does not know"
+                fix = nearest(_word(override), _WORDS[override.key]).sentence()
+            if wrong:
+                said = f"`{override.key}` is `{shown(value_of(override))}`"
+                yield target.mistake(override.origin, f"{said}, {wrong}", fix)
     yield from refused_values(target)
 
 
@@ -406,6 +392,6 @@ def _is_misspelt(override: Override) -> bool:
     """Whether a word is a known one with a typo or in another case."""
     known = _WORDS.get(override.key, ())
     word = _word(override)
-    if word in known or "," in word:  # a comma is another rule's
+    if not known or word in known or "," in word:  # a comma is another rule's
         return False
     return word.lower() in known or misspelt(word, known)

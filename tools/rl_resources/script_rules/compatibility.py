@@ -41,10 +41,11 @@ def _stale_rows(
 
 def _lines_by_script(snapshot: Snapshot) -> Mapping[str, Mapping[str, set[int]]]:
     """The lines of the keys of each script that bash can read, by its name."""
-    readable = [
-        script for script in script_texts(snapshot) if not script.script.problems
-    ]
-    return {name_of(script.path): _lines_of_keys(script) for script in readable}
+    return {
+        name_of(script.path): _lines_of_keys(script)
+        for script in script_texts(snapshot)
+        if not script.script.problems
+    }
 
 
 def _today(item: RejectedSetting, lines: Collection[int]) -> RejectedSetting | None:
@@ -92,6 +93,5 @@ def fix_stale_lines(snapshot: Snapshot) -> Iterator[Edit]:
     cells = []
     for record, today in _stale_rows(snapshot):
         if None not in today:
-            text = "; ".join(str(item) for item in today)
-            cells.append((record, "rejected", text))
+            cells.append((record, "rejected", "; ".join(map(str, today))))
     return with_cells(cells)

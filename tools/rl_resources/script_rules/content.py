@@ -25,12 +25,6 @@ _PREPARING = COMMANDS | OTHER_COMMANDS
 SHEBANG = "#!/usr/bin/env bash"
 _BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?bash(?:\s|$)")
 _SH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:da|a)?sh\s*")
-_WITHOUT_M = re.compile(
-    r"^[^#\n]*\b(?:python3?|torchrun)(?:\s+-[^m\s]\S*)*\s+"
-    r"((?:verl|recipe)\.\w[\w.]*)(?<!\.py)\s",
-    re.M,
-)
-"""A module of the framework started as a file. In our scripts it is an unexpected command."""
 _BACKSLASHES = re.compile(r"(?<=\s)\\+\s*$")
 """At the end of a line, perhaps with spaces behind, also wide ones."""
 _DOUBTFUL = re.compile(r"^\s*$|(?:^|\s)#|[;|&]\s*\\?\s*$|\|\s*\w")
@@ -53,8 +47,6 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     Bad: `#!/bin/bash ⏎ set -e ⏎ echo start`
     Good: `#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
-    if not target.ours:
-        yield from _module_without_m(target)
     if target.launches or target.lost or _may_start_more(target):
         return
     if all(_only_prepares(command) for command in target.script.commands):
@@ -64,16 +56,6 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
             1,
             "the script starts no program",
             "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`.",
-        )
-
-
-def _module_without_m(target: ScriptText) -> Iterator[Mistake]:
-    found = _WITHOUT_M.search(target.text)
-    if found:
-        yield target.mistake(
-            target.script.source.place(found.start(1)),
-            f"`{found[1]}` is a module, which Python does not start without `-m`",
-            f"Write `-m {found[1]}`.",
         )
 
 
@@ -106,10 +88,9 @@ def one_launch(target: ScriptText) -> Iterator[Mistake]:
     for launch in target.trainings[1:]:
         first = target.trainings[0]
         if settings_of(launch) != settings_of(first):
-            line = first.command.place.line
             yield target.mistake(
                 launch.command.place,
-                f"this starts a different training run than line {line}",
+                f"this starts a different training run than line {first.command.place.line}",
                 "Keep the one that the row describes, with variables for what may differ.",
             )
 
@@ -209,8 +190,7 @@ def fix_broken_continuation(target: ScriptText) -> Iterator[Edit]:
 
 def _continued(line: str) -> str:
     """A line that continues on the next one."""
-    command = _BACKSLASHES.sub("", line).rstrip()
-    return f"{command} \\"
+    return _BACKSLASHES.sub("", line).rstrip() + " \\"
 
 
 @rule("warning", style=True)
@@ -271,10 +251,8 @@ def strict_mode(target: ScriptText) -> Iterator[Mistake]:
 
 def _line_without_errexit(script: Script) -> int:
     """Where `-e` is turned off, or should be set: at the first option, otherwise command."""
-    for option in reversed(_options(script, "errexit")):
-        return option.place.line
-    first = script.options or script.commands
-    return min((item.place.line for item in first), default=1)
+    options = _options(script, "errexit")[-1:] or script.options or script.commands
+    return min((item.place.line for item in options), default=1)
 
 
 def _options(script: Script, name: str) -> list[Option]:
@@ -330,22 +308,19 @@ def masked_exit_status(target: ScriptText) -> Iterator[Mistake]:
     Bad: `set -e ⏎ python3 -m verl.trainer.main_ppo | tee log`
     Good: `set -eo pipefail ⏎ python3 -m verl.trainer.main_ppo | tee log`
     """
-    if _ASKS_STATUS.search(target.text):
-        return
     for launch in target.trainings:
         command = launch.command
         hidden = _HIDDEN.match(target.text, command.end.offset)
+        message = ""
         if _loses_status_in_pipe(target.script, command):
-            yield target.mistake(
-                command.end,
-                "the run's exit status is lost in a pipe: that of the last command counts",
-                "Write `set -o pipefail` before it.",
-            )
+            message = "the run's exit status is lost in a pipe: that of the last command counts"
+            fix = "Write `set -o pipefail` before it."
         elif hidden:
+            message = f"the run's failure is hidden by `{hidden[1]}`"
             fix = "Remove it."
             if hidden[1] == "&":
                 fix += " To run in the background, start the script itself with `bash SCRIPT &`."
-            message = f"the run's failure is hidden by `{hidden[1]}`"
+        if message and not _ASKS_STATUS.search(target.text):
             yield target.mistake(command.end, message, fix)
 
 

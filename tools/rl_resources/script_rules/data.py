@@ -34,6 +34,8 @@ _OWN_REWARD = re.compile(
     r"|.*\b(?:multi_turn\.enable|use_reward_loop)|.*\b(?:agent|tool_config|interaction_config)\w*\b.*"
 )
 _MANAGER = re.compile(r"reward_model\.reward_manager|(?:reward\.)?reward_manager\.name")
+_OTHER_DATA = ("data.custom_cls.path", "data.reward_fn_key")
+"""Settings with which files are not what they usually are."""
 _OFF = frozenset({"", "false", "null", "none", "register"})
 _SUFFIXES = (".parquet", ".json", ".jsonl")
 _BETWEEN_PATHS = re.compile(r"""[\s,'"\[\]]+""")
@@ -57,10 +59,8 @@ def reward_function(pair: Pair, run: Run) -> Iterator[Mistake]:
     release = _release(pair)
     if not release or _has_own_reward(run):
         return
-    known = support(FRAMEWORK)
-    unscored = [
-        name for name in data_sources(pair, run) if not known.scores(name, release)
-    ]
+    scores = support(FRAMEWORK).scores
+    unscored = [name for name in data_sources(pair, run) if not scores(name, release)]
     rewards = pair.script.labeled("Reward")
     if not unscored or any(line.names_a_place for line in rewards):
         return
@@ -148,9 +148,7 @@ def data_sources(pair: Pair, run: Run) -> Sequence[str]:
     found: list[str] = []
     for line in lines:
         found += line.data_sources
-    if lines or run.content("data.custom_cls.path"):
-        return found
-    if run.content("data.reward_fn_key"):
+    if lines or any(map(run.content, _OTHER_DATA)):
         return found
     for _, path in _files(run):
         found += _usual_data_sources(path)
@@ -184,15 +182,13 @@ def _files(run: Run) -> Iterator[tuple[str, str]]:
     """The paths of data files, each with its setting; unknown parts are one character."""
     for key in FILES:
         content = run.content(key) or Value()
-        for path in _BETWEEN_PATHS.split(content.marked):
-            if path:
-                yield key, path
+        for path in filter(None, _BETWEEN_PATHS.split(content.marked)):
+            yield key, path
 
 
 def _end(path: str) -> str:
     """A file with its directory."""
-    parts = path.split("/")
-    return "/".join(parts[-2:])
+    return "/".join(path.split("/")[-2:])
 
 
 def _is_known_file(path: str) -> bool:

@@ -22,8 +22,8 @@ from rl_resources.text import shown
 
 _TABLE = table_beside(__file__)
 _PRIVATE = re.compile(
-    r"(?<![\w./~}\0$@%+-])(?:/(?:home|Users)/[\w.-]+"
-    r"|/(?:root|mnt|nfs\w*|cpfs\w*|lustre|gpfs|fsx|scratch|shared?|data\d*|datasets?|ssd\d*"
+    r"/(?<![\w./~}\0$@%+-]/)(?:(?:home|Users)/[\w.-]+"
+    r"|(?:root|mnt|nfs\w*|cpfs\w*|lustre|gpfs|fsx|scratch|shared?|data\d*|datasets?|ssd\d*"
     r"|nvme\d*|efs|ceph\w*|jfs|juicefs|user|users|apdcephfs\w*|ossfs|storage|projects?|work(?:space)?"
     r"|public|models?|ckpts?|checkpoints?|pfs|afs|vepfs\w*|dfs|nas\w*|oss|hdfs|mlx"
     r"|opt/(?!(?:amazon|bitnami|conda|cuda|homebrew|hpcx|intel|mellanox|miniconda3?|miniforge3?|ml"
@@ -68,17 +68,14 @@ def _private_paths(target: ScriptText) -> Iterator[Mistake]:
         item.value.text for item in target.script.assignments if item.name in tested
     )
     for text, part, place in places(target, _PRIVATE, values(target)):
-        is_usual = part.default and not _HOME.match(text)
-        if is_usual or text in tested:
+        if text in tested or (part.default and not _HOME.match(text)):
             continue
         fix = 'Leave it out, or make it a setting that works for everyone: `${NAME:-"$HOME/…"}`.'
         own = _OWN_HOME.match(text)
         if own:
             fix = f"Write `${{HOME}}{shown(text[own.end() :])}`."
         yield target.mistake(
-            place,
-            f"`{shown(text)}` is a path on the author's machine",
-            fix,
+            place, f"`{shown(text)}` is a path on the author's machine", fix
         )
 
 
@@ -164,20 +161,16 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
         train = files.get("data.train_files")
         wrong = [item for item in files.values() if _is_other_split(item, train)]
         for item in wrong:
-            message = (
-                f"`{item.key}` is `{shown(value_of(item))}`, a file of the wrong split"
-            )
             yield target.mistake(
                 item.origin,
-                message,
+                f"`{item.key}` is `{shown(value_of(item))}`, a file of the wrong split",
                 _NAME_BOTH,
             )
         held_out = files.get("data.val_files")
         if train and held_out and not wrong and _same(train, held_out):
-            message = f"`{held_out.key}` is the same file as `{train.key}`"
             yield target.mistake(
                 held_out.place,
-                message,
+                f"`{held_out.key}` is the same file as `{train.key}`",
                 _NAME_BOTH,
             )
 
@@ -185,9 +178,8 @@ def data_split(target: ScriptText) -> Iterator[Mistake]:
 def _same(train: Override, held_out: Override) -> bool:
     """Whether two values are certainly the same file."""
     file = value_of(train)
-    if not file or file != value_of(held_out):
-        return False
-    return _is_known(train) and split_of(file) == ""
+    is_same = file and file == value_of(held_out) and split_of(file) == ""
+    return bool(is_same) and _is_known(train)
 
 
 def _is_known(override: Override) -> bool:
@@ -277,11 +269,12 @@ def secret(target: ScriptText) -> Iterator[Mistake]:
     Bad: `export HF_TOKEN=hf_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3g`
     Good: `export HF_TOKEN=${HF_TOKEN:-}`
     """
-    in_parts = [
-        value for value in values(target) if (value.text or "") not in target.text
-    ]
-    joined = [(value.parts[0].origin.line, value.text or "") for value in in_parts]
-    for number, line in [*enumerate(target.script.lines, 1), *joined]:
+    lines = [*enumerate(target.script.lines, 1)]
+    for value in values(target):
+        text = value.text or ""
+        if text not in target.text:
+            lines.append((value.parts[0].origin.line, text))
+    for number, line in lines:
         found = _first_secret(line)
         if found:
             start, word = found
@@ -317,5 +310,6 @@ def script_email_address(target: ScriptText) -> Iterator[Mistake]:
 def mail_addresses(lines: Iterable[str]) -> Iterator[tuple[int, int, str]]:
     """Line, column and text of each address of a person."""
     for number, line in enumerate(lines, 1):
-        for match in _MAIL.finditer(line):
-            yield number, match.start() + 1, match["address"]
+        if "@" in line:
+            for match in _MAIL.finditer(line):
+                yield number, match.start() + 1, match["address"]

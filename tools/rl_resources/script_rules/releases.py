@@ -58,9 +58,10 @@ class RejectedArgument(NamedTuple):
     @property
     def is_of_a_fork(self) -> bool:
         """Whether no release has its key."""
+        if self.release is not None:
+            return False
         engines = shipped(FRAMEWORK).engines.values()
-        is_known = any(self.rejection.key in engine.values for engine in engines)
-        return not is_known and self.release is None
+        return not any(self.rejection.key in engine.values for engine in engines)
 
 
 def rejections(target: ScriptText) -> Iterator[RejectedArgument]:
@@ -96,8 +97,8 @@ def fork(target: ScriptText) -> Sequence[RejectedArgument]:
 
 def fork_name(own: Sequence[RejectedArgument]) -> str:
     """The name of the fork with these keys."""
-    names = filter(None, (support(FRAMEWORK).fork(item.rejection.key) for item in own))
-    return next(names, "a fork")
+    names = [support(FRAMEWORK).fork(item.rejection.key) for item in own]
+    return next(filter(None, names), "a fork")
 
 
 _FEWEST = 2
@@ -168,25 +169,16 @@ def outdated_key(target: ScriptText) -> Iterator[Mistake]:
     newest = history(FRAMEWORK).releases[-1]
     exempt = target.or_exempt("outdated-key")
     for item in rejections(target):
-        key = item.rejection.key
-        name = shown(key, 120)
         if not item.is_dated:
             continue
+        key = item.rejection.key
+        last = f"{item.release} is the last release of {FRAMEWORK}"
+        message = f"`{shown(key, 120)}`: {last} that accepts it"
+        fix = f"Remove it, or write what {FRAMEWORK} {newest} has in its place{exempt}."
         if item.rejection.kind == "existing-key":
-            message = f"`+{name}`: {item.rejection.reason}"
-            yield target.mistake(
-                item.place,
-                message,
-                f"Leave out the `+`{exempt}.",
-            )
-        else:
-            message = f"`{name}`: {item.release} is the last release of {FRAMEWORK} that accepts it"
-            replaced = f"Remove it, or write what {FRAMEWORK} {newest} has in its place{exempt}."
-            yield target.mistake(
-                item.place,
-                message,
-                REMOVED.get(key, replaced),
-            )
+            message = f"`+{shown(key, 120)}`: {item.rejection.reason}"
+            fix = f"Leave out the `+`{exempt}."
+        yield target.mistake(item.place, message, REMOVED.get(key, fix))
 
 
 @rule("warning", follows=["unknown-key", "outdated-key", "value-type"])

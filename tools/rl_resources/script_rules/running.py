@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from math import ceil
 
 from rl_resources.facts.models import likeness, model_in_path
 from rl_resources.facts.pairs import Pair
@@ -45,9 +46,9 @@ def group_size(pair: Pair, run: Run) -> Iterator[Mistake]:
     """
     estimator = run.estimator
     size = run.rollout_n
-    if estimator.text not in GROUP_ESTIMATORS:
+    if estimator.text not in GROUP_ESTIMATORS or size.number != 1:
         return
-    if size.number != 1 or _needs_no_group(run):
+    if _needs_no_group(run):
         return
     cause = size if size.place else estimator
     yield Mistake(
@@ -200,9 +201,7 @@ def _log_prob_batches(run: Run) -> Iterator[Setting]:
     for _, micro, dynamic in _micro_batches(run):
         # The reference of an actor with adapters is the actor without them.
         is_actor = micro.key.startswith(REFERENCE) and run.lora_rank.number != 0
-        if is_actor or "log_prob" not in micro.key:
-            continue
-        if dynamic.flag is False:
+        if "log_prob" in micro.key and dynamic.flag is False and not is_actor:
             yield micro
 
 
@@ -211,17 +210,12 @@ def _share(run: Run) -> int | None:
 
     Otherwise it is padded: verl/trainer/ppo/v1/trainer_base.py.
     """
-    batch = run.train_batch_size.number
+    batch = run.train_batch_size.number or 0
     mini = run.mini_batch_size.number
-    responses = run.rollout_n.number
     ranks = run.data_parallel_size
-    if not batch or not mini:
+    if not mini or not ranks or batch % mini:
         return None
-    if not responses or not ranks:
-        return None
-    if batch % mini:
-        return None
-    return batch * responses // ranks
+    return batch * (run.rollout_n.number or 0) // ranks
 
 
 @run_rule("warning", of_forks=False)
@@ -249,19 +243,15 @@ def token_limit(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     longest = prompt + response
     for setting, share in _token_limits(run):
-        if not setting.number or not share:
-            continue
-        room = setting.number * share
-        if not 0 < room < longest:
+        if not share or not 0 < (setting.number or 0) * share < longest:
             continue
         limit = f"`{setting.key}` is `{setting.number}`"
         if share != 1:
-            limit = f"{limit} times {share}"
-        enough = -(-longest // share)
+            limit += f" times {share}"
         yield Mistake(
             *pair.place_of(setting),
             f"{limit}, less than a sequence of {longest}",
-            f"Set it to {enough} or more.",
+            f"Set it to {ceil(longest / share)} or more.",
         )
 
 
@@ -271,8 +261,7 @@ def _token_limits(run: Run) -> Iterator[tuple[Setting, int | None]]:
     if max_length.place:
         yield max_length, 1
     chunks = run.setting("actor_rollout_ref.rollout.enable_chunked_prefill")
-    is_vllm = run.infer_backend.text == "vllm"
-    if is_vllm and chunks.flag is False:
+    if run.infer_backend.text == "vllm" and chunks.flag is False:
         yield run.setting("actor_rollout_ref.rollout.max_num_batched_tokens"), 1
     if run.dynamic_batch.flag and run.trains_with_megatron is not None:
         share = run.sequence_parallel_size
@@ -300,15 +289,12 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
     for total, per_gpu, dynamic in _micro_batches(run):
         is_read = has_critic or not total.key.startswith("critic.")
         is_set = total.value is not None or per_gpu.value is not None
-        if is_set or not is_read:
-            continue
-        if dynamic.flag is not False:
-            continue
-        yield Mistake(
-            *pair.place_of(per_gpu),
-            f"`{per_gpu.key}` is not set, and `{dynamic.key}` is off",
-            f"Set `{per_gpu.key}`.",
-        )
+        if is_read and not is_set and dynamic.flag is False:
+            yield Mistake(
+                *pair.place_of(per_gpu),
+                f"`{per_gpu.key}` is not set, and `{dynamic.key}` is off",
+                f"Set `{per_gpu.key}`.",
+            )
 
 
 def _micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
@@ -326,6 +312,4 @@ def _micro_batches(run: Run) -> Iterator[tuple[Setting, Setting, Setting]]:
     if run.estimator.text == "gae":
         switches["critic.ppo_micro_batch_size"] = "critic.use_dynamic_bsz"
     for key, switch in switches.items():
-        total = run.setting(key)
-        per_gpu = run.setting(f"{key}_per_gpu")
-        yield total, per_gpu, run.setting(switch)
+        yield run.setting(key), run.setting(f"{key}_per_gpu"), run.setting(switch)

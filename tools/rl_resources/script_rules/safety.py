@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from rl_resources.files import table_beside
 from rl_resources.rule import Mistake, rule
 from rl_resources.schema.text_rules import hidden_places
-from rl_resources.script.bash.parser import Node, parse
+from rl_resources.script.bash.parser import Node, nodes_in, parse
 from rl_resources.script.bash.script import Command
 from rl_resources.script.launch import starts_plainly
 from rl_resources.script.script_text import ScriptText
@@ -115,10 +114,8 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
 
 def _instead(raw: str) -> str:
     """What to do about a part of a script, as a sentence without its end."""
-    for item in _TABLE["help"]:
-        if re.match(item["begins"], raw):
-            return str(item["help"])
-    return ""
+    fitting = (item for item in _TABLE["help"] if re.match(item["begins"], raw))
+    return str(next(fitting)["help"])
 
 
 def _unexpected(target: ScriptText) -> Iterator[tuple[int, int, str]]:
@@ -133,19 +130,16 @@ def _unexpected(target: ScriptText) -> Iterator[tuple[int, int, str]]:
     for item in script.commands:
         if item.name in script.functions or starts_plainly(script, item.words):
             expected.add(item.place.offset)
-    rest: list[Any] = list(parse(text).statements)
-    while rest:
-        node = rest.pop()
-        if isinstance(node, list):
-            rest.extend(node)
-        if not isinstance(node, dict):
-            continue
-        wrong = _wrong(node, text) if "Pos" in node else ""
+    waiting = list(parse(text).statements)
+    while waiting:
+        node = waiting.pop()
+        wrong = _wrong(node, text)
         is_call = node.get("Type") == "CallExpr"
         if wrong and not (is_call and node["Pos"] in expected):
             yield node["Pos"], node["End"], wrong
-        else:
-            rest.extend(node.values())
+            continue
+        for value in node.values():
+            waiting += nodes_in(value)
 
 
 def _wrong(node: Node, text: str) -> str:
@@ -154,8 +148,20 @@ def _wrong(node: Node, text: str) -> str:
         return _wrong_call(node["Args"], text)
     if "Redirs" in node:
         return _not_all_logs(_raw(item["Word"], text) for item in node["Redirs"])
-    raw = _raw(node, text)
-    return _wrong_name(node, raw) or _wrong_text(node, raw) or _wrong_kind(node, raw)
+    if "Type" in node or "Name" in node:
+        return _wrong_part(node, _raw(node, text))
+    return ""
+
+
+def _wrong_part(node: Node, raw: str) -> str:
+    kind = node.get("Type")
+    if _OBEYED.fullmatch(_name_set_by(node, raw)):
+        return "sets a variable by which other programs run code"
+    if _hides_command(kind, raw):
+        return "hides a command in a text"
+    if kind is None or kind in _SHAPE or _OF_ARGUMENTS.match(raw):
+        return ""
+    return "does not belong in a tuning script"
 
 
 def _raw(node: Node, text: str) -> str:
@@ -163,28 +169,20 @@ def _raw(node: Node, text: str) -> str:
     return text[node["Pos"] : node["End"]]
 
 
-def _wrong_name(node: Node, raw: str) -> str:
-    """What is wrong with a node that sets a variable, or gives it a default."""
+def _name_set_by(node: Node, raw: str) -> str:
+    """The variable that a node sets, or gives a default; otherwise empty."""
     name = node.get("Name")
     if not name and "=" in raw:
         name = node.get("Param")
-    if name and _OBEYED.fullmatch(name.get("Value", "")):
-        return "sets a variable by which other programs run code"
-    return ""
-
-
-def _wrong_text(node: Node, raw: str) -> str:
-    is_text = node.get("Type") in ("Lit", "SglQuoted")
-    if "@P}" in raw or (is_text and _COMMAND.search(raw)):
-        return "hides a command in a text"
-    return ""
-
-
-def _wrong_kind(node: Node, raw: str) -> str:
-    kind = node.get("Type")
-    if kind is None or kind in _SHAPE or _OF_ARGUMENTS.match(raw):
+    if not name:
         return ""
-    return "does not belong in a tuning script"
+    return str(name.get("Value", ""))
+
+
+def _hides_command(kind: str | None, raw: str) -> bool:
+    if kind == "ParamExp":
+        return "@P}" in raw
+    return kind in ("Lit", "SglQuoted") and _COMMAND.search(raw) is not None
 
 
 def _not_all_logs(files: Iterable[str]) -> str:
@@ -242,8 +240,9 @@ def _ends_others(text: str, command: Command, pipeline: int) -> bool:
         return True
     end = command.place.offset
     begin = max(pipeline, end - _LONGEST_PIPELINE)
-    of_list = re.match(r"xargs\b.*\bkill\b", raw) and _LISTS.search(text, begin, end)
-    return of_list is not None
+    if not re.match(r"xargs\b.*\bkill\b", raw):
+        return False
+    return _LISTS.search(text, begin, end) is not None
 
 
 def _deletes_others(target: ScriptText, command: Command) -> bool:
@@ -255,8 +254,6 @@ def _deletes_others(target: ScriptText, command: Command) -> bool:
         path = word.value.shown
         folder = _UNSET.match(path)
         is_unset = folder and folder[1] not in set_names
-        if word.raw.endswith('/*"'):
-            continue
-        if is_unset or _KEPT.match(path):
+        if (is_unset or _KEPT.match(path)) and not word.raw.endswith('/*"'):
             return True
     return False

@@ -70,8 +70,7 @@ def ask(texts: Iterable[str]) -> None:
     new = [text for text in dict.fromkeys(texts) if text not in _asked]
     for start in range(0, len(new), SCRIPTS_PER_PROCESS):
         some = new[start : start + SCRIPTS_PER_PROCESS]
-        answer = WORKERS.submit(_answers, some)
-        _asked.update(dict.fromkeys(some, answer))
+        _asked.update(dict.fromkeys(some, WORKERS.submit(_answers, some)))
 
 
 def _answers(texts: Sequence[str]) -> Comments:
@@ -101,9 +100,8 @@ def _of_one_process(checker: str, texts: Sequence[str]) -> Comments:
             files[str(path)] = text
         command = [checker, *_OPTIONS, *files]
         done = run(command, capture_output=True, timeout=LONGEST_RUN_SECONDS)
-    answer = json.loads(done.stdout)
     found: dict[str, list[Comment]] = {text: [] for text in texts}
-    for raw in answer["comments"]:
+    for raw in json.loads(done.stdout)["comments"]:
         comment = Comment(*(raw[name] for name in Comment._fields))
         found[files[raw["file"]]].append(comment)
     return found
@@ -116,8 +114,7 @@ def _without_own_uses(text: str) -> str:
 
 def _with_another_name(own: re.Match[str]) -> str:
     """A setting that reads another name of the same length, so that all columns stay."""
-    other = "_" * len(own["name"])
-    return own["name"] + own["opened"] + other
+    return own["name"] + own["opened"] + "_" * len(own["name"])
 
 
 def comments(target: ScriptText) -> list[Comment]:
@@ -136,9 +133,10 @@ def comments(target: ScriptText) -> list[Comment]:
 
 def _is_consequence(target: ScriptText, comment: Comment) -> bool:
     """Whether `syntax` or `broken-continuation` reports the cause of a comment."""
+    if target.script.problems and comment.code < _FIRST_OF_PARSED:
+        return True
     lines = [(item.cause_line, item.command.place.line) for item in target.lost]
-    is_unread = target.script.problems and comment.code < _FIRST_OF_PARSED
-    return bool(is_unread) or comment.line in chain.from_iterable(lines)
+    return comment.line in chain.from_iterable(lines)
 
 
 @rule()

@@ -47,10 +47,9 @@ def _rollout_problems(
     run: Run, figures: Mapping[str, int]
 ) -> Iterator[tuple[Setting, str]]:
     heads = figures.get(HEADS) if run.engine.divides_heads else None
-    pool = run.pools.get("rollout", run.training_pool)
     if run.engine.divides:
         yield from _divides(
-            pool.total.number,
+            run.pools.get("rollout", run.training_pool).total.number,
             run.rollout_tensor_parallel_size,
             run.rollout_model_size,
             heads,
@@ -61,14 +60,14 @@ def _megatron_problems(
     run: Run, figures: Mapping[str, int]
 ) -> Iterator[tuple[Setting, str]]:
     gpus = run.training_gpus.number
-    cause = _size_that_divides_no_gpus(run)
-    groups = list(_divides(gpus, cause, run.training_model_size))
-    groups = groups or list(
-        _divides(gpus, run.expert_parallel_size, run.expert_model_size)
-    )
-    if groups:
-        yield from groups
-        return
+    for size, whole in (
+        (_size_that_divides_no_gpus(run), run.training_model_size),
+        (run.expert_parallel_size, run.expert_model_size),
+    ):
+        groups = list(_divides(gpus, size, whole))
+        if groups:
+            yield from groups
+            return
     yield from _divides(gpus, run.tensor_parallel_size, None, figures.get(HEADS))
     if not _may_share_unevenly(run):
         yield from _unshared(run.pipeline_parallel_size, "layers", figures)
@@ -92,9 +91,7 @@ def _fsdp_problems(
     size = run.sequence_parallel_size
     yield from _divides(gpus, size, size.number, figures.get(HEADS))
     groups = run.setting("actor_rollout_ref.actor.fsdp_config.fsdp_size")
-    if not groups.number:
-        return
-    if 0 < groups.number < gpus:
+    if 0 < (groups.number or 0) < gpus:
         yield from _divides(gpus, groups, groups.number)
 
 
@@ -102,8 +99,7 @@ def _unshared(
     setting: Setting, name: str, figures: Mapping[str, int]
 ) -> Iterator[tuple[Setting, str]]:
     count = figures.get(name, 0)
-    parts = setting.number or 1
-    if count % parts:
+    if count % (setting.number or 1):
         yield setting, f"the model's {count} {name} cannot be divided by it"
 
 
@@ -163,18 +159,16 @@ def _update_problems(run: Run) -> Iterator[Problem]:
     share, left = divmod(mini.number * n, ranks)
     update = _responses(mini, n)
     demanded = is_demanded(run)
-    if left:
-        if demanded:
-            yield Problem(
-                mini,
-                f"{update} cannot be divided over {ranks} data-parallel ranks{SINCE}",
-                f"Choose a size whose product with {n} is a multiple of {ranks}.",
-            )
-        return
-    if not micro.number or share % micro.number == 0:
-        return
+    if left and demanded:
+        yield Problem(
+            mini,
+            f"{update} cannot be divided over {ranks} data-parallel ranks{SINCE}",
+            f"Choose a size whose product with {n} is a multiple of {ranks}.",
+        )
     since = SINCE if run.trains_with_megatron else ""
-    if demanded or not since:
+    if left or not micro.number or (since and not demanded):
+        return
+    if share % micro.number:
         size = f"`{micro.key}` {micro.number}"
         yield Problem(
             micro,
@@ -205,9 +199,9 @@ def _parts_of_step(run: Run) -> tuple[int, str]:
         return 0, ""
     if not run.trains_with_megatron:
         return run.training_gpus.number or 0, "the number of GPUs"
-    ranks = run.data_parallel_size or 0
     micro = run.micro_batch.number or 0
-    return ranks * micro, "the data-parallel ranks times the micro batch"
+    parts = (run.data_parallel_size or 0) * micro
+    return parts, "the data-parallel ranks times the micro batch"
 
 
 def _responses(prompts: Setting, n: int) -> str:

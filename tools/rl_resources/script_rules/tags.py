@@ -50,8 +50,7 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     if run.misses_recomputation:  # it was meant to be on
         off.pop(run.gradient_checkpointing.key, None)
     if off:
-        right = chain.from_iterable(map(switched_on, off))
-        fix = f"Set {quoted(right)}"
+        fix = f"Set {quoted(chain.from_iterable(map(switched_on, off)))}"
         yield _against_tag(pair, off.values(), "does not turn on", fix)
 
 
@@ -171,8 +170,8 @@ def _readings(pair: Pair, run: Run) -> Collection[tuple[Trial, ...]]:
         return [pair.trials]
     trials = trials_in_comments(pair.script.script)
     gpus = run.gpus.number or pair.number("gpus") or 1
-    scaled = [trial._replace(batch=trial.batch * gpus) for trial in trials]
-    return dict.fromkeys((trials, tuple(scaled)))
+    scaled = tuple(trial._replace(batch=trial.batch * gpus) for trial in trials)
+    return dict.fromkeys((trials, scaled))
 
 
 def _contradiction(pair: Pair, run: Run, most: int) -> str:
@@ -208,10 +207,8 @@ def trials_in_comments(script: Script) -> tuple[Trial, ...]:
     for line in script.lines:
         _, _, comment = line.partition("#")
         if not _ABOUT_ELSE.search(line):
-            found = _TRIAL.finditer(comment)
-            trials += [
-                Trial(int(match["batch"]), match["ran"] is not None) for match in found
-            ]
+            found = _TRIAL.findall(comment)
+            trials += [Trial(int(batch), ran != "") for batch, ran in found]
     ran = _batches(trials, ran=True)
     failed = _batches(trials, ran=False)
     if ran and failed and max(ran) < min(failed):

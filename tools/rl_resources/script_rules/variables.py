@@ -31,6 +31,7 @@ _INDIRECT = re.compile(
     re.M,
 )
 """Where names may be read or set that the text does not show."""
+_COMMENT = re.compile(r"(?m)(?:^|\s)#.*")
 _MEANT = re.compile(r"did you mean '(\w+)'")
 
 
@@ -79,13 +80,12 @@ def _is_set_with_a_space(target: ScriptText, name: str) -> bool:
 def _named(target: ScriptText, code: int) -> dict[str, Comment]:
     """ShellCheck's first comment on each variable, unless the script uses names indirectly."""
     found: dict[str, Comment] = {}
-    without_comments = re.sub(r"(?m)(?:^|\s)#.*", "", target.text)
-    if _INDIRECT.search(without_comments):
-        return found
     for comment in comments(target):
         if comment.code == code:
             name, _, _ = comment.message.partition(" ")
             found.setdefault(name, comment)
+    if found and _INDIRECT.search(_COMMENT.sub("", target.text)):
+        return {}
     return found
 
 
@@ -193,8 +193,8 @@ def _is_telling(target: ScriptText, name: str) -> bool:
     if not is_constant and "_" not in name.strip("_"):
         return False
     # `low_var_kl=low_var_kl` makes no difference.
-    same = [item.name for item in target.script.assignments if item.value.text == name]
-    return name not in same
+    assignments = target.script.assignments
+    return not any(item.name == item.value.text == name for item in assignments)
 
 
 def places(
@@ -293,10 +293,10 @@ def misleading_name(target: ScriptText) -> Iterator[Mistake]:
         held = _sets_in(value)
         if not said or not held or said & held:
             continue
-        names = f"`{item.name}` says `{min(said)}`"
+        name = f"`{item.name}` says `{min(said)}`"
         yield target.mistake(
             item.place,
-            f"{names}, its value `{shown(value)}` says `{min(held)}`",
+            f"{name}, its value `{shown(value)}` says `{min(held)}`",
             "Correct the one that is wrong.",
         )
 
@@ -307,8 +307,10 @@ def _sets_in(text: str) -> set[str]:
 
 
 _SETS = frozenset({"gsm8k", "math", "geo3k", "hellaswag"})
-_TRAIN = frozenset({"train", "training"})
-_HELD_OUT = frozenset({"test", "val", "valid", "validation", "eval"})
+_SPLITS = {
+    "train": {"train", "training"},
+    "test": {"test", "val", "valid", "validation", "eval"},
+}
 
 
 def _words(text: str) -> set[str]:
@@ -319,10 +321,7 @@ def split_of(path: str) -> str:
     """`train` or `test` if the name of a data file says one of them, otherwise empty."""
     _, _, file = path.lower().rpartition("/")
     words = _words(file)
-    is_train = bool(words & _TRAIN)
-    is_held_out = bool(words & _HELD_OUT)
-    if is_train == is_held_out:
+    splits = [split for split, names in _SPLITS.items() if words & names]
+    if len(splits) != 1:
         return ""
-    if is_train:
-        return "train"
-    return "test"
+    return splits[0]

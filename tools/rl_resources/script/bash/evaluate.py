@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rl_resources.script.bash.expand import NAME, Expander
-from rl_resources.script.bash.parser import Node
+from rl_resources.script.bash.parser import Node, nodes_in
 from rl_resources.script.bash.script import (
     Assignment,
     Command,
@@ -73,10 +73,9 @@ class Evaluator(Expander):
     def run_functions(self) -> None:
         """Note what functions may do, whenever they are called."""
         assigned = Counter(assignment.name for assignment in self.assignments)
-        beginning = self.source.place(0)
         for name, times in assigned.items():
             if times > 1:
-                self.state.lose(name, beginning)
+                self.state.lose(name, self.source.place(0))
         for node in self.functions:
             with self._subshell():
                 self._unfollowed(node)
@@ -99,9 +98,8 @@ class Evaluator(Expander):
 
     def _command(self, statement: Node) -> None:
         """The command of a statement, which may consist of redirects alone."""
-        start = statement["Pos"]
         redirects = statement.get("Redirs", ())
-        nothing = {"Type": "CallExpr", "Pos": start, "End": start}
+        nothing = {"Type": "CallExpr", "Pos": statement["Pos"], "End": statement["Pos"]}
         command = {**nothing, **statement.get("Cmd", {}), "Redirs": redirects}
         for redirect in redirects:
             self.value(redirect["Word"])
@@ -163,8 +161,7 @@ class Evaluator(Expander):
     def _branches(self, branches: Sequence[Sequence[Node]], usual: int = 0) -> None:
         """Follow the statements of branches, of which one runs; the `usual` one is met first."""
         before = self.state
-        copied = len(branches) * len(before.variables)
-        self.steps -= copied // 20
+        self.steps -= len(branches) * len(before.variables) // 20
         ends: list[State] = []
         for statements in branches:
             self.state = before.copy()
@@ -181,25 +178,20 @@ class Evaluator(Expander):
 
     def _lose(self, node: Node, more: str = "", *, stays: bool = False) -> None:
         """What a node and the functions that it may call set is unknown, or `stays` a default."""
-        raw = self.raw(node)
-        text = f"{raw}\n{more}"
-        words = _WORD.findall(text)
-        if not self.function_names.isdisjoint(words):
+        text = f"{self.raw(node)}\n{more}"
+        if not self.function_names.isdisjoint(_WORD.findall(text)):
             text += "\n".join(map(self.raw, self.functions))
         pattern = _MAY_BE_SET
         if _SETS_ANY.search(text):
             pattern = NAME
-        place = self.place(node)
+        lose = self.state.leave_open if stays else self.state.lose
         for name in pattern.findall(text):
-            if stays:
-                self.state.leave_open(name, place)
-            else:
-                self.state.lose(name, place)
+            lose(name, self.place(node))
 
     def _inside(self, node: Node) -> None:
         """Note all statements below a node."""
         for value in node.values():
-            nodes = _nodes(value)
+            nodes = nodes_in(value)
             if nodes and "Cmd" in nodes[0]:
                 with self._subshell():
                     self.run(nodes)
@@ -237,8 +229,7 @@ class Evaluator(Expander):
         elif name == "printf" and not _has_option(words, r"-v"):
             return
         elif name in _CHANGES_NAMES or name in self.function_names:
-            texts = [word.text or "" for word in words]
-            self._lose(node, " ".join(texts))
+            self._lose(node, " ".join(word.text or "" for word in words))
 
     def _declaration(self, node: Node) -> None:
         """`export`, `declare`, `local` or `readonly` with its names."""
@@ -263,17 +254,13 @@ class Evaluator(Expander):
 
     def _lose_all(self, node: Node) -> None:
         """What only a run knows may name any variable: `export $(cat .env)`."""
-        if not re.search(r"[$`]", self.raw(node)):
-            return
-        place = self.place(node)
-        for name in self.state.variables:
-            self.state.lose(name, place)
+        if re.search(r"[$`]", self.raw(node)):
+            for name in self.state.variables:
+                self.state.lose(name, self.place(node))
 
     def _as_written(self, node: Node) -> Word:
-        raw = self.raw(node)
-        place = self.place(node)
-        value = joined([literal(raw, place)])
-        return Word(value, raw, place)
+        part = literal(self.raw(node), self.place(node))
+        return Word(joined([part]), self.raw(node), part.place)
 
     def _note_command(self, node: Node, words: Sequence[Word]) -> None:
         """Note a command with its redirects, which may stand before it."""
@@ -282,14 +269,15 @@ class Evaluator(Expander):
         for redirect in node["Redirs"]:
             start = min(start, redirect["Pos"])
             end = max(end, redirect["Word"]["End"])
-        command = Command(
-            words=tuple(words),
-            raw=self.source.text[start:end],
-            place=self.source.place(start),
-            end=self.source.place(end),
-            piped=self.piped,
+        self.commands.append(
+            Command(
+                words=tuple(words),
+                raw=self.source.text[start:end],
+                place=self.source.place(start),
+                end=self.source.place(end),
+                piped=self.piped,
+            )
         )
-        self.commands.append(command)
 
     def _set(self, arguments: Sequence[Word]) -> None:
         """Note the options of `set -eo pipefail`."""
@@ -317,23 +305,23 @@ class Evaluator(Expander):
         elements = self._elements(node)
         if elements is not None:
             new = tuple(word.value for word in elements)
-        outside = lost(place, f"${{{name}}}", name)
         if _has_index(node):
-            new = outside
+            new = lost(place, f"${{{name}}}", name)
         elif node.get("Append"):
-            old = self.state.variables.get(name, outside)
-            new = _appended(old, new, outside)
+            outside = lost(place, f"${{{name}}}", name)
+            new = _appended(self.state.variables.get(name, outside), new, outside)
         self.state.variables[name] = new
-        assignment = Assignment(
-            name=name,
-            value=value,
-            raw=self.raw(node),
-            place=place,
-            prefix=prefix,
-            elements=elements,
-            exported=exported,
+        self.assignments.append(
+            Assignment(
+                name=name,
+                value=value,
+                raw=self.raw(node),
+                place=place,
+                prefix=prefix,
+                elements=elements,
+                exported=exported,
+            )
         )
-        self.assignments.append(assignment)
 
     def _elements(self, node: Node) -> tuple[Word, ...] | None:
         """The words of an array in parentheses; `None` of a text."""
@@ -347,15 +335,6 @@ class Evaluator(Expander):
         return tuple(words)
 
 
-def _nodes(value: object) -> list[Node]:
-    """The nodes that are one property of another: one, several or none."""
-    if isinstance(value, dict):
-        return [value]
-    if isinstance(value, list):
-        return [child for child in value if isinstance(child, dict)]
-    return []
-
-
 def _has_option(words: Sequence[Word], pattern: str) -> bool:
     return any(re.match(pattern, word.raw) for word in words)
 
@@ -364,8 +343,8 @@ def _has_index(assignment: Node) -> bool:
     """Whether it sets `NAME[…]`, or an array with indexes or keys of its own."""
     if assignment.get("Index"):
         return True
-    array = assignment.get("Array") or {}
-    return any(item.get("Index") for item in array.get("Elems", ()))
+    elements = assignment.get("Array", {}).get("Elems", ())
+    return any(item.get("Index") for item in elements)
 
 
 def _appended(old: Content, new: Content, outside: Value) -> Content:

@@ -15,6 +15,7 @@ from typing import Literal
 
 from rl_resources.script.bash.parser import Node, name_of, operator_of
 from rl_resources.script.bash.script import (
+    Content,
     Part,
     Place,
     SourceText,
@@ -44,11 +45,10 @@ _ASSIGNS = re.compile(r"\+\+|--|[^=<>!]*=")
 """The operators that assign to a variable."""
 _BLANK = re.compile(r"[ \t\n]")
 _BLANKS_OR_WORD = re.compile(r"[^ \t\n]+|[ \t\n]+")
-_ESCAPED_OR_PLAIN = re.compile(r"\\([\s\S]?)|[^\\]+")
-_ALL = re.compile(r"\$\{?(?:\w+\[)?([@*])")
-"""A parameter that stands for all elements of an array, or for all arguments."""
-_ESCAPED_IN_QUOTES = '$`"\\\n'
-"""What loses its backslash in double quotes."""
+_OUTSIDE_QUOTES = re.compile(r"\\([\s\S]?)|[^\\]+")
+_IN_QUOTES = re.compile(r"\\([$`\"\\\n]|\Z)|(?:[^\\]|\\(?![$`\"\\\n]|\Z))+")
+"""A character after its backslash, or what has none. A literal of shfmt may end in a backslash, in
+front of the end of the line."""
 _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -76,9 +76,7 @@ class Expander:
 
     def raw(self, node: Node) -> str:
         """A node as it is written."""
-        start = node["Pos"]
-        end = node["End"]
-        return self.source.text[start:end]
+        return self.source.text[node["Pos"] : node["End"]]
 
     # Words
 
@@ -94,13 +92,13 @@ class Expander:
 
     def value(self, word: Node) -> Value:
         """A word that is not split, as the right side of an assignment is not."""
-        pieces = self._expand(word["Parts"], "joined", starts_word=True)
-        return self._in_one(pieces, word)
+        return self._in_one(
+            self._expand(word["Parts"], "joined", starts_word=True), word
+        )
 
     def _in_one(self, pieces: Pieces, node: Node) -> Value:
         """All pieces as one value, with a space at the node between words."""
-        space = literal(" ", self.place(node))
-        return joined(piece or space for piece in pieces)
+        return joined(piece or literal(" ", self.place(node)) for piece in pieces)
 
     def _expand(
         self, parts: Sequence[Node], mode: Mode, *, starts_word: bool
@@ -108,15 +106,15 @@ class Expander:
         """The pieces of parts; at the start of a word a tilde stands for HOME."""
         found: Pieces = []
         for node in parts:
-            home = _HOME.match(self.raw(node))
-            if starts_word and home and node["Type"] == "Lit":
-                place = self.place(node)
-                found.append(unknown(place, home[0], "HOME"))
-                node = {**node, "Pos": place.offset + home.end()}
+            if starts_word and node["Type"] == "Lit":
+                home = _HOME.match(self.raw(node))
+                if home:
+                    place = self.place(node)
+                    found.append(unknown(place, home[0], "HOME"))
+                    node = {**node, "Pos": place.offset + home.end()}
             found += self._part(node, mode)
             starts_word = False
-        texts = [piece.text or "" for piece in found if piece]
-        length = sum(map(len, texts))
+        length = sum(len(piece.marked) for piece in found if piece)
         self.steps -= 1 + len(found) // 4 + length // 1024
         return found
 
@@ -147,41 +145,29 @@ class Expander:
         number = self.number(node.get("X"))
         if number is None:
             return self._missing(node)
-        place = self.place(node)
-        return literal(str(number), place)
+        return literal(str(number), self.place(node))
 
     def _missing(self, node: Node) -> Part:
         """An expansion that is unknown."""
-        place = self.place(node)
-        raw = self.raw(node)
-        return unknown(place, raw, name_of(node))
+        return unknown(self.place(node), self.raw(node), name_of(node))
 
     def _single_quoted(self, node: Node, mode: Mode) -> Part:
-        quote = self.raw(node).index("'")
-        start = node["Pos"] + quote + 1
-        end = node["End"] - 1
-        body = self.source.text[start:end]
-        has_escapes = "Dollar" in node and "\\" in body
-        if mode == "quoted" or has_escapes:
+        dollar, _, body = self.raw(node).removesuffix("'").partition("'")
+        if mode == "quoted" or (dollar and "\\" in body):
             return self._missing(node)
+        start = node["Pos"] + len(dollar) + 1
         return literal(body, self.source.place(start))
 
     def _literal(self, node: Node, mode: Mode) -> Pieces:
         """A literal without its backslashes, cut at them."""
         found: Pieces = []
-        for match in _ESCAPED_OR_PLAIN.finditer(self.raw(node)):
-            offset = node["Pos"] + match.start()
-            place = self.source.place(offset)
+        pattern = _IN_QUOTES if mode == "quoted" else _OUTSIDE_QUOTES
+        for match in pattern.finditer(self.raw(node)):
+            place = self.source.place(node["Pos"] + match.start())
             escaped = match[1]
-            keeps_backslash = (
-                mode == "quoted" and (escaped or "") not in _ESCAPED_IN_QUOTES
-            )
-            if escaped is None or keeps_backslash:
-                plain = literal(match[0], place)
-                found += self._cut(plain, mode)
-            elif escaped.strip(
-                "\n"
-            ):  # shfmt ends a literal at a backslash before a line's end
+            if escaped is None:
+                found += self._cut(literal(match[0], place), mode)
+            elif escaped.strip("\n"):
                 found.append(literal(escaped, place))
         return found
 
@@ -238,12 +224,11 @@ class Expander:
 
     def _found(self, node: Node) -> Value | None:
         """What the name stands for, `None` for nothing; an element of an array is unknown."""
-        missing = Value((self._missing(node),))
-        if node.get("Index"):
-            return missing
-        content = self.state.variables.get(name_of(node), missing)
+        content: Content = ()
+        if not node.get("Index"):
+            content = self.state.variables.get(name_of(node), ())
         if isinstance(content, tuple):
-            return missing
+            return Value((self._missing(node),))
         return content
 
     def _conditional(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
@@ -271,8 +256,10 @@ class Expander:
 
     def _all_of(self, node: Node) -> str:
         """`@` or `*` of a parameter that stands for all there are, otherwise empty."""
-        found = _ALL.match(self.raw(node)) or ("", "")
-        return found[1]
+        which = node.get("Index") or node.get("Param")
+        if which and self.raw(which) in ("@", "*"):
+            return self.raw(which)
+        return ""
 
     def _all(self, node: Node, mode: Mode) -> Pieces:
         """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`."""
@@ -310,16 +297,14 @@ class Expander:
         if _ASSIGNS.fullmatch(sign):
             name = NAME.match(self.raw(node["X"]))
             if name:
-                place = self.place(node)
-                self.state.lose(name[0], place)
+                self.state.lose(name[0], self.place(node))
         return None
 
     def _operand(self, word: Node) -> int | None:
         """A number as it is written, or that of a variable by its bare name."""
         name = self.raw(word)
         if NAME.fullmatch(name):
-            named = {**word, "Param": {"Value": name}}
-            value = self._found(named)
+            value = self._found({**word, "Param": {"Value": name}})
         else:
             value = self.value(word)
         if value is None:
@@ -327,9 +312,9 @@ class Expander:
         if value.text is None:
             return None
         text = value.text.strip() or "0"
-        if not _NUMBER.fullmatch(text):
-            return None
-        return int(text)
+        if _NUMBER.fullmatch(text):
+            return int(text)
+        return None
 
 
 def _result(sign: str, left: int | None, right: int | None) -> int | None:

@@ -23,15 +23,16 @@ Node = Mapping[str, Any]
 WORKERS = ThreadPoolExecutor(os.cpu_count())
 """Each waits for a process: shfmt here, ShellCheck in the rules."""
 _ERROR = re.compile(r"(\d+):(\d+): (.*)")
+_CONTINUED_COMMENT = re.compile(r"(?m)(#(?<!\S.).*)\\$")
+"""A backslash at the end of a comment, which shfmt takes for a continued line."""
 _WITHOUT_GC = {**os.environ, "GOGC": "off", "GOMEMLIMIT": "100MiB"}
 """shfmt ends before it would have to collect garbage, unless a script is huge."""
 
 
 class Tree(NamedTuple):
-    """A parsed text: `comments` are where each begins, `problems` where and why bash refuses it."""
+    """A parsed text: `problems` are where and why bash refuses it."""
 
     statements: Sequence[Node] = ()
-    comments: Sequence[int] = ()
     problems: Sequence[tuple[int, str]] = ()
 
 
@@ -56,10 +57,15 @@ def ask(text: str) -> Future[Tree]:
 
 def nests_too_deeply(text: str) -> bool:
     """Whether brackets, or commands in a chain, are too many: parsers take the square in time."""
-    lines = re.split(r"(?<![|&\\\s])\s*\n", re.sub(r"(?<!\S)#.*", "", text))
-    if max(line.count("&&") + line.count("|") for line in lines) > LONGEST_CHAIN:
-        return True
+    if _in_chains(text) > LONGEST_CHAIN:
+        lines = re.split(r"(?<![|&\\\s])\s*\n", re.sub(r"(?<!\S)#.*", "", text))
+        if max(map(_in_chains, lines)) > LONGEST_CHAIN:
+            return True
     return _depth(text) > DEEPEST_NESTING
+
+
+def _in_chains(text: str) -> int:
+    return text.count("&&") + text.count("|")
 
 
 def _depth(text: str) -> int:
@@ -77,7 +83,7 @@ def _parsed(text: str) -> Tree:
             "scripts are parsed by shfmt, which is not installed",
             "Run: pip install 'rl-resources[site]'",
         )
-    plain = re.sub(r"\r|(?<!\\)\\\Z", " ", text)
+    plain = _CONTINUED_COMMENT.sub(r"\1 ", re.sub(r"\r|\\(?<!\\\\)\Z", " ", text))
     command = [shfmt, "-ln=bash", "--to-json"]
     done = subprocess.run(
         command,
@@ -88,13 +94,9 @@ def _parsed(text: str) -> Tree:
     if done.returncode:
         return _broken(text, done.stderr.decode("utf-8", "replace"))
     try:
-        tree = _tree(text, done.stdout)
+        return _tree(text, done.stdout)
     except RecursionError:
         return _TOO_DEEP
-    without = _without_continued_comments(text, tree.comments)
-    if without != text:
-        return _parsed(without)
-    return tree
 
 
 @cache
@@ -106,17 +108,14 @@ def program(name: str) -> str | None:
 
 def _tree(text: str, output: bytes) -> Tree:
     offsets = _offsets(text)
-    comments: list[int] = []
 
     def converted(node: dict[str, Any]) -> Any:
         if "Line" in node:
             return offsets[node["Offset"]]
-        if "Hash" in node:
-            comments.append(node["Pos"])
         return node
 
-    statements = json.loads(output, object_hook=converted).get("Stmts", ())
-    return Tree(statements, sorted(comments))
+    document = json.loads(output, object_hook=converted)
+    return Tree(document.get("Stmts", ()))
 
 
 def _offsets(text: str) -> Sequence[int]:
@@ -141,13 +140,13 @@ def _broken(text: str, error: str) -> Tree:
     return _parsed(text[:start])._replace(problems=[(at, message)])
 
 
-def _without_continued_comments(text: str, comments: Sequence[int]) -> str:
-    """A space for the backslash at the end of a comment: shfmt takes it for a continued line."""
-    for start in comments:
-        end = text.find("\n", start)
-        if end > 0 and text[end - 1] == "\\":
-            text = f"{text[: end - 1]} {text[end:]}"
-    return text
+def nodes_in(value: object) -> Sequence[Node]:
+    """The nodes that one property of another has: one, several or none."""
+    if isinstance(value, dict):
+        return [value]
+    if isinstance(value, list):
+        return value
+    return ()
 
 
 # What the node of a parameter, `${…}`, says

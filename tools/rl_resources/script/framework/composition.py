@@ -148,6 +148,11 @@ class Entry(NamedTuple):
     folder: str
     config_name: str
 
+    @property
+    def file(self) -> str:
+        """The path of its file."""
+        return f"{self.folder}/{self.config_name}.yaml"
+
 
 @dataclass(frozen=True, eq=False)
 class Source(ABC):
@@ -213,8 +218,9 @@ def compose_module(
     Their values are texts. One of `None` is not known statically; after `~` there is none.
     """
     try:
-        entry = source.entry(module, config_name, config_path)
-        return _composed(source, entry, overrides)
+        return _composed(
+            source, source.entry(module, config_name, config_path), overrides
+        )
     except CannotComposeError as error:
         nothing = Composition(source.framework, source.version)
         if error.rejection:
@@ -239,9 +245,13 @@ def compose_launch(source: Source, launch: Launch) -> Composition:
     overrides = [
         ParsedOverride(item.prefix, item.key, item.value) for item in launch.overrides
     ]
-    name = launch.text_of("config-name")
-    path = launch.text_of("config-path")
-    return compose_module(source, launch.module, name, path, overrides)
+    return compose_module(
+        source,
+        launch.module,
+        launch.text_of("config-name"),
+        launch.text_of("config-path"),
+        overrides,
+    )
 
 
 def _may_start_outside(launch: Launch) -> bool:
@@ -310,8 +320,9 @@ def _chosen(
                 others.append(item)
             continue
         if item.unknown or item.prefix == "~":
-            reason = f"the choice of `{group}` is not known without running the script"
-            raise CannotComposeError(reason)
+            raise CannotComposeError(
+                f"the choice of `{group}` is not known without running the script"
+            )
         try:
             base = source.start(entry, [*taken, item])
             taken.append(item)

@@ -2,21 +2,18 @@
 
 A checkout of the framework, or of a fork of it, is read in its place, as it is at its own commit.
 
-pip does the fetching, so that a person's index, proxy and certificates are honored, and only ever
-fetches wheels: to look at a source archive pip would run its build script.
+pip fetches and unpacks, so that a person's index, proxy and certificates are honored, and only ever
+wheels: to look at a source archive pip would run its build script.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import posixpath
 import re
 import subprocess
 import sys
-import tempfile
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -32,6 +29,7 @@ from packaging.version import Version
 from yaml import YAMLError
 
 from rl_resources.errors import UnusableInput
+from rl_resources.files import read_file
 from rl_resources.script.framework.composition import (
     CannotComposeError,
     Composition,
@@ -40,16 +38,16 @@ from rl_resources.script.framework.composition import (
 )
 from rl_resources.script.framework.shipped import GROUP, MODULE, NAMES
 from rl_resources.script.framework.syntax import ParsedOverride
-from rl_resources.snapshot import script_data
 
-_INDEX = "entries.json"
 _MAIN = re.compile(r"@hydra\.main\((?P<given>[^)]*)\)")
 _GIVEN = re.compile(r"(config_path|config_name)=[\"']([^\"']+)")
 _PACKAGE = re.compile(r"^ *- *pkg://([\w.]+) *$", re.M)
 _TRAINED = "actor_rollout_ref.model.path"
 """What a configuration has from which a run of RL starts."""
+_LARGEST_BYTES = 2**20
 _LISTED = re.compile(r"^Available versions: (?P<versions>.+)$", re.M)
 _WHEELS = ("--only-binary=:all:", "--ignore-requires-python")
+"""A wheel is only unpacked, where a source archive would have to be built."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +58,8 @@ class Release(Source):
 
     def groups(self, entry: Entry) -> Sequence[str]:
         """The directories next to the configuration."""
-        folder = self.folder / entry.folder
-        return [path.name for path in folder.iterdir() if path.is_dir()]
+        beside = (self.folder / entry.folder).iterdir()
+        return [path.name for path in beside if path.is_dir()]
 
     @cached_property
     def engines(self) -> Mapping[str, Composition]:
@@ -71,28 +69,23 @@ class Release(Source):
             return {}
         folder = self.folder / entry.folder
         found = {"": self.start(entry, ())}
-        of_group = folder / GROUP
-        for path in sorted(of_group.glob("*.yaml")):
+        for path in sorted(folder.glob(f"{GROUP}/*.yaml")):
             choice = ParsedOverride("", GROUP, path.stem)
             found[f"{GROUP}={path.stem}"] = self.start(entry, (choice,))
         for path in sorted(folder.glob("*.yaml"), key=_usual_first):
-            named = entry._replace(config_name=path.stem)
             with suppress(CannotComposeError):
-                other = self.start(named, ())
+                other = self.start(entry._replace(config_name=path.stem), ())
                 if _TRAINED in other.values:
                     found[f"--config-name={path.stem}"] = other
         return found
 
     def start(self, entry: Entry, choices: Sequence[ParsedOverride]) -> Composition:
         """The configuration as Hydra composes it from files; raises as `Source.start` says."""
-        file = self.folder / entry.folder / f"{entry.config_name}.yaml"
-        if not file.is_file():
+        if not (self.folder / entry.file).is_file():
             reason = f"{self.framework} {self.version} has nothing of this name"
             raise CannotComposeError(reason, "no-configuration", entry.config_name)
-        words = tuple(
-            f"{choice.prefix}{choice.key}={choice.value}" for choice in choices
-        )
-        config = _composed(self.folder, entry, words)
+        words = [f"{choice.prefix}{choice.key}={choice.value}" for choice in choices]
+        config = _composed(self.folder, entry, tuple(words))
         return Composition(self.framework, self.version, config)
 
 
@@ -103,20 +96,17 @@ def _usual_first(path: Path) -> tuple[bool, int, str]:
 @cache
 def _composed(root: Path, entry: Entry, words: tuple[str, ...]) -> Any:
     """The tree that Hydra composes with these choices."""
-    folder = root / entry.folder
-    path = folder / f"{entry.config_name}.yaml"
-    text = path.read_text("utf-8")
-    overrides = [*words, *_search_path(text)]
+    text = (root / entry.file).read_text("utf-8")
+    search_in = str((root / entry.folder).resolve())
     try:
         # A configuration names others relative to the directory that a run starts in.
-        search_in = str(folder.resolve())
         with (
             chdir(root),
             catch_warnings(),
             initialize_config_dir(search_in, version_base=None),
         ):
             simplefilter("ignore")
-            config = compose(entry.config_name, overrides)
+            config = compose(entry.config_name, [*words, *_search_path(text)])
             return OmegaConf.to_container(config)
     except (
         HydraException,
@@ -136,13 +126,10 @@ def _search_path(text: str) -> list[str]:
 
     Hydra would import the framework to find the directory of one.
     """
-    urls: list[str] = []
-    for name in _PACKAGE.findall(text):
-        path = name.replace(".", "/")
-        urls.append(f"file://{path}")
-    if not urls:
+    paths = [name.replace(".", "/") for name in _PACKAGE.findall(text)]
+    if not paths:
         return []
-    listed = ",".join(urls)
+    listed = ",".join(f"file://{path}" for path in paths)
     return [f"hydra.searchpath=[{listed}]"]
 
 
@@ -151,31 +138,39 @@ def releases(framework: str) -> list[str]:
 
     Raises `UnusableInput` without network.
     """
-    answer = _pip("index", "versions", framework, *_WHEELS)
-    listed = _LISTED.search(answer)
+    listed = _LISTED.search(_pip("index", "versions", framework, *_WHEELS))
     if listed is None:
         raise UnusableInput(
             f"pip did not list the releases of {framework}",
             "Name them with --framework-version, or update pip.",
         )
-    versions = listed["versions"].split(", ")
-    return sorted(versions, key=Version)
+    return sorted(listed["versions"].split(", "), key=Version)
 
 
 def configuration(framework: str, version: str) -> Release:
-    """The configuration files of one release, from the cache or, the first time, from the registry.
+    """One release, from the cache or, the first time, from the registry.
 
     `RL_RESOURCES_CACHE` names another place for the cache. Raises `UnusableInput` if neither
-    has it.
+    has it, and if it has no configuration.
     """
     if not re.fullmatch(r"[0-9][0-9A-Za-z.+!_-]*", version):
         raise UnusableInput(f"{version!r} is not a version", "Write it as in 0.9.1.")
-    folder = _cache() / "frameworks" / framework / version
-    index = folder / _INDEX
-    if not index.is_file():
-        _fetch(f"{framework}=={version}", folder)
-    entries = json.loads(index.read_text(encoding="utf-8"))["modules"]
-    modules = {name: Entry(**entry) for name, entry in entries.items()}
+    folder = _cache() / "releases" / framework / version
+    if not folder.is_dir():
+        into = ("--no-compile", "--target", str(folder))
+        _pip(
+            "install",
+            "--quiet",
+            "--no-deps",
+            *_WHEELS,
+            *into,
+            f"{framework}=={version}",
+        )
+    modules = _modules(folder)
+    if not modules:
+        raise UnusableInput(
+            f"{framework} {version} holds no configuration that Hydra would read"
+        )
     return Release(framework, version, modules, folder)
 
 
@@ -184,50 +179,14 @@ def _cache() -> Path:
     return Path(os.environ.get("RL_RESOURCES_CACHE") or usual)
 
 
-def _fetch(wanted: str, folder: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="rl-resources-") as download:
-        _pip("download", "--quiet", "--no-deps", *_WHEELS, "--dest", download, wanted)
-        wheel = next(Path(download).glob("*.whl"))
-        with zipfile.ZipFile(wheel) as archive:
-            unpack(archive, folder)
-
-
-def unpack(archive: zipfile.ZipFile, folder: Path) -> None:
-    """Put the configuration files of a wheel, and no others, into a directory of the cache.
-
-    Raises `UnusableInput` for a wheel without a configuration.
-    """
-    texts = _texts_in(archive)
-    modules = _modules(texts)
-    folders = tuple(f"{entry.folder}/" for entry in modules.values())
-    configurations = [name for name in archive.namelist() if name.endswith(".yaml")]
-    files = [name for name in configurations if name.startswith(folders)]
-    if not files:
-        raise UnusableInput(
-            f"{archive.filename}: holds no configuration that Hydra would read"
-        )
-    archive.extractall(folder, files)
-    entries = {name: entry._asdict() for name, entry in modules.items()}
-    text = json.dumps({"modules": entries}, indent=1)
-    (folder / _INDEX).write_text(text, encoding="utf-8")
-
-
-def _texts_in(archive: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
-    """The path and the text of each module of a wheel."""
-    for path in archive.namelist():
-        if path.endswith(".py"):
-            data = archive.read(path)
-            yield path, data.decode("utf-8")
-
-
-def _modules(texts: Iterable[tuple[str, str]]) -> dict[str, Entry]:
-    """The modules that start from a configuration, of all with their paths and texts."""
+def _modules(root: Path) -> dict[str, Entry]:
+    """The modules that start from a configuration, of the packages in a directory."""
     modules: dict[str, Entry] = {}
-    for path, text in texts:
-        entry = entry_of(path, text)
+    for path in sorted(root.glob("[!.]*/**/*.py")):
+        name = path.relative_to(root).as_posix()
+        entry = entry_of(name, _text(path))
         if entry:
-            name = path.removesuffix(".py").replace("/", ".")
-            modules[name] = entry
+            modules[name.removesuffix(".py").replace("/", ".")] = entry
     return modules
 
 
@@ -239,8 +198,7 @@ def entry_of(path: str, text: str) -> Entry | None:
     given = dict(_GIVEN.findall(main["given"]))
     if given.keys() != {"config_path", "config_name"}:
         return None
-    above = posixpath.dirname(path)
-    folder = posixpath.join(above, given["config_path"])
+    folder = posixpath.join(posixpath.dirname(path), given["config_path"])
     name = given["config_name"].removesuffix(".yaml")
     return Entry(posixpath.normpath(folder), name)
 
@@ -254,8 +212,7 @@ def checkout(framework: str, place: Path) -> Release | None:
     for folder in (inside, *inside.parents):
         for package in _packages(folder, framework):
             root = package.parent
-            modules = _modules(_texts_below(root))
-            return Release(framework, _version_of(package), modules, root)
+            return Release(framework, _version_of(package), _modules(root), root)
     return None
 
 
@@ -270,22 +227,19 @@ def _packages(folder: Path, framework: str) -> Iterator[Path]:
             yield package
 
 
-def _texts_below(root: Path) -> Iterator[tuple[str, str]]:
-    """The path and the text of each module of the packages in a directory."""
-    for path in sorted(root.glob("[!.]*/**/*.py")):
-        name = path.relative_to(root).as_posix()
-        data = script_data(path) or b""
-        yield name, data.decode("utf-8", "replace")
-
-
 def _version_of(package: Path) -> str:
     """The version that a checkout of the framework gives itself; empty if it gives none."""
-    data = script_data(package / "version" / "version") or b""
     try:
-        version = Version(data.decode().strip())
+        return str(Version(_text(package / "version" / "version").strip()))
     except ValueError:
         return ""
-    return str(version)
+
+
+def _text(path: Path) -> str:
+    """A file's text; empty if it cannot be read, or is larger than any module of a framework."""
+    with suppress(OSError):
+        return read_file(path, _LARGEST_BYTES).decode("utf-8", "replace")
+    return ""
 
 
 def _pip(*arguments: str) -> str:
@@ -297,8 +251,7 @@ def _pip(*arguments: str) -> str:
     if done.returncode == 0:
         return done.stdout
     _, _, last_line = done.stderr.strip().rpartition("\n")
-    reason = last_line.removeprefix("ERROR: ")
     raise UnusableInput(
-        f"pip cannot get it: {reason}",
+        f"pip cannot get it: {last_line.removeprefix('ERROR: ')}",
         "Check the network and pip's settings, or name fetched releases with --framework-version.",
     )

@@ -87,8 +87,7 @@ class Shipped(Source):
 @lru_cache(maxsize=4)
 def shipped(framework: str) -> Shipped:
     """The shipped defaults of `framework`."""
-    path = _FOLDER / f"{framework}.json"
-    return read_shipped(path.read_text(encoding="utf-8"))
+    return read_shipped((_FOLDER / f"{framework}.json").read_text(encoding="utf-8"))
 
 
 def read_shipped(text: str) -> Shipped:
@@ -112,8 +111,7 @@ def describe(release: Release) -> str:
     entry = release.modules[MODULE]
     names: dict[str, str] = {}
     for name in NAMES:
-        named = entry._replace(config_name=name)
-        start = release.start(named, ())
+        start = release.start(entry._replace(config_name=name), ())
         names[name] = str(start.values[GROUP])
     engines = release.engines
     choices = {names[entry.config_name]: engines[""].config}
@@ -133,8 +131,7 @@ def describe(release: Release) -> str:
 
 
 def _as_json(document: Mapping[str, object]) -> str:
-    text = json.dumps(document, indent=1, ensure_ascii=False)
-    return f"{text}\n"
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 # Which releases of a framework knew a key of its configuration
@@ -166,10 +163,8 @@ class History(NamedTuple):
 @lru_cache(maxsize=4)
 def history(framework: str) -> History:
     """The history of a framework whose defaults are shipped."""
-    name = f"{framework}.json"
-    path = _FOLDER / "history" / name
-    document = json.loads(path.read_text(encoding="utf-8"))
-    return History(**document)
+    path = _FOLDER / "history" / f"{framework}.json"
+    return History(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def write_history(releases: Sequence[Source]) -> str:
@@ -198,8 +193,7 @@ def _gone(had: Mapping[str, set[str]]) -> dict[str, str]:
     for release, items in had.items():
         last |= dict.fromkeys(items, release)
     *_, newest = had
-    in_order = sorted(last.items())
-    return {item: release for item, release in in_order if release != newest}
+    return {item: last[item] for item in sorted(last) if last[item] != newest}
 
 
 MOST_CHARACTERS = 200
@@ -218,8 +212,7 @@ class RejectedSetting(NamedTuple):
 
 def as_word(key: str) -> str:
     """A key as the table has it: what a list of words cannot have becomes `_`."""
-    word = re.sub(r"[\s;]", "_", key)
-    return word[:MOST_CHARACTERS] or "_"
+    return re.sub(r"[\s;]", "_", key)[:MOST_CHARACTERS] or "_"
 
 
 def read_rejected(cell: str) -> list[RejectedSetting]:
@@ -261,8 +254,9 @@ class Preparation(NamedTuple):
 
     def is_in(self, release: str) -> bool:
         """Whether a release has the script."""
-        is_still_there = not self.last or is_since(self.last, release)
-        return is_still_there and is_since(release, self.since)
+        if self.last and not is_since(self.last, release):
+            return False
+        return is_since(release, self.since)
 
 
 class Architecture(NamedTuple):

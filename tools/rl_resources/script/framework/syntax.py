@@ -136,8 +136,7 @@ def _wanted(match: re.Match[str], key: str) -> str:
     levels = len(match["dots"])
     if levels == 0:
         return match["name"]
-    above = key.split(".")[:-levels]
-    return ".".join([*above, match["name"]])
+    return ".".join([*key.split(".")[:-levels], match["name"]])
 
 
 # Whether a value has the type of the default that it replaces. The default is all that a
@@ -170,9 +169,7 @@ def disagreement(key: str, default: Any, value: Any) -> str | None:
     wanted = _wanted_type(name, default, value)
     if not wanted:
         return None
-    given = _shown(value)
-    usual = _shown(default)
-    return f"{given} where the default is {usual}: {wanted} is wanted"
+    return f"{_shown(value)} where the default is {_shown(default)}: {wanted} is wanted"
 
 
 def is_count(default: Any) -> bool:
