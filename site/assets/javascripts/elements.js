@@ -42,7 +42,7 @@ const isShown = (item) => item !== "" && item !== false && item !== null && item
 /** @param {any} place @param {Record<string, any>} words */
 function fill(place, words) {
   for (const attribute of [...place.attributes ?? []].filter(({ value }) => HOLE.test(value))) {
-    attribute.value = attribute.value.split(HOLE).map((part, i) => (i % 2 ? words[part] || "" : part)).join("");
+    attribute.value = attribute.value.split(HOLE).map((part, i) => (i % 2 ? [words[part]].filter(isShown) : part)).join("");
     if (!attribute.value) place.removeAttribute(attribute.name);
   }
   for (const child of [...place.childNodes]) {
