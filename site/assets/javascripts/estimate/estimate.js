@@ -5,7 +5,7 @@
  * @typedef {Record<string, any>} Formula `api/v1/estimate.json`
  * @typedef {Record<string, number>} Values figures by name
  * @typedef {{input: string, value: number, reason: string, open: boolean}} Assumed an input that nobody gave; `open` where no framework says it
- * @typedef {{train: string, infer: string, inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
+ * @typedef {{framework: string, isVerl: boolean, train: string, infer: string, inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
  */
 
 import { by, minBy } from "../elements.js";
@@ -81,7 +81,7 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
   const isRoom = others.every(({ moment, low }) => moment.phase !== "rollout" || low <= device);
   const saving = unsaid(configuration, formula.least.rollout);
   if (!configuration.assumed.some(({ input }) => input === "gpu_memory_utilization")) delete saving.has_engine;
-  if (!configuration.framework || configuration.framework === "verl") delete saving.engine_gpus;
+  if (configuration.isVerl) delete saving.engine_gpus;
   const isOpen = Object.keys(saving).length > 0;
   const fits = (starts && isRoom) || (isOpen && changed(formula, { configuration, values }, saving).fits);
   let [doubts, bounds] = [];
@@ -139,10 +139,10 @@ function savingOf(formula, found) {
 }
 
 /** By what the interval is wider where a framework's defaults or other layers are taken, as far as the peak is not reserved by an engine. @param {Formula} formula @param {Configuration} configuration @param {any} moment @returns {number[][]} */
-function furtherOf({ interval }, { framework, assumed }, moment) {
+function furtherOf({ interval }, { isVerl, assumed }, moment) {
   const isGuessed = assumed.some(({ input }) => input === "layers");
   const share = 1 - moment.reserved() / moment.peak;
-  const wider = [...(framework && framework !== "verl" ? [interval.framework] : []), ...(isGuessed ? [interval.layers] : [])];
+  const wider = [...(isVerl ? [] : [interval.framework]), ...(isGuessed ? [interval.layers] : [])];
   return wider.map((factors) => factors.map((factor) => 1 + (factor - 1) * share));
 }
 

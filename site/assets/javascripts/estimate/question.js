@@ -100,7 +100,7 @@ export function configuration(formula, { model: name, device, weights: trained =
     offline && inputs.has_reference > 0 && say(said.reference),
     offline?.reference && !inputs.has_reference && adapted.lora_rank && say(said.own_reference),
   ];
-  return { framework, stage, offline, train: own, infer, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };
+  return { framework, isVerl: ["", "verl"].includes(framework), stage, offline, train: own, infer, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };
 }
 
 /** What a framework does by default: of each input the first cell whose words the run has. @param {any} profile @param {string[]} words @param {Record<string, any>} [known] @returns {Record<string, any>} */
