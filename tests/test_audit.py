@@ -415,36 +415,6 @@ def test_of_a_checkout_that_starts_by_its_own_means_no_key_is_judged(scripts, ca
     assert _audit_of(scripts, capsys) == ["Judged by the verl 0.4.0 of this checkout."]
 
 
-@pytest.mark.parametrize(
-    ("version", "expected"),
-    [
-        (
-            "0.2.0",
-            [
-                "warning ineffective-setting: `actor_rollout_ref.model.enable_gradient_"
-                "checkpointing` has no effect on Megatron, which recomputes nothing here Delete it."
-            ],
-        ),
-        ("0.3.1.dev0", []),  # Megatron reads this key
-        ("0.4.1", []),
-    ],
-)
-def test_no_help_names_a_setting_that_the_checkout_lacks(
-    scripts, capsys, version, expected
-):
-    _checkout(scripts, version)
-    config = deepcopy(shipped(FRAMEWORK).choices["megatron"].config or {})
-    del config["actor_rollout_ref"]["actor"]["megatron"]["override_transformer_config"]
-    path = scripts.parent / "verl/trainer/config/ppo_megatron_trainer.yaml"
-    path.write_text(json.dumps(config))
-    other = "--config-name=ppo_megatron_trainer trainer.total_epochs"
-    script = scripts / IN_7B
-    _change(script, "trainer.total_epochs", other)
-    _change(script, "actor.strategy=fsdp", "actor.strategy=megatron")
-    found = _audit_of(scripts, capsys)
-    assert [line for line in found if "ineffective-setting" in line] == expected
-
-
 def test_the_settings_of_a_fork_are_not_judged(scripts, capsys):
     script = scripts / IN_7B
     own = "max_turns=4 retriever.topk=3 retriever.url=x trainer.total_epochs"

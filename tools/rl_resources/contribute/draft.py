@@ -69,7 +69,7 @@ def draft(
 def _refuse_other_start(script: ScriptText) -> None:
     """Raise `UnusableInput` for a script that starts anything but RL with the framework."""
     started = [*script.trainings, *script.launches]
-    if script.script.problems or script.lost:
+    if script.script.problems or script.broken_continuations:
         return
     other = f"it starts no training with settings of {FRAMEWORK}"
     if started:

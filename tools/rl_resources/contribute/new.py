@@ -161,10 +161,13 @@ def _refuse(problems: Sequence[str]) -> None:
 
 
 def _configuration(words: Asked, dataset: Dataset) -> ScriptRequest:
-    rows = {part: dataset.by_key[table][words[part]] for part, table in TABLES.items()}
-    question = ask_plan(dataset, {part: words[part] for part in PARTS})
+    parts = {part: words[part] for part in PARTS}
+    rows = {}
+    for part, table in TABLES.items():
+        rows[part] = dataset.by_key[table][parts[part]]
     tag = words.get("tag", "")
-    return ScriptRequest(rows, settings_for(question, tag), tag)
+    found = settings_for(ask_plan(dataset, parts), tag)
+    return ScriptRequest(rows, found, tag)
 
 
 def plan_script(plan: Answer, tag: str) -> str:

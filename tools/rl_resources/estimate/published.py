@@ -31,6 +31,8 @@ from rl_resources.estimate.formula import (
 from rl_resources.estimate.frameworks import (
     VERL,
     ProfileCell,
+    earlier_cells,
+    engine_words,
     frameworks,
     profile,
     profiles,
@@ -45,7 +47,6 @@ from rl_resources.estimate.search import (
     SMALLEST_GB,
 )
 from rl_resources.estimate.time import LENGTHS, PHASES, constants
-from rl_resources.script.backends import ENGINES, SAME_BACKEND
 
 _AS_WRITTEN = (
     "constants",
@@ -59,6 +60,7 @@ _AS_WRITTEN = (
     "span",
     "train_lora",
     "train_sft",
+    "train_named",
     "verdicts",
 )
 _SEARCH: Mapping[str, object] = {
@@ -136,7 +138,7 @@ def _settings(item: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for train in backends():
         found[train] = _written(VERL, item, train)
-        for infer in (*ENGINES, *SAME_BACKEND):
+        for infer in engine_words():
             own = _written(VERL, item, train, infer)
             if own != found[train]:
                 found[f"{train} {infer}"] = own
@@ -162,6 +164,7 @@ def _profile(name: str) -> dict[str, Any]:
         "alone": found.usual_train(1),
         "offline": found.row.get("offline"),
         "cells": [_cell(cell) for cell in _cells(name)],
+        "earlier": [_cell(cell) for cell in earlier_cells(name)],
     }
 
 

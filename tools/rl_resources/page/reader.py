@@ -144,11 +144,11 @@ def _document(lines: Iterable[str]) -> nodes.document:
 
 
 def _refuse_broken_table(message: nodes.system_message) -> None:
-    why = message.children[0].astext().replace("\n", " ")
-    if message["level"] > _INFO and _BROKEN.match(why):
-        begins = why[0].lower()
-        rest = why[1:].rstrip(".")
-        raise _UnreadableError(message["line"], f"{begins}{rest}")
+    text = message.children[0].astext().replace("\n", " ")
+    if message["level"] > _INFO and _BROKEN.match(text):
+        begins = text[0].lower()
+        why = begins + text[1:].rstrip(".")
+        raise _UnreadableError(message["line"], why)
 
 
 def _headings(lines: Sequence[str]) -> Iterator[Heading]:
@@ -285,10 +285,12 @@ def _markdown_page(lines: Sequence[str], path: str) -> Page:
 
 def _markdown_source(inside: Token) -> _Source:
     line, _ = inside.map or (0, 0)
-    tokens = inside.children or []
-    text = "".join(token.content for token in tokens)
-    targets = [str(token.attrs["href"]) for token in tokens if "href" in token.attrs]
-    target = next(iter(targets), None)
+    text = ""
+    target = None
+    for token in inside.children or []:
+        text += token.content
+        if token.type == "link_open" and target is None:
+            target = str(token.attrs["href"])
     return _Source(line + 1, inside.content, text.strip(), target)
 
 

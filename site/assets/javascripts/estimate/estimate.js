@@ -5,7 +5,7 @@
  * @typedef {Record<string, any>} Formula `api/v1/estimate.json`
  * @typedef {Record<string, number>} Values figures by name
  * @typedef {{input: string, value: number, reason: string, open: boolean}} Assumed an input that nobody gave; `open` where no framework says it
- * @typedef {{framework: string, isVerl: boolean, train: string, infer: string, inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
+ * @typedef {{framework: string, isVerl: boolean, train: string, infer: string, earlier: {input: string, value: number}[], inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
  */
 
 import { by, minBy } from "../elements.js";
@@ -84,13 +84,15 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
   if (configuration.isVerl) delete saving.engine_gpus;
   const isOpen = Object.keys(saving).length > 0;
   const fits = (starts && isRoom) || (isOpen && changed(formula, { configuration, values }, saving).fits);
+  const further = furtherOf(formula, configuration, tightest);
+  const [, sure] = widened(factors, 1, [], further);
   let [doubts, bounds] = [];
   return {
     configuration, values, moments, phases, tightest, peak, device, others, starts, caches, fits,
-    known: factors, host: values.host_peak / GB,
+    known: factors, sure, host: values.host_peak / GB,
     get hostRange() { return formula.interval[values.loads_per_process && values.local_gpus > 1 ? "host_of_each" : "host"].map((factor) => factor * this.host); },
     get doubts() { return (doubts ??= doubtsOf(formula, this)); },
-    get factors() { return (bounds ??= widened(factors, savingOf(formula, this), Object.values(this.doubts), furtherOf(formula, configuration, tightest))); },
+    get factors() { return (bounds ??= widened(factors, savingOf(formula, this), Object.values(this.doubts), further)); },
     get low() { return this.factors[0] * (isKnown ? peak : changed(formula, this, { fill: values.mean_fill }).peak); },
     get high() { return this.factors[1] * peak; },
     get floor() {
@@ -102,7 +104,7 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
     get verdict() {
       if ((values.floor / GB > device && this.floor > device) || !fits) return "cannot fit";
       if (!starts || Object.values(phases).some((moment) => moment.peak > device)) return "unlikely";
-      if (!caches || factors[1] * peak > device || Math.max(this.high, ...others.map(({ high }) => high)) > device) return "tight";
+      if (!caches || sure * peak > device || Math.max(this.high, ...others.map(({ high }) => high)) > device) return "tight";
       return "fits";
     },
   };
@@ -124,6 +126,9 @@ function needOf(moment, [least, most]) {
 function doubtsOf(formula, found) {
   const trained = found.values.lora_rank ? "lora" : "full";
   const plausible = { ...formula.plausible, ...formula.span[`${found.configuration.train} ${trained}`] };
+  for (const { input, value } of found.configuration.earlier) {
+    plausible[input] = [Math.min(value, found.values[input]), Math.max(value, found.values[input])];
+  }
   const isOpen = ({ input, value, open }) => open && plausible[input] && (value !== 0 || plausible[input][0] === 0);
   return Object.fromEntries(found.configuration.assumed.filter(isOpen).map(({ input }) => {
     const ratios = plausible[input].map((value) => changed(formula, found, { [input]: value }).peak / found.peak);
@@ -139,10 +144,10 @@ function savingOf(formula, found) {
 }
 
 /** By what the interval is wider where a framework's defaults or other layers are taken, as far as the peak is not reserved by an engine. @param {Formula} formula @param {Configuration} configuration @param {any} moment @returns {number[][]} */
-function furtherOf({ interval }, { isVerl, assumed }, moment) {
+function furtherOf({ interval }, { framework, assumed }, moment) {
   const isGuessed = assumed.some(({ input }) => input === "layers");
   const share = 1 - moment.reserved() / moment.peak;
-  const wider = [...(isVerl ? [] : [interval.framework]), ...(isGuessed ? [interval.layers] : [])];
+  const wider = [...(framework ? [interval.framework] : []), ...(isGuessed ? [interval.layers] : [])];
   return wider.map((factors) => factors.map((factor) => 1 + (factor - 1) * share));
 }
 

@@ -67,7 +67,7 @@ export function configuration(formula, { model: name, device, weights: trained =
 
   // What nobody gave: its values, why, and whether it may be otherwise; the last that has an input counts.
   const usual = Object.fromEntries(formula.inputs.map((item) => [item.name, item.default ?? undefined])); // what the time alone asks for has none
-  const ofBackend = { ...backend.defaults, ...(adapted.lora_rank && formula.train_lora[own]), ...(profile || stage === "rl" ? {} : formula.train_sft[own]) };
+  const ofBackend = { ...backend.defaults, ...(adapted.lora_rank && formula.train_lora[own]), ...(profile || stage === "rl" ? {} : formula.train_sft[own]), ...(!profile && formula.train_named[train]) };
   const layers = [
     [usual, "not given"],
     [formula.of_engine[infer], say("assumed.engine", { infer })],
@@ -81,9 +81,11 @@ export function configuration(formula, { model: name, device, weights: trained =
     [offline && { has_engine: 0, sample_sequences: offline.sequences }, say("assumed.task", { task: asked })],
   ];
   const often = ["any", framework, own].flatMap((name) => formula.often[name] ?? []);
+  const of = [...run, ...wordsOf(adapted)];
+  const earlier = (profile?.earlier ?? []).filter(({ value, when }) => typeof value === "number" && when.every((word) => of.includes(word)));
   const assumed = Object.keys(usual).filter((input) => !(input in given)).map((input) => {
     const [values, reason, open = true] = layers.findLast(([found]) => found?.[input] !== undefined) ?? [{}];
-    return { input, value: values[input], reason, open: open || often.includes(input) };
+    return { input, value: values[input], reason, open: open || often.includes(input) || earlier.some((cell) => cell.input === input) };
   }).filter(({ value }) => value !== undefined);
 
   const guessed = model.assumed.map((input) =>
@@ -100,7 +102,7 @@ export function configuration(formula, { model: name, device, weights: trained =
     offline && inputs.has_reference > 0 && say(said.reference),
     offline?.reference && !inputs.has_reference && adapted.lora_rank && say(said.own_reference),
   ];
-  return { framework, isVerl: ["", "verl"].includes(framework), stage, offline, train: own, infer, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };
+  return { framework, isVerl: ["", "verl"].includes(framework), stage, offline, train: own, infer, earlier, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };
 }
 
 /** What a framework does by default: of each input the first cell whose words the run has. @param {any} profile @param {string[]} words @param {Record<string, any>} [known] @returns {Record<string, any>} */

@@ -26,7 +26,7 @@ from rl_resources.script.bash.script import (
     elements_of,
     joined,
     literal,
-    lost,
+    unknown_value,
 )
 
 _MAY_BE_SET = re.compile(r"(?<![$\w{.-])[A-Za-z_]\w*|(?<=\$\{)[A-Za-z_]\w*(?=:?=)")
@@ -306,9 +306,9 @@ class Evaluator(Expander):
         if elements is not None:
             new = tuple(word.value for word in elements)
         if _has_index(node):
-            new = lost(place, f"${{{name}}}", name)
+            new = unknown_value(place, f"${{{name}}}", name)
         elif node.get("Append"):
-            outside = lost(place, f"${{{name}}}", name)
+            outside = unknown_value(place, f"${{{name}}}", name)
             new = _appended(self.state.variables.get(name, outside), new, outside)
         self.state.variables[name] = new
         self.assignments.append(

@@ -25,8 +25,8 @@ from rl_resources.script.bash.script import (
     elements_of,
     joined,
     literal,
-    lost,
     unknown,
+    unknown_value,
 )
 
 Mode = Literal["split", "joined", "quoted"]
@@ -86,7 +86,7 @@ class Expander:
         place = self.place(node)
         literals = [self.raw(part) for part in node["Parts"] if part["Type"] == "Lit"]
         if _BRACES.search("".join(literals)):
-            return [Word(lost(place, raw), raw, place)]
+            return [Word(unknown_value(place, raw), raw, place)]
         pieces = self._expand(node["Parts"], "split", starts_word=True)
         return [Word(value, raw, place) for value in _fields(pieces)]
 
@@ -135,7 +135,7 @@ class Expander:
     def _double_quoted(self, node: Node) -> Pieces:
         parts = node.get("Parts", ())
         found = self._expand(parts, "quoted", starts_word=False)
-        if parts and all(self._all_of(part) == "@" for part in parts):
+        if parts and all(self._every(part) == "@" for part in parts):
             return found  # `"$@"` without arguments is no word, while `""` is one
         if all(piece and piece.text == "" for piece in found):
             found.append(literal("", self.place(node)))
@@ -196,12 +196,12 @@ class Expander:
     def _parameter(self, node: Node, mode: Mode) -> Pieces:
         if self.steps <= 0 or node.get("Excl") or node.get("Length"):
             return [self._missing(node)]
-        if self._all_of(node):
+        if self._every(node):
             return self._all(node, mode)
-        value = self._found(node)
+        value = self._content(node)
         operation = operator_of(node)
         if not operation:
-            return self._shown(node, value, mode)
+            return self._moved_here(node, value, mode)
         if operation.removeprefix(":") not in ("-", "+", "="):
             return [self._missing(node)]
         found = self._conditional(node, value, mode)
@@ -209,7 +209,7 @@ class Expander:
             self.state.variables[name_of(node)] = self._in_one(found, node)
         return found
 
-    def _shown(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
+    def _moved_here(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
         """A value where the parameter is; a value of one part moves there."""
         if value is None:
             return []
@@ -222,7 +222,7 @@ class Expander:
             found += self._cut(named, mode)
         return found
 
-    def _found(self, node: Node) -> Value | None:
+    def _content(self, node: Node) -> Value | None:
         """What the name stands for, `None` for nothing; an element of an array is unknown."""
         content: Content = ()
         if not node.get("Index"):
@@ -242,7 +242,7 @@ class Expander:
             return [self._missing(node)]
         wants_present = "+" in operation
         if present and not wants_present:
-            return self._shown(node, value, mode)
+            return self._moved_here(node, value, mode)
         taken: Sequence[Node] = ()
         word = node["Exp"].get("Word")
         if word and present == wants_present:
@@ -254,7 +254,7 @@ class Expander:
             return [piece and piece._replace(default=True) for piece in pieces]
         return pieces
 
-    def _all_of(self, node: Node) -> str:
+    def _every(self, node: Node) -> str:
         """`@` or `*` of a parameter that stands for all there are, otherwise empty."""
         which = node.get("Index") or node.get("Param")
         if which and self.raw(which) in ("@", "*"):
@@ -270,7 +270,7 @@ class Expander:
         place = self.place(node)
         empty = literal("", place)
         between: Part | None = literal(" ", place)
-        if self._all_of(node) == "@" or mode == "split":
+        if self._every(node) == "@" or mode == "split":
             between = None
         found: Pieces = []
         for value in elements_of(variables[name]):
@@ -304,7 +304,7 @@ class Expander:
         """A number as it is written, or that of a variable by its bare name."""
         name = self.raw(word)
         if NAME.fullmatch(name):
-            value = self._found({**word, "Param": {"Value": name}})
+            value = self._content({**word, "Param": {"Value": name}})
         else:
             value = self.value(word)
         if value is None:
