@@ -187,12 +187,11 @@ def test_a_script_that_bash_cannot_read_is_one_mistake(reported, scripts):
     assert reported(PAGE) == ["syntax"]
 
 
-def test_scripts_that_nothing_leads_to_are_counted(scripts, capsys):
+def test_scripts_that_nothing_leads_to_are_counted(scripts, answer):
     command = import_command(scripts, PAGE)
     other = scripts / "run_other.sh"
     other.write_text("echo $undefined\n")
-    assert main([*command, "--check"]) == 0
-    said = capsys.readouterr().err
+    said = answer(*command, "--check").err
     assert "Not read, because no row leads to them: run_other.sh." in said
 
 
@@ -297,17 +296,15 @@ def test_the_size_of_the_section_may_stand_in_a_scripts_name(findings, frozen, s
     assert findings(page) == []
 
 
-def test_rows_that_no_script_is_read_of_are_said(scripts, capsys):
+def test_rows_that_no_script_is_read_of_are_said(scripts, answer):
     commit = "0" * 40
     page = PAGE.replace("/blob/main/", f"/blob/{commit}/")
     command = import_command(scripts, page)
     script = scripts / IN_7B
     script.unlink()
-    main([*command, "--check"])
-    expected = (
-        "Not compared, because no script with one training is read of them: lines 32."
-    )
-    assert expected in capsys.readouterr().err
+    said = answer(*command, "--check").err
+    rows = "Not compared, because no script with one training is read of them"
+    assert f"{rows}: lines 32." in said
 
 
 @pytest.fixture
@@ -317,21 +314,18 @@ def command(scripts: Path) -> list[str]:
     return import_command(scripts, page)
 
 
-def test_findings_are_the_output_in_other_formats(command, tmp_path, capsys):
+def test_findings_are_the_output_in_other_formats(command, tmp_path, answer):
     out = tmp_path / "out"
-    arguments = ["--format", "json", "--out", str(out)]
-    assert main(command + arguments) == 1
-    (finding,) = json.loads(capsys.readouterr().out)
+    printed = answer(*command, "--format", "json", "--out", out, status=1)
+    (finding,) = json.loads(printed.out)
     assert finding["rule"] == "max-batch-agrees"
     table = (out / "tuning.csv").read_text()
     assert table.count("\n") == 4
 
 
-def test_check_writes_no_table(command, tmp_path, capsys):
+def test_check_writes_no_table(command, tmp_path, answer):
     out = tmp_path / "out"
-    arguments = ["--check", "--out", str(out)]
-    assert main(command + arguments) == 1
-    output = capsys.readouterr()
+    output = answer(*command, "--check", "--out", out, status=1)
     assert output.out == ""
     assert "max-batch-agrees" in output.err
     assert not out.exists()
@@ -455,7 +449,7 @@ def test_a_script_that_no_row_leads_to_is_asked_what_the_framework_refuses(
     assert "the model's 28 attention heads cannot be divided by it" in found
 
 
-def test_two_configurations_of_one_name_are_two_records(scripts, capsys):
+def test_two_configurations_of_one_name_are_two_records(scripts, answer):
     beside = scripts / "7b/4k"
     beside.mkdir()
     shutil.copy(scripts / IN_7B, beside)
@@ -463,7 +457,6 @@ def test_two_configurations_of_one_name_are_two_records(scripts, capsys):
     row = PAGE[at_row:AT_LORA]
     other = row.replace(f"/7b/{SEVEN}", f"/7b/4k/{SEVEN}")
     page = PAGE.replace(row, row + other)
-    assert main([*import_command(scripts, page)]) == 0
-    records = capsys.readouterr().out.splitlines()
+    records = answer(*import_command(scripts, page)).out.splitlines()
     names = [record.partition(",")[0] for record in records]
     assert names == ["script", SEVEN, f"4k/{SEVEN}", LORA, FOURTEEN]

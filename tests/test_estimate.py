@@ -168,6 +168,11 @@ def test_what_cannot_fit_says_what_it_needs_at_least(command):
     assert open_weights["floor_gb"] == pytest.approx(44.1, rel=0.01), "LoRA on 4 bits"
 
 
+@cases("estimate", "verdicts")
+def test_what_somebody_may_have_done_otherwise_is_not_impossible(words, verdict):
+    assert asked(**words).verdict == verdict
+
+
 def test_what_a_question_leaves_open_is_what_fits():
     words = {"model": "google/gemma-2-9b", "gpus": 1, "device": "", "weights": "qlora"}
     batch = ["micro_batch=2", "prompt_length=0", "response_length=2048"]

@@ -88,8 +88,9 @@ class Devices:
             for text in (key, name, device.label, with_memory, *aliases):
                 exact.setdefault(device_name(text), [key])
             self._families.setdefault(device_name(stem), []).append(key)
-            _, _, ending = key.partition("-")
+            _, _, ending = stem.partition("-")
             endings.setdefault(device_name(ending), []).append(key)
+        endings.pop("", None)
         self.spellings = endings | self._families | exact
 
     def named(self, text: str) -> list[str]:

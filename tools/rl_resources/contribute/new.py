@@ -51,7 +51,6 @@ LEAST_UPDATE_PROMPTS = 64
 UPDATES = 4
 OWN = Path(__file__).parent
 
-
 OPTIONS = (*PARTS, "tag")
 """Columns of the tuning table that make a configuration, each an option of the command."""
 

@@ -255,11 +255,13 @@ class Estimate:
         asked = self.configuration
         open_inputs = {item.input for item in asked.assumed}
         if asked.is_script:
-            open_inputs.discard("gpu_memory_utilization")
+            open_inputs -= {"gpu_memory_utilization", "engine_shares_rest"}
         if "gpu_memory_utilization" not in open_inputs:
             open_inputs.discard("has_engine")
+        foreign = "engine_shares_rest"
         if asked.framework in {"", VERL}:
-            open_inputs.discard("engine_gpus")
+            foreign = "engine_gpus"
+        open_inputs.discard(foreign)
         least = _only(formula()["least"]["rollout"], open_inputs)
         return bool(least) and self.with_inputs(**least).rollout_fits
 
@@ -271,7 +273,9 @@ class Estimate:
         is known.
         """
         asked = self.configuration
-        saving: dict[str, Number] = dict(formula()["least"].get(asked.train, {}))
+        saving: dict[str, Number] = {}
+        for name, value in formula()["least"].get(asked.train, {}).items():
+            saving[name] = self.values.get(value, value)
         unsaid: set[str] = set()
         for item in asked.assumed:
             if asked.is_script and not asked.leaves_open(item):

@@ -112,7 +112,7 @@ def published() -> dict[str, Any]:
 def _time() -> dict[str, Any]:
     """`time.toml`, as `time.js` evaluates it."""
     found = formula()["time"]
-    return {name: found[name] for name in ("needed", "said", "interval")} | {
+    return {name: found[name] for name in ("needed", "said", "interval", "fused")} | {
         "constants": constants(),
         "engines": found["engine"],
         "phases": PHASES,

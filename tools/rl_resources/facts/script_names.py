@@ -104,7 +104,7 @@ def misplaced(snapshot: Snapshot, record: Record, name: str) -> bool:
 
 
 LIKENESS = 0.7
-
+"""How alike a file's name and that of a row without a file are, if one is the other misspelled."""
 
 TABLES = {
     "model": "models",

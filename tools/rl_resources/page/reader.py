@@ -157,18 +157,19 @@ def _headings(lines: Sequence[str]) -> Iterator[Heading]:
     Docutils takes a title for text if its underline is too short and has fewer than four
     characters. If it is a size, it was meant as a heading.
     """
-    stripped = ["", *map(str.rstrip, lines)]
-    for number, before in enumerate(stripped[:-2], 1):
-        title = stripped[number]
-        underline = stripped[number + 1]
-        begins = not before or _UNDERLINE.fullmatch(before)
-        if not begins or _UNDERLINE.fullmatch(title) or not _TITLE.match(title):
+    titles = [line.rstrip() for line in lines]
+    threes = zip(["", *titles], titles, titles[1:], strict=False)
+    for number, (above, title, underline) in enumerate(threes, 1):
+        if _UNDERLINE.fullmatch(title) or not _TITLE.match(title):
             continue
-        if _UNDERLINE.fullmatch(underline):
-            made = len(underline) >= min(4, width(title))
-            heading = Heading(title, number, underline, made)
-            if made or heading.billions:
-                yield heading
+        if above and not _UNDERLINE.fullmatch(above):
+            continue
+        if not _UNDERLINE.fullmatch(underline):
+            continue
+        made = len(underline) >= min(4, width(title))
+        heading = Heading(title, number, underline, made)
+        if made or heading.billions:
+            yield heading
 
 
 def _placed(rows: Iterable[Iterable[_Source]], lines: Sequence[str]) -> PageTable:

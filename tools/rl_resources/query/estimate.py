@@ -40,19 +40,19 @@ from rl_resources.facts.script_names import ScriptName, parsed
 from rl_resources.files import read_text
 from rl_resources.package import Record
 from rl_resources.query.task import (
+    OF_ROLLOUTS,
     generates_itself,
     take_defaults,
     take_hardware,
     take_weights,
     without_offline,
 )
-from rl_resources.query.understand import Query, understand
+from rl_resources.query.understand import Query, not_covered, understand
 from rl_resources.query.vocabulary import (
     EITHER,
     active_billions_in,
     billions_in,
     longest_beginning,
-    pattern,
     vocabulary,
 )
 from rl_resources.script.run import Run
@@ -88,7 +88,7 @@ def as_asked(
     What is asked wins over the script; what nobody says is as usual. Raises `UnusableInput`.
     """
     asked = {name: text.strip() for name, text in asked.items() if text.strip()}
-    words = {name: asked[name] for name in WORDS if name in asked}
+    words = {name: asked[name] for name in (*WORDS, *OF_ROLLOUTS) if name in asked}
     framework, release = release_of(words.get("framework", ""))
     if framework:
         words["framework"] = framework
@@ -318,7 +318,7 @@ def understood(
         return understand(known, words)
     except UnusableInput:
         stated_gb = stated_gigabytes(device)
-        if not stated_gb or pattern("shared").search(device):
+        if not stated_gb or not_covered(device):
             raise
         return understand(known, {**words, "device": f"{stated_gb:g} GB"})
 

@@ -22,6 +22,9 @@ from rl_resources.query.understand import Query
 from rl_resources.query.vocabulary import plain
 from rl_resources.text import quoted
 
+OF_ROLLOUTS = {"infer": "rollout engine", "rollout_n": "rollouts per prompt"}
+"""What only a task with rollouts can be asked, with its name for people."""
+
 
 class OfflineTask(NamedTuple):
     """A task without rollouts: the sequences of a sample, and whether there is a reference."""
@@ -87,9 +90,11 @@ def without_offline(
     task = _tasks_by_word().get(word.removesuffix(adapters))
     if task is None:
         return dict(words), None
-    if "infer" in others:
-        message = f"{task.name} has no rollouts, so no rollout engine"
-        raise UnusableInput(message, "Leave out --infer.")
+    for name, what in OF_ROLLOUTS.items():
+        if name in others:
+            message = f"{task.name} has no rollouts, so no {what}"
+            option = name.replace("_", "-")
+            raise UnusableInput(message, f"Leave out --{option}.")
     if adapters and others.setdefault("weights", adapters) == "full":
         message = f"full weights and the task {asked} contradict each other"
         raise UnusableInput(message, "Leave one of them out.")

@@ -42,7 +42,6 @@ def hint(field: str) -> str:
 
 
 _HUB = pattern("hub")
-_SHARED = pattern("shared")
 
 Tokens = Mapping[str, str]
 """The words of a question by field: `gpus`, `device`, `memory`, and others of `Query`."""
@@ -127,8 +126,12 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
     if "memory" in words:
         words["device"] = _possible_memory(words.pop("memory"))
     words.setdefault("model", words.pop("size", ""))
-    if plain(words.get("task", "")) in known.spellings["weights"]:
+    task = plain(words.get("task", ""))
+    if task in known.spellings["weights"]:
         words.setdefault("weights", words.pop("task"))
+    elif task.endswith("qlora"):
+        words["task"] = task.removesuffix("qlora")
+        words.setdefault("weights", "qlora")
     reader = _Reader(known, words)
     return reader.query(), tuple(reader.notes)
 
@@ -283,8 +286,9 @@ class _Reader:
         """
         if not text:
             return [], Device()
-        if _SHARED.search(text):
-            raise UnusableInput(say("shared", text=shown(text)), "Ask for whole GPUs.")
+        reason = not_covered(text)
+        if reason:
+            raise UnusableInput(say(reason, text=shown(text)), hint("device"))
         keys = self._named(text)
         amount, unit = amount_of("memory", text)
         if 0 < amount <= MOST_GIGABYTES and (unit or not keys):
@@ -367,6 +371,12 @@ class _Reader:
         near = nearest(without_owner(text), self._known.written(field)).sentence()
         fix = f"{near} {hint(field)}"
         return UnusableInput(message, fix.strip())
+
+
+def not_covered(device: str) -> str:
+    """The message that says why no run on a device can count; empty where one can."""
+    reasons = ("shared", "no_gpu")
+    return next((name for name in reasons if pattern(name).search(device)), "")
 
 
 def _only(keys: Iterable[str]) -> str:

@@ -85,8 +85,7 @@ def _engine(
     programs: Sequence[str] = (), releases: Sequence[str] = (), **able: Any
 ) -> Engine:
     """An engine as the table describes it."""
-    named = map(named_version, programs)
-    return Engine(**able, releases=(*releases, *named))
+    return Engine(**able, releases=(*releases, *map(named_version, programs)))
 
 
 ENGINES: Mapping[str, Engine] = {

@@ -198,8 +198,8 @@ def _launch(
 ) -> Launch | None:
     launch = Launch(found.module, command)
     launch.add(script, words[found.at + 1 :])
-    dotted = [override for override in launch.overrides if "." in override.key]
-    if len(dotted) < 2 and not TRAINER.fullmatch(found.module):
+    dotted = ["." in override.key for override in launch.overrides]
+    if sum(dotted) < 2 and not TRAINER.fullmatch(found.module):
         return None
     return launch
 

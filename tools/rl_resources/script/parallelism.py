@@ -91,14 +91,6 @@ class Parallelism(Settings):
         return self.training_pool.total
 
     @property
-    def gpu_counts(self) -> list[Setting]:
-        """The machines and the GPUs of each, pool by pool."""
-        counts: list[Setting] = []
-        for pool in self.pools.values():
-            counts.extend(pool)
-        return counts
-
-    @property
     def training_pool(self) -> Pool:
         """The GPUs that train, and generate unless the engine has its own."""
         return self.pools[_TRAINER]

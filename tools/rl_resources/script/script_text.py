@@ -153,16 +153,15 @@ class ScriptText:
     @cached_property
     def trainings(self) -> Sequence[Launch]:
         """What it starts that trains; other programs with overrides only if none is known."""
-        training = [launch for launch in self.launches if trains(launch)]
+        training = list(filter(trains, self.launches))
         known = [launch for launch in training if TRAINER.fullmatch(launch.module)]
         return known or training
 
     @cached_property
     def run(self) -> Run | None:
         """Its first training, otherwise its first launch; `None` if it starts nothing known."""
-        first, *_ = self.trainings or self.launches or (None,)
         for launch, composition in self.composed:
-            if launch is first:
+            if launch in (self.trainings or self.launches):
                 return Run(launch, composition)
         return None
 

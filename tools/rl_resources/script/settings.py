@@ -137,9 +137,8 @@ class Settings:
 
     def _without(self, left_out: int, key: str) -> tuple[Any, ...]:
         """What a key is without an override: by the one before it, or by default."""
-        kept = [
-            one for index, one in enumerate(self.launch.overrides) if index != left_out
-        ]
+        kept = list(self.launch.overrides)
+        del kept[left_out]
         launch = replace(self.launch, overrides=kept)
         rest = replace(self, launch=launch)
         if self.is_composed:

@@ -128,10 +128,11 @@ def _unexpected(target: ScriptText) -> Iterator[tuple[int, int, str]]:
     script = target.script
     text = script.text
     # Of a function its definition is reported, which no tuning script needs.
-    expected: set[int] = set()
-    for item in script.commands:
-        if item.name in script.functions or starts_plainly(script, item.words):
-            expected.add(item.place.offset)
+    expected = {
+        item.place.offset
+        for item in script.commands
+        if item.name in script.functions or starts_plainly(script, item.words)
+    }
     waiting = list(parse(text).statements)
     while waiting:
         node = waiting.pop()

@@ -113,13 +113,13 @@ def comments(target: ScriptText) -> list[Comment]:
     ask([target.text])
     found = _asked[target.text].result()[target.text]
     own = [comment for comment in found if not _is_consequence(target, comment)]
-    ends = [comment for comment in own if comment.code == _WINDOWS]
     if "\r\n" in target.text:
-        return ends[:1]
-    by_line = {
-        (item.line, item.message): item for item in reversed(own) if item not in ends
-    }
-    return list(reversed(by_line.values()))
+        return [comment for comment in own if comment.code == _WINDOWS][:1]
+    by_line: dict[tuple[int, str], Comment] = {}
+    for comment in own:
+        if comment.code != _WINDOWS:
+            by_line.setdefault((comment.line, comment.message), comment)
+    return list(by_line.values())
 
 
 def _is_consequence(target: ScriptText, comment: Comment) -> bool:

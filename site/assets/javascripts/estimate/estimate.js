@@ -81,7 +81,7 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
   const isRoom = others.every(({ moment, low }) => moment.phase !== "rollout" || low <= device);
   const saving = unsaid(configuration, formula.least.rollout);
   if (!configuration.assumed.some(({ input }) => input === "gpu_memory_utilization")) delete saving.has_engine;
-  if (configuration.isVerl) delete saving.engine_gpus;
+  delete saving[configuration.isVerl ? "engine_gpus" : "engine_shares_rest"];
   const isOpen = Object.keys(saving).length > 0;
   const fits = (starts && isRoom) || (isOpen && changed(formula, { configuration, values }, saving).fits);
   const further = furtherOf(formula, configuration, tightest);
@@ -97,7 +97,8 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
     get high() { return this.factors[1] * peak; },
     get floor() {
       const isOpen = configuration.assumed.some(({ input, value }) => input === "lora_rank" && !value);
-      const saving = { ...formula.least[configuration.train], ...(isOpen && formula.least.weights) };
+      const own = Object.entries(formula.least[configuration.train] ?? {}).map(([input, value]) => [input, values[value] ?? value]);
+      const saving = { ...Object.fromEntries(own), ...(isOpen && formula.least.weights) };
       return changed(formula, this, unsaid(configuration, saving)).values.floor / GB;
     },
     get deciding() { return minBy([{ moment: tightest, low: this.low, high: this.high }, ...others], ({ high }) => -high); },

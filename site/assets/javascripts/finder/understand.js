@@ -103,7 +103,7 @@ class Reader {
 
   /** The device, or GB of any device: `80 GB`, or `80` where none is called so. GiB count as GB. */
   hardware(text) {
-    if (this.pattern("shared").test(text)) this.refuse("device", text, "shared");
+    for (const reason of ["shared", "no_gpu"]) if (this.pattern(reason).test(text)) this.refuse("device", text, reason);
     const named = this.named(text);
     const { amount, unit } = this.amount("memory", text);
     const isMemory = amount > 0 && amount <= this.index.most_gigabytes && (unit || !named.length);

@@ -41,8 +41,6 @@ _OTHERWISE = re.compile(r"\bIFS=|\beval\s")
 """What lets bash split words otherwise, or read them again."""
 NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})")
-_ASSIGNS = re.compile(r"\+\+|--|[^=<>!]*=")
-"""The operators that assign to a variable."""
 _BLANK = re.compile(r"[ \t\n]")
 _BLANKS_OR_WORD = re.compile(r"[^ \t\n]+|[ \t\n]+")
 _OUTSIDE_QUOTES = re.compile(r"\\([\s\S]?)|[^\\]+")
@@ -155,8 +153,7 @@ class Expander:
         dollar, _, body = self.raw(node).removesuffix("'").partition("'")
         if mode == "quoted" or (dollar and "\\" in body):
             return self._missing(node)
-        start = node["Pos"] + len(dollar) + 1
-        return literal(body, self.source.place(start))
+        return literal(body, self.source.place(node["Pos"] + len(dollar) + 1))
 
     def _literal(self, node: Node, mode: Mode) -> Pieces:
         """A literal without its backslashes, cut at them."""
@@ -232,25 +229,28 @@ class Expander:
         return content
 
     def _conditional(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
-        """`-`, `=` and `+`: what is taken depends on whether the variable is set, or empty."""
+        """`${N-W}`, `${N=W}` and `${N+W}`: the value of `N` or the word `W`, by whether `N` is set.
+
+        With a colon an empty one counts as not set. One that the script does not set is left to the
+        environment: then the word is a default.
+        """
         operation = operator_of(node)
-        has_default = name_of(node) not in self.state.variables
-        present: bool | None = False
-        if not has_default:
-            present = _present(value, empty_counts=":" not in operation)
-        if present is None:
+        is_left_open = name_of(node) not in self.state.variables
+        is_set: bool | None = False
+        if not is_left_open:
+            is_set = _present(value, empty_counts=":" not in operation)
+        if is_set is None:
             return [self._missing(node)]
-        wants_present = "+" in operation
-        if present and not wants_present:
+        if is_set and "+" not in operation:
             return self._moved_here(node, value, mode)
-        taken: Sequence[Node] = ()
-        word = node["Exp"].get("Word")
-        if word and present == wants_present:
-            taken = word.get("Parts", ())
-        pieces = self._expand(taken, mode, starts_word=mode != "quoted")
-        if not pieces and (has_default or mode != "split"):
+        word = None
+        if is_set == ("+" in operation):
+            word = node["Exp"].get("Word")
+        parts = (word or {}).get("Parts", ())
+        pieces = self._expand(parts, mode, starts_word=mode != "quoted")
+        if not pieces and (is_left_open or mode != "split"):
             pieces = [literal("", self.place(node))]
-        if has_default:
+        if is_left_open:
             return [piece and piece._replace(default=True) for piece in pieces]
         return pieces
 
@@ -264,25 +264,23 @@ class Expander:
     def _all(self, node: Node, mode: Mode) -> Pieces:
         """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`."""
         name = name_of(node)
-        variables = self.state.variables
-        if name not in variables or operator_of(node):
+        if name not in self.state.variables or operator_of(node):
             return [self._missing(node)]
         place = self.place(node)
-        empty = literal("", place)
-        between: Part | None = literal(" ", place)
-        if self._every(node) == "@" or mode == "split":
-            between = None
+        between = None
+        if mode == "quoted" and self._every(node) == "*":
+            between = literal(" ", place)
         found: Pieces = []
-        for value in elements_of(variables[name]):
+        for value in elements_of(self.state.variables[name]):
             found.append(between)
-            for part in value.parts or (empty,):
+            for part in value.parts or (literal("", place),):
                 found += self._cut(part, mode)
         return found[1:]
 
     # Arithmetic
 
     def number(self, node: Node | None) -> int | None:
-        """The value of an expression. A variable that it assigns is unknown from then on."""
+        """The value of an expression. A variable that it may assign is unknown from then on."""
         if node is None:
             return None
         if "Parts" in node:
@@ -294,10 +292,9 @@ class Expander:
             return left
         if sign in _ARITHMETIC:
             return _result(sign, left, right)
-        if _ASSIGNS.fullmatch(sign):
-            name = NAME.match(self.raw(node["X"]))
-            if name:
-                self.state.lose(name[0], self.place(node))
+        name = NAME.match(self.raw(node["X"]))
+        if name:
+            self.state.lose(name[0], self.place(node))
         return None
 
     def _operand(self, word: Node) -> int | None:

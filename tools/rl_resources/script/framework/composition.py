@@ -264,8 +264,8 @@ def _may_start_outside(launch: Launch) -> bool:
         return True
     if any(override.key == "hydra.searchpath" for override in launch.overrides):
         return True
-    given = [flag for name, flag in launch.flags.items() if name.startswith("config-")]
-    return any(flag.text is None for flag in given)
+    given = launch.flags.keys() & {"config-name", "config-path"}
+    return any(launch.text_of(name) is None for name in given)
 
 
 def _rejection(given: ParsedOverride, kind: Kind, reason: str) -> Rejection:

@@ -83,8 +83,7 @@ def resolved(tree: dict[str, Any], key: str) -> Any:
     circle.
     """
     node: Any = tree
-    names = key.split(".") if key else []
-    for name in names:
+    for name in filter(None, key.split(".")):
         if isinstance(node, list | str):
             raise UnclearError(key)
         if not isinstance(node, dict) or name not in node:
@@ -113,14 +112,18 @@ def _whole(tree: dict[str, Any], node: Any, key: str) -> Any:
 
 
 def _referenced(tree: dict[str, Any], match: re.Match[str], key: str) -> Any:
-    """What one reference in the node at a key stands for."""
+    """What one reference in the node at a key stands for.
+
+    `oc.select` has a default for a key that is missing, or that a run has to give.
+    """
     wanted = _wanted(match, key)
+    value: Any = MISSING
     try:
         value = resolved(tree, wanted)
     except KeyError as error:
+        # Another key may be missing: one that the value of this one names.
         if not match["select"] or error.args != (wanted,):
             raise
-        value = MISSING
     if value != MISSING:
         return value
     if not match["select"]:
