@@ -113,7 +113,8 @@ class Estimate:
             trained = "lora"
         found = dict(plausible(f"{self.configuration.train} {trained}"))
         for name, values in self.configuration.earlier.items():
-            found[name] = sorted({*values, self.values[name]})
+            if name in self.values:  # what the time alone asks for may be open
+                found[name] = sorted({*values, self.values[name]})
         return found
 
     @cached_property

@@ -45,7 +45,8 @@ export function configuration(formula, { model: name, device, weights: trained =
   if (name && !model) refuse("estimate.unknown", { field: word("model"), text: name }, "model");
   if (!model || !memory || !settings.gpus) refuse("estimate.open", {});
   if (profile && !profile.trains.includes(own)) refuse("estimate.backend", { framework: profile.title, train: own }, "train");
-  if (offline && infer) refuse("estimate.rollouts", { task: asked }, "infer");
+  if (offline && infer) refuse("estimate.rollouts", { task: asked, what: word("rollout engine") }, "infer");
+  if (offline && settings.rollout_n) refuse("estimate.rollouts", { task: asked, what: word("rollouts per prompt") }, "rollout_n");
   if (offline && profile?.offline && !profile.offline.includes(asked)) refuse("estimate.offline", { framework: profile.title, task: asked }, "task");
 
   // What is given, and the rank of adapters.
