@@ -46,6 +46,7 @@ export function configuration(formula, { model: name, device, weights: trained =
   if (!model || !memory || !settings.gpus) refuse("open", {});
   if (profile && !profile.trains.includes(own)) refuse("backend", { framework: profile.title, train: own }, "train");
   if (offline && infer) refuse("rollouts", { task: asked }, "infer");
+  if (offline && settings.rollout_n) refuse("rollout_n", { task: asked }, "rollout_n");
   if (offline && profile?.offline && !profile.offline.includes(asked)) refuse("offline", { framework: profile.title, task: asked }, "task");
   const numbers = Object.fromEntries(Object.entries(settings).map(([input, text]) => [input, Number(text)]));
   const engine = infer && { has_engine: formula.names.no_engines.includes(infer) ? 0 : 1 };
