@@ -49,8 +49,9 @@ POOLS = (
 STEPS_OFF = re.compile(r"(?i)(one|\d+) steps? off")
 OVERLAPS = re.compile(r"(?i)async|one_step")
 LINE = re.compile(r"#.*")
+RELEASE = re.compile(r"v?\d[\d.]*")
 PRIOR = 2.9
-"""The weight of the value of a constant before the fit, whose square counts single runs."""
+"""The weight of the value of a constant before the fit, whose square counts projects."""
 FITTED_PHASES = ("generation_seconds", "log_prob_seconds", "update_seconds")
 """The phases that sources measure alike; of the rest they name parts."""
 PHASE_WEIGHT = 0.4
@@ -192,6 +193,8 @@ def _of_report(dataset: Dataset, row: Row, twin: Estimate | None) -> Estimate:
     given |= _pools(row)
     given |= inputs_of(row, "roles")
     words = words_of(row)
+    if "framework" in words and RELEASE.fullmatch(str(row["framework_version"])):
+        words["framework"] += f" {row['framework_version']}"
     words["infer"] = str(row["infer"])
     words["weights"] = str(row["weights"] or "full")
     words["gpus"] = str(row["gpus"])
@@ -273,7 +276,7 @@ def residuals(
     found: list[float] = []
     for run in timed:
         values = evaluate_time({**run.values, **own})
-        weight = share[run.project] ** -0.25  # sixteen runs of a project count as four
+        weight = share[run.project] ** -0.5  # each project has one vote
         if not run.known:
             weight *= UNKNOWN_WEIGHT
         found.append(weight * _error(run, values, "seconds"))
@@ -339,26 +342,48 @@ def _columns(run: Timed, values: Values) -> dict[str, object]:
     return found
 
 
+Errors = Sequence[tuple[str, float]]
+"""The projects of runs, and the logarithms of what they measure over what is estimated."""
+
+
 def report(cases: Sequence[tuple[Timed, Values]]) -> None:
     """Print the errors, the interval and the share of pairs in the right order."""
-    for known in (True, False):
-        logs = [
-            -_error(run, values, "seconds")
+    for lengths, known in {"mean": True, "longest": False}.items():
+        errors = [
+            (run.project, -_error(run, values, "seconds"))
             for run, values in cases
             if run.known == known
         ]
-        sizes = np.abs(logs)
-        low, high = np.exp(np.quantile(logs, [0.05, 0.95]))
+        sizes = np.abs([log for _, log in errors])
+        low, high = np.exp(_interval(errors))
         print(
-            f"{'mean' if known else 'longest'} lengths: {len(logs)} runs, "
+            f"{lengths} lengths: {len(errors)} runs, "
             f"median factor {np.exp(np.median(sizes)):.2f}, "
             f"90 % {np.exp(np.quantile(sizes, 0.9)):.2f}, "
-            f"interval [{low:.2f}, {high:.2f}]"
+            f"interval [{low:.2f}, {high:.2f}], "
+            f"{np.mean(list(_inside(errors))):.0%} inside that of the other projects"
         )
     ordered = list(_ordered(cases))
     print(
         f"{np.mean(ordered):.0%} of {len(ordered)} pairs of one source in the right order"
     )
+
+
+def _interval(errors: Errors) -> Any:
+    """Between which nine of ten errors lie, if each project has one vote."""
+    share = Counter(project for project, _ in errors)
+    logs = [log for _, log in errors]
+    votes = [1 / share[project] for project, _ in errors]
+    return np.quantile(logs, [0.05, 0.95], weights=votes, method="inverted_cdf")
+
+
+def _inside(errors: Errors) -> Iterator[bool]:
+    """Whether each error lies in the interval that the other projects fix."""
+    for left in {project for project, _ in errors}:
+        low, high = _interval([item for item in errors if item[0] != left])
+        for project, log in errors:
+            if project == left:
+                yield low <= log <= high
 
 
 def _ordered(cases: Sequence[tuple[Timed, Values]]) -> Iterator[bool]:

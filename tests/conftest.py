@@ -110,19 +110,31 @@ def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draft_module, "fix", lambda snapshot, *_: Fixed(snapshot, {}))
 
 
+Answer = Callable[..., Any]
 Command = Callable[..., str]
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
+def answer(capsys: pytest.CaptureFixture[str]) -> Answer:
+    """A function that runs a command line: `out`, what it prints, and `err`, what it says."""
+
+    def run(*words: object, status: int = 0) -> object:
+        capsys.readouterr()
+        assert main([*map(str, words)]) == status
+        return capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def command(answer: Answer) -> Command:
     """A function that runs a command line: what it prints, or what it says where it fails with 2.
 
     A command that fails with 2 prints nothing.
     """
 
     def run(*words: object, status: int = 0) -> str:
-        assert main([*map(str, words)]) == status
-        printed = capsys.readouterr()
+        printed = answer(*words, status=status)
         assert status < 2 or not printed.out
         return printed.err if status == 2 else printed.out
 

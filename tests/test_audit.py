@@ -187,12 +187,11 @@ def test_a_script_that_bash_cannot_read_is_one_mistake(reported, scripts):
     assert reported(PAGE) == ["syntax"]
 
 
-def test_scripts_that_nothing_leads_to_are_counted(scripts, capsys):
+def test_scripts_that_nothing_leads_to_are_counted(scripts, answer):
     command = import_command(scripts, PAGE)
     other = scripts / "run_other.sh"
     other.write_text("echo $undefined\n")
-    assert main([*command, "--check"]) == 0
-    said = capsys.readouterr().err
+    said = answer(*command, "--check").err
     assert "Not read, because no row leads to them: run_other.sh." in said
 
 
@@ -297,17 +296,15 @@ def test_the_size_of_the_section_may_stand_in_a_scripts_name(findings, frozen, s
     assert findings(page) == []
 
 
-def test_rows_that_no_script_is_read_of_are_said(scripts, capsys):
+def test_rows_that_no_script_is_read_of_are_said(scripts, answer):
     commit = "0" * 40
     page = PAGE.replace("/blob/main/", f"/blob/{commit}/")
     command = import_command(scripts, page)
     script = scripts / IN_7B
     script.unlink()
-    main([*command, "--check"])
-    expected = (
-        "Not compared, because no script with one training is read of them: lines 32."
-    )
-    assert expected in capsys.readouterr().err
+    said = answer(*command, "--check").err
+    rows = "Not compared, because no script with one training is read of them"
+    assert f"{rows}: lines 32." in said
 
 
 @pytest.fixture
@@ -317,21 +314,18 @@ def command(scripts: Path) -> list[str]:
     return import_command(scripts, page)
 
 
-def test_findings_are_the_output_in_other_formats(command, tmp_path, capsys):
+def test_findings_are_the_output_in_other_formats(command, tmp_path, answer):
     out = tmp_path / "out"
-    arguments = ["--format", "json", "--out", str(out)]
-    assert main(command + arguments) == 1
-    (finding,) = json.loads(capsys.readouterr().out)
+    printed = answer(*command, "--format", "json", "--out", out, status=1)
+    (finding,) = json.loads(printed.out)
     assert finding["rule"] == "max-batch-agrees"
     table = (out / "tuning.csv").read_text()
     assert table.count("\n") == 4
 
 
-def test_check_writes_no_table(command, tmp_path, capsys):
+def test_check_writes_no_table(command, tmp_path, answer):
     out = tmp_path / "out"
-    arguments = ["--check", "--out", str(out)]
-    assert main(command + arguments) == 1
-    output = capsys.readouterr()
+    output = answer(*command, "--check", "--out", out, status=1)
     assert output.out == ""
     assert "max-batch-agrees" in output.err
     assert not out.exists()
@@ -415,36 +409,6 @@ def test_of_a_checkout_that_starts_by_its_own_means_no_key_is_judged(scripts, ca
     assert _audit_of(scripts, capsys) == ["Judged by the verl 0.4.0 of this checkout."]
 
 
-@pytest.mark.parametrize(
-    ("version", "expected"),
-    [
-        (
-            "0.2.0",
-            [
-                "warning ineffective-setting: `actor_rollout_ref.model.enable_gradient_"
-                "checkpointing` has no effect on Megatron, which recomputes nothing here Delete it."
-            ],
-        ),
-        ("0.3.1.dev0", []),  # Megatron reads this key
-        ("0.4.1", []),
-    ],
-)
-def test_no_help_names_a_setting_that_the_checkout_lacks(
-    scripts, capsys, version, expected
-):
-    _checkout(scripts, version)
-    config = deepcopy(shipped(FRAMEWORK).choices["megatron"].config or {})
-    del config["actor_rollout_ref"]["actor"]["megatron"]["override_transformer_config"]
-    path = scripts.parent / "verl/trainer/config/ppo_megatron_trainer.yaml"
-    path.write_text(json.dumps(config))
-    other = "--config-name=ppo_megatron_trainer trainer.total_epochs"
-    script = scripts / IN_7B
-    _change(script, "trainer.total_epochs", other)
-    _change(script, "actor.strategy=fsdp", "actor.strategy=megatron")
-    found = _audit_of(scripts, capsys)
-    assert [line for line in found if "ineffective-setting" in line] == expected
-
-
 def test_the_settings_of_a_fork_are_not_judged(scripts, capsys):
     script = scripts / IN_7B
     own = "max_turns=4 retriever.topk=3 retriever.url=x trainer.total_epochs"
@@ -485,7 +449,7 @@ def test_a_script_that_no_row_leads_to_is_asked_what_the_framework_refuses(
     assert "the model's 28 attention heads cannot be divided by it" in found
 
 
-def test_two_configurations_of_one_name_are_two_records(scripts, capsys):
+def test_two_configurations_of_one_name_are_two_records(scripts, answer):
     beside = scripts / "7b/4k"
     beside.mkdir()
     shutil.copy(scripts / IN_7B, beside)
@@ -493,7 +457,6 @@ def test_two_configurations_of_one_name_are_two_records(scripts, capsys):
     row = PAGE[at_row:AT_LORA]
     other = row.replace(f"/7b/{SEVEN}", f"/7b/4k/{SEVEN}")
     page = PAGE.replace(row, row + other)
-    assert main([*import_command(scripts, page)]) == 0
-    records = capsys.readouterr().out.splitlines()
+    records = answer(*import_command(scripts, page)).out.splitlines()
     names = [record.partition(",")[0] for record in records]
     assert names == ["script", SEVEN, f"4k/{SEVEN}", LORA, FOURTEEN]

@@ -24,7 +24,6 @@ from hypothesis import strategies as st
 
 from cases import read_cases, with_texts
 from rl_resources.check import all_rules, chosen_rules, findings_in, findings_of
-from rl_resources.cli import main
 from rl_resources.errors import Finding
 from rl_resources.facts import broken_cells
 from rl_resources.package import read_package
@@ -170,7 +169,7 @@ def text_of(found: Sequence[Finding]) -> str:
 
 @pytest.mark.parametrize("case", FINDINGS.values(), ids=FINDINGS.keys())
 def test_the_answer_is_exactly_and_following_its_help_leaves_nothing(
-    case, root, capsys
+    case, root, command
 ):
     apply(root, case["edit"])
     expected = placed(root, case["expected"])
@@ -178,16 +177,15 @@ def test_the_answer_is_exactly_and_following_its_help_leaves_nothing(
         arguments = [*case["arguments"]]
         if "--select" not in arguments:
             arguments += SELECT
-        assert main(["check", *arguments]) == case["status"]
-        printed = capsys.readouterr()
-        assert printed.out == expected
+        status = int(case["status"])
+        assert command("check", *arguments, status=status) == expected
     else:
         found = findings(root)
         assert text_of(found) == expected
         assert errors_in(found) == case["status"]
     apply(root, case.get("fix", []))
     if "run" in case:
-        assert main(case["run"]) == 0
+        command(*case["run"])
     if "fix" in case or "run" in case:
         left = findings(root)
         broken = re.findall(r": (?:error|warning): ([\w-]+): ", expected)
@@ -200,14 +198,10 @@ def errors_in(found: Sequence[Finding]) -> bool:
 
 
 @pytest.mark.parametrize("case", UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_what_cannot_be_used_is_exit_status_2(case, root, capsys):
+def test_what_cannot_be_used_is_exit_status_2(case, root, command):
     apply(root, case["edit"])
-    arguments = case.get("arguments", [])
-    assert main(["check", *arguments]) == 2
-    out, complaint = capsys.readouterr()
-    said = complaint.replace(str(root), "ROOT")
-    assert out == ""
-    assert said == case["complaint"]
+    said = command("check", *case.get("arguments", ()), status=2)
+    assert said.replace(str(root), "ROOT") == case["complaint"]
 
 
 def test_a_script_whose_name_is_not_utf8_is_named(root, command):
@@ -246,9 +240,9 @@ def test_findings_that_differ_by_their_help_alone_keep_their_order():
     assert [finding.help for finding in found] == helps
 
 
-def test_what_has_no_findings_is_counted(root, capsys):
-    assert main(["check", "--strict"]) == 0
-    assert capsys.readouterr() == ("", "No findings in 4 records and 4 scripts.\n")
+def test_what_has_no_findings_is_counted(root, answer):
+    found = answer("check", "--strict")
+    assert found == ("", "No findings in 4 records and 4 scripts.\n")
 
 
 def test_a_word_means_its_own_family():

@@ -261,12 +261,6 @@ def test_branches(script, launches):
     assert found.complete
 
 
-def test_what_a_function_or_eval_changes_is_unknown():
-    text = "A=1 B=1 C=1\nf() { A=2; }\nf\neval 'B=2'\npython3 $A $B $C\n"
-    (command,) = _launched(read(text))
-    assert _arguments(command) == ["?", "?", "1"]
-
-
 # Syntax
 
 

@@ -207,13 +207,12 @@ def lines_of(path: Path) -> list[str]:
     return text.splitlines()
 
 
-def test_check_shows_a_unified_diff_and_changes_nothing(root, capsys):
+def test_check_shows_a_unified_diff_and_changes_nothing(root, answer):
     trials = root / TRIALS
     header, first, second, *others = lines_of(trials)
     swapped = "\n".join([header, second, first, *others, ""])
     trials.write_text(swapped)
-    assert main(["fmt", "--check"]) == 1
-    shown = capsys.readouterr()
+    shown = answer("fmt", "--check", status=1)
     old, new, *lines = shown.out.splitlines()
     assert old == f"--- a/{TRIALS}"
     assert new == f"+++ b/{TRIALS}"
@@ -229,26 +228,23 @@ def test_what_cannot_be_seen_is_shown_in_the_diff(root, command):
     assert "-\\ufeffscript,order" in shown
 
 
-def test_only_the_files_that_are_named_are_written(root, capsys):
+def test_only_the_files_that_are_named_are_written(root, answer):
     trials = root / TRIALS
     tuning = root / TUNING
     apply(root, [{"file": TRIALS, **CRLF}, {"file": TUNING, **CRLF}])
-    assert main(["fmt", str(trials)]) == 0
-    shown = capsys.readouterr()
-    assert shown.err == f"{TRIALS}: rewritten\n"
+    assert answer("fmt", trials).err == f"{TRIALS}: rewritten\n"
     assert b"\r" not in trials.read_bytes()
     assert b"\r" in tuning.read_bytes()
 
 
 def test_a_file_that_cannot_be_read_is_left_alone_and_the_others_are_written(
-    root, capsys
+    root, answer
 ):
     tuning = root / TUNING
     unclosed = {"file": TUNING, "append": '"unclosed,\n'}
     apply(root, [unclosed, {"file": TRIALS, **CRLF}])
     before = tuning.read_bytes()
-    assert main(["fmt"]) == 1
-    shown = capsys.readouterr().err
+    shown = answer("fmt", status=1).err
     assert f"{TRIALS}: rewritten" in shown
     assert f"{TUNING}: left alone" in shown
     assert tuning.read_bytes() == before

@@ -504,14 +504,12 @@ def test_an_answer_may_be_written_as_usual_or_is_named(column, answer, cell, rem
     assert "".join(found.remarks) == (remark or "")
 
 
-def test_hostile_answers_reach_no_terminal(root, tmp_path, capsys, unchecked):
+def test_hostile_answers_reach_no_terminal(root, tmp_path, answer, unchecked):
     body = FORM.replace("MIN", "\x1b[2J\x07MINx")
     body = body.replace("### Task", "### T\x1b]0;x\x07ask")
     issue = saved(tmp_path, body, "issue.md")
     log = saved(tmp_path, FAILED + "\x1b[31m\x07")
-    arguments = ["--issue", str(issue), "--log", str(log)]
-    assert main(["draft", *arguments, "--root", str(root)]) == 0
-    printed, said = capsys.readouterr()
+    printed, said = answer("draft", "--issue", issue, "--log", log, "--root", root)
     assert HANDLE in printed
     assert not set(printed + said) & set("\x1b\x07\x00")
 

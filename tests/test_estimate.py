@@ -33,6 +33,7 @@ from rl_resources.estimate.frameworks import (
     profiles,
     released_cells,
 )
+from rl_resources.estimate.published import published
 from rl_resources.estimate.search import Knob, knobs
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.estimate import estimate as estimated
@@ -167,6 +168,11 @@ def test_what_cannot_fit_says_what_it_needs_at_least(command):
     assert open_weights["floor_gb"] == pytest.approx(44.1, rel=0.01), "LoRA on 4 bits"
 
 
+@cases("estimate", "verdicts")
+def test_what_somebody_may_have_done_otherwise_is_not_impossible(words, verdict):
+    assert asked(**words).verdict == verdict
+
+
 def test_what_a_question_leaves_open_is_what_fits():
     words = {"model": "google/gemma-2-9b", "gpus": 1, "device": "", "weights": "qlora"}
     batch = ["micro_batch=2", "prompt_length=0", "response_length=2048"]
@@ -176,6 +182,16 @@ def test_what_a_question_leaves_open_is_what_fits():
     assert derived == ("fused_logits", 1, "not given, derived: what fits")
     assert small.peak_gb < small.device_gb < large.peak_gb < small.interval_gb[1]
     assert small.verdict == "tight"
+
+
+@cases("estimate", "released")
+def test_a_default_that_another_release_has_otherwise_is_open(words, opened):
+    found = asked(**words, gpus=1)
+    assert opened.items() <= found.usual.items()
+    for name in opened:
+        assert name in found.doubts
+    named = asked(**{**words, "framework": f"{words['framework']} 99"}, gpus=1)
+    assert named.doubts.keys().isdisjoint(opened)
 
 
 def test_a_model_in_four_bits_trains_as_qlora():
@@ -495,6 +511,13 @@ def test_a_backend_of_verl_has_its_settings_in_its_own_section(train, tmp_path):
     script.write_text(f"{TRAIN} {strategy} {key}=True\n")
     found = of_script(script)
     assert found.values["parameter_offload"] == 1
+
+
+def test_a_knob_is_published_for_one_training_backend_at_a_time():
+    settings = set().union(*(item["settings"] for item in published()["knobs"]))
+    assert "ms-swift fsdp2 sft" in settings
+    for words in settings:
+        assert len(backends().keys() & words.split()) <= 1, words
 
 
 @cases("estimate", "offload")

@@ -9,7 +9,6 @@ import pytest
 from cases import cases, each, read_cases
 from rl_resources import UnusableInput
 from rl_resources.certainty import RUNS
-from rl_resources.cli import main
 from rl_resources.devices import PATTERNS, Devices, device_name, written
 from rl_resources.package import items_of
 from rl_resources.query.configurations import configurations, recorded
@@ -221,15 +220,15 @@ def test_json_and_python_give_the_same_answers(dataset, command):
     assert frame.attrs["failures"] == value["failures"]
 
 
-def test_without_answers_python_and_text_lead_to_the_nearest(dataset, capsys):
+def test_without_answers_python_and_text_lead_to_the_nearest(dataset, command):
     frame = dataset.find(size="70B", task="PPO", gpus=1, memory=16)
     assert len(frame) == 0
     assert frame["gpus"].dtype == "Int64"
     nearest = frame.attrs["nearest"]
     assert nearest[0]["nearest"] == "smallest-run"
     options = "--size 70B --task PPO --gpus 1 --memory 16"
-    assert main(["find", *options.split()]) == 1
-    assert "\nThe nearest\n-  The smallest known run used" in capsys.readouterr().out
+    printed = command("find", *options.split(), status=1)
+    assert "\nThe nearest\n-  The smallest known run used" in printed
 
 
 def test_the_command_prints_the_script(dataset):

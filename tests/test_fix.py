@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from botched_tree import commit, plant_repository
 from cases import each, read_cases
 from rl_resources.check import all_rules, chosen_rules, findings_in
-from rl_resources.cli import main
 from rl_resources.contribute import Fixed, fix
 from rl_resources.package import read_package
 from rl_resources.snapshot import Snapshot, Table, take_snapshot
@@ -57,11 +56,10 @@ def contents(snapshot: Snapshot) -> list[bytes | None]:
     return [table.data for table in snapshot.tables.values()]
 
 
-def test_the_command_writes_what_it_fixes_and_names_the_rules(root, capsys):
+def test_the_command_writes_what_it_fixes_and_names_the_rules(root, answer):
     sound = files(root)
     apply(root, FIXES["everything at once"]["edit"])
-    assert main(["check", "--fix", "--strict", "--root", str(root)]) == 0
-    printed, said = capsys.readouterr()
+    printed, said = answer("check", "--fix", "--strict", "--root", root)
     assert printed == ""
     assert files(root) == sound
     script = root / SCRIPT
@@ -130,22 +128,19 @@ def mistaken(root: Path) -> Path:
     return root
 
 
-def test_check_says_what_is_fixable(mistaken, capsys):
+def test_check_says_what_is_fixable(mistaken, answer):
     before = files(mistaken)
-    assert main(["check", "--root", str(mistaken)]) == 1
-    output = capsys.readouterr()
-    assert output.err.splitlines() == [
+    said = answer("check", "--root", mistaken, status=1).err
+    assert said.splitlines() == [
         "2 errors in 2 files.",
         "`rl-resources check --fix` applies the fixes that are certain.",
     ]
     assert files(mistaken) == before
 
 
-def test_check_names_no_fix_where_none_is_certain(mistaken, capsys):
-    root = mistaken
-    apply(root, DOUBTFUL["a shebang of another program"]["edit"])
-    assert main(["check", "--root", str(root), "--select", "shebang"]) == 0
-    output = capsys.readouterr()
+def test_check_names_no_fix_where_none_is_certain(mistaken, answer):
+    apply(mistaken, DOUBTFUL["a shebang of another program"]["edit"])
+    output = answer("check", "--root", mistaken, "--select", "shebang")
     assert "shebang" in output.out
     assert "--fix" not in output.err
 

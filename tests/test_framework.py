@@ -149,11 +149,6 @@ def test_an_override_is_accepted_or_rejected(small, key, value, kind):
     assert kinds(composed) == listed(kind)
 
 
-def test_deep_nesting_is_no_syntax(small):
-    composed = both(small, ("data.weights", "[" * 200))
-    assert kinds(composed) == ["syntax"]
-
-
 @each(CASES["several"], "overrides rejected problem")
 def test_of_several_overrides_each_is_judged(small, overrides, rejected, problem):
     composed = both(small, *overrides)
@@ -172,10 +167,6 @@ def test_a_value_is_the_scripts_or_the_frameworks_default(small, key, value):
         assert composed.value(key) is UNKNOWN
     else:
         assert composed.value(key) == value
-
-
-def test_a_key_that_nobody_has_has_no_value(small):
-    assert both(small).value("data.nothing") is UNKNOWN
 
 
 def with_reference(text: str) -> Composition:

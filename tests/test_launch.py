@@ -4,7 +4,7 @@ import pytest
 
 from cases import each, read_cases
 from rl_resources.script.bash import read
-from rl_resources.script.launch import Launch, launches, lost
+from rl_resources.script.launch import Launch, broken_continuations, launches
 
 CASES = read_cases("launch")
 OVERRIDES = "data.train_batch_size=8 trainer.nnodes=1"
@@ -66,7 +66,7 @@ def test_a_launch_behind_a_placeholder_is_found_although_the_script_stops_before
 )
 def test_arguments_that_became_a_command_are_lost(between):
     script = read(f"{MAIN} a.b=1 \\\n{between}  e.f=3 \\\n  g.h=$(nproc)\n")
-    (found,) = lost(script)
+    (found,) = broken_continuations(script)
     assert found.cause_line == 2
     assert found.command.place.line == 3
 

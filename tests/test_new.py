@@ -12,8 +12,8 @@ import pytest
 
 from botched_tree import IDENTITY, commit, git, plant_frozen
 from cases import each, read_cases
+from conftest import Answer
 from rl_resources.check import chosen_rules, findings_in
-from rl_resources.cli import main
 from rl_resources.contribute import with_rows, with_script
 from rl_resources.contribute.merge import Proposal
 from rl_resources.contribute.new import (
@@ -60,13 +60,16 @@ def root(tmp_path: Path) -> Path:
     return plant_frozen(tmp_path)
 
 
-def _new(root: Path, **changed: str | None) -> int:
-    """The exit status of the command for `ASKED` with changes; `None` leaves an option out."""
-    command = ["new", "--root", str(root)]
-    for name, text in (ASKED | changed).items():
-        if text is not None:
-            command.append(f"--{name}={text}")
-    return main(command)
+@pytest.fixture
+def new(root: Path, answer: Answer) -> Answer:
+    """The command for `ASKED` with changes; `None` leaves an option out."""
+
+    def run(status: int = 0, **changed: str | None) -> object:
+        asked = (ASKED | changed).items()
+        options = [f"--{name}={text}" for name, text in asked if text is not None]
+        return answer("new", "--root", root, *options, status=status)
+
+    return run
 
 
 def _made(
@@ -171,10 +174,9 @@ def test_the_tag_turns_every_memory_switch_of_the_backend(
     assert found - {"fused-logits"} == {*saves, *shards.get(train, ())}
 
 
-def test_new_writes_a_script_that_can_be_started_and_its_row(root, capsys, command):
+def test_new_writes_a_script_that_can_be_started_and_its_row(root, new, command):
     before = files(root)
-    assert _new(root) == 0
-    out, err = capsys.readouterr()
+    out, err = new()
     assert out.splitlines() == [PATH, "records/tuning.csv"]
     assert f"bash {PATH}" in err
     assert "--contributor HANDLE --write" in err
@@ -191,12 +193,11 @@ def test_new_writes_a_script_that_can_be_started_and_its_row(root, capsys, comma
 
 @each(CASES["refused"], "changed missing messages")
 def test_what_cannot_be_is_refused_with_everything_that_is_wrong(
-    changed, missing, messages, root, capsys
+    changed, missing, messages, root, new
 ):
     before = files(root)
     left_out = dict.fromkeys(missing or ())
-    assert _new(root, **changed, **left_out) == 2
-    err = capsys.readouterr().err
+    err = new(2, **changed, **left_out).err
     assert [message for message in messages if message not in err] == []
     assert files(root) == before
 
@@ -207,35 +208,29 @@ def test_a_question_mark_lists_the_words(root, command):
     assert "--tag: MIN, RECOMMENDED" in out
 
 
-def test_a_configuration_without_room_is_refused(root, capsys):
+def test_a_configuration_without_room_is_refused(root, new):
     before = files(root)
-    assert _new(root, model=LARGE, device="t4", gpus="4") == 1
-    out, err = capsys.readouterr()
+    out, err = new(1, model=LARGE, device="t4", gpus="4")
     assert "run-memory: gpus of qwen2.5-72b-instruct_grpo_4_t4" in err
     assert out == ""
     assert files(root) == before
 
 
-def test_nothing_is_overwritten(root, capsys, unchecked):
+def test_nothing_is_overwritten(root, new, unchecked):
     (root / PATH).write_text("mine")
-    assert _new(root) == 2
-    assert "exists already with other text" in capsys.readouterr().err
+    assert "exists already with other text" in new(2).err
     (root / PATH).unlink()
-    assert _new(root) == 0
+    new()
     before = files(root)
-    assert _new(root) == 2
-    said = capsys.readouterr().err
-    assert f"records/tuning.csv has a row for {NAME} already" in said
+    assert f"records/tuning.csv has a row for {NAME} already" in new(2).err
     assert files(root) == before
 
 
 def test_a_configuration_of_another_tag_lies_beside_the_one_of_its_name(
-    root, capsys, command
+    root, new, command
 ):
-    assert _new(root, tag="MIN") == 0
-    capsys.readouterr()
-    assert _new(root, tag="RECOMMENDED") == 0
-    out, err = capsys.readouterr()
+    new(tag="MIN")
+    out, err = new(tag="RECOMMENDED")
     beside = f"examples/tuning/7b/recommended/{NAME}"
     assert out.splitlines() == [beside, "records/tuning.csv"]
     assert f"bash {beside}" in err
@@ -245,12 +240,12 @@ def test_a_configuration_of_another_tag_lies_beside_the_one_of_its_name(
     assert tags[NAME] == "MIN"
     assert tags[f"recommended/{NAME}"] == "RECOMMENDED"
     command("check", "--strict", "--root", root)
-    assert _new(root, tag="RECOMMENDED") == 2
-    assert f"has a row for recommended/{NAME} already" in capsys.readouterr().err
+    said = new(2, tag="RECOMMENDED").err
+    assert f"has a row for recommended/{NAME} already" in said
 
 
 def test_two_new_records_that_are_neighbors_merge_by_pull_and_fmt(
-    root, tmp_path_factory, unchecked, command
+    root, tmp_path_factory, unchecked, new, command
 ):
     shutil.copy(ROOT / ".gitattributes", root)
     git(root, "init", "--quiet", "--initial-branch", "main")
@@ -258,7 +253,7 @@ def test_two_new_records_that_are_neighbors_merge_by_pull_and_fmt(
     devices = {"first": "h100", "neighbor": "h800"}
     for branch, device in devices.items():
         git(root, "switch", "--quiet", "--create", branch, "main")
-        assert _new(root, device=device) == 0
+        new(device=device)
         commit(root)
     clone = tmp_path_factory.mktemp("clone")
     git(clone, "clone", "--quiet", "--branch", "neighbor", str(root), ".")

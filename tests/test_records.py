@@ -11,7 +11,6 @@ import pytest
 from cases import each, read_cases, with_texts
 from rl_resources.check import all_rules, records_file
 from rl_resources.check.records_file import RecordsFile
-from rl_resources.cli import main
 from rl_resources.errors import Finding
 from rl_resources.package import read_package
 from rl_resources.snapshot import Snapshot, take_snapshot
@@ -129,15 +128,14 @@ def test_under_another_header_only_the_header_is_checked(sample, tmp_path):
 
 @pytest.mark.parametrize("more", [(), ("--resource", "trials")])
 def test_one_mistake_in_many_cells_is_shown_once_with_its_number_and_in_json_at_each_place(
-    tmp_path, capsys, more
+    tmp_path, answer, more
 ):
     root = plant(tmp_path / "dataset")
     rows = [f"{SCRIPT},{order},{order} GPUs,ran" for order in range(300)]
     rows += [f"{SCRIPT},{order},8,ran too" for order in "xyz"]
     path = saved(root / "records", trials(*rows))
-    command = ["check", str(path), *more, "--root", str(root), "--select", "type"]
-    assert main(command) == 1
-    out, err = capsys.readouterr()
+    command = ["check", path, *more, "--root", root, "--select", "type"]
+    out, err = answer(*command, status=1)
     first, _, *others = out.splitlines()
     assert first.endswith(
         f":2:46: error: type: batch of {SCRIPT} 0 is `0 GPUs`, which is not a whole number, "
@@ -146,5 +144,5 @@ def test_one_mistake_in_many_cells_is_shown_once_with_its_number_and_in_json_at_
     lines = re.findall(r":(\d+):\d+: error:", "\n".join(others))
     assert lines == ["302", "303", "304"]
     assert err.endswith("303 errors in 1 file.\n")
-    assert main([*command, "--format", "json"]) == 1
-    assert len(json.loads(capsys.readouterr().out)) == 303
+    printed = answer(*command, "--format", "json", status=1).out
+    assert len(json.loads(printed)) == 303

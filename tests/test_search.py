@@ -110,7 +110,7 @@ SWITCHES = read_cases("search")["switches"]["inputs"]
 
 
 @pytest.mark.parametrize(
-    "words", [TIGHT, {"task": "PPO", "gpus": 4, "framework": "verl"}]
+    "words", [TIGHT, {"task": "PPO", "gpus": 4, "framework": "verl", "device": "b200"}]
 )
 def test_no_cheaper_combination_suffices(words):
     before = asked(

@@ -103,6 +103,15 @@ def test_a_question_is_answered_in_chinese(visit, query, place, begin):
             assert part not in text
 
 
+def test_the_example_is_in_chinese(visit):
+    with visit("/zh/") as page:
+        card = page.locator(".finder-example article").first
+        assert re.search(r"每个 prompt \d+ 次 rollout", card.inner_text())
+        conditions = card.locator(".finder-conditions")
+        assert conditions.inner_text().startswith("全参数微调 · ")
+        assert conditions.get_attribute("lang") == "zh-CN"
+
+
 def test_controls_of_a_table_speak_chinese(visit):
     with visit("/zh/records/", 360) as page:
         order = page.locator(".table-order select")

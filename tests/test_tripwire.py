@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from cases import read_cases
-from rl_resources.cli import main
 from sample_tree import plant, plant_site, ran
 
 SHELL = '#!/bin/sh\ntouch "$TRIPWIRE/$(basename "$0")"\n'
@@ -71,9 +70,8 @@ def test_no_command_runs_or_imports_anything_of_a_dataset(trapped):
     assert [*wire.iterdir()] == [wire / "bash"]
 
 
-def test_a_huge_script_is_reported_and_not_read(tmp_path, capsys):
+def test_a_huge_script_is_reported_and_not_read(tmp_path, command):
     root = plant(tmp_path / "dataset")
     os.truncate(root / f"examples/tuning/7b/{SCRIPT}", 1 << 40)
-    assert main(["check", "--root", str(root)]) == 1
-    printed = capsys.readouterr()
-    assert f"examples/tuning/7b/{SCRIPT}:" in printed.out
+    printed = command("check", "--root", root, status=1)
+    assert f"examples/tuning/7b/{SCRIPT}:" in printed

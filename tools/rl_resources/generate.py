@@ -88,12 +88,10 @@ def questions(dataset: Dataset) -> str:
 
     The words to choose from are those of the tables.
     """
-    words = words_of_filters(dataset)
     schema = dataset.package.resources["tuning"].schema
-    choices = {name: list(schema.field(name).words) for name in ASKED}
-    for name in ("task", "train", "infer"):
-        choices[name] = list(words[name])
-    choices["device"] = [device.label for device in devices_of(dataset).known.values()]
+    labels = [device.label for device in devices_of(dataset).known.values()]
+    words = {**words_of_filters(dataset), "device": labels}
+    choices = {name: list(words.get(name, ())) for name in ASKED}
     asked = [_question(schema.field(name), choices[name]) for name in ASKED]
     return yaml.safe_dump(asked, sort_keys=False, allow_unicode=True, width=96)
 

@@ -57,11 +57,7 @@ def _best(wanted: str, known: Collection[str]) -> Sequence[str]:
     """The words of `_nearest`, all in lower case."""
     if wanted in known:
         return [wanted]
-    longer: list[str] = []
-    for one in known:
-        beginning, _, _ = one.rpartition("-")
-        if beginning == wanted:
-            longer.append(one)
+    longer = [one for one in known if one.rpartition("-")[0] == wanted]
     if longer:
         return longer
     close = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)

@@ -2,12 +2,17 @@
  * Forms whose state is the URL, and a form that is answered while it is filled in.
  */
 
-import { filled, queryOf, QUIET_MS } from "./elements.js";
+import { filled, queryOf, QUIET_MS, say } from "./elements.js";
 
 const MOST_NEAR = 6;
 
 /** A question without an answer: why, and as its cause the `field` that is wrong, with `help`. */
 export class Mistake extends Error {}
+
+/** Throw a `Mistake` of this sentence. @param {string} name @param {Record<string, any>} words @param {string} [field] @param {string} [help] @returns {never} */
+export function refuse(name, words, field, help) {
+  throw new Mistake(say(name, words), { cause: { field, help } });
+}
 
 /** The words of a form, without those that are empty. @param {HTMLFormElement} form @returns {Record<string, string>} */
 const wordsOf = (form) => Object.fromEntries(
@@ -24,12 +29,12 @@ function near(field, text) {
   return offered.filter(isNear).slice(0, MOST_NEAR);
 }
 
-/** Whether a field took a text, a list in any case; one that a list does not offer is added to it. @param {HTMLInputElement | HTMLSelectElement | null} field @param {string} text */
+/** Whether a field took a text, a list in any case; one that a list does not offer is added to it, with a class. @param {HTMLInputElement | HTMLSelectElement | null} field @param {string} text */
 function takes(field, text) {
   if (!field) return false;
   const isMeant = (word) => word.toLowerCase() === text.toLowerCase();
   const offered = [...(field.options ?? [])].find(({ value, label }) => isMeant(value) || isMeant(label));
-  if (field.options && !offered) field.add(new Option(text));
+  if (field.options && !offered) field.add(Object.assign(new Option(text), { className: "unoffered" }));
   field.value = offered?.value ?? text;
   field.closest("details")?.toggleAttribute("open", true);
   return field.value !== "";

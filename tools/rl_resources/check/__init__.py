@@ -75,9 +75,12 @@ def family(name: str, scope: Scope, *modules: ModuleType) -> Family:
     title, summary, *_ = paragraphs(modules[0].__doc__ or "")
     rules = []
     for module in modules:
-        for function, rule in vars(module).items():
-            if isinstance(rule, Rule) and rule.mistakes.__module__ == module.__name__:
-                fixer = vars(module).get(f"fix_{function}")
+        own = vars(module)
+        for function, rule in own.items():
+            if not isinstance(rule, Rule):
+                continue
+            if rule.mistakes.__module__ == module.__name__:  # and not imported
+                fixer = own.get(f"fix_{function}")
                 rules.append(replace(rule, family=name, scope=scope, fixer=fixer))
     return Family(title.removesuffix("."), summary, scope, tuple(rules))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -14,6 +14,7 @@ from rl_resources.errors import Finding, UnusableInput
 from rl_resources.facts.models import model_meant
 from rl_resources.facts.pairs import Pair, Said
 from rl_resources.files import environment, read_foreign_text
+from rl_resources.package import text_of
 from rl_resources.page import LARGEST_PAGE_BYTES
 from rl_resources.page.reader import read_page
 from rl_resources.page.rows import HEADER_OF, Reading, ReadRow, read_rows
@@ -105,20 +106,27 @@ def audit(reading: Reading, texts: Texts, *, style: bool = False) -> list[Findin
     path.
     """
     rules = [rule for rule in all_rules().values() if style or not rule.style]
-    pairs = []
-    alone = dict(texts)
+    pairs = list(_pairs(reading, texts))
+    found = findings_of(rules, {"pair": lambda: pairs, "script": texts.values})
+    # A cell that contradicts its script is not reported again for its form.
+    errors = [finding for finding in found if finding.severity == "error"]
+    contradicting = set(map(_place, errors))
+    for finding in findings_of(rules, {"page": lambda: [reading]}):
+        if _place(finding) not in contradicting:
+            found.append(finding)
+    return sorted(found, key=attrgetter("position"))
+
+
+def _pairs(reading: Reading, texts: Texts) -> Iterator[Pair]:
+    """Each row with its script, then the scripts to which no row leads."""
+    linked = {row.link.read for row in reading.rows}
     for row in reading.rows:
         script = _script_of(row, texts)
         if script:
-            pairs.append(_pair(reading, row, script))
-            alone.pop(row.link.read or "", None)
-    pairs += [_pair_of_script(reading.dataset, script) for script in alone.values()]
-    found = findings_of(rules, {"pair": lambda: pairs, "script": texts.values})
-    # A cell that contradicts its script is not reported again for its form.
-    reported = {_place(finding) for finding in found if finding.severity == "error"}
-    of_page = findings_of(rules, {"page": lambda: [reading]})
-    found += [finding for finding in of_page if _place(finding) not in reported]
-    return sorted(found, key=attrgetter("position"))
+            yield _pair(reading, row, script)
+    for name, script in texts.items():
+        if name not in linked:
+            yield _pair_of_script(reading.dataset, script)
 
 
 def _place(finding: Finding) -> Place:
@@ -162,11 +170,8 @@ def _pair_of_script(dataset: Dataset, script: ScriptText) -> Pair:
 
 def _model_facts(dataset: Dataset, name: str) -> Mapping[str, str]:
     """The cells of a model in its table; none if it is unknown."""
-    model = dataset.by_key["models"].get(name)
-    if model is None:
-        return {}
-    fields = dataset.package.resources["models"].schema.fields
-    return {field.name: field.write(model[field.name]) for field in fields}
+    model = dataset.by_key["models"].get(name, {})
+    return {column: text_of(model, column) for column in model}
 
 
 def _said(row: ReadRow) -> Mapping[str, Said]:

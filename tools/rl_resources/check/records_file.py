@@ -32,7 +32,6 @@ WORKERS = 3
 _CELL = r'(?:[^",\r]*|"(?:[^"\r]|"")*")'
 LINE = "line"
 
-
 SMALL_BYTES = 1 << 22
 """A file up to this size is read as a table of the dataset."""
 ROWS_AT_ONCE = 40_000

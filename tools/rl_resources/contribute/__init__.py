@@ -127,9 +127,10 @@ def changes_between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     """The files that differ between two states of a dataset, scripts first."""
     before = {file.path: file for file in old.files}
     after = {file.path: file for file in new.files}
-    for path in dict.fromkeys([*after, *before]):
-        was = before.get(path, ScriptFile(path))
-        becomes = after.get(path, ScriptFile(path))
+    for path in after | before:
+        nothing = ScriptFile(path)
+        was = before.get(path, nothing)
+        becomes = after.get(path, nothing)
         if was.content != becomes.content:
             yield Change(path, was.data, *becomes.content)
 

@@ -68,18 +68,17 @@ def draft(
 
 def _refuse_other_start(script: ScriptText) -> None:
     """Raise `UnusableInput` for a script that starts anything but RL with the framework."""
-    started = [*script.trainings, *script.launches]
-    if script.script.problems or script.lost:
+    if script.script.problems or script.broken_continuations:
         return
-    other = f"it starts no training with settings of {FRAMEWORK}"
+    module = ""
+    fork = ""
+    started = [*script.trainings, *script.launches]
     if started:
         module = started[0].module
         fork = support(FRAMEWORK).fork(module)
-        if script.trainings and not fork:
-            return
-        other = f"it starts `{shown(module, 120)}`, but trains nothing with RL"
-        if fork:
-            other = f"it starts `{shown(module, 120)}`, which is of {fork} and not of {FRAMEWORK}"
+    if script.trainings and not fork:
+        return
+    other = say("other_start", FRAMEWORK, module, fork)
     message = f"{shown(script.path, 500)}: {other}, so there is no record to draft"
     help_ = "Name the script that starts the training, as with `verl.trainer.main_ppo`."
     raise UnusableInput(message, help_)

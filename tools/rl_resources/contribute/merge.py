@@ -23,7 +23,7 @@ from rl_resources.devices import devices_of, vendor_in
 from rl_resources.facts import Record, records
 from rl_resources.facts.comparison import NO_TAG, SPEEDS, faster_record, smaller_run
 from rl_resources.facts.models import device_memory
-from rl_resources.facts.script_names import PARTS, name_beside
+from rl_resources.facts.script_names import name_beside
 from rl_resources.facts.words import Fact, read_word
 from rl_resources.package import SCRIPTS, TableSchema
 from rl_resources.script.algorithm import asked_of_min, costs_time
@@ -127,7 +127,7 @@ def _name(sources: Sources, certain: Facts, snapshot: Snapshot) -> str:
     It is empty if one of its parts is not known.
     """
     cells = {column: fact.text for column, fact in certain.items()}
-    name = script_name({part: certain[part].text for part in PARTS})
+    name = script_name(cells)
     given = PurePath(sources.script.path)
     if SCRIPTS.name in given.parts and given.name == name:
         return name_of(given.as_posix())

@@ -51,7 +51,6 @@ LEAST_UPDATE_PROMPTS = 64
 UPDATES = 4
 OWN = Path(__file__).parent
 
-
 OPTIONS = (*PARTS, "tag")
 """Columns of the tuning table that make a configuration, each an option of the command."""
 
@@ -161,10 +160,13 @@ def _refuse(problems: Sequence[str]) -> None:
 
 
 def _configuration(words: Asked, dataset: Dataset) -> ScriptRequest:
-    rows = {part: dataset.by_key[table][words[part]] for part, table in TABLES.items()}
-    question = ask_plan(dataset, {part: words[part] for part in PARTS})
+    parts = {part: words[part] for part in PARTS}
+    rows = {}
+    for part, table in TABLES.items():
+        rows[part] = dataset.by_key[table][parts[part]]
     tag = words.get("tag", "")
-    return ScriptRequest(rows, settings_for(question, tag), tag)
+    found = settings_for(ask_plan(dataset, parts), tag)
+    return ScriptRequest(rows, found, tag)
 
 
 def plan_script(plan: Answer, tag: str) -> str:

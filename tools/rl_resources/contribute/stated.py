@@ -25,7 +25,7 @@ from rl_resources.script.algorithm import (
 from rl_resources.script.backends import ACTOR, SAME_BACKEND, VENDORS
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
-from rl_resources.script.settings import Setting
+from rl_resources.script.settings import Setting, written
 from rl_resources.snapshot import Snapshot
 from rl_resources.text import nearest, printable, shown
 
@@ -48,7 +48,7 @@ def first_known(sources: Iterable[Facts]) -> Facts:
 
 def script_name(cells: Mapping[str, str]) -> str:
     """The file name that the cells of a row make; empty if one of its parts is."""
-    words = [cells[part].lower() for part in PARTS]
+    words = [cells.get(part, "").lower() for part in PARTS]
     if not all(words):
         return ""
     model, *others = words
@@ -232,7 +232,7 @@ def _memory_cells(run: Run) -> dict[str, str]:
 
 
 def _unknown(setting: Setting) -> Fact:
-    return Fact(doubt=say("unknown", setting))
+    return Fact(doubt=say("unknown", setting, list(map(written, setting.choices))))
 
 
 def _of_pools(run: Run, total: Setting, own: Setting, what: str) -> Fact:

@@ -332,12 +332,15 @@ def _take(log: TrainingLog, metrics: Metrics) -> bool:
     seconds = _first(metrics, "seconds")
     tokens = _first(metrics, "tokens")
     of_memory = tuple(_METRICS["memory"])
-    values = [metrics[name] for name in metrics if name.endswith(of_memory)]
-    memory = max(map(_positive, values), default=0)
+    memory = 0.0
+    for name, value in metrics.items():
+        if name.endswith(of_memory):
+            memory = max(memory, _positive(value))
     if not (seconds or tokens or memory):
         return False
+    number = _first(metrics, "number")
     interrupted = _first(metrics, "interruptions") > 0
-    log.add(Step(_first(metrics, "number"), seconds, tokens, memory, interrupted))
+    log.add(Step(number, seconds, tokens, memory, interrupted))
     log.summary = len(log.steps) == 1 and "_step" in metrics
     return True
 

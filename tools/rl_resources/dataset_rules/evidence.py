@@ -282,16 +282,19 @@ def contradiction(snapshot: Snapshot) -> Iterator[Mistake]:
     table = snapshot.tables["reports"]
     if table.lost or (table.path, "report") in broken_columns(snapshot):
         return
-    reports = {record.text("report"): record for record in records(snapshot, "reports")}
-    named = {
-        name: report.text("contradicts").split() for name, report in reports.items()
-    }
+    reports = {}
+    named = {}
+    for report in records(snapshot, "reports"):
+        name = report.text("report")
+        reports[name] = report
+        named[name] = report.text("contradicts").split()
     for name, others in named.items():
         for other in others:
+            back = named.get(other, ())
             if other == name or other not in named:
                 yield _not_another(reports[name], other, sorted(named.keys() - {name}))
             # A report that names an unknown one is fixed first: it may mean this one.
-            elif name not in named[other] and named.keys() >= set(named[other]):
+            elif name not in back and named.keys() >= set(back):
                 yield _not_named_back(reports[other], name)
 
 

@@ -62,15 +62,18 @@ def min_without_memory(snapshot: Snapshot) -> Iterator[Mistake]:
 
     Bad: MIN on `ascend-910b`, which is sold with 32 and with 64 GB
     Good: MIN on `ascend-910b3`
+
+    Of several records on one device the first is reported: they lack the same cell.
     """
+    without: dict[str, Record] = {}
     for record in _tagged(snapshot, "MIN", "device"):
-        device = snapshot.row("devices", record.text("device"))
+        name = record.text("device")
+        device = snapshot.row("devices", name)
         if device and not device["memory_gb"]:
-            yield record.mistake(
-                "tag",
-                ", but the memory of its device is not known",
-                _EMPTY,
-            )
+            without.setdefault(name, record)
+    for record in without.values():
+        wrong = ", but the memory of its device is not known"
+        yield record.mistake("tag", wrong, _EMPTY)
 
 
 @rule("warning")
@@ -124,10 +127,13 @@ def _tagged(snapshot: Snapshot, tag: str, *names: str) -> Iterator[Record]:
 
 def _without_tag(rule: Rule, snapshot: Snapshot) -> Iterator[Edit]:
     """Remove the tag from the records that a rule on tags reports."""
-    tuning = snapshot.tables["tuning"]
     lines = rule.lines(snapshot)
-    rows = [index for index, row in enumerate(tuning.rows) if row.line in lines]
-    return with_cells((Record(tuning, row), "tag", "") for row in rows)
+    cells = []
+    for record in records(snapshot, "tuning"):
+        _, line, _ = record.place("tag")
+        if line in lines:
+            cells.append((record, "tag", ""))
+    return with_cells(cells)
 
 
 fix_not_the_least = partial(_without_tag, not_the_least)

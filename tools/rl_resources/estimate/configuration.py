@@ -77,6 +77,7 @@ class EstimateInputs:
     is_rl: bool = False
     offline: str = ""
     is_script: bool = False
+    names_train: bool = False
     unknown: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     by_first_branch: dict[str, Number] = field(default_factory=dict)
@@ -90,9 +91,16 @@ class EstimateInputs:
         """
         if BY_BRANCH in item.reason:
             return False
-        if not self.is_script and item.input in self._often_set:
+        if not self.is_script and item.input in (*self._often_set, *self.earlier):
             return True
         return not self.framework or "default" not in item.reason
+
+    @property
+    def earlier(self) -> Mapping[str, Sequence[Number]]:
+        """What the framework did by default in other releases, where nobody says which."""
+        if not self.framework:
+            return {}
+        return self.profile.earlier(self.words)
 
     @property
     def _often_set(self) -> Iterator[str]:
@@ -202,6 +210,8 @@ class EstimateInputs:
             own |= formula()["train_lora"].get(self.train, {})
         if not (self.framework or self.is_rl):
             own |= formula()["train_sft"].get(self.train, {})
+        if self.names_train and not self.framework:
+            own |= formula()["train_named"].get(self.train, {})
         for name, value in formula()["of_engine"].get(self.infer, {}).items():
             self.assume(name, value, f"what {self.infer} does")
         for name, item in inputs_by_name().items():

@@ -105,13 +105,16 @@ class Estimate:
             return self.peak_gb
         return self.with_inputs(fill=self.values["mean_fill"]).peak_gb
 
-    @property
+    @cached_property
     def usual(self) -> Mapping[str, Sequence[float]]:
         """The least and the most that is usual of what a question may leave open."""
         trained = "full"
         if self.values["lora_rank"]:
             trained = "lora"
-        return plausible(f"{self.configuration.train} {trained}")
+        found = dict(plausible(f"{self.configuration.train} {trained}"))
+        for name, values in self.configuration.earlier.items():
+            found[name] = sorted({*values, self.values[name]})
+        return found
 
     @cached_property
     def doubts(self) -> Mapping[str, Doubt]:
@@ -171,7 +174,7 @@ class Estimate:
         asked = self.configuration
         wider: Mapping[str, Sequence[float]] = formula()["interval"]
         names = []
-        if asked.framework not in {"", VERL} and not asked.is_script:
+        if asked.framework and not asked.is_script:
             names.append("framework")
         if any(item.input == "layers" for item in asked.assumed):
             names.append("layers")
@@ -188,6 +191,12 @@ class Estimate:
             known = "tokens"
         low, high = formula()["interval"][known]
         return low, high
+
+    @property
+    def sure_factor(self) -> float:
+        """The upper one without what is open, which takes time."""
+        _, high = self.known_factors
+        return exp(_together([high, *(most for _, most in self._further_factors)]))
 
     @property
     def interval_gb(self) -> tuple[float, float]:
@@ -246,11 +255,13 @@ class Estimate:
         asked = self.configuration
         open_inputs = {item.input for item in asked.assumed}
         if asked.is_script:
-            open_inputs.discard("gpu_memory_utilization")
+            open_inputs -= {"gpu_memory_utilization", "engine_shares_rest"}
         if "gpu_memory_utilization" not in open_inputs:
             open_inputs.discard("has_engine")
+        foreign = "engine_shares_rest"
         if asked.framework in {"", VERL}:
-            open_inputs.discard("engine_gpus")
+            foreign = "engine_gpus"
+        open_inputs.discard(foreign)
         least = _only(formula()["least"]["rollout"], open_inputs)
         return bool(least) and self.with_inputs(**least).rollout_fits
 
@@ -262,7 +273,9 @@ class Estimate:
         is known.
         """
         asked = self.configuration
-        saving: dict[str, Number] = dict(formula()["least"].get(asked.train, {}))
+        saving: dict[str, Number] = {}
+        for name, value in formula()["least"].get(asked.train, {}).items():
+            saving[name] = self.values.get(value, value)
         unsaid: set[str] = set()
         for item in asked.assumed:
             if asked.is_script and not asked.leaves_open(item):
@@ -291,8 +304,7 @@ class Estimate:
             or not self.engine_starts
         ):
             return "unlikely"
-        _, high = self.known_factors
-        if self.peak_gb * high > room or not self.cache_fits:
+        if self.peak_gb * self.sure_factor > room or not self.cache_fits:
             return "tight"  # doubts, which take time, make it no better
         if self.deciding.high_gb > room:
             return "tight"

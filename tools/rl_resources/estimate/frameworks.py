@@ -148,6 +148,17 @@ class Profile:
                 found.setdefault(cell.input, cell.value)
         return found
 
+    def earlier(self, words: set[str]) -> Mapping[str, Sequence[Number]]:
+        """What it did by default in other releases; nothing where one is asked for."""
+        found: dict[str, list[Number]] = {}
+        if self.release != self.row.get("release"):
+            return found
+        for cell in earlier_cells(self.name):
+            value = cell.value
+            if isinstance(value, int) and words.issuperset(cell.when):
+                found.setdefault(cell.input, []).append(value)
+        return found
+
     def settings(self, words: Collection[str]) -> dict[str, list[ProfileCell]]:
         """What each of its settings changes, by the setting's name."""
         found: dict[str, list[ProfileCell]] = {}
@@ -210,10 +221,15 @@ def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCe
         cell for cell in released_cells(name, release) if words.issuperset(cell.when)
     ]
     if name == VERL:
-        engines = {*ENGINES, *SAME_BACKEND}
         train = next(iter(words & backends().keys()), "")
-        found.extend(_keys(train, next(iter(words & engines), "")))
+        infer = next(iter(words.intersection(engine_words())), "")
+        found.extend(_keys(train, infer))
     return found
+
+
+def engine_words() -> list[str]:
+    """What rollout engines are called, by verl or by us."""
+    return [word for word in (*ENGINES, *SAME_BACKEND) if word not in backends()]
 
 
 @cache
@@ -225,6 +241,12 @@ def released_cells(name: str, release: str) -> Sequence[ProfileCell]:
         for cell in cells_of(name)
         if not cell.before or read < Version(cell.before)
     ]
+
+
+@cache
+def earlier_cells(name: str) -> Sequence[ProfileCell]:
+    """The defaults of a framework that a later release changed."""
+    return [cell for cell in cells_of(name) if cell.before]
 
 
 @cache

@@ -31,6 +31,8 @@ from rl_resources.estimate.formula import (
 from rl_resources.estimate.frameworks import (
     VERL,
     ProfileCell,
+    earlier_cells,
+    engine_words,
     frameworks,
     profile,
     profiles,
@@ -46,7 +48,6 @@ from rl_resources.estimate.search import (
     SMALLEST_GB,
 )
 from rl_resources.estimate.time import LENGTHS, PHASES, constants
-from rl_resources.script.backends import ENGINES, SAME_BACKEND
 
 _AS_WRITTEN = (
     "constants",
@@ -60,6 +61,7 @@ _AS_WRITTEN = (
     "span",
     "train_lora",
     "train_sft",
+    "train_named",
     "verdicts",
 )
 _SEARCH: Mapping[str, object] = {
@@ -111,7 +113,7 @@ def published() -> dict[str, Any]:
 def _time() -> dict[str, Any]:
     """`time.toml`, as `time.js` evaluates it."""
     found = formula()["time"]
-    return {name: found[name] for name in ("needed", "said", "interval")} | {
+    return {name: found[name] for name in ("needed", "said", "interval", "fused")} | {
         "constants": constants(),
         "engines": found["engine"],
         "phases": PHASES,
@@ -140,7 +142,7 @@ def _settings(item: Mapping[str, Any]) -> dict[str, str]:
         words = {train, *WEIGHTS}
         found[train] = _written(VERL, item, train)
         found[f" {train} sft"] = unprofiled("").written(item, item.get("value"), words)
-        for infer in (*ENGINES, *SAME_BACKEND):
+        for infer in engine_words():
             own = _written(VERL, item, train, infer)
             if own != found[train]:
                 found[f"{train} {infer}"] = own
@@ -166,6 +168,7 @@ def _profile(name: str) -> dict[str, Any]:
         "alone": found.usual_train(1),
         "offline": found.row.get("offline"),
         "cells": [_cell(cell) for cell in _cells(name)],
+        "earlier": [_cell(cell) for cell in earlier_cells(name)],
     }
 
 

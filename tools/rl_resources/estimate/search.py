@@ -151,8 +151,8 @@ def _tightest(estimate: Estimate) -> Place:
     if not estimate.cache_fits:
         return _CACHE
     training = estimate.training
-    low, high = estimate.known_factors
-    needs = [Need(training, training.peak_gb * low, training.peak_gb * high)]
+    high_gb = training.peak_gb * estimate.sure_factor
+    needs = [Need(training, training.peak_gb, high_gb)]
     needs += map(estimate.need_of, OTHERS)
     moment = max(needs, key=attrgetter("high_gb")).moment
     if not estimate.rollout_fits:

@@ -178,12 +178,13 @@ def constants() -> Mapping[str, Number]:
 
 def time_values(estimate: Estimate) -> Mapping[str, Number]:
     """What the terms of a time are evaluated on; an input that nobody gave is 0."""
-    knows_share = _is_given(estimate, "gpu_memory_utilization")
+    configuration = estimate.configuration
     return {
         **dict.fromkeys(_names(), 0),
-        **formula()["time"]["engine"][estimate.configuration.infer],
+        **formula()["time"]["engine"][configuration.infer],
+        "is_fused": formula()["time"]["fused"].get(configuration.train, 0),
         "micro_known": _knows_micro_batch(estimate),
-        "cache_known": estimate.values["has_engine"] * knows_share,
+        "share_known": _is_given(estimate, "gpu_memory_utilization"),
         **estimate.values,
     }
 

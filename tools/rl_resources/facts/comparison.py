@@ -107,8 +107,10 @@ def _kind(record: Record) -> list[str]:
 def _is_faster(record: Record, other: Record) -> bool:
     """Whether a record is faster, by throughput if both have one, otherwise by step time."""
     throughput, step = SPEEDS
-    if record.number(throughput) and other.number(throughput):
-        return record.number(throughput) > other.number(throughput)
+    ours = record.number(throughput)
+    theirs = other.number(throughput)
+    if ours and theirs:
+        return ours > theirs
     return 0 < record.number(step) < other.number(step)
 
 

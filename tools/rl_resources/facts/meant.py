@@ -146,7 +146,7 @@ def _fitting(table: Table, cells: Cells) -> Iterator[Cells]:
     for place in range(min(len(cells) + 1, width)):
         before = cells[:place]
         if missing > 0:
-            yield (*before, *_empty(missing), *cells[place:])
+            yield before + _empty(missing) + cells[place:]
             continue
         end = place + 1 - missing
         for joined in _as_one_cell(cells[place:end]):
@@ -211,6 +211,7 @@ def in_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, st
     missing = [field for field in schema.fields if field.name not in columns]
     committed = set(chain.from_iterable(rows_at(snapshot.package, "HEAD", table.path)))
     for field in missing:
+        # The last commit has cells of this column, and the file has lost them.
         was_dropped = field.name in committed
         if was_dropped or field.required:
             return {}
@@ -219,6 +220,7 @@ def in_columns(snapshot: Snapshot, table: Table, header: Row) -> Mapping[int, st
     by_name = list(zip(*in_order, strict=True))
     if not missing and _fits_by_place(snapshot, table, by_place, by_name):
         return {}
+    # The header is the first line of both.
     lines = map(line_of, [schema.names, *by_name])
     return dict(zip(cells, lines, strict=True))
 

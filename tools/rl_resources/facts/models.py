@@ -74,26 +74,22 @@ def parameters_in_name(name: str) -> float:
 
 
 _SIZE = re.compile(r"(?<![a-z0-9])\d+(?:[.-]\d+)?[bm](?![a-z0-9])")
-
-
+"""A size in the name of a folder: `1.5b`, `1-5b`, `500m`."""
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-
-
+"""An owner and a name on Hugging Face; a folder and a file look the same."""
 _FOLDER = re.compile(
     r".*(?:model|ckpt|checkpoint|weight|pretrain).*|data|llms?|hf|huggingface|outputs?|workspace"
     r"|home|root|mnt|nas|share|shared|cache|local|verl"
 )
-
-
+"""What is called so is a folder and no owner."""
 _CACHED = re.compile(r"(?:^|/)models--(?P<owner>[\w.-]+?)--(?P<name>[\w.-]+)(?:/|$)")
 """A folder of the cache of Hugging Face."""
 _INSIDE = re.compile(
     r"(?:/(?:snapshots|main|master|hf|huggingface|base|[0-9a-f]{7,40})?)*"
 )
 """What may follow the folder of a model that is still that model."""
-
-
 _VARIANT = re.compile(r"-(?:instruct|base|chat|it|pt)$")
+"""The end of a name that says how a model of the family was trained."""
 
 
 def model_in_path(path: str, known: Collection[str]) -> str | None:

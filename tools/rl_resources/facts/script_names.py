@@ -104,7 +104,7 @@ def misplaced(snapshot: Snapshot, record: Record, name: str) -> bool:
 
 
 LIKENESS = 0.7
-
+"""How alike a file's name and that of a row without a file are, if one is the other misspelled."""
 
 TABLES = {
     "model": "models",
@@ -161,7 +161,7 @@ def expected_name(snapshot: Snapshot, row: int | None) -> ScriptName | None:
     """The name that follows from a record's other cells, if all are known."""
     if row is None:
         return None
-    words = [word_in_name(snapshot, row, part) or "" for part in PARTS]
+    words = [word_in_name(snapshot, row, part) for part in PARTS]
     stem = "_".join(words)
     expected = parsed(f"{stem}.sh")
     if expected is None:
@@ -198,11 +198,11 @@ def _apart(cells: Mapping[str, str]) -> tuple[str, str]:
     return context_of(cells), cells.get("tag", "").lower()
 
 
-def word_in_name(snapshot: Snapshot, row: int, part: str) -> str | None:
-    """How a cell of a record appears in a name; `None` if it is empty or in doubt."""
+def word_in_name(snapshot: Snapshot, row: int, part: str) -> str:
+    """How a cell of a record appears in a name; empty if it is empty or in doubt."""
     cell = snapshot.tables["tuning"].cell(row, part)
     if not cell or _is_in_doubt(snapshot, row, part):
-        return None
+        return ""
     if part == "model":
         return slug_of(cell)
     if part == "gpus":

@@ -177,7 +177,11 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
 
     `scripts` are paths below the directory of scripts.
     """
-    text, url = link_as_text(cell) or (cell.text.strip(), cell.target or "")
+    text = cell.text.strip()
+    url = cell.target or ""
+    broken = link_as_text(cell)
+    if broken:
+        text, url = broken
     path = unquote(_NO_PATH.sub("", url))
     said = _named(text)
     linked = _named(path)
@@ -187,13 +191,14 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     script = linked.name or label
     if not script:
         return None
-    wanted = _Named(script, linked.folder, linked.variant or said.variant)
-    exact = _file_of(wanted, scripts or ())
-    file = exact or _file_nearly_of(script, scripts or ())
+    variant = linked.variant or said.variant
+    known = scripts or ()
+    exact = _file_of(_Named(script, linked.folder, variant), known)
+    file = exact or _file_nearly_of(script, known)
     # A commit may have a script that the directory lacks.
     may_exist = not file and _COMMIT.search(path)
     missing = scripts is not None and not exact and not may_exist
-    return Link(label, linked.name, wanted.folder, wanted.variant, file, missing)
+    return Link(label, linked.name, linked.folder, variant, file, missing)
 
 
 def link_as_text(cell: Cell) -> tuple[str, str] | None:

@@ -56,11 +56,11 @@ def page_broken_link(reading: Reading) -> Iterator[Mistake]:
 def _is_dangling(page: Page, cell: Cell) -> bool:
     """Whether a cell is the name of a link that the page defines nowhere."""
     name = cell.text
-    line = page.lines[cell.line - 1]
-    if not line.startswith((f"`{name}`_", f"{name}_"), cell.column - 1):
+    source = page.lines[cell.line - 1][cell.column - 1 :]
+    if not source.startswith((f"`{name}`_", f"{name}_")):
         return False
-    targets = (f".. _{name}:", f".. _`{name}`:")
-    return not any(line.startswith(targets) for line in page.lines)
+    target = re.compile(rf"\.\. _(`?){re.escape(name)}\1:")
+    return not any(map(target.match, page.lines))
 
 
 @rule()

@@ -144,11 +144,11 @@ def _document(lines: Iterable[str]) -> nodes.document:
 
 
 def _refuse_broken_table(message: nodes.system_message) -> None:
-    why = message.children[0].astext().replace("\n", " ")
-    if message["level"] > _INFO and _BROKEN.match(why):
-        begins = why[0].lower()
-        rest = why[1:].rstrip(".")
-        raise _UnreadableError(message["line"], f"{begins}{rest}")
+    text = message.children[0].astext().replace("\n", " ")
+    if message["level"] > _INFO and _BROKEN.match(text):
+        begins = text[0].lower()
+        why = begins + text[1:].rstrip(".")
+        raise _UnreadableError(message["line"], why)
 
 
 def _headings(lines: Sequence[str]) -> Iterator[Heading]:
@@ -157,18 +157,19 @@ def _headings(lines: Sequence[str]) -> Iterator[Heading]:
     Docutils takes a title for text if its underline is too short and has fewer than four
     characters. If it is a size, it was meant as a heading.
     """
-    stripped = ["", *map(str.rstrip, lines)]
-    for number, before in enumerate(stripped[:-2], 1):
-        title = stripped[number]
-        underline = stripped[number + 1]
-        begins = not before or _UNDERLINE.fullmatch(before)
-        if not begins or _UNDERLINE.fullmatch(title) or not _TITLE.match(title):
+    titles = [line.rstrip() for line in lines]
+    threes = zip(["", *titles], titles, titles[1:], strict=False)
+    for number, (above, title, underline) in enumerate(threes, 1):
+        if _UNDERLINE.fullmatch(title) or not _TITLE.match(title):
             continue
-        if _UNDERLINE.fullmatch(underline):
-            made = len(underline) >= min(4, width(title))
-            heading = Heading(title, number, underline, made)
-            if made or heading.billions:
-                yield heading
+        if above and not _UNDERLINE.fullmatch(above):
+            continue
+        if not _UNDERLINE.fullmatch(underline):
+            continue
+        made = len(underline) >= min(4, width(title))
+        heading = Heading(title, number, underline, made)
+        if made or heading.billions:
+            yield heading
 
 
 def _placed(rows: Iterable[Iterable[_Source]], lines: Sequence[str]) -> PageTable:
@@ -285,10 +286,12 @@ def _markdown_page(lines: Sequence[str], path: str) -> Page:
 
 def _markdown_source(inside: Token) -> _Source:
     line, _ = inside.map or (0, 0)
-    tokens = inside.children or []
-    text = "".join(token.content for token in tokens)
-    targets = [str(token.attrs["href"]) for token in tokens if "href" in token.attrs]
-    target = next(iter(targets), None)
+    text = ""
+    target = None
+    for token in inside.children or []:
+        text += token.content
+        if token.type == "link_open" and target is None:
+            target = str(token.attrs["href"])
     return _Source(line + 1, inside.content, text.strip(), target)
 
 

@@ -107,11 +107,12 @@ class Reading:
         """
         links = {row.link.read for row in self.rows}
         written = sum(len(table.rows) for table in self.tables)
-        is_whole = written == len(self.rows) > 0 and not self.page.mistakes
-        if None in links or not is_whole:
+        if not links or None in links:
             return []
-        unlinked = [path for path in self.scripts or () if path not in links]
-        return list(filter(self.has_form, unlinked))
+        if self.page.mistakes or written > len(self.rows):
+            return []
+        formed = filter(self.has_form, self.scripts or ())
+        return [path for path in formed if path not in links]
 
     def has_form(self, path: str) -> bool:
         """Whether a file is named like a run: six parts alone are not enough."""
@@ -281,7 +282,8 @@ def _max_batch(text: str) -> dict[str, Fact]:
         message = f"`{shown(text)}` is not a number of prompts"
         fix = "Write the number alone, or `\\` where nobody searched for it."
         return {"max_batch": Fact("", message, fix)}
-    return {"max_batch": Fact(match[1] or ""), "status": Fact(_STATUSES[match[2]])}
+    number, remark = match.groups()
+    return {"max_batch": Fact(number or ""), "status": Fact(_STATUSES[remark])}
 
 
 def _infer(text: str, dataset: Dataset) -> dict[str, Fact]:

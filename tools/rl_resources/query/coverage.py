@@ -110,21 +110,16 @@ def coverage(dataset: Dataset) -> Coverage:
         return [order.index(word) for order, word in in_order]
 
     reports = dataset.by_key["reports"]
-    ordered_combinations = sorted(by_combination, key=rank)
-    partial: list[CoverageCell] = []
-    cells: list[CoverageCell] = []
-    for one in ordered_combinations:
-        cell = _cell(one, by_combination[one], reports)
-        if cell.is_partial:
-            partial.append(cell)
-        else:
-            cells.append(cell)
+    every = [
+        _cell(one, by_combination[one], reports)
+        for one in sorted(by_combination, key=rank)
+    ]
+    cells = [cell for cell in every if not cell.is_partial]
+    partial = [cell for cell in every if cell.is_partial]
     missing = {}
     for tag in ("MIN", "RECOMMENDED"):
-        covered: set[str] = set()
-        for cell in cells:
-            if getattr(cell, f"records_{tag.lower()}"):
-                covered.add(cell.size)
+        counted = attrgetter(f"records_{tag.lower()}")
+        covered = {cell.size for cell in cells if counted(cell)}
         lacking = [str(size) for size in dataset.by_key["sizes"] if size not in covered]
         if lacking:
             missing[tag] = lacking
@@ -196,11 +191,8 @@ def minimum_memory(known: Iterable[Configuration]) -> list[Point]:
 
 def throughputs(known: Iterable[Configuration]) -> list[Point]:
     """Every configuration with tokens per second, by device, the fastest first."""
-    points: list[Point] = []
-    for row in known:
-        speed = row.tokens_per_second_per_gpu
-        if speed:
-            points.append(Point(row, speed))
+    speed_of = attrgetter("tokens_per_second_per_gpu")
+    points = [Point(row, speed_of(row)) for row in known if speed_of(row)]
     return sorted(
         points, key=lambda point: (point.configuration.device_label, -point.value)
     )

@@ -348,6 +348,7 @@ def _of_backend(query: Query, source: Source | None, release: str) -> EstimateIn
     inputs = EstimateInputs(query.train, query.infer, profile=found)
     inputs.is_rl = bool(query.task or query.infer)
     inputs.is_script = source is not None
+    inputs.names_train = bool(query.train)
     if isinstance(source, Run):
         inputs.infer = source.infer_backend.text or ""
     elif source:

@@ -6,6 +6,7 @@ import posixpath
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from rl_resources.certainty import script_said
 from rl_resources.devices import device_label
@@ -24,24 +25,36 @@ _KINDS_OF_MEMORY = {"gpu": "GPU ", "host": "host "}
 NO_TASK = "task not stated"
 
 
-def resource(row: Configuration) -> str:
-    """The hardware of a configuration: `2 × H800 80 GB`."""
-    return _said("resource", row)
+def _said(name: str, /, *given: object) -> str:
+    """The pieces of a macro, between commas."""
+    return ", ".join(pieces(name, *given))
+
+
+resource = partial(_said, "resource")
+"""The hardware of a configuration: `2 × H800 80 GB`."""
+
+context = partial(_said, "context")
+"""The context of a configuration, as far as it is known."""
+
+how = partial(_said, "how")
+"""What decides its memory, as far as it is stated."""
+
+short = partial(_said, "short")
+"""What decides its memory, as far as it is known, and the time of a step."""
+
+sure = partial(_said, "sure")
+"""The word of the scale for a configuration, and the marks beside it."""
+
+step_time = partial(_said, "step_time")
+"""The duration of a step with its statistic, what it is of several: `mean step 93.5 s`."""
+
+figures = partial(pieces, "figures")
+"""What is known of batch, rollouts, memory and time."""
 
 
 def _joined(between: str, *texts: str) -> str:
     """The texts that are not empty."""
     return between.join(filter(None, texts))
-
-
-def context(row: Configuration) -> str:
-    """The context of a configuration, as far as it is known."""
-    return _said("context", row)
-
-
-def _said(name: str, /, *given: object) -> str:
-    """The pieces of a macro, between commas."""
-    return ", ".join(pieces(name, *given))
 
 
 def software(row: Configuration) -> str:
@@ -67,11 +80,6 @@ def parts(row: Configuration) -> dict[str, str]:
         "claim": _claim(row),
         "memory_kind": _KINDS_OF_MEMORY.get(row.out_of_memory_on, ""),
     }
-
-
-def how(row: Configuration) -> str:
-    """What decides its memory, as far as it is stated."""
-    return _said("how", row)
 
 
 def _given(row: Configuration) -> str:
@@ -149,11 +157,6 @@ def line(row: Configuration, *, is_open: bool = True) -> str:
     return _said("line", row, parts(row), short(row), sure(row), _marks(row), is_open)
 
 
-def short(row: Configuration) -> str:
-    """What decides its memory, as far as it is known, and the time of a step."""
-    return _said("short", row)
-
-
 def lines(
     folds: Iterable[Sequence[Configuration]], *, is_open: bool = True
 ) -> list[str]:
@@ -186,11 +189,6 @@ def headline(query: Query, known: Vocabulary, fits: Sequence[str]) -> str:
     )
 
 
-def sure(row: Configuration) -> str:
-    """The word of the scale for a configuration, and the marks beside it."""
-    return _said("sure", row)
-
-
 def tag(row: Configuration) -> str:
     """The tag of a configuration, a dash for a record that earns none; a report seldom has one."""
     if row.kind == "record":
@@ -210,16 +208,6 @@ def summary(row: Configuration) -> str:
     words = parts(row)
     named = [words["model_label"], words["task_label"], words["hardware"]]
     return ", ".join([*named, *row.conditions])
-
-
-def figures(row: Configuration) -> list[str]:
-    """What is known of batch, rollouts, memory and time."""
-    return pieces("figures", row)
-
-
-def step_time(seconds: float, statistic: str | None) -> str:
-    """The duration of a step, with what it is of several: `mean step 93.5 s`."""
-    return _said("step_time", seconds, statistic)
 
 
 def series(rows: Sequence[Configuration]) -> str:

@@ -15,9 +15,6 @@ MODEL = "actor_rollout_ref.model"
 ACTOR = "actor_rollout_ref.actor"
 ROLLOUT = "actor_rollout_ref.rollout"
 CHECKPOINTING = "actor_rollout_ref.model.enable_gradient_checkpointing"
-RECOMPUTATION = (
-    "actor_rollout_ref.actor.megatron.override_transformer_config.recompute_granularity"
-)
 
 
 class Backend(NamedTuple):
@@ -88,8 +85,7 @@ def _engine(
     programs: Sequence[str] = (), releases: Sequence[str] = (), **able: Any
 ) -> Engine:
     """An engine as the table describes it."""
-    named = map(named_version, programs)
-    return Engine(**able, releases=(*releases, *named))
+    return Engine(**able, releases=(*releases, *map(named_version, programs)))
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -97,6 +93,8 @@ ENGINES: Mapping[str, Engine] = {
 }
 VENDORS: Mapping[str, str] = _TABLE["vendors"]
 SAME_BACKEND: Mapping[str, str] = _TABLE["same_backend"]
+_ON: Mapping[str, Sequence[str]] = _TABLE["switches"]["on"]
+_OFF: Mapping[str, str] = _TABLE["switches"]["off"]
 
 
 def engine_of(word: str) -> Engine:
@@ -104,20 +102,11 @@ def engine_of(word: str) -> Engine:
     return ENGINES.get(SAME_BACKEND.get(word, word), Engine())
 
 
-def switched_on(key: str) -> list[str]:
+def switched_on(key: str) -> Sequence[str]:
     """The overrides that turn on a switch that saves memory; Megatron's recomputation is three."""
-    if key == RECOMPUTATION:
-        section = key.removesuffix("granularity")
-        return [f"{key}=full", f"{section}method=uniform", f"{section}num_layers=1"]
-    if key.endswith(".activation_checkpoint"):
-        return [f"{key}=full"]
-    return [f"{key}=True"]
+    return _ON.get(key, [f"{key}=True"])
 
 
 def switched_off(key: str) -> str:
     """The override that turns a switch off that costs time."""
-    if key == RECOMPUTATION:
-        return f"{key}=null"
-    if key.endswith(".activation_checkpoint"):
-        return f"{key}=none"
-    return f"{key}=False"
+    return _OFF.get(key, f"{key}=False")

@@ -75,10 +75,10 @@ def parse_override(script: Script, word: Word) -> Override | None:
         content = _rest(script, word.value, match.end())
     elif match["prefix"] != "~":
         return None
-    return Override(match["prefix"], match["key"], content, _written(word))
+    return Override(match["prefix"], match["key"], content, _place_of_key(word))
 
 
-def _written(word: Word) -> Place:
+def _place_of_key(word: Word) -> Place:
     """Where the key is written: in a variable's value if that is all of the word."""
     first = word.value.parts[0]
     if first.name and "=" in (first.text or ""):
@@ -170,10 +170,13 @@ def _has_arguments(word: Word) -> bool:
 
 
 def launches(script: Script) -> Sequence[Launch]:
-    """The programs with overrides that the script starts, or may start; with what they lost."""
+    """The programs with overrides that the script starts, or may start.
+
+    Each has the arguments that a broken continuation cut off from it, too.
+    """
     found: list[Launch] = []
     for command in script.commands:
-        if found and _is_lost(script, command):
+        if found and _continues_a_command(script, command):
             found[-1].add(script, command.words)
         launch = _launch_of(script, command)
         if launch:
@@ -195,8 +198,8 @@ def _launch(
 ) -> Launch | None:
     launch = Launch(found.module, command)
     launch.add(script, words[found.at + 1 :])
-    dotted = [override for override in launch.overrides if "." in override.key]
-    if len(dotted) < 2 and not TRAINER.fullmatch(found.module):
+    dotted = ["." in override.key for override in launch.overrides]
+    if sum(dotted) < 2 and not TRAINER.fullmatch(found.module):
         return None
     return launch
 
@@ -268,7 +271,7 @@ def _line(words: Sequence[Word]) -> str:
     return " ".join(re.sub(r"\s", "_", word.text or word.raw) for word in words)
 
 
-class Lost(NamedTuple):
+class BrokenContinuation(NamedTuple):
     """The rest of an earlier command: it begins with an override or an option of Hydra.
 
     `cause_line` ended the earlier command: that above.
@@ -278,16 +281,16 @@ class Lost(NamedTuple):
     cause_line: int
 
 
-def lost(script: Script) -> Sequence[Lost]:
+def broken_continuations(script: Script) -> Sequence[BrokenContinuation]:
     """The commands that were meant to be arguments of the command before."""
     return [
-        Lost(command, max(command.place.line - 1, 1))
+        BrokenContinuation(command, max(command.place.line - 1, 1))
         for command in script.commands
-        if _is_lost(script, command)
+        if _continues_a_command(script, command)
     ]
 
 
-def _is_lost(script: Script, command: Command) -> bool:
+def _continues_a_command(script: Script, command: Command) -> bool:
     """Whether the first word of a command was meant to be an argument of the command before."""
     if not command.words:
         return False

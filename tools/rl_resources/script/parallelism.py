@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rl_resources.script.backends import ACTOR, BACKENDS, ENGINES, Backend, Engine
 from rl_resources.script.framework.composition import UNKNOWN
-from rl_resources.script.settings import LACKING, OPEN, Key, Setting, Settings
+from rl_resources.script.settings import LACKING, Key, Setting, Settings
 
 _TRAINER = "trainer"
 _POOL_KEYS = ("nnodes", "n_gpus_per_node")
@@ -89,14 +89,6 @@ class Parallelism(Settings):
     def training_gpus(self) -> Setting:
         """The GPUs that train: those of `trainer`."""
         return self.training_pool.total
-
-    @property
-    def gpu_counts(self) -> list[Setting]:
-        """The machines and the GPUs of each, pool by pool."""
-        counts: list[Setting] = []
-        for pool in self.pools.values():
-            counts.extend(pool)
-        return counts
 
     @property
     def training_pool(self) -> Pool:
@@ -199,16 +191,8 @@ class Parallelism(Settings):
         """Where what generates has its settings; the usual keys if it is not known."""
         return ENGINES.get(self.infer_backend.text or "", Engine())
 
-    def of_engine(self, key: str) -> Setting:
-        """A setting of the engine; it may be anything if the engine has no such key."""
-        if not key:
-            return OPEN
-        return self.setting(key)
-
-    @property
-    def rollout_tensor_parallel_size(self) -> Setting:
-        """GPUs that share each weight while generating."""
-        return self.of_engine(self.engine.tensor_parallel)
+    rollout_tensor_parallel_size = Key("{run.engine.tensor_parallel}")
+    """GPUs that share each weight while generating."""
 
     @property
     def rollout_model_size(self) -> int | None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from rl_resources.script.backends import ACTOR, CHECKPOINTING
+from rl_resources.script.backends import CHECKPOINTING
 from rl_resources.script.bash.script import UNKNOWN_MARK
 from rl_resources.script.framework.composition import UNKNOWN, compose_launch, is_since
 from rl_resources.script.framework.shipped import FRAMEWORK, MODULE, NAMES, shipped
@@ -167,10 +167,11 @@ class Run(Parallelism):
             return "lora"
         return "full"
 
-    @property
-    def dtype(self) -> Setting:
-        """The number format that training computes in."""
-        return self._of_backend("dtype")
+    dtype = Key("actor_rollout_ref.actor.{run.backend.section}.dtype")
+    """The number format that training computes in."""
+
+    model_dtype = Key("actor_rollout_ref.actor.{run.backend.section}.model_dtype")
+    """The number format that the weights which train are kept in."""
 
     @property
     def precision(self) -> str:
@@ -179,35 +180,27 @@ class Run(Parallelism):
             return "fp8"
         return _PRECISIONS.get(self.dtype.text or "", "")
 
-    def _of_backend(self, name: str) -> Setting:
-        return self.setting(f"{ACTOR}.{self.backend.section}.{name}")
-
     # Memory
 
-    @property
-    def gpu_memory_utilization(self) -> Setting:
-        """The share of the GPU's memory that the rollout engine uses."""
-        return self.of_engine(self.engine.utilization)
+    gpu_memory_utilization = Key("{run.engine.utilization}")
+    """The share of the GPU's memory that the rollout engine uses."""
 
-    @property
-    def rollout_sleep(self) -> Setting:
-        """Whether the rollout engine frees its memory while the model trains."""
-        return self.of_engine(self.engine.sleep)
+    rollout_sleep = Key("{run.engine.sleep}")
+    """Whether the rollout engine frees its memory while the model trains."""
 
-    @property
-    def param_offload(self) -> Setting:
-        """Whether parameters wait in host memory."""
-        return self._of_backend("param_offload")
+    param_offload = Key("actor_rollout_ref.actor.{run.backend.section}.param_offload")
+    """Whether parameters wait in host memory."""
 
-    @property
-    def optimizer_offload(self) -> Setting:
-        """Whether the optimizer's state waits in host memory."""
-        return self._of_backend("optimizer_offload")
+    gradient_offload = Key("actor_rollout_ref.actor.{run.backend.section}.grad_offload")
+    """Whether gradients wait in host memory, by a key of their own."""
 
-    @property
-    def reference_offload(self) -> Setting:
-        """Whether the parameters of a reference model wait in host memory."""
-        return self.setting(f"{REFERENCE}.{self.backend.section}.param_offload")
+    optimizer_offload = Key(
+        "actor_rollout_ref.actor.{run.backend.section}.optimizer_offload"
+    )
+    """Whether the optimizer's state waits in host memory."""
+
+    reference_offload = Key("actor_rollout_ref.ref.{run.backend.section}.param_offload")
+    """Whether the parameters of a reference model wait in host memory."""
 
     @property
     def offload_policy(self) -> Setting:
@@ -238,22 +231,6 @@ class Run(Parallelism):
         if is_since(version, "0.3.1.dev0") and not is_since(version, "0.5.0"):
             return self.setting(CHECKPOINTING)
         return self.setting(self.backend.checkpointing)
-
-    @property
-    def misses_recomputation(self) -> bool:
-        """Whether Megatron keeps all activations of a script that asks for checkpointing with the
-        key of other backends.
-        """
-        if not self.trains_with_megatron:
-            return False
-        if self.may_change("model_engine") or self.may_change(
-            "actor_rollout_ref.actor.strategy"
-        ):
-            return False
-        asked = self.setting(CHECKPOINTING)
-        if not (asked.place and asked.flag):
-            return False
-        return is_off(self.gradient_checkpointing)
 
     def may_change(self, key: str) -> bool:
         """Whether the script sets a key to a default that the environment may replace."""
@@ -320,9 +297,8 @@ class Run(Parallelism):
         if not self.trains_with_megatron:
             return self._without_key
         # Newer releases lack this key: Megatron's gradients move with the parameters.
-        own = self._of_backend("grad_offload")
-        if own.place:
-            return own
+        if self.gradient_offload.place:
+            return self.gradient_offload
         return self.param_offload
 
     @property
@@ -351,9 +327,8 @@ class Run(Parallelism):
     @property
     def _bf16_optimizer(self) -> Setting:
         # One format for weights, gradients and moments.
-        dtype = self._of_backend("model_dtype")
-        if self.weights == "full" and dtype.text in _BF16:
-            return dtype
+        if self.weights == "full" and self.model_dtype.text in _BF16:
+            return self.model_dtype
         return OPEN
 
     @property

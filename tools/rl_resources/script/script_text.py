@@ -18,7 +18,14 @@ from rl_resources.script.framework.composition import (
 )
 from rl_resources.script.framework.shipped import FRAMEWORK as FRAMEWORK
 from rl_resources.script.framework.shipped import shipped
-from rl_resources.script.launch import TRAINER, Launch, Lost, Override, launches, lost
+from rl_resources.script.launch import (
+    TRAINER,
+    BrokenContinuation,
+    Launch,
+    Override,
+    broken_continuations,
+    launches,
+)
 from rl_resources.script.run import Run
 from rl_resources.snapshot import name_of
 from rl_resources.text import shown
@@ -125,9 +132,9 @@ class ScriptText:
         return launch.module.partition(".")[0] == FRAMEWORK
 
     @cached_property
-    def lost(self) -> Sequence[Lost]:
+    def broken_continuations(self) -> Sequence[BrokenContinuation]:
         """Commands that were meant to be arguments of the one before."""
-        return lost(self.script)
+        return broken_continuations(self.script)
 
     @cached_property
     def composed(self) -> Sequence[tuple[Launch, Composition]]:
@@ -146,16 +153,15 @@ class ScriptText:
     @cached_property
     def trainings(self) -> Sequence[Launch]:
         """What it starts that trains; other programs with overrides only if none is known."""
-        training = [launch for launch in self.launches if trains(launch)]
+        training = list(filter(trains, self.launches))
         known = [launch for launch in training if TRAINER.fullmatch(launch.module)]
         return known or training
 
     @cached_property
     def run(self) -> Run | None:
         """Its first training, otherwise its first launch; `None` if it starts nothing known."""
-        first, *_ = self.trainings or self.launches or (None,)
         for launch, composition in self.composed:
-            if launch is first:
+            if launch in (self.trainings or self.launches):
                 return Run(launch, composition)
         return None
 
@@ -165,7 +171,7 @@ class ScriptText:
         run = self.run
         if run is None or len(set(map(settings_of, self.trainings))) != 1:
             return None
-        if run.launch.stray or self.lost or self.script.problems:
+        if run.launch.stray or self.broken_continuations or self.script.problems:
             return replace(run, trusts_defaults=False)
         return run
 

@@ -120,7 +120,10 @@ class Settings:
     def _setting(self, key: str) -> Setting:
         index = self.index(key)
         if index is None:
-            return Setting(key, self._default(key))
+            default = UNKNOWN
+            if self.knows_defaults and not self._may_be_misspelt(key):
+                default = self._composed(key)
+            return Setting(key, default)
         override = self.launch.overrides[index]
         value = self._given(key, index)
         choices: tuple[Any, ...] = ()
@@ -134,9 +137,8 @@ class Settings:
 
     def _without(self, left_out: int, key: str) -> tuple[Any, ...]:
         """What a key is without an override: by the one before it, or by default."""
-        kept = [
-            one for index, one in enumerate(self.launch.overrides) if index != left_out
-        ]
+        kept = list(self.launch.overrides)
+        del kept[left_out]
         launch = replace(self.launch, overrides=kept)
         rest = replace(self, launch=launch)
         if self.is_composed:
@@ -177,11 +179,6 @@ class Settings:
             return UNKNOWN
         return _read(override.value)
 
-    def _default(self, key: str) -> Any:
-        if not self.knows_defaults or self._may_be_misspelt(key):
-            return UNKNOWN
-        return self._composed(key)
-
     def _may_be_misspelt(self, key: str) -> bool:
         """Whether a key that the framework does not know may have been meant for this one."""
         names = [
@@ -212,13 +209,20 @@ class Settings:
 
 
 class Key:
-    """A setting under a name of its own, as an attribute of `Settings`."""
+    """A setting under a name of its own, as an attribute of a run.
+
+    `{run.…}` in its key stands for what the run's backend or engine calls it; if that is empty,
+    because they have no such setting, it may be anything.
+    """
 
     def __init__(self, key: str) -> None:
         self._key = key
 
-    def __get__(self, settings: Settings, _: type[Settings]) -> Setting:
-        return settings.setting(self._key)
+    def __get__(self, run: Settings, _: type[Settings]) -> Setting:
+        key = self._key.format(run=run)
+        if not key:
+            return OPEN
+        return run.setting(key)
 
 
 def _read(text: str) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from math import inf
 
 from rl_resources.devices import vendor_in
@@ -91,10 +92,10 @@ def model_variant(pair: Pair, run: Run) -> Iterator[Mistake]:
 
 
 def _other_model(pair: Pair, run: Run, *, family_alone: bool) -> Iterator[Mistake]:
-    """The row's model against the script's.
+    """The row's model against the script's: other mistakes, or those of the `family_alone`.
 
-    Of a name without an owner it may be that only family and size are meant: that the script trains
-    another variant of these is then the milder mistake.
+    These are of a row that names family and size, but neither owner nor variant, as `Qwen2.5-7B`
+    does: a script that trains a variant of them may be what was meant.
     """
     said = pair.text("model")
     path = run.model_path_end
@@ -157,9 +158,10 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     gpus = pair.number("gpus")
     found = run.gpus.number
     if gpus is not None and found not in {None, gpus}:
-        counts = " and ".join(map(pair.said_by_script, run.gpu_counts))
+        counts = chain.from_iterable(run.pools.values())
+        counted = " and ".join(map(pair.said_by_script, counts))
         setting, right = _wrong_count(run, gpus)
-        said = f"{counts}, which makes `{found}`"
+        said = f"{counted}, which makes `{found}`"
         yield from pair.differs("gpus", setting, str(found), right, said)
         return
     nodes = pair.number("nodes")

@@ -16,12 +16,7 @@ from rl_resources.files import table_beside
 from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
-from rl_resources.script.backends import (
-    CHECKPOINTING,
-    ENGINES,
-    RECOMPUTATION,
-    switched_on,
-)
+from rl_resources.script.backends import ENGINES
 from rl_resources.script.bash.script import Word
 from rl_resources.script.framework.composition import Rejection
 from rl_resources.script.framework.shipped import shipped
@@ -37,7 +32,7 @@ from rl_resources.script_rules.releases import (
     refused_values,
     rejections,
 )
-from rl_resources.text import misspelt, nearest, quoted, shown
+from rl_resources.text import misspelt, nearest, shown
 
 _TABLE = table_beside(__file__)
 
@@ -52,7 +47,7 @@ def stray_argument(target: ScriptText) -> Iterator[Mistake]:
     Good: `python3 -m verl.trainer.main_ppo trainer.total_epochs=1`
     """
     explained = {
-        item.cause_line for item in target.lost
+        item.cause_line for item in target.broken_continuations
     }  # broken_continuation reports those
     seen: set[str] = set()
     for launch in target.of_framework:
@@ -232,8 +227,7 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
 
     Only where the script itself turns the switch off: older releases lack it, and arguments may
     turn it on. A coefficient of 0 says that there is none. verl/trainer/ppo/v1/trainer_base.py
-    `__init__` and verl/workers/utils/losses.py `ppo_loss` read the switches; of the engines only
-    those of FSDP and VeOmni read `enable_gradient_checkpointing`, since 0.5.0.
+    `__init__` and verl/workers/utils/losses.py `ppo_loss` read the switches.
     """
     run = target.training
     if run is None:
@@ -248,16 +242,6 @@ def ineffective_setting(target: ScriptText) -> Iterator[Mistake]:
                 f"`{key}` has no effect, because `{switch}` is off",
                 f"Delete it, or set `{switch}=True`.",
             )
-    place = run.setting(CHECKPOINTING).place
-    if place and run.misses_recomputation:
-        fix = "Delete it."
-        if RECOMPUTATION in run.composition.values:
-            fix = f"Write {quoted(switched_on(RECOMPUTATION))}."
-        yield target.mistake(
-            place,
-            f"`{CHECKPOINTING}` has no effect on Megatron, which recomputes nothing here",
-            fix,
-        )
 
 
 def _is_turned_off(run: Run, switch: str) -> bool:

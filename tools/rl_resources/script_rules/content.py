@@ -47,9 +47,10 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     Bad: `#!/bin/bash ⏎ set -e ⏎ echo start`
     Good: `#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
-    if target.launches or target.lost or _may_start_more(target):
+    if target.launches or target.broken_continuations or _may_start_more(target):
         return
-    if all(_only_prepares(command) for command in target.script.commands):
+    names = [command.name for command in target.script.commands if command.words]
+    if _PREPARING.issuperset(names):
         yield Mistake(
             target.path,
             1,
@@ -65,12 +66,6 @@ def _may_start_more(target: ScriptText) -> bool:
         return True
     # A program within another command is not followed.
     return re.search(r"(?:\$\(|`)\s*(?:python|torchrun)", target.text) is not None
-
-
-def _only_prepares(command: Command) -> bool:
-    if not command.words:
-        return True
-    return command.name in _PREPARING
 
 
 @rule()
@@ -161,7 +156,7 @@ def broken_continuation(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 ⏎ trainer.total_epochs=1`
     Good: `python3 -m verl.trainer.main_ppo trainer.nnodes=1 \ ⏎ trainer.total_epochs=1`
     """
-    for item in target.lost:
+    for item in target.broken_continuations:
         first = shown(item.command.words[0].raw, 80)
         line = target.script.lines[item.cause_line - 1]
         fix = "End each line but the last with ` \\`, with no comment, empty line or pipe between."
@@ -181,7 +176,7 @@ def fix_broken_continuation(target: ScriptText) -> Iterator[Edit]:
     if target.script.problems:
         return
     lines: dict[int, str | None] = {}
-    for item in target.lost:
+    for item in target.broken_continuations:
         line = target.script.lines[item.cause_line - 1]
         if not _DOUBTFUL.search(line):
             lines[item.cause_line] = _continued(line)

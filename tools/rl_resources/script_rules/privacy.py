@@ -186,8 +186,8 @@ def _is_known(override: Override) -> bool:
     """Whether no argument, command or branch decides a value."""
     if re.search(r"\$[\d@*]", value_of(override)):
         return False
-    parts = override.content.parts if override.content else ()
-    return all(part.text is not None or part.name for part in parts)
+    content = override.content or Value()
+    return all(part.text is not None or part.name for part in content.parts)
 
 
 def _data_files(override: Override) -> list[str]:

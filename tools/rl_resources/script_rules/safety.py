@@ -37,6 +37,8 @@ _LOG = re.compile(
 """A file of messages below the working directory or `/tmp`, and file descriptors."""
 _COMMAND = re.compile(r"\[.*(?:\$\(|`)|(?:\$\(|`).*\]|^\$'.*\\[0-7cuUx]", re.S)
 """A command that arithmetic runs, in the index of an array, or characters that nobody reads."""
+_MAY_BE_WRONG = re.compile(r"[(`]|@P\}|\$'|\$\{[^}]*=")
+"""A word without any of these is plain; most are, so this saves half the time."""
 _KEPT = re.compile(
     r"(?!/(?:var/tmp|tmp|dev/shm)/[^*])/|(?:~|\$\{?HOME\b\}?)(?!/\.cache/\w+/)"
 )
@@ -94,7 +96,7 @@ def unexpected_command(target: ScriptText) -> Iterator[Mistake]:
     Of the scripts of a page, which nobody is asked to run, only what deletes or ends.
     """
     # Where a lost backslash has made a command of a setting, the backslash is the mistake.
-    seen = {item.command.place.line for item in target.lost}
+    seen = {item.command.place.line for item in target.broken_continuations}
     source = target.script.source
     exempt = target.or_exempt("unexpected-command")
     parts = _unexpected(target) if target.ours else _destructive(target)
@@ -126,13 +128,16 @@ def _unexpected(target: ScriptText) -> Iterator[tuple[int, int, str]]:
     script = target.script
     text = script.text
     # Of a function its definition is reported, which no tuning script needs.
-    expected: set[int] = set()
-    for item in script.commands:
-        if item.name in script.functions or starts_plainly(script, item.words):
-            expected.add(item.place.offset)
+    expected = {
+        item.place.offset
+        for item in script.commands
+        if item.name in script.functions or starts_plainly(script, item.words)
+    }
     waiting = list(parse(text).statements)
     while waiting:
         node = waiting.pop()
+        if "Parts" in node and not _MAY_BE_WRONG.search(_raw(node, text)):
+            continue
         wrong = _wrong(node, text)
         is_call = node.get("Type") == "CallExpr"
         if wrong and not (is_call and node["Pos"] in expected):

@@ -44,10 +44,10 @@ _LEFT_OUT = frozenset(chain.from_iterable(table_beside(__file__).values()))
 _WINDOWS = 1017
 _FIRST_OF_PARSED = 2000
 """Codes below are of scripts that ShellCheck cannot parse."""
-_OWN_DEFAULT = re.compile(
-    r"(?<![^\s;])(?P<name>[A-Za-z_]\w*)(?P<opened>=\"?\$\{)(?P=name)(?=:?[-=+])"
-)
+_OWN_DEFAULT = re.compile(r"(?<![^\s;])([A-Za-z_])(\w*)(=\"?\$\{)\1\2(?=:?[-=+])")
 """A setting that names itself, which is no use of it: `NAME=${NAME:-VALUE}`."""
+_OF_ANOTHER_NAME = r"\1\2\3_\2"
+"""The same of a name of this length, so that all columns stay."""
 
 
 class Comment(NamedTuple):
@@ -96,7 +96,8 @@ def _of_one_process(checker: str, texts: Sequence[str]) -> Comments:
         files: dict[str, str] = {}
         for number, text in enumerate(texts):
             path = Path(folder, str(number))
-            path.write_bytes(_without_own_uses(text).encode("utf-8", "replace"))
+            used = _OWN_DEFAULT.sub(_OF_ANOTHER_NAME, text)
+            path.write_bytes(used.encode("utf-8", "replace"))
             files[str(path)] = text
         command = [checker, *_OPTIONS, *files]
         done = run(command, capture_output=True, timeout=LONGEST_RUN_SECONDS)
@@ -107,35 +108,28 @@ def _of_one_process(checker: str, texts: Sequence[str]) -> Comments:
     return found
 
 
-def _without_own_uses(text: str) -> str:
-    """The text with `_` for the names that settings read of themselves."""
-    return _OWN_DEFAULT.sub(_with_another_name, text)
-
-
-def _with_another_name(own: re.Match[str]) -> str:
-    """A setting that reads another name of the same length, so that all columns stay."""
-    return own["name"] + own["opened"] + "_" * len(own["name"])
-
-
 def comments(target: ScriptText) -> list[Comment]:
     """ShellCheck's comments, each message once per line; of Windows line endings only the first."""
     ask([target.text])
     found = _asked[target.text].result()[target.text]
     own = [comment for comment in found if not _is_consequence(target, comment)]
-    ends = [comment for comment in own if comment.code == _WINDOWS]
     if "\r\n" in target.text:
-        return ends[:1]
-    by_line = {
-        (item.line, item.message): item for item in reversed(own) if item not in ends
-    }
-    return list(reversed(by_line.values()))
+        return [comment for comment in own if comment.code == _WINDOWS][:1]
+    by_line: dict[tuple[int, str], Comment] = {}
+    for comment in own:
+        if comment.code != _WINDOWS:
+            by_line.setdefault((comment.line, comment.message), comment)
+    return list(by_line.values())
 
 
 def _is_consequence(target: ScriptText, comment: Comment) -> bool:
     """Whether `syntax` or `broken-continuation` reports the cause of a comment."""
     if target.script.problems and comment.code < _FIRST_OF_PARSED:
         return True
-    lines = [(item.cause_line, item.command.place.line) for item in target.lost]
+    lines = [
+        (item.cause_line, item.command.place.line)
+        for item in target.broken_continuations
+    ]
     return comment.line in chain.from_iterable(lines)
 
 

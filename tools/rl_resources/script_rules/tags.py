@@ -47,8 +47,6 @@ def min_saves_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
         return
     asked = asked_of_min(run, pair.model_facts.get("family", "")).values()
     off = {setting.key: setting for setting in asked if is_off(setting)}
-    if run.misses_recomputation:  # it was meant to be on
-        off.pop(run.gradient_checkpointing.key, None)
     if off:
         fix = f"Set {quoted(chain.from_iterable(map(switched_on, off)))}"
         yield _against_tag(pair, off.values(), "does not turn on", fix)

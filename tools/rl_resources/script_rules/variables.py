@@ -268,10 +268,11 @@ def _uses_whole_node(run: Run | None) -> bool:
     """Whether a run uses eight devices per machine, or may do so."""
     if run is None:
         return True
-    of_node = [
-        count for count in run.gpu_counts if count.key.endswith(".n_gpus_per_node")
+    fixed = [
+        pool.gpus_per_node.number or 8
+        for pool in run.pools.values()
+        if not run.may_change(pool.gpus_per_node.key)
     ]
-    fixed = [count.number or 8 for count in of_node if not run.may_change(count.key)]
     return not fixed or sum(fixed) >= 8
 
 
@@ -320,8 +321,7 @@ def _words(text: str) -> set[str]:
 def split_of(path: str) -> str:
     """`train` or `test` if the name of a data file says one of them, otherwise empty."""
     _, _, file = path.lower().rpartition("/")
-    words = _words(file)
-    splits = [split for split, names in _SPLITS.items() if words & names]
+    splits = [split for split, names in _SPLITS.items() if names & _words(file)]
     if len(splits) != 1:
         return ""
     return splits[0]

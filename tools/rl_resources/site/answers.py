@@ -120,23 +120,9 @@ def estimate_command(dataset: Dataset, found: Found) -> str:
     fits = {row.fit for row in found.answers}
     if fits and RAN_ON_NO_MORE not in fits:
         return ""
-    words = {
-        "model": query.model,
-        "gpus": query.gpus,
-        "device": query.device,
-        "memory": "" if query.device else f"{query.memory_gb:g}",
-        "task": query.task,
-        "weights": query.weights,
-        "framework": query.framework if query.framework in profiles() else "",
-        "train": query.train,
-        "infer": query.infer,
-        "prompt-length": "0" if query.length else "",
-        "response-length": query.length,
-    }
-    options = (
-        f"--{name} {shlex.quote(str(word))}" for name, word in words.items() if word
+    return rendered(
+        "estimate_command", query=query, profiled=profiles(), quote=shlex.quote
     )
-    return " ".join(["rl-resources estimate", *options])
 
 
 def as_text(

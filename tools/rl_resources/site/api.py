@@ -41,20 +41,23 @@ DOWNLOADS = ("downloads/", "rst/", f"{SCRIPTS}/")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _WORDS = table_beside(__file__)
+
+
+def _meanings(scale: Mapping[str, str]) -> str:
+    """The words of a scale, each with its definition."""
+    return " ".join(f"`{word}`: {meaning}" for word, meaning in scale.items())
+
+
 _SURE: Mapping[str, Schema] = {
     "certainty": {
         "type": "string",
         "enum": list(SCALE),
-        "description": " ".join(
-            f"`{word}`: {meaning}" for word, meaning in SCALE.items()
-        ),
+        "description": _meanings(SCALE),
     },
     "marks": {
         "type": ["array", "null"],
         "items": {"type": "string", "enum": list(MARKS)},
-        "description": " ".join(
-            f"`{word}`: {meaning}" for word, meaning in MARKS.items()
-        ),
+        "description": _meanings(MARKS),
     },
 }
 """How sure a record or report is; a column of neither table."""
@@ -179,31 +182,32 @@ def _by_id(dataset: Dataset) -> Iterator[Document]:
     trials = dataset.by_script["trials"]
     for row in _records(dataset, dataset.records["tuning"]):
         own = trials.get(row["script"], ())
-        yield _of_id(dataset, str(row["id"]), row, own, None)
+        yield _of_id(dataset, str(row["id"]), record=row, trials=list(own))
     for id_, move in moves(dataset, "tuning").items():
         moved = {name: move[name] for name in _WORDS["moved"]}
-        yield _of_id(dataset, id_, None, (), moved)
+        yield _of_id(dataset, id_, moved=moved)
 
 
 def _of_id(
     dataset: Dataset,
     id_: str,
-    record: Record | None,
-    trials: Iterable[Record],
-    moved: Record | None,
+    *,
+    record: Record | None = None,
+    trials: Sequence[Record] = (),
+    moved: Record | None = None,
 ) -> Document:
     # An id may have a folder before its name.
     root = _ROOT + "../" * id_.count("/")
+    links = {"page": quote(f"{root}records/{id_}/"), "script": None}
+    if record:
+        links["script"] = quote(f"{root}{SCRIPTS}/{record['script']}")
     value = {
         "dataset_version": dataset.version,
         "id": id_,
         "record": record,
-        "trials": list(trials),
+        "trials": trials,
         "moved": moved,
-        "links": {
-            "page": quote(f"{root}records/{id_}/"),
-            "script": quote(f"{root}{SCRIPTS}/{record['script']}") if record else None,
-        },
+        "links": links,
     }
     return Document(f"records/{id_}.json", "record", value)
 
@@ -213,14 +217,19 @@ def _index(
     listed: Sequence[Document],
     files: Mapping[str, str | bytes],
 ) -> Document:
-    documents: list[dict[str, Any]] = []
-    for item in listed:
-        schema = f"schema/{item.schema}.json"
-        documents.append({"path": item.path, "schema": schema, **_checksum(item.text)})
-    downloads: list[dict[str, Any]] = []
-    for path, content in sorted(files.items()):
-        if path.startswith(DOWNLOADS):
-            downloads.append({"path": f"../../{path}", **_checksum(content)})
+    documents = [
+        {
+            "path": item.path,
+            "schema": f"schema/{item.schema}.json",
+            **_checksum(item.text),
+        }
+        for item in listed
+    ]
+    downloads = [
+        {"path": f"../../{path}", **_checksum(content)}
+        for path, content in sorted(files.items())
+        if path.startswith(DOWNLOADS)
+    ]
     value = {
         **head,
         "openapi": "openapi.json",
@@ -276,9 +285,8 @@ def _sure(row: Record) -> dict[str, Any]:
 
 
 def _lines(item: Any) -> str:
-    if not isinstance(item, list) or not item:
-        return _compact(item)
-    if not all(isinstance(row, dict) for row in item):
+    is_table = isinstance(item, list) and all(isinstance(row, dict) for row in item)
+    if not is_table or not item:
         return _compact(item)
     rows = ",\n".join(f"  {_compact(row)}" for row in item)
     return f"[\n{rows}\n ]"

@@ -71,43 +71,35 @@ class TableDiff(NamedTuple):
 
 def diff(old: Tables, new: Tables) -> list[TableDiff]:
     """The tables that differ, in the order of `new`, then those that only `old` has."""
-    found = []
-    for name in dict.fromkeys([*new, *old]):
-        before = old.get(name, _NOTHING)
-        after = new.get(name, _NOTHING)
-        item = _table_diff(name, before, after)
-        if item.removed or item.added or item.changed:
-            found.append(item)
-    return found
+    found = [
+        _table_diff(name, old.get(name, _NOTHING), new.get(name, _NOTHING))
+        for name in dict.fromkeys([*new, *old])
+    ]
+    return [item for item in found if item.removed or item.added or item.changed]
 
 
 def _table_diff(name: str, old: StateTable, new: StateTable) -> TableDiff:
     key = new.key or old.key
     before = old.by_key(key)
     after = new.by_key(key)
-    found = TableDiff(name, key, removed={}, added={}, changed={})
-    for place, row in before.items():
-        if place not in after:
-            found.removed[place] = row
-    for place, row in after.items():
-        if place not in before:
-            found.added[place] = row
-            continue
-        changes = _changes(before[place], row)
-        if changes:
-            found.changed[place] = changes
-    return found
+    changes = {
+        place: _changes(before[place], row)
+        for place, row in after.items()
+        if place in before
+    }
+    return TableDiff(
+        name,
+        key,
+        removed={place: row for place, row in before.items() if place not in after},
+        added={place: row for place, row in after.items() if place not in before},
+        changed={place: cells for place, cells in changes.items() if cells},
+    )
 
 
 def _changes(old: StateRow, new: StateRow) -> list[CellChange]:
-    found = []
-    for field in dict.fromkeys([*new, *old]):
-        before = old.get(field, "")
-        after = new.get(field, "")
-        if before != after:
-            change = CellChange(field, before, after)
-            found.append(change)
-    return found
+    fields = dict.fromkeys([*new, *old])
+    cells = [CellChange(name, old.get(name, ""), new.get(name, "")) for name in fields]
+    return [cell for cell in cells if cell.old != cell.new]
 
 
 def read_state(root: Path, name: str) -> Tables:

@@ -13,7 +13,7 @@ from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-from rl_resources.certainty import MARKS, SCALE
+from rl_resources.certainty import MARKS, REWRITTEN, SCALE
 from rl_resources.dataset import Dataset, grouped
 from rl_resources.devices import NOTES, VENDORS, Device
 from rl_resources.estimate.formula import formula
@@ -103,7 +103,7 @@ def said() -> dict[str, str]:
     for table, texts in _PLAN_SENTENCES.items():
         for name, text in texts.items():
             found[f"{table}.{name}"] = text
-    certainties = [*SCALE, *map(str.capitalize, SCALE), *MARKS]
+    certainties = [*SCALE, *map(str.capitalize, SCALE), *MARKS, REWRITTEN]
     phases = [moment["phase"] for moment in formula()["moment"]]
     weights = WEIGHTS.values()
     return found | _words(_TABLE["words"], certainties, _fields(), phases, weights)

@@ -175,7 +175,7 @@ def memory_chart(
 ) -> dict[str, Any]:
     """A panel for each task known at enough sizes, the task with most runs first."""
     up = "GPU memory in GB, all devices together"
-    return _size_chart(points, sizes, "task") | {"up": up, "value": "%g GB"}
+    return _size_chart(points, "task", sizes=sizes, up=up, value="%g GB")
 
 
 def throughput_chart(
@@ -183,30 +183,24 @@ def throughput_chart(
 ) -> dict[str, Any]:
     """A panel for each device with published throughput at enough sizes."""
     up = "tokens per second per GPU"
-    return _size_chart(points, sizes, "device_label") | {"up": up, "value": f"%g {up}"}
+    return _size_chart(points, "device_label", sizes=sizes, up=up, value=f"%g {up}")
 
 
 def _size_chart(
-    points: Sequence[coverage.Point], sizes: Sequence[str], by: str
+    points: Sequence[coverage.Point], by: str, **texts: object
 ) -> dict[str, Any]:
     """Panels with the same axes: sizes across, values up, with a line for each of `powers`."""
     panels: list[tuple[str, list[coverage.Point]]] = []
     for word, group in grouped(points, attrgetter(f"configuration.{by}")).items():
-        known = {point.configuration.size for point in group}
-        if len(known - {None}) >= FEWEST_SIZES:
-            shown = [point for point in group if point.configuration.size]
+        shown = [point for point in group if point.configuration.size]
+        if len({point.configuration.size for point in shown}) >= FEWEST_SIZES:
             panels.append((word, shown))
     panels.sort(key=_rank_of_panel)
     values = [point.value for point in points] or [1.0]
     lowest = floor(log(min(values), STEP))
     highest = floor(log(max(values), STEP))
-    return {
-        "panels": panels,
-        "sizes": sizes,
-        "powers": range(lowest, highest + 2),
-        "step": STEP,
-        "log": log,
-    }
+    powers = range(lowest, highest + 2)
+    return {"panels": panels, "powers": powers, "step": STEP, "log": log, **texts}
 
 
 def _rank_of_panel(panel: tuple[str, Sequence[coverage.Point]]) -> tuple[int, str]:

@@ -43,11 +43,11 @@ def plan_as_text(plan: Plan, asked: Mapping[str, str], *, verbose: bool = False)
         failures=failures,
         most_gpus=counts_up_to(question.query.gpus)[-1],
         other_framework=other_framework,
-        command=command(asked),
+        asked=asked,
+        quote=shlex.quote,
         said=sentences(),
         estimated=ESTIMATED,
         weights=WEIGHTS,
-        gpus=_gpus,
         rare=rare_settings,
         turned_on=turned_on,
         where=_where,
@@ -102,16 +102,6 @@ def _where(known: KnownRun) -> str:
     return f"{resource(row)} ({in_brackets})"
 
 
-def command(asked: Mapping[str, str]) -> str:
-    """The command that prints the script of a plan."""
-    words = ["rl-resources plan"]
-    for name, text in asked.items():
-        if text:
-            option = name.replace("_", "-")
-            words.append(f"--{option} {shlex.quote(text)}")
-    return " ".join([*words, "--script RECOMMENDED > train.sh"])
-
-
 def answer_as_text(
     answer: Answer, asked: Mapping[str, str], *, verbose: bool = False
 ) -> str:
@@ -138,14 +128,7 @@ def answer_as_json(answer: Answer) -> str:
 
 def script_as_text(answer: ScriptPlan) -> str:
     """Whether a script fits, and what to change in it."""
-    return rendered("plan_script.txt", answer=answer, hardware=_gpus(answer.found))
-
-
-def _gpus(found: Estimate) -> str:
-    gpus = "1 GPU"
-    if found.values["gpus"] > 1:
-        gpus = f"{found.values['gpus']:g} GPUs"
-    return f"{gpus} of {found.values['device_gb']:g} GB"
+    return rendered("plan_script.txt", answer=answer)
 
 
 def script_as_json(answer: ScriptPlan) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 
 from rl_resources.dataset import Dataset, grouped, script_path
 from rl_resources.errors import UnusableInput
+from rl_resources.estimate.configuration import EstimateInputs
 from rl_resources.estimate.estimate import Estimate, of_script
 from rl_resources.estimate.formula import backends, formula, inputs_by_name
 from rl_resources.files import table_beside
@@ -153,14 +154,13 @@ def linked(text: str) -> list[Piece]:
 
 def _settings(run: Run | None) -> Mapping[str, Any]:
     """Those that the script states and those that it leaves to the framework, each by group."""
-    stated: dict[str, list[Explained]] = {}
-    left: dict[str, list[Explained]] = {}
-    for item in explained(run) if run else []:
-        by_group = stated if item.setting.place else left
-        by_group.setdefault(item.group, []).append(item)
+    items = explained(run) if run else []
+    stated = [item for item in items if item.setting.place]
+    left = [item for item in items if not item.setting.place]
+    by_group = attrgetter("group")
     return {
-        "settings": list(stated.items()),
-        "defaults": list(left.items()),
+        "settings": list(grouped(stated, by_group).items()),
+        "defaults": list(grouped(left, by_group).items()),
     }
 
 
@@ -188,11 +188,12 @@ def related(
     ran = (row for row in rows if row.state == "run" and row.id != record.id)
     own = [row for row in ran if row.model == record.model]
     same = [row for row in own if row.task == record.task]
-    smaller: list[Configuration] = []
-    for row in same:
-        less_memory = 0 < row.total_memory_gb < record.total_memory_gb
-        if less_memory and row.weights == record.weights:
-            smaller.append(row)
+    smaller = [
+        row
+        for row in same
+        if row.weights == record.weights
+        and 0 < row.total_memory_gb < record.total_memory_gb
+    ]
     less = _nearest(smaller)[:MOST_RELATED]
     tagged = _nearest(row for row in same if row.tag not in {"", record.tag})
     tasks = _nearest((row for row in own if row.task not in {"", record.task}), "task")
@@ -323,18 +324,24 @@ def _others(estimate: Estimate) -> Iterator[tuple[str, float]]:
     chosen = {"gpu_memory_utilization"}
     if estimate.peak_gb > estimate.device_gb:
         chosen.update(estimate.usual)
-    defaults = dict(backends()[asked.train])
-    if asked.inputs.get("lora_rank"):
-        defaults |= formula()["train_lora"].get(asked.train, {})
-    defaults |= formula()["of_engine"].get(asked.infer, {})
-    if not asked.inputs["has_engine"]:  # then the link names no engine, and no task
-        defaults |= formula()["train_sft"].get(asked.train, {})
+    assumed = _assumed_by_the_form(asked)
     for name, item in inputs_by_name().items():
         value = asked.inputs.get(name)
         if value is None or name in _FROM_FIELDS:
             continue  # of the time alone, or said by other fields
         if value < item["minimum"]:
             continue  # a micro batch where batches are filled up by tokens
-        assumed = defaults.get(name, item.get("default"))
-        if value != assumed or name.endswith("_parallel") or name in chosen:
+        is_assumed = value == assumed.get(name, item.get("default"))
+        if not is_assumed or name.endswith("_parallel") or name in chosen:
             yield name, value
+
+
+def _assumed_by_the_form(asked: EstimateInputs) -> Mapping[str, float]:
+    """What the form takes for inputs that nobody gives, where it is not their usual default."""
+    found = dict(backends()[asked.train])
+    if asked.inputs.get("lora_rank"):
+        found |= formula()["train_lora"].get(asked.train, {})
+    found |= formula()["of_engine"].get(asked.infer, {})
+    if not asked.inputs["has_engine"]:  # then the link names no engine, and no task
+        found |= formula()["train_sft"].get(asked.train, {})
+    return found

@@ -47,10 +47,7 @@ def records_of_size(dataset: Dataset, size: str) -> Sequence[Record]:
 
 def meaning(field: Field, word: str) -> str:
     """What a word of a column means, as the column's description says: `word`: meaning."""
-    found = {
-        match["word"]: match["meaning"]
-        for match in _MEANING.finditer(field.description)
-    }
+    found: dict[str, str] = dict(_MEANING.findall(field.description))
     return found.get(word, "")
 
 

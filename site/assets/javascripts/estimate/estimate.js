@@ -5,11 +5,11 @@
  * @typedef {Record<string, any>} Formula `api/v1/estimate.json`
  * @typedef {Record<string, number>} Values figures by name
  * @typedef {{input: string, value: number, reason: string, open: boolean}} Assumed an input that nobody gave; `open` where no framework says it
- * @typedef {{train: string, infer: string, inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
+ * @typedef {{train: string, infer: string, earlier: {input: string, value: number}[], inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
  */
 
-import { by, minBy, say } from "../elements.js";
-import { Mistake } from "../form.js";
+import { by, minBy } from "../elements.js";
+import { refuse } from "../form.js";
 
 const GB = 1e9;
 const DERIVED = "derived: the smallest that fits, else the best";
@@ -42,15 +42,14 @@ function figuresOf(formula) {
   const places = Object.fromEntries(names.map((name, place) => [name, place]));
   const terms = formula.terms.map(({ name, tree }) => [places[name], compiled(tree, (one) => places[one])]);
   class Figures {
-    cells = new Float64Array(names.length).fill(NaN);
+    constructor(cells) { this.cells = cells; }
 
     /** A copy with other inputs, and all terms. @param {Values} inputs */
     with(inputs) {
-      const copy = new Figures();
-      copy.cells.set(this.cells);
-      for (const [name, value] of Object.entries(inputs)) copy.cells[places[name]] = value;
-      for (const [place, term] of terms) copy.cells[place] = term(copy.cells);
-      return copy;
+      const cells = this.cells.slice();
+      for (const [name, value] of Object.entries(inputs)) cells[places[name]] = value;
+      for (const [place, term] of terms) cells[place] = term(cells);
+      return new Figures(cells);
     }
 
     toJSON() { return Object.fromEntries(names.map((name) => [name, this[name]]).filter(([, value]) => value !== undefined)); }
@@ -59,7 +58,8 @@ function figuresOf(formula) {
     const get = function figure() { return Number.isNaN(this.cells[place]) ? undefined : this.cells[place]; };
     Object.defineProperty(Figures.prototype, name, { get });
   }
-  return new Figures().with(formula.constants);
+  for (const moment of formula.moments) moment.places = Object.values(moment.components).map((name) => places[name]);
+  return new Figures(new Float64Array(names.length).fill(NaN)).with(formula.constants);
 }
 
 /**
@@ -81,28 +81,31 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
   const isRoom = others.every(({ moment, low }) => moment.phase !== "rollout" || low <= device);
   const saving = unsaid(configuration, formula.least.rollout);
   if (!configuration.assumed.some(({ input }) => input === "gpu_memory_utilization")) delete saving.has_engine;
-  if (!configuration.framework || configuration.framework === "verl") delete saving.engine_gpus;
+  delete saving[["", "verl"].includes(configuration.framework) ? "engine_gpus" : "engine_shares_rest"];
   const isOpen = Object.keys(saving).length > 0;
   const fits = (starts && isRoom) || (isOpen && changed(formula, { configuration, values }, saving).fits);
+  const further = furtherOf(formula, configuration, tightest);
+  const [, sure] = widened(factors, 1, [], further);
   let [doubts, bounds] = [];
   return {
     configuration, values, moments, phases, tightest, peak, device, others, starts, caches, fits,
-    known: factors, host: values.host_peak / GB,
+    known: factors, sure, host: values.host_peak / GB,
     get hostRange() { return formula.interval[values.loads_per_process && values.local_gpus > 1 ? "host_of_each" : "host"].map((factor) => factor * this.host); },
     get doubts() { return (doubts ??= doubtsOf(formula, this)); },
-    get factors() { return (bounds ??= widened(factors, savingOf(formula, this), Object.values(this.doubts), furtherOf(formula, configuration, tightest))); },
+    get factors() { return (bounds ??= widened(factors, savingOf(formula, this), Object.values(this.doubts), further)); },
     get low() { return this.factors[0] * (isKnown ? peak : changed(formula, this, { fill: values.mean_fill }).peak); },
     get high() { return this.factors[1] * peak; },
     get floor() {
       const isOpen = configuration.assumed.some(({ input, value }) => input === "lora_rank" && !value);
-      const saving = { ...formula.least[configuration.train], ...(isOpen && formula.least.weights) };
+      const own = Object.entries(formula.least[configuration.train] ?? {}).map(([input, value]) => [input, values[value] ?? value]);
+      const saving = { ...Object.fromEntries(own), ...(isOpen && formula.least.weights) };
       return changed(formula, this, unsaid(configuration, saving)).values.floor / GB;
     },
     get deciding() { return minBy([{ moment: tightest, low: this.low, high: this.high }, ...others], ({ high }) => -high); },
     get verdict() {
       if ((values.floor / GB > device && this.floor > device) || !fits) return "cannot fit";
       if (!starts || Object.values(phases).some((moment) => moment.peak > device)) return "unlikely";
-      if (!caches || factors[1] * peak > device || Math.max(this.high, ...others.map(({ high }) => high)) > device) return "tight";
+      if (!caches || sure * peak > device || Math.max(this.high, ...others.map(({ high }) => high)) > device) return "tight";
       return "fits";
     },
   };
@@ -115,14 +118,18 @@ function unsaid({ assumed }, values) {
 
 /** The interval of a phase that does not train; what the engine reserves is exact. @param {any} moment @param {number[]} factors */
 function needOf(moment, [least, most]) {
-  const others = moment.peak - moment.reserved();
-  return { moment, low: moment.reserved() + least * others, high: moment.reserved() + most * others };
+  const reserved = moment.reserved();
+  const others = moment.peak - reserved;
+  return { moment, low: reserved + least * others, high: reserved + most * others };
 }
 
 /** Of what was assumed: the least and the most factor by which other plausible values would change the peak, and the value of the least. @param {Formula} formula @param {any} found @returns {Record<string, number[]>} */
 function doubtsOf(formula, found) {
   const trained = found.values.lora_rank ? "lora" : "full";
   const plausible = { ...formula.plausible, ...formula.span[`${found.configuration.train} ${trained}`] };
+  for (const { input, value } of found.configuration.earlier) {
+    plausible[input] = [Math.min(value, found.values[input]), Math.max(value, found.values[input])];
+  }
   const isOpen = ({ input, value, open }) => open && plausible[input] && (value !== 0 || plausible[input][0] === 0);
   return Object.fromEntries(found.configuration.assumed.filter(isOpen).map(({ input }) => {
     const ratios = plausible[input].map((value) => changed(formula, found, { [input]: value }).peak / found.peak);
@@ -141,7 +148,7 @@ function savingOf(formula, found) {
 function furtherOf({ interval }, { framework, assumed }, moment) {
   const isGuessed = assumed.some(({ input }) => input === "layers");
   const share = 1 - moment.reserved() / moment.peak;
-  const wider = [...(framework && framework !== "verl" ? [interval.framework] : []), ...(isGuessed ? [interval.layers] : [])];
+  const wider = [...(framework ? [interval.framework] : []), ...(isGuessed ? [interval.layers] : [])];
   return wider.map((factors) => factors.map((factor) => 1 + (factor - 1) * share));
 }
 
@@ -157,8 +164,8 @@ function widened([least, most], saving, doubts, further) {
 /** All moments; no rollout where no engine shares the GPUs. @param {Formula} formula @param {Values} values */
 function momentsOf(formula, values) {
   const counted = formula.moments.filter(({ phase }) => phase !== "rollout" || values.has_engine);
-  return counted.map(({ phase, name, components }) => ({
-    phase, name, peak: Object.values(components).reduce((sum, term) => sum + values[term], 0) / GB,
+  return counted.map(({ phase, name, components, places }) => ({
+    phase, name, peak: places.reduce((sum, place) => sum + values.cells[place], 0) / GB,
     reserved() { return formula.phases.reserved.reduce((sum, title) => sum + (this.components[title] ?? 0), 0); },
     get components() {
       const held = Object.entries(components).map(([title, term]) => [title, values[term] / GB]);
@@ -186,7 +193,7 @@ export function changed(formula, { configuration, values }, inputs) {
 export function sized(formula, configuration) {
   const before = estimate(formula, configuration);
   const { gpus, undivided } = before.values;
-  if (undivided) throw new Mistake(say("estimate.undivided", { gpus }));
+  if (undivided) refuse("estimate.undivided", { gpus });
   return sizedFrom(formula, before, ({ values }) => !values.undivided);
 }
 

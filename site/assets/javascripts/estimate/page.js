@@ -6,7 +6,7 @@
  */
 
 import { filled, queryOf, say, word } from "../elements.js";
-import { answer, Mistake } from "../form.js";
+import { answer, refuse } from "../form.js";
 import { answered, evidence } from "./question.js";
 import { cheapest, knobs, limits } from "./search.js";
 import { stepTime } from "./time.js";
@@ -14,8 +14,6 @@ import { stepTime } from "./time.js";
 const form = /** @type {HTMLFormElement} */ (document.getElementById("estimate"));
 const OPTIONS = ["model", "gpus", "device", "weights", "task", "framework", "train", "infer"];
 const MOST_DECISIVE = 3;
-/** The tasks and engines that the form offers, before a URL adds its own. @type {[string, string[]][]} */
-const OFFERED = ["task", "infer"].map((name) => [name, [...form.elements[name].options].map(({ value }) => value)]);
 
 const fixed = (gb) => gb.toFixed(1);
 const count = (figure) => Math.floor(figure).toLocaleString("en");
@@ -101,9 +99,9 @@ function reasonOf({ said, verdicts }, { starts, fits, verdict, phases }) {
 }
 
 answer(form, { memory: "device_gb" }, (place, formula, words, strange) => {
-  if (strange.length) throw new Mistake(say("estimate.strange", { words: strange.join(", ") }));
-  const [unknown] = OFFERED.find(([name, offered]) => !offered.includes(words[name] ?? "")) ?? [];
-  if (unknown) throw new Mistake(say("estimate.unknown", { field: word(unknown), text: words[unknown] }), { cause: { field: unknown } });
+  if (strange.length) refuse("estimate.strange", { words: strange.join(", ") });
+  const unknown = form.querySelector("option.unoffered:checked");
+  if (unknown) refuse("estimate.unknown", { field: word(unknown.parentElement.name), text: unknown.value }, unknown.parentElement.name);
   const found = answered(formula, words);
   const { verdict, peak, low, high, device, deciding, host, hostRange, phases: { rollout }, tightest, values } = found;
   const { assumed } = found.configuration;

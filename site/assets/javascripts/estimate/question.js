@@ -6,7 +6,7 @@
  */
 
 import { say, word } from "../elements.js";
-import { Mistake } from "../form.js";
+import { refuse } from "../form.js";
 import { fitted, sized } from "./estimate.js";
 
 const MOST_SOURCES = 3;
@@ -40,21 +40,19 @@ export function configuration(formula, { model: name, device, weights: trained =
   const own = train || usualTrain;
   const backend = formula.backends.find((row) => row.backend === own);
   const memory = settings.device_gb ?? formula.devices[device];
-  const lists = [["model", name, model], ["device", device, memory], ["train", train, backend], ["weights", weights, WEIGHTS[weights]], ["framework", framework, profile]];
-  const [field, text] = lists.find(([, word, known]) => word && !known) ?? [];
-  if (field) refuse("unknown", { field: word(field), text }, field);
-  if (!model || !memory || !settings.gpus) refuse("open", {});
-  if (profile && !profile.trains.includes(own)) refuse("backend", { framework: profile.title, train: own }, "train");
-  if (offline && infer) refuse("rollouts", { task: asked }, "infer");
-  if (offline && settings.rollout_n) refuse("rollout_n", { task: asked }, "rollout_n");
-  if (offline && profile?.offline && !profile.offline.includes(asked)) refuse("offline", { framework: profile.title, task: asked }, "task");
+  if (name && !model) refuse("estimate.unknown", { field: word("model"), text: name }, "model");
+  if (!model || !memory || !settings.gpus) refuse("estimate.open", {});
+  if (profile && !profile.trains.includes(own)) refuse("estimate.backend", { framework: profile.title, train: own }, "train");
+  if (offline && infer) refuse("estimate.rollouts", { task: asked }, "infer");
+  if (offline && settings.rollout_n) refuse("estimate.rollout_n", { task: asked }, "rollout_n");
+  if (offline && profile?.offline && !profile.offline.includes(asked)) refuse("estimate.offline", { framework: profile.title, task: asked }, "task");
   const numbers = Object.fromEntries(Object.entries(settings).map(([input, text]) => [input, Number(text)]));
   const engine = infer && { has_engine: formula.names.no_engines.includes(infer) ? 0 : 1 };
   const given = { ...WEIGHTS[weights], ...formula.speeds[device], ...engine, ...numbers, device_gb: Number(memory) };
   const hasAdapters = weights.endsWith("lora") || task.endsWith("-LoRA");
   const ownRank = defaultsOf(profile, [own, "lora"]).lora_rank;
   const rank = numbers.lora_rank ?? (hasAdapters ? ownRank || formula.names.usual_rank : undefined);
-  if (weights && rank !== undefined && rank > 0 === (weights === "full")) refuse("contradiction", { weights, rank });
+  if (weights && rank !== undefined && rank > 0 === (weights === "full")) refuse("estimate.contradiction", { weights, rank });
   const weighed = { lora_rank: given.lora_rank ?? rank, quantized: given.quantized ?? (weights ? 0 : undefined) };
   const stage = task || infer ? "rl" : "sft";
   const run = [own, infer, stage, ...(offline ? ["offline", asked.toLowerCase()] : [])];
@@ -62,7 +60,7 @@ export function configuration(formula, { model: name, device, weights: trained =
   const ofFramework = defaultsOf(profile, [...run, ...wordsOf(adapted)], { ...adapted, ...given });
   const generates = formula.names.no_engines.includes(infer) || (task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given));
   const usual = Object.fromEntries(formula.inputs.map((item) => [item.name, item.default ?? undefined])); // what the time alone asks for has none
-  const ofBackend = { ...backend.defaults, ...(adapted.lora_rank && formula.train_lora[own]), ...(profile || stage === "rl" ? {} : formula.train_sft[own]) };
+  const ofBackend = { ...backend.defaults, ...(adapted.lora_rank && formula.train_lora[own]), ...(profile || stage === "rl" ? {} : formula.train_sft[own]), ...(!profile && formula.train_named[train]) };
   // What nobody gave: its values, why, and whether it may be otherwise; the last that has an input counts.
   const layers = [
     [usual, "not given"],
@@ -77,9 +75,11 @@ export function configuration(formula, { model: name, device, weights: trained =
     [offline && { has_engine: 0, sample_sequences: offline.sequences }, say("assumed.task", { task: asked })],
   ];
   const often = ["any", framework, own].flatMap((name) => formula.often[name] ?? []);
+  const of = [...run, ...wordsOf(adapted)];
+  const earlier = (profile?.earlier ?? []).filter(({ value, when }) => typeof value === "number" && when.every((word) => of.includes(word)));
   const assumed = Object.keys(usual).filter((input) => !(input in given)).map((input) => {
     const [values, reason, open = true] = layers.findLast(([found]) => found?.[input] !== undefined) ?? [{}];
-    return { input, value: values[input], reason, open: open || often.includes(input) };
+    return { input, value: values[input], reason, open: open || often.includes(input) || earlier.some((cell) => cell.input === input) };
   }).filter(({ value }) => value !== undefined);
   const guessed = model.assumed.map((input) =>
     ({ input, value: model.inputs[input], reason: model.reasons[input], open: true }));
@@ -95,7 +95,7 @@ export function configuration(formula, { model: name, device, weights: trained =
     offline && inputs.has_reference > 0 && say(said.reference),
     offline?.reference && !inputs.has_reference && adapted.lora_rank && say(said.own_reference),
   ];
-  return { framework, stage, offline, train: own, infer, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };
+  return { framework, stage, offline, train: own, infer, earlier, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };
 }
 
 /** What a framework does by default: of each input the first cell whose words the run has. @param {any} profile @param {string[]} words @param {Record<string, any>} [known] @returns {Record<string, any>} */
@@ -115,14 +115,9 @@ const wordsOf = ({ lora_rank: rank, quantized }) => [rank ? "lora" : "full", ...
 /** @param {Record<string, any>} values */
 const defined = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 
-/** @param {string} name @param {Record<string, any>} words @param {string} [field] @returns {never} */
-function refuse(name, words, field) {
-  throw new Mistake(say(`estimate.${name}`, words), { cause: { field } });
-}
-
 /** Throw where a value is out of its range. @param {Record<string, any>} item @param {number} value */
 function check({ name, whole, minimum, maximum }, value) {
-  if (!(value >= minimum && value <= maximum && (value % 1 === 0 || !whole))) refuse(whole ? "whole" : "number", { name, minimum, maximum }, name);
+  if (!(value >= minimum && value <= maximum && (value % 1 === 0 || !whole))) refuse(whole ? "estimate.whole" : "estimate.number", { name, minimum, maximum }, name);
 }
 
 /** What published runs of the same size say: `evidence` of `query/plan.py`. @param {Formula} formula @param {any} found @returns {string[]} */

@@ -47,9 +47,9 @@ function turned({ input, needs, from, value, times, least }, values) {
 }
 
 /** The moment that must become smaller first; none where the engine has no room for one sequence. @param {Estimate} found */
-function tightestOf({ caches, fits, tightest, known, others, phases }) {
+function tightestOf({ caches, fits, tightest, sure, others, phases }) {
   if (!caches) return { phase: "rollout" };
-  const training = { moment: tightest, high: known[1] * tightest.peak };
+  const training = { moment: tightest, high: sure * tightest.peak };
   const { moment } = minBy([training, ...others], ({ high }) => -high);
   return fits ? moment : phases.rollout;
 }

@@ -8,7 +8,7 @@
 import { compiled } from "./estimate.js";
 
 /** The seconds of a step and of its phases with their interval, or what is lacking. @param {Formula} formula @param {Estimate} found */
-export function stepTime({ said, time }, { configuration: { infer, assumed, offline }, values: memory }) {
+export function stepTime({ said, time }, { configuration: { train, infer, assumed, offline }, values: memory }) {
   if (offline) return { lacking: [said.no_rollouts] };
   const given = (name) => memory[name] && !assumed.some(({ input }) => input === name);
   const engine = time.engines[infer];
@@ -16,10 +16,9 @@ export function stepTime({ said, time }, { configuration: { infer, assumed, offl
   const inputs = Object.entries(time.needed).filter(([name]) => !given(name)).map(([, words]) => words);
   const lacking = [...(engine ? [] : [unknown]), ...inputs, ...(time.lengths.some(given) ? [] : [time.said.no_length])];
   if (lacking.length) return { lacking };
-  const isCacheKnown = memory.has_engine && given("gpu_memory_utilization");
   const values = {
-    ...time.constants, ...Object.fromEntries(time.inputs.map((name) => [name, 0])), ...engine,
-    micro_known: given("micro_batch") || given("max_tokens") ? 1 : 0, cache_known: isCacheKnown ? 1 : 0, ...memory.toJSON(),
+    ...time.constants, ...Object.fromEntries(time.inputs.map((name) => [name, 0])), ...engine, is_fused: time.fused[train] ?? 0,
+    micro_known: given("micro_batch") || given("max_tokens") ? 1 : 0, share_known: given("gpu_memory_utilization") ? 1 : 0, ...memory.toJSON(),
   };
   for (const term of time.terms) values[term.name] = (term.value ??= compiled(term.tree))(values);
   const [low, high] = time.interval[values.mean_response_length + values.mean_total_length > 0 ? "known" : "longest"];

@@ -92,7 +92,7 @@ function shown(index, row) {
   const pages = Object.entries(titles).map(([key, title]) => ({ title, url: index.things[key] })).filter(({ url }) => url);
   const named = fit === "beyond" ? "used more" : fit.replaceAll("-", " ");
   return {
-    ...row, url: urlOf(row), kind: word(row.kind),
+    ...row, url: urlOf(row), kind: word(row.kind), script: word(row.script),
     fits: { name: doubtful && fit === "ran-on-it" ? "doubtful" : fit, text: word(named) },
     tags: tag && { name: doubtful ? "quiet" : row.tag.toLowerCase() || "none", text: tag },
     sure: state !== "out-of-memory" && { name: certainty.replace(" ", "-"), text: certaintyOf(row) },
@@ -114,6 +114,12 @@ function card(index, [row, ...others]) {
     where: row.nodes > 1 && say("nodes", row),
     series: others.length > 0 && { text: say("series", { number: others.length + 1 }), others: others.map(inShort) },
   });
+}
+
+// The example is from the data, so no catalog has its texts.
+for (const one of document.querySelectorAll(".finder-example :is([data-said], .certainty, .fit, .mark)")) {
+  one.lang = document.documentElement.lang;
+  one.textContent = one.textContent.split(" · ").map(word).join(" · ");
 }
 
 answer(form, { size: "model", memory: "device" }, (place, data, words, strange) => {

@@ -8,7 +8,7 @@
  */
 
 import { minBy, say, SAID, word } from "../elements.js";
-import { Mistake } from "../form.js";
+import { refuse } from "../form.js";
 import { EITHER } from "./find.js";
 
 /** The question in keys, with notes on how it was read. Throws `Mistake`. @param {Index} index @param {Tokens} tokens */
@@ -180,7 +180,7 @@ class Reader {
   /** @returns {never} */
   refuse(field, text, why = `unknown-${field}`) {
     const message = why in SAID ? why : "unknown";
-    throw new Mistake(say(message, { field: word(field.replace("_", " ")), text }), { cause: { field, help: say(`hint.${field}`) } });
+    refuse(message, { field: word(field.replace("_", " ")), text }, field, say(`hint.${field}`));
   }
 
   pattern(name) { return new RegExp(this.index.patterns[name], "gi"); }

@@ -26,7 +26,7 @@ from rl_resources.script.bash.script import (
     elements_of,
     joined,
     literal,
-    lost,
+    unknown_value,
 )
 
 _MAY_BE_SET = re.compile(r"(?<![$\w{.-])[A-Za-z_]\w*|(?<=\$\{)[A-Za-z_]\w*(?=:?=)")
@@ -99,8 +99,9 @@ class Evaluator(Expander):
     def _command(self, statement: Node) -> None:
         """The command of a statement, which may consist of redirects alone."""
         redirects = statement.get("Redirs", ())
-        nothing = {"Type": "CallExpr", "Pos": statement["Pos"], "End": statement["Pos"]}
-        command = {**nothing, **statement.get("Cmd", {}), "Redirs": redirects}
+        start = statement["Pos"]
+        command = {"Type": "CallExpr", "Pos": start, "End": start, "Redirs": redirects}
+        command |= statement.get("Cmd", {})
         for redirect in redirects:
             self.value(redirect["Word"])
         follow = _FOLLOWED.get(command["Type"], Evaluator._unfollowed)
@@ -155,11 +156,14 @@ class Evaluator(Expander):
                 patterns.setdefault(pattern.strip("\"'"), index)
         if "*" not in patterns:
             branches.append([])
-        usual = patterns.get(word or "", patterns.get("*", -1))
-        self._branches(branches, usual)
+        self._branches(branches, patterns.get(word or "", patterns.get("*", -1)))
 
     def _branches(self, branches: Sequence[Sequence[Node]], usual: int = 0) -> None:
-        """Follow the statements of branches, of which one runs; the `usual` one is met first."""
+        """Follow the statements of branches, of which one runs.
+
+        Afterwards those values are known that all of them set alike. What else a variable may be is
+        its choices: first that of the branch at index `usual`, which the script runs as it is.
+        """
         before = self.state
         self.steps -= len(branches) * len(before.variables) // 20
         ends: list[State] = []
@@ -306,9 +310,9 @@ class Evaluator(Expander):
         if elements is not None:
             new = tuple(word.value for word in elements)
         if _has_index(node):
-            new = lost(place, f"${{{name}}}", name)
+            new = unknown_value(place, f"${{{name}}}", name)
         elif node.get("Append"):
-            outside = lost(place, f"${{{name}}}", name)
+            outside = unknown_value(place, f"${{{name}}}", name)
             new = _appended(self.state.variables.get(name, outside), new, outside)
         self.state.variables[name] = new
         self.assignments.append(

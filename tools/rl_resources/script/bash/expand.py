@@ -25,8 +25,8 @@ from rl_resources.script.bash.script import (
     elements_of,
     joined,
     literal,
-    lost,
     unknown,
+    unknown_value,
 )
 
 Mode = Literal["split", "joined", "quoted"]
@@ -41,8 +41,6 @@ _OTHERWISE = re.compile(r"\bIFS=|\beval\s")
 """What lets bash split words otherwise, or read them again."""
 NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})")
-_ASSIGNS = re.compile(r"\+\+|--|[^=<>!]*=")
-"""The operators that assign to a variable."""
 _BLANK = re.compile(r"[ \t\n]")
 _BLANKS_OR_WORD = re.compile(r"[^ \t\n]+|[ \t\n]+")
 _OUTSIDE_QUOTES = re.compile(r"\\([\s\S]?)|[^\\]+")
@@ -86,7 +84,7 @@ class Expander:
         place = self.place(node)
         literals = [self.raw(part) for part in node["Parts"] if part["Type"] == "Lit"]
         if _BRACES.search("".join(literals)):
-            return [Word(lost(place, raw), raw, place)]
+            return [Word(unknown_value(place, raw), raw, place)]
         pieces = self._expand(node["Parts"], "split", starts_word=True)
         return [Word(value, raw, place) for value in _fields(pieces)]
 
@@ -135,7 +133,7 @@ class Expander:
     def _double_quoted(self, node: Node) -> Pieces:
         parts = node.get("Parts", ())
         found = self._expand(parts, "quoted", starts_word=False)
-        if parts and all(self._all_of(part) == "@" for part in parts):
+        if parts and all(self._every(part) == "@" for part in parts):
             return found  # `"$@"` without arguments is no word, while `""` is one
         if all(piece and piece.text == "" for piece in found):
             found.append(literal("", self.place(node)))
@@ -155,8 +153,7 @@ class Expander:
         dollar, _, body = self.raw(node).removesuffix("'").partition("'")
         if mode == "quoted" or (dollar and "\\" in body):
             return self._missing(node)
-        start = node["Pos"] + len(dollar) + 1
-        return literal(body, self.source.place(start))
+        return literal(body, self.source.place(node["Pos"] + len(dollar) + 1))
 
     def _literal(self, node: Node, mode: Mode) -> Pieces:
         """A literal without its backslashes, cut at them."""
@@ -196,12 +193,12 @@ class Expander:
     def _parameter(self, node: Node, mode: Mode) -> Pieces:
         if self.steps <= 0 or node.get("Excl") or node.get("Length"):
             return [self._missing(node)]
-        if self._all_of(node):
+        if self._every(node):
             return self._all(node, mode)
-        value = self._found(node)
+        value = self._content(node)
         operation = operator_of(node)
         if not operation:
-            return self._shown(node, value, mode)
+            return self._moved_here(node, value, mode)
         if operation.removeprefix(":") not in ("-", "+", "="):
             return [self._missing(node)]
         found = self._conditional(node, value, mode)
@@ -209,7 +206,7 @@ class Expander:
             self.state.variables[name_of(node)] = self._in_one(found, node)
         return found
 
-    def _shown(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
+    def _moved_here(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
         """A value where the parameter is; a value of one part moves there."""
         if value is None:
             return []
@@ -222,7 +219,7 @@ class Expander:
             found += self._cut(named, mode)
         return found
 
-    def _found(self, node: Node) -> Value | None:
+    def _content(self, node: Node) -> Value | None:
         """What the name stands for, `None` for nothing; an element of an array is unknown."""
         content: Content = ()
         if not node.get("Index"):
@@ -232,29 +229,32 @@ class Expander:
         return content
 
     def _conditional(self, node: Node, value: Value | None, mode: Mode) -> Pieces:
-        """`-`, `=` and `+`: what is taken depends on whether the variable is set, or empty."""
+        """`${N-W}`, `${N=W}` and `${N+W}`: the value of `N` or the word `W`, by whether `N` is set.
+
+        With a colon an empty one counts as not set. One that the script does not set is left to the
+        environment: then the word is a default.
+        """
         operation = operator_of(node)
-        has_default = name_of(node) not in self.state.variables
-        present: bool | None = False
-        if not has_default:
-            present = _present(value, empty_counts=":" not in operation)
-        if present is None:
+        is_left_open = name_of(node) not in self.state.variables
+        is_set: bool | None = False
+        if not is_left_open:
+            is_set = _present(value, empty_counts=":" not in operation)
+        if is_set is None:
             return [self._missing(node)]
-        wants_present = "+" in operation
-        if present and not wants_present:
-            return self._shown(node, value, mode)
-        taken: Sequence[Node] = ()
-        word = node["Exp"].get("Word")
-        if word and present == wants_present:
-            taken = word.get("Parts", ())
-        pieces = self._expand(taken, mode, starts_word=mode != "quoted")
-        if not pieces and (has_default or mode != "split"):
+        if is_set and "+" not in operation:
+            return self._moved_here(node, value, mode)
+        word = None
+        if is_set == ("+" in operation):
+            word = node["Exp"].get("Word")
+        parts = (word or {}).get("Parts", ())
+        pieces = self._expand(parts, mode, starts_word=mode != "quoted")
+        if not pieces and (is_left_open or mode != "split"):
             pieces = [literal("", self.place(node))]
-        if has_default:
+        if is_left_open:
             return [piece and piece._replace(default=True) for piece in pieces]
         return pieces
 
-    def _all_of(self, node: Node) -> str:
+    def _every(self, node: Node) -> str:
         """`@` or `*` of a parameter that stands for all there are, otherwise empty."""
         which = node.get("Index") or node.get("Param")
         if which and self.raw(which) in ("@", "*"):
@@ -264,25 +264,23 @@ class Expander:
     def _all(self, node: Node, mode: Mode) -> Pieces:
         """`$@`, `$*`, `${ARRAY[@]}` and `${ARRAY[*]}`."""
         name = name_of(node)
-        variables = self.state.variables
-        if name not in variables or operator_of(node):
+        if name not in self.state.variables or operator_of(node):
             return [self._missing(node)]
         place = self.place(node)
-        empty = literal("", place)
-        between: Part | None = literal(" ", place)
-        if self._all_of(node) == "@" or mode == "split":
-            between = None
+        between = None
+        if mode == "quoted" and self._every(node) == "*":
+            between = literal(" ", place)
         found: Pieces = []
-        for value in elements_of(variables[name]):
+        for value in elements_of(self.state.variables[name]):
             found.append(between)
-            for part in value.parts or (empty,):
+            for part in value.parts or (literal("", place),):
                 found += self._cut(part, mode)
         return found[1:]
 
     # Arithmetic
 
     def number(self, node: Node | None) -> int | None:
-        """The value of an expression. A variable that it assigns is unknown from then on."""
+        """The value of an expression. A variable that it may assign is unknown from then on."""
         if node is None:
             return None
         if "Parts" in node:
@@ -294,17 +292,16 @@ class Expander:
             return left
         if sign in _ARITHMETIC:
             return _result(sign, left, right)
-        if _ASSIGNS.fullmatch(sign):
-            name = NAME.match(self.raw(node["X"]))
-            if name:
-                self.state.lose(name[0], self.place(node))
+        name = NAME.match(self.raw(node["X"]))
+        if name:
+            self.state.lose(name[0], self.place(node))
         return None
 
     def _operand(self, word: Node) -> int | None:
         """A number as it is written, or that of a variable by its bare name."""
         name = self.raw(word)
         if NAME.fullmatch(name):
-            value = self._found({**word, "Param": {"Value": name}})
+            value = self._content({**word, "Param": {"Value": name}})
         else:
             value = self.value(word)
         if value is None:

@@ -84,17 +84,20 @@ def _parsed(text: str) -> Tree:
             "Run: pip install 'rl-resources[site]'",
         )
     plain = _CONTINUED_COMMENT.sub(r"\1 ", re.sub(r"\r|\\(?<!\\\\)\Z", " ", text))
+    # Of one byte each, so that places count characters.
+    plain = re.sub(r"[^\0-\x7f]", "%", plain)
     command = [shfmt, "-ln=bash", "--to-json"]
     done = subprocess.run(
         command,
-        input=plain.encode("utf-8", "replace"),
+        input=plain.encode(),
         capture_output=True,
         env=_WITHOUT_GC,
     )
     if done.returncode:
         return _broken(text, done.stderr.decode("utf-8", "replace"))
     try:
-        return _tree(text, done.stdout)
+        document = json.loads(done.stdout, object_hook=_with_offset)
+        return Tree(document.get("Stmts", ()))
     except RecursionError:
         return _TOO_DEEP
 
@@ -106,26 +109,11 @@ def program(name: str) -> str | None:
     return which(name, path=beside_python) or which(name)
 
 
-def _tree(text: str, output: bytes) -> Tree:
-    offsets = _offsets(text)
-
-    def converted(node: dict[str, Any]) -> Any:
-        if "Line" in node:
-            return offsets[node["Offset"]]
-        return node
-
-    document = json.loads(output, object_hook=converted)
-    return Tree(document.get("Stmts", ()))
-
-
-def _offsets(text: str) -> Sequence[int]:
-    """The offset in characters of each byte."""
-    if text.isascii():
-        return range(len(text) + 1)
-    offsets: list[int] = []
-    for at, character in enumerate(text):
-        offsets += [at] * len(character.encode("utf-8", "replace"))
-    return [*offsets, len(text)]
+def _with_offset(node: dict[str, Any]) -> Any:
+    """A node of shfmt's answer; its offset alone if it is a place."""
+    if "Line" in node:
+        return node["Offset"]
+    return node
 
 
 def _broken(text: str, error: str) -> Tree:

@@ -168,7 +168,7 @@ def unknown(place: Place, source: str, name: str = "") -> Part:
     return Part(None, place, place, source, name)
 
 
-def lost(place: Place, source: str, name: str = "") -> Value:
+def unknown_value(place: Place, source: str, name: str = "") -> Value:
     """A value of which nothing is known."""
     return Value((unknown(place, source, name),))
 
@@ -298,7 +298,7 @@ class State:
 
     def lose(self, name: str, place: Place) -> None:
         """From here on the value of a variable is not known."""
-        self.variables[name] = lost(place, f"${{{name}}}")
+        self.variables[name] = unknown_value(place, f"${{{name}}}")
 
     def leave_open(self, name: str, place: Place) -> None:
         """From here on the value of a variable is a default if it has one."""

@@ -79,6 +79,11 @@ class Composition:
     problem: str = ""
 
     @cached_property
+    def pickled(self) -> bytes:
+        """The tree, to be copied."""
+        return pickle.dumps(self.config or {})
+
+    @cached_property
     def values(self) -> Mapping[str, Any]:
         """Dotted keys to leaves as they are written; lists and empty mappings are leaves."""
         return dict(_leaves(_known(self.config or {}), ""))
@@ -259,8 +264,8 @@ def _may_start_outside(launch: Launch) -> bool:
         return True
     if any(override.key == "hydra.searchpath" for override in launch.overrides):
         return True
-    given = [flag for name, flag in launch.flags.items() if name.startswith("config-")]
-    return any(flag.text is None for flag in given)
+    given = launch.flags.keys() & {"config-name", "config-path"}
+    return any(launch.text_of(name) is None for name in given)
 
 
 def _rejection(given: ParsedOverride, kind: Kind, reason: str) -> Rejection:
@@ -290,7 +295,7 @@ def _composed(
         except ValueError as error:
             rejected.append(_rejection(written, "syntax", str(error)))
     base, given = _chosen(source, entry, given, rejected)
-    config = pickle.loads(pickle.dumps(base.config or {}))  # noqa: S301 (a fast copy)
+    config = pickle.loads(base.pickled)  # noqa: S301 (a fast copy)
     for item in given:
         kind = _change(config, item)
         reason: str | None

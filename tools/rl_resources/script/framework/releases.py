@@ -70,8 +70,8 @@ class Release(Source):
         folder = self.folder / entry.folder
         found = {"": self.start(entry, ())}
         for path in sorted(folder.glob(f"{GROUP}/*.yaml")):
-            choice = ParsedOverride("", GROUP, path.stem)
-            found[f"{GROUP}={path.stem}"] = self.start(entry, (choice,))
+            choices = [ParsedOverride("", GROUP, path.stem)]
+            found[f"{GROUP}={path.stem}"] = self.start(entry, choices)
         for path in sorted(folder.glob("*.yaml"), key=_usual_first):
             with suppress(CannotComposeError):
                 other = self.start(entry._replace(config_name=path.stem), ())
@@ -106,8 +106,9 @@ def _composed(root: Path, entry: Entry, words: tuple[str, ...]) -> Any:
             initialize_config_dir(search_in, version_base=None),
         ):
             simplefilter("ignore")
-            config = compose(entry.config_name, [*words, *_search_path(text)])
-            return OmegaConf.to_container(config)
+            return OmegaConf.to_container(
+                compose(entry.config_name, [*words, *_search_path(text)])
+            )
     except (
         HydraException,
         OmegaConfBaseException,
@@ -199,8 +200,7 @@ def entry_of(path: str, text: str) -> Entry | None:
     if given.keys() != {"config_path", "config_name"}:
         return None
     folder = posixpath.join(posixpath.dirname(path), given["config_path"])
-    name = given["config_name"].removesuffix(".yaml")
-    return Entry(posixpath.normpath(folder), name)
+    return Entry(posixpath.normpath(folder), given["config_name"].removesuffix(".yaml"))
 
 
 def checkout(framework: str, place: Path) -> Release | None:

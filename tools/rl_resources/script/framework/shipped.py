@@ -99,8 +99,14 @@ def read_shipped(text: str) -> Shipped:
     choices: dict[str, Composition] = {}
     for choice, config in document["choices"].items():
         choices[choice] = Composition(framework, version, config)
-    names = document["names"]
-    return Shipped(framework, version, modules, names, document["all_groups"], choices)
+    return Shipped(
+        framework,
+        version,
+        modules,
+        document["names"],
+        document["all_groups"],
+        choices,
+    )
 
 
 def describe(release: Release) -> str:
@@ -180,11 +186,10 @@ def write_history(releases: Sequence[Source]) -> str:
 
 def _keys(releases: Sequence[Source], name: str) -> dict[str, set[str]]:
     """The keys of a configuration in each release."""
-    found: dict[str, set[str]] = {}
-    for release in releases:
-        composition = compose_module(release, MODULE, name, None, ())
-        found[release.version] = set(composition.values)
-    return found
+    return {
+        release.version: set(compose_module(release, MODULE, name, None, ()).values)
+        for release in releases
+    }
 
 
 def _gone(had: Mapping[str, set[str]]) -> dict[str, str]:

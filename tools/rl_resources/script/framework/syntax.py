@@ -83,8 +83,7 @@ def resolved(tree: dict[str, Any], key: str) -> Any:
     circle.
     """
     node: Any = tree
-    names = key.split(".") if key else []
-    for name in names:
+    for name in filter(None, key.split(".")):
         if isinstance(node, list | str):
             raise UnclearError(key)
         if not isinstance(node, dict) or name not in node:
@@ -113,14 +112,18 @@ def _whole(tree: dict[str, Any], node: Any, key: str) -> Any:
 
 
 def _referenced(tree: dict[str, Any], match: re.Match[str], key: str) -> Any:
-    """What one reference in the node at a key stands for."""
+    """What one reference in the node at a key stands for.
+
+    `oc.select` has a default for a key that is missing, or that a run has to give.
+    """
     wanted = _wanted(match, key)
+    value: Any = MISSING
     try:
         value = resolved(tree, wanted)
     except KeyError as error:
+        # Another key may be missing: one that the value of this one names.
         if not match["select"] or error.args != (wanted,):
             raise
-        value = MISSING
     if value != MISSING:
         return value
     if not match["select"]:
@@ -150,11 +153,6 @@ _ALSO: dict[str, type] = {
 }
 """Keys that take a second type: `False` or a path, a truth value or a group size, `0.5_4.0`."""
 
-_SWITCHES = (0, 1)
-"""Defaults that may stand for a coefficient, a probability or a switch."""
-_FRACTIONS = ("alpha", "horizon", "timeout")
-"""Names whose whole-number default stands for any number."""
-
 
 def disagreement(key: str, default: Any, value: Any) -> str | None:
     """Why `value` cannot replace `default`, in words that fit after the key and a colon.
@@ -166,28 +164,29 @@ def disagreement(key: str, default: Any, value: Any) -> str | None:
         return None
     if isinstance(value, _ALSO.get(name, ())):
         return None
-    wanted = _wanted_type(name, default, value)
+    wanted = _wanted_type(default, value)
     if not wanted:
         return None
-    return f"{_shown(value)} where the default is {_shown(default)}: {wanted} is wanted"
+    return (
+        f"{_quoted(value)} where the default is {_quoted(default)}: {wanted} is wanted"
+    )
 
 
 def is_count(default: Any) -> bool:
     """Whether a default is a number that no truth value stands for."""
-    return type(default) in (int, float) and default not in _SWITCHES
+    return type(default) in (int, float) and default not in (0, 1)
 
 
-def _wanted_type(name: str, default: Any, value: Any) -> str:
+def _wanted_type(default: Any, value: Any) -> str:
     """What is wanted in place of `value`; empty if it will do.
 
-    Of a truth value for a number `switch_for_number` warns.
+    A whole number as default may stand for any number. Of a truth value for a number
+    `switch_for_number` warns.
     """
     wanted = ""
     match default:
         case bool() if value not in (0, 1):
             wanted = "true or false"
-        case int() if isinstance(value, float) and not _takes_fractions(name, default):
-            wanted = "a whole number"
         case int() | float() if not isinstance(value, int | float):
             wanted = "a number"
         case dict() if not isinstance(value, dict):
@@ -197,10 +196,6 @@ def _wanted_type(name: str, default: Any, value: Any) -> str:
         case str() if isinstance(value, dict) or _is_switch(value, default):
             wanted = "text"
     return wanted
-
-
-def _takes_fractions(name: str, default: int) -> bool:
-    return default in _SWITCHES or name.endswith(_FRACTIONS)
 
 
 def _is_one_word(value: Any, default: list[Any]) -> bool:
@@ -215,7 +210,7 @@ def _is_switch(value: Any, default: str) -> bool:
     return isinstance(value, bool) and default.lower() not in ("true", "false")
 
 
-def _shown(value: Any) -> str:
+def _quoted(value: Any) -> str:
     text = str(value)
     if isinstance(value, bool):
         text = text.lower()
