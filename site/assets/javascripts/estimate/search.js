@@ -33,7 +33,8 @@ function knobOf(formula, before, row) {
 /** A knob at a value as the framework writes it. @param {Estimate} before @param {Record<string, any>} row @param {number} value */
 export function written({ configuration: { framework, train, infer, stage, offline } }, row, value) {
   const own = framework ? framework !== "verl" : offline;
-  const setting = own ? row.settings[`${framework} ${train} ${stage}`] : row.settings[`${train} ${infer}`] ?? row.settings[train];
+  const named = offline && row.settings[`${framework} ${train} offline`];
+  const setting = own ? named ?? row.settings[`${framework} ${train} ${stage}`] : row.settings[`${train} ${infer}`] ?? row.settings[train];
   return setting?.endsWith("=") ? setting + Number(value.toPrecision(10)) : setting;
 }
 
