@@ -209,6 +209,11 @@ def profile(name: str = VERL, release: str = "") -> Profile:
     return Profile(name, release, row)
 
 
+def unprofiled(name: str) -> Profile:
+    """That of a framework without one: settings have the names of the formula."""
+    return Profile(name, "", {"title": name, "trains": tuple(backends())})
+
+
 @cache
 def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCell]:
     """The cells of a framework that hold of a run; of verl its keys too."""
