@@ -103,6 +103,15 @@ def test_a_question_is_answered_in_chinese(visit, query, place, begin):
             assert part not in text
 
 
+def test_what_is_not_clear_is_said_in_chinese(visit):
+    with visit("/zh/?model=7B&gpus=8&device=H20") as page:
+        unclear = page.locator("#finder-unclear")
+        unclear.wait_for()
+        text = unclear.text_content() or ""
+        assert "来源未说明是哪种型号。" in text
+        assert "does not say which variant" not in text
+
+
 def test_the_example_is_in_chinese(visit):
     with visit("/zh/") as page:
         card = page.locator(".finder-example article").first

@@ -19,10 +19,9 @@ export const word = (text) => SAID[`word.${text}`] ?? text.split(", ").map(phras
 
 /** A phrase in the language of the page, which has 1, 2 and so on in place of its figures. @param {string} text */
 function phrase(text) {
-  const figures = text.match(FIGURE) ?? [];
-  let place = 0;
-  const found = SAID[`word.${text.replace(FIGURE, () => String(place += 1))}`] ?? text;
-  return SAID[`word.${text}`] ?? (found === text ? text : found.replace(FIGURE, (number) => figures[number - 1] ?? number));
+  const figures = [];
+  const numbered = text.replace(FIGURE, (figure) => String(figures.push(figure)));
+  return SAID[`word.${text}`] ?? SAID[`word.${numbered}`]?.replace(FIGURE, (number) => figures[number - 1]) ?? text;
 }
 
 /**
@@ -43,7 +42,7 @@ const isShown = (item) => item !== "" && item !== false && item !== null && item
 /** @param {any} place @param {Record<string, any>} words */
 function fill(place, words) {
   for (const attribute of [...place.attributes ?? []].filter(({ value }) => HOLE.test(value))) {
-    attribute.value = attribute.value.split(HOLE).map((part, i) => (i % 2 ? words[part] || "" : part)).join("");
+    attribute.value = attribute.value.split(HOLE).map((part, i) => (i % 2 ? [words[part]].filter(isShown) : part)).join("");
     if (!attribute.value) place.removeAttribute(attribute.name);
   }
   for (const child of [...place.childNodes]) {

@@ -11,7 +11,6 @@ import { keepInURL } from "./form.js";
 
 const ROWS_WORTH_A_FILTER = 9;
 const FIGURE = /^([-+]?\d[\d,]*(?:\.\d+)?)(?![.\d])\s?([KMGBT](?=B?\b))?/;
-const DIRECTIONS = ["ascending", "descending"];
 const MULTIPLES = { K: 1e3, M: 1e6, G: 1e9, B: 1e9, T: 1e12 };
 const { compare: compareWords } = new Intl.Collator("en", { numeric: true });
 
@@ -117,10 +116,8 @@ function equip(table) {
   const panel = frame.previousElementSibling?.matches(".columns") && frame.previousElementSibling;
   const facets = (table.dataset.facets?.split(" ") ?? []).map((name) => facetOf(name, rows)).filter(({ options }) => options.length > 1);
   const named = headers.map((header, index) => ({ index, name: header.textContent.trim() })).filter(({ name }) => name);
-  const orders = named.flatMap(({ index, name }) =>
-    DIRECTIONS.map((direction) => ({ value: `${index} ${direction}`, text: say(`table.${direction}`, { name }) })));
   const title = table.closest("[role=region]")?.ariaLabel ?? document.title;
-  const tools = filled("table-tools", { title, isLong: rows.length >= ROWS_WORTH_A_FILTER, facets, orders, panel });
+  const tools = filled("table-tools", { title, isLong: rows.length >= ROWS_WORTH_A_FILTER, facets, named, panel });
   const more = filled("table-more", {}).firstElementChild;
   const [form, place] = [tools.querySelector("form"), tools.querySelector(".comparison")];
   const [copy, save] = form.querySelectorAll(".table-button");

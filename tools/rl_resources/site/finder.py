@@ -283,9 +283,12 @@ def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, 
     start = ""
     if row.script:
         start = sentences.start(row)
+    parts = sentences.parts(row)
     return {
         **{name: getattr(row, name) for name in _SAME},
-        **sentences.parts(row),
+        **parts,
+        # As most claims read, so that the page has them in its language.
+        "claim": parts["claim"].replace(parts["hardware"], "{hardware}"),
         "words": {name: row.words(name) for name in _ASKED},
         "conditions": [*row.conditions],
         "folder": folder,

@@ -100,8 +100,8 @@ function reasonOf({ said, verdicts }, { starts, fits, verdict, phases }) {
 
 answer(form, { memory: "device_gb" }, (place, formula, words, strange) => {
   if (strange.length) refuse("estimate.strange", { words: strange.join(", ") });
-  const unknown = form.querySelector("option.unoffered:checked");
-  if (unknown) refuse("estimate.unknown", { field: word(unknown.parentElement.name), text: unknown.value }, unknown.parentElement.name);
+  const unknown = OPTIONS.find((name) => form.elements[name].selectedOptions?.[0]?.matches(".unoffered"));
+  if (unknown) refuse("estimate.unknown", { field: word(unknown), text: words[unknown] }, unknown);
   const found = answered(formula, words);
   const { verdict, peak, low, high, device, deciding, host, hostRange, phases: { rollout }, tightest, values } = found;
   const { assumed } = found.configuration;

@@ -73,7 +73,7 @@ function divides({ formula }, { values }) {
 function begun(formula, { configuration: before, values }, name, gpus) {
   const { longest, ...settings } = { ...formula.plan[name], ...formula.plan[`${name}_of`][before.train] };
   const tokens = longest * values.sequence_length;
-  const batch = isVerl(before) ? { max_tokens: tokens, log_prob_max_tokens: tokens } : { micro_batch: longest };
+  const batch = before.isVerl ? { max_tokens: tokens, log_prob_max_tokens: tokens } : { micro_batch: longest };
   const gpus_per_node = [8, 7, 6, 5, 4, 3, 2, 1].find((part) => gpus % part === 0);
   const inputs = Object.entries({ ...settings, ...batch, gpus, gpus_per_node });
   const possible = inputs.filter(([input]) => isPossible(formula, before, values, input));
@@ -81,8 +81,6 @@ function begun(formula, { configuration: before, values }, name, gpus) {
   const sizes = before.assumed.filter(isSize).map(({ input }) => [input, 1]); // those of other GPUs may not divide these
   return changed(formula, { configuration: before, values: values.with(Object.fromEntries(sizes)) }, Object.fromEntries(possible));
 }
-
-const isVerl = ({ framework }) => !framework || framework === "verl";
 
 /** Whether an input is no setting, or one that the framework has; no critic, none of it. */
 function isPossible(formula, configured, values, input) {
@@ -116,7 +114,7 @@ function withSmallerEngine(start, found) {
 
 /** The cheapest combinations of settings that fit. @param {Start} start @param {Estimate} found @param {number} most */
 function combinations(start, found, most) {
-  const rare = isVerl(found.configuration) ? start.formula.plan.search.rare : [];
+  const rare = found.configuration.isVerl ? start.formula.plan.search.rare : [];
   return sufficient(start.formula, found, (one) => holds(start, one), rare, most);
 }
 
@@ -148,7 +146,7 @@ export function turnedOn(formula, found) {
 /** The rare settings that are on. @param {Start} start @param {Estimate} found */
 export function rareOf({ formula }, found) {
   const { rare } = formula.plan.search;
-  const on = isVerl(found.configuration) ? turnedOn(formula, found) : [];
+  const on = found.configuration.isVerl ? turnedOn(formula, found) : [];
   return on.filter(({ input }) => rare.includes(input)).map(({ setting }) => setting);
 }
 

@@ -29,6 +29,7 @@ function sharded(formula, words) {
 
 /** What is asked, in inputs, and what nobody gave. Throws `Mistake`. @param {Formula} formula @param {Record<string, string>} words by field of the form @returns {Configuration} */
 export function configuration(formula, { model: name, device, weights: trained = "", train = "", infer = "", task: asked = "", framework = "", ...settings }) {
+  // What the words mean; a task without rollouts is no task of RL.
   const { [asked]: offline } = formula.offline;
   const task = offline ? "" : asked;
   const model = formula.models.find((row) => row.model === name);
@@ -40,12 +41,15 @@ export function configuration(formula, { model: name, device, weights: trained =
   const own = train || usualTrain;
   const backend = formula.backends.find((row) => row.backend === own);
   const memory = settings.device_gb ?? formula.devices[device];
+
   if (name && !model) refuse("estimate.unknown", { field: word("model"), text: name }, "model");
   if (!model || !memory || !settings.gpus) refuse("estimate.open", {});
   if (profile && !profile.trains.includes(own)) refuse("estimate.backend", { framework: profile.title, train: own }, "train");
-  if (offline && infer) refuse("estimate.rollouts", { task: asked }, "infer");
-  if (offline && settings.rollout_n) refuse("estimate.rollout_n", { task: asked }, "rollout_n");
+  if (offline && infer) refuse("estimate.rollouts", { task: asked, what: word("rollout engine") }, "infer");
+  if (offline && settings.rollout_n) refuse("estimate.rollouts", { task: asked, what: word("rollouts per prompt") }, "rollout_n");
   if (offline && profile?.offline && !profile.offline.includes(asked)) refuse("estimate.offline", { framework: profile.title, task: asked }, "task");
+
+  // What is given, and the rank of adapters.
   const numbers = Object.fromEntries(Object.entries(settings).map(([input, text]) => [input, Number(text)]));
   const engine = infer && { has_engine: formula.names.no_engines.includes(infer) ? 0 : 1 };
   const given = { ...WEIGHTS[weights], ...formula.speeds[device], ...engine, ...numbers, device_gb: Number(memory) };
@@ -54,14 +58,17 @@ export function configuration(formula, { model: name, device, weights: trained =
   const rank = numbers.lora_rank ?? (hasAdapters ? ownRank || formula.names.usual_rank : undefined);
   if (weights && rank !== undefined && rank > 0 === (weights === "full")) refuse("estimate.contradiction", { weights, rank });
   const weighed = { lora_rank: given.lora_rank ?? rank, quantized: given.quantized ?? (weights ? 0 : undefined) };
+
+  // What the framework does by default, once it is known whether it trains adapters.
   const stage = task || infer ? "rl" : "sft";
   const run = [own, infer, stage, ...(offline ? ["offline", asked.toLowerCase()] : [])];
   const adapted = { ...defaultsOf(profile, [...run, ...wordsOf(weighed)]), ...defined(weighed) };
   const ofFramework = defaultsOf(profile, [...run, ...wordsOf(adapted)], { ...adapted, ...given });
   const generates = formula.names.no_engines.includes(infer) || (task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given));
+
+  // What nobody gave: its values, why, and whether it may be otherwise; the last that has an input counts.
   const usual = Object.fromEntries(formula.inputs.map((item) => [item.name, item.default ?? undefined])); // what the time alone asks for has none
   const ofBackend = { ...backend.defaults, ...(adapted.lora_rank && formula.train_lora[own]), ...(profile || stage === "rl" ? {} : formula.train_sft[own]), ...(!profile && formula.train_named[train]) };
-  // What nobody gave: its values, why, and whether it may be otherwise; the last that has an input counts.
   const layers = [
     [usual, "not given"],
     [formula.of_engine[infer], say("assumed.engine", { infer })],
@@ -81,6 +88,7 @@ export function configuration(formula, { model: name, device, weights: trained =
     const [values, reason, open = true] = layers.findLast(([found]) => found?.[input] !== undefined) ?? [{}];
     return { input, value: values[input], reason, open: open || often.includes(input) || earlier.some((cell) => cell.input === input) };
   }).filter(({ value }) => value !== undefined);
+
   const guessed = model.assumed.map((input) =>
     ({ input, value: model.inputs[input], reason: model.reasons[input], open: true }));
   const inputs = { ...model.inputs, ...Object.fromEntries(assumed.map(({ input, value }) => [input, value])), ...given };
@@ -95,7 +103,7 @@ export function configuration(formula, { model: name, device, weights: trained =
     offline && inputs.has_reference > 0 && say(said.reference),
     offline?.reference && !inputs.has_reference && adapted.lora_rank && say(said.own_reference),
   ];
-  return { framework, stage, offline, train: own, infer, earlier, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };
+  return { framework, isVerl: ["", "verl"].includes(framework), stage, offline, train: own, infer, earlier, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) };
 }
 
 /** What a framework does by default: of each input the first cell whose words the run has. @param {any} profile @param {string[]} words @param {Record<string, any>} [known] @returns {Record<string, any>} */

@@ -31,10 +31,10 @@ function knobOf(formula, before, row) {
 }
 
 /** A knob at a value as the framework writes it. @param {Estimate} before @param {Record<string, any>} row @param {number} value */
-export function written({ configuration: { framework, train, infer, stage, offline } }, row, value) {
-  const own = framework ? framework !== "verl" : offline;
-  const named = offline && row.settings[`${framework} ${train} offline`];
-  const setting = own ? named ?? row.settings[`${framework} ${train} ${stage}`] : row.settings[`${train} ${infer}`] ?? row.settings[train];
+export function written({ configuration: { framework, isVerl, train, infer, stage, offline } }, { settings }, value) {
+  const isOwn = framework ? !isVerl : offline;
+  const named = offline && settings[`${framework} ${train} offline`];
+  const setting = isOwn ? named ?? settings[`${framework} ${train} ${stage}`] : settings[`${train} ${infer}`] ?? settings[train];
   return setting?.endsWith("=") ? setting + Number(value.toPrecision(10)) : setting;
 }
 
@@ -55,8 +55,8 @@ function tightestOf({ caches, fits, tightest, sure, others, phases }) {
   return fits ? moment : phases.rollout;
 }
 
-/** How much a moment needs; of the cache, how many tokens it lacks. @param {Estimate} found @param {any} place */
-function needOf({ values, moments }, { phase, name }) {
+/** How much a moment holds; of the cache, how many tokens it lacks. @param {Estimate} found @param {any} place */
+function heldOf({ values, moments }, { phase, name }) {
   if (!name) return values.sequence_length - values.kv_tokens;
   return moments.find((moment) => moment.phase === phase && moment.name === name).peak;
 }
@@ -78,7 +78,7 @@ export function sufficient(formula, start, suffices, never, most) {
     const key = JSON.stringify(Object.entries(turns).sort());
     if (found.values.undivided || seen.has(key)) continue;
     const place = tightestOf(parent);
-    if (tried && needOf(parent, place) - needOf(found, place) < formula.search.smallest_gb) continue;
+    if (tried && heldOf(parent, place) - heldOf(found, place) < formula.search.smallest_gb) continue;
     seen.add(key);
     if (suffices(found)) {
       const own = formula.knobs.filter(({ input }) => input in turns);

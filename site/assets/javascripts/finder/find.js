@@ -27,7 +27,7 @@ export const certaintyOf = ({ said }) => word(said).toLowerCase();
 /** A message about a row, its words in the language of the page. @param {string} name @param {Row} row @param {Record<string, any>} [words] */
 export function sayOf(name, row, words = {}) {
   const spoken = Object.fromEntries(SPOKEN.map((one) => [one, word(row[one])]));
-  return say(name, { ...row, ...spoken, certainty: certaintyOf(row), ...words });
+  return say(name, { ...row, ...spoken, certainty: certaintyOf(row), claim: say(word(row.claim), row), ...words });
 }
 
 const rank = (/** @type {Row} */ row) => row.rank;

@@ -140,7 +140,7 @@ function cardOf({ formula, groups }, tag, found, words, query) {
   const { deciding: { moment, high }, device, host, hostRange, phases, values } = found;
   const { seconds, low, high: longest } = stepTime(formula, found);
   const options = Object.entries(words).map(([name, text]) => `--${name.replace("_", "-")} ${/^[\w./-]+$/.test(text) ? text : `'${text}'`}`);
-  const isWritten = tag && (groups[0][0].configuration.framework || "verl") === "verl";
+  const isWritten = tag && groups[0][0].configuration.isVerl;
   return {
     tag: tag || say("plan.small"), color: tag.toLowerCase() || "none", hardware: hardwareOf(found, query),
     settings: settingsOf(formula, found).join(" · "),
