@@ -113,7 +113,7 @@ class Estimate:
             trained = "lora"
         found = dict(plausible(f"{self.configuration.train} {trained}"))
         for name, values in self.configuration.earlier.items():
-            if name in self.values:  # what the time alone asks for may be open
+            if name in self.values:  # it decides more than the time
                 found[name] = sorted({*values, self.values[name]})
         return found
 
@@ -158,30 +158,26 @@ class Estimate:
         What is assumed adds to the error of the arithmetic as independent errors add up. Who lacks
         memory saves on all of it, so what saves counts together.
         """
-        low, high = self.known_factors
-        lower = [low, self._saving]
-        upper = [high, *(doubt.most for doubt in self.doubts.values())]
-        for least, most in self._further_factors:
-            lower.append(least)
-            upper.append(most)
-        return exp(-_together(lower)), exp(_together(upper))
+        lower = [least for least, _ in self._sure_factors]
+        upper = [doubt.most for doubt in self.doubts.values()]
+        return exp(-_together([*lower, self._saving])), self.upper_factor(upper)
 
     @property
-    def _further_factors(self) -> Iterator[tuple[float, float]]:
-        """By what the interval is wider where a framework's defaults or other layers are taken.
+    def _sure_factors(self) -> Iterator[tuple[float, float]]:
+        """Those of the arithmetic, and of a framework's defaults or other layers that are taken.
 
-        As far as the peak is not reserved by an engine.
+        The latter as far as the peak is not reserved by an engine.
         """
+        yield self.known_factors
         asked = self.configuration
-        wider: Mapping[str, Sequence[float]] = formula()["interval"]
-        names = []
+        taken = []
         if asked.framework and not asked.is_script:
-            names.append("framework")
+            taken.append("framework")
         if any(item.input == "layers" for item in asked.assumed):
-            names.append("layers")
+            taken.append("layers")
         share = 1 - self.training.reserved_gb / self.peak_gb
-        for name in names:
-            least, most = wider[name]
+        for name in taken:
+            least, most = formula()["interval"][name]
             yield 1 + (least - 1) * share, 1 + (most - 1) * share
 
     @property
@@ -193,11 +189,10 @@ class Estimate:
         low, high = formula()["interval"][known]
         return low, high
 
-    @property
-    def sure_factor(self) -> float:
-        """The upper one without what is open, which takes time."""
-        _, high = self.known_factors
-        return exp(_together([high, *(most for _, most in self._further_factors)]))
+    def upper_factor(self, open_factors: Iterable[float] = ()) -> float:
+        """The upper one with what is open, which takes time, or without."""
+        sure = [most for _, most in self._sure_factors]
+        return exp(_together([*sure, *open_factors]))
 
     @property
     def interval_gb(self) -> tuple[float, float]:
@@ -305,7 +300,7 @@ class Estimate:
             or not self.engine_starts
         ):
             return "unlikely"
-        if self.peak_gb * self.sure_factor > room or not self.cache_fits:
+        if self.peak_gb * self.upper_factor() > room or not self.cache_fits:
             return "tight"  # doubts, which take time, make it no better
         if self.deciding.high_gb > room:
             return "tight"

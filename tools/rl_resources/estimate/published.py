@@ -146,6 +146,9 @@ def _settings(item: Mapping[str, Any]) -> dict[str, str]:
         for train in profile(name).trains:
             for stage in ("rl", "sft"):
                 found[f"{name} {train} {stage}"] = _written(name, item, train, stage)
+            offline = _written(name, item, train, "sft", "offline")
+            if offline != found[f"{name} {train} sft"]:
+                found[f"{name} {train} offline"] = offline
     return {words: text for words, text in found.items() if text}
 
 

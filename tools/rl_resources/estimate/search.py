@@ -151,7 +151,7 @@ def _tightest(estimate: Estimate) -> Place:
     if not estimate.cache_fits:
         return _CACHE
     training = estimate.training
-    high_gb = training.peak_gb * estimate.sure_factor
+    high_gb = training.peak_gb * estimate.upper_factor()
     needs = [Need(training, training.peak_gb, high_gb)]
     needs += map(estimate.need_of, OTHERS)
     moment = max(needs, key=attrgetter("high_gb")).moment
@@ -192,15 +192,13 @@ def sufficient(
     stay as they are.
     """
     order = count()
-    priced = [
-        item
-        for item in formula()["knob"]
-        if "cost" in item and item["input"] not in never
-    ]
+    written = start.configuration.written
     table = [
         item
-        for item in priced
-        if start.configuration.written(item, item.get("value", 1))
+        for item in formula()["knob"]
+        if "cost" in item
+        and item["input"] not in never
+        and written(item, item.get("value", 1))
     ]
     waiting: list[tuple[int, int, dict[str, Number], Estimate]] = []
     seen: set[frozenset[tuple[str, Number]]] = set()

@@ -127,7 +127,7 @@ function needOf(moment, [least, most]) {
 function doubtsOf(formula, found) {
   const trained = found.values.lora_rank ? "lora" : "full";
   const plausible = { ...formula.plausible, ...formula.span[`${found.configuration.train} ${trained}`] };
-  for (const { input, value } of found.configuration.earlier) {
+  for (const { input, value } of found.configuration.earlier.filter((cell) => found.values[cell.input] !== undefined)) {
     plausible[input] = [Math.min(value, found.values[input]), Math.max(value, found.values[input])];
   }
   const isOpen = ({ input, value, open }) => open && plausible[input] && (value !== 0 || plausible[input][0] === 0);

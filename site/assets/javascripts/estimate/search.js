@@ -31,8 +31,9 @@ function knobOf(formula, before, row) {
 }
 
 /** A knob at a value as the framework writes it. @param {Estimate} before @param {Record<string, any>} row @param {number} value */
-export function written({ configuration: { framework, isVerl, train, infer, stage } }, { settings }, value) {
-  const setting = isVerl ? settings[`${train} ${infer}`] ?? settings[train] : settings[`${framework} ${train} ${stage}`];
+export function written({ configuration: { framework, isVerl, train, infer, stage, offline } }, { settings }, value) {
+  const named = settings[`${framework} ${train} ${offline ? "offline" : stage}`] ?? settings[`${framework} ${train} ${stage}`];
+  const setting = isVerl ? settings[`${train} ${infer}`] ?? settings[train] : named;
   return setting?.endsWith("=") ? setting + Number(value.toPrecision(10)) : setting;
 }
 
