@@ -27,11 +27,35 @@ WARNINGS = frozenset({"no", "tight", "failed"})
 
 
 class Outcome(NamedTuple):
-    """What was published, and what the plan says of it."""
+    """What was published, and the plan for its question."""
 
     row: Mapping[str, str]
     plan: Plan
-    word: str
+
+    @property
+    def word(self) -> str:
+        """What the plan says of it."""
+        if self.row["outcome"] == "ran":
+            return "impossible" if self.plan.verdict == "no" else "possible"
+        question = self.plan.question
+        has_failures = question.query.model and question.failed
+        if self.plan.verdict in WARNINGS or has_failures:
+            return "warned"
+        if not self.row["settings"]:
+            return "open"
+        if _saves(self.plan, self._failed()):
+            return "avoided"
+        return "missed"
+
+    def _failed(self) -> Estimate:
+        """The estimate of the settings that failed; else as the framework has it."""
+        question = self.plan.question
+        prompt, response = question.lengths
+        lengths = [f"prompt_length={prompt}", f"response_length={response}"]
+        infer = self.plan.shown.configuration.infer
+        words = {"task": question.task, "infer": infer, **question.asked}
+        sets = [*self.row["settings"].split(), *lengths]
+        return estimate(question.dataset, words, sets)
 
 
 def outcomes(dataset: Dataset) -> Iterator[Outcome]:
@@ -39,44 +63,13 @@ def outcomes(dataset: Dataset) -> Iterator[Outcome]:
     with (HERE / "plan_backtest.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             asked = _asked(row["asked"])
-            answer = plan(ask_plan(dataset, asked))
-            yield Outcome(row, answer, _word(dataset, row, asked, answer))
+            yield Outcome(row, plan(ask_plan(dataset, asked)))
 
 
 def _asked(options: str) -> dict[str, str]:
     words = shlex.split(options)
     names = [word.removeprefix("--").replace("-", "_") for word in words[::2]]
     return dict(zip(names, words[1::2], strict=True))
-
-
-def _word(
-    dataset: Dataset, row: Mapping[str, str], asked: Mapping[str, str], answer: Plan
-) -> str:
-    if row["outcome"] == "ran":
-        return "impossible" if answer.verdict == "no" else "possible"
-    has_failures = answer.question.query.model and answer.question.failed
-    if answer.verdict in WARNINGS or has_failures:
-        return "warned"
-    if not row["settings"]:
-        return "open"
-    if _saves(answer, _failed(dataset, row, asked, answer)):
-        return "avoided"
-    return "missed"
-
-
-def _failed(
-    dataset: Dataset, row: Mapping[str, str], asked: Mapping[str, str], answer: Plan
-) -> Estimate:
-    """The estimate of the settings that failed; else as the framework has it."""
-    question = answer.question
-    prompt, response = question.lengths
-    sets = [
-        *row["settings"].split(),
-        f"prompt_length={prompt}",
-        f"response_length={response}",
-    ]
-    words = {"task": question.task, "infer": answer.shown.configuration.infer, **asked}
-    return estimate(dataset, words, sets)
 
 
 def _saves(answer: Plan, failed: Estimate) -> bool:

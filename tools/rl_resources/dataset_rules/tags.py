@@ -14,6 +14,7 @@ from functools import partial
 
 from rl_resources.facts import Record, records, with_cells
 from rl_resources.facts.comparison import (
+    ALIKE,
     COMPARED,
     NO_TAG,
     SPEEDS,
@@ -26,7 +27,6 @@ from rl_resources.rule import Edit, Mistake, Rule, rewritten, rule, with_lines
 from rl_resources.snapshot import ScriptFile, Snapshot
 from rl_resources.text import shown
 
-_ALIKE = ("model", "weights", "scenario", "device")
 _EMPTY = "Empty the tag: `rl-resources check --fix` does it."
 
 
@@ -106,7 +106,7 @@ def recommended_is_slower(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: RECOMMENDED for two records of the same model, weights, scenario and device
     Good: RECOMMENDED for the one with more tokens per second and GPU, or else the shorter step
     """
-    found = list(_tagged(snapshot, "RECOMMENDED", *_ALIKE, *SPEEDS))
+    found = list(_tagged(snapshot, "RECOMMENDED", *ALIKE, *SPEEDS))
     for record in found:
         faster = faster_record(record, found)
         if faster:

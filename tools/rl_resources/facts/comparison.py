@@ -19,6 +19,8 @@ Item = TypeVar("Item")
 SPEEDS = ("tokens_per_second_per_gpu", "step_seconds")
 NO_TAG = "\N{EN DASH}"
 """What a script's header has for an empty tag."""
+ALIKE = ("model", "weights", "scenario", "device")
+"""What two RECOMMENDED records share of which only the faster one keeps its tag."""
 COMPARED = (
     "model",
     "weights",
@@ -101,7 +103,7 @@ def faster_record(record: Record, others: list[Record]) -> Record | None:
 
 
 def _kind(record: Record) -> list[str]:
-    return list(map(record.text, ("model", "weights", "scenario", "device")))
+    return list(map(record.text, ALIKE))
 
 
 def _is_faster(record: Record, other: Record) -> bool:
