@@ -346,8 +346,12 @@ def test_a_pip_that_lists_nothing_is_reported(monkeypatch):
 def test_a_wheel_without_configuration_is_reported(cache):
     modules = [name for name in FILES if name.endswith(".py")]
     cached(cache, **dict.fromkeys(modules, ""))
-    said = "^verl 9.0 holds no configuration that Hydra would read$"
-    with pytest.raises(UnusableInput, match=said):
+    folder = cache / "releases/verl/9.0"
+    said = (
+        "verl 9.0 holds no configuration that Hydra would read\n"
+        f"help: If it was not fetched as a whole, delete {folder}."
+    )
+    with pytest.raises(UnusableInput, match=re.escape(said)):
         configuration("verl", "9.0")
 
 

@@ -177,11 +177,13 @@ class EstimateInputs:
             message = f"{shown(key)}: a setting of {owner}, not of {own}"
             if own in found:
                 message = f"{shown(key)}: {own} has no such setting with {self.train}"
-            fix = f"Write `{self._named(name)}=VALUE`."
+            named = f"`{self._named(name)}=VALUE`."
+            fix = f"Write {named}"
+            if key in self.profile.settings({*self.words, "rl"}):
+                message = f"{shown(key)}: {own} has this setting in RL alone"
+                fix = f"Add --task GRPO, or write {named}"
             if self.profile.is_verl and not self.framework:
-                fix = (
-                    f"Add --framework '{owner}', or write `{self._named(name)}=VALUE`."
-                )
+                fix = f"Add --framework '{owner}', or write {named}"
             return UnusableInput(message, fix)
         message = f"{shown(key)}: unknown setting"
         return UnusableInput(message, nearest(key, names).sentence())

@@ -254,10 +254,10 @@ class Estimate:
             open_inputs -= {"gpu_memory_utilization", "engine_shares_rest"}
         if "gpu_memory_utilization" not in open_inputs:
             open_inputs.discard("has_engine")
-        foreign = "engine_shares_rest"
         if asked.framework in {"", VERL}:
-            foreign = "engine_gpus"
-        open_inputs.discard(foreign)
+            open_inputs.discard("engine_gpus")
+        if asked.framework and "engine_shares_rest" not in asked.earlier:
+            open_inputs.discard("engine_shares_rest")
         least = _only(formula()["least"]["rollout"], open_inputs)
         return bool(least) and self.with_inputs(**least).rollout_fits
 

@@ -209,6 +209,11 @@ def profile(name: str = VERL, release: str = "") -> Profile:
     return Profile(name, release, row)
 
 
+def unprofiled(name: str) -> Profile:
+    """That of a framework without one: settings have the names of the formula."""
+    return Profile(name, "", {"title": name, "trains": tuple(backends())})
+
+
 @cache
 def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCell]:
     """The cells of a framework that hold of a run; of verl its keys too."""
@@ -219,6 +224,7 @@ def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCe
         train = next(iter(words & backends().keys()), "")
         infer = next(iter(words.intersection(engine_words())), "")
         found.extend(_keys(train, infer))
+        found.extend(cell for cell in library("deepspeed") if train in cell.when)
     return found
 
 
@@ -248,10 +254,16 @@ def earlier_cells(name: str) -> Sequence[ProfileCell]:
 def cells_of(name: str) -> Sequence[ProfileCell]:
     """The cells of a framework, then those of the libraries that it is made of."""
     row = profiles()[name]
-    rows = list(row["cells"])
-    for library in row.get("with", ()):
-        rows.extend(frameworks()["library"][library])
-    return [ProfileCell(**cell) for cell in rows]
+    found = [ProfileCell(**cell) for cell in row["cells"]]
+    for part in row.get("with", ()):
+        found.extend(library(part))
+    return found
+
+
+@cache
+def library(name: str) -> Sequence[ProfileCell]:
+    """The cells of a library that frameworks are made of."""
+    return [ProfileCell(**cell) for cell in frameworks()["library"][name]]
 
 
 def _keys(train: str, infer: str) -> Iterator[ProfileCell]:

@@ -37,6 +37,7 @@ from rl_resources.estimate.frameworks import (
     profile,
     profiles,
     released_cells,
+    unprofiled,
     usual_run,
 )
 from rl_resources.estimate.search import (
@@ -133,11 +134,14 @@ def _knob(item: Mapping[str, Any]) -> dict[str, Any]:
 def _settings(item: Mapping[str, Any]) -> dict[str, str]:
     """How a knob is written: by training backend of verl, `TRAIN ENGINE`, `FRAMEWORK TRAIN STAGE`.
 
-    A text that ends in `=` lacks the number.
+    A text that ends in `=` lacks the number. Without a framework it is that of a task without
+    rollouts.
     """
     found: dict[str, str] = {}
     for train in backends():
+        words = {train, *WEIGHTS}
         found[train] = _written(VERL, item, train)
+        found[f" {train} sft"] = unprofiled("").written(item, item.get("value"), words)
         for infer in engine_words():
             own = _written(VERL, item, train, infer)
             if own != found[train]:

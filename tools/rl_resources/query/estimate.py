@@ -21,11 +21,11 @@ from rl_resources.estimate.formula import backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
-    Profile,
     profile,
     profiles,
     release_of,
     start_of,
+    unprofiled,
 )
 from rl_resources.estimate.model import (
     GUESSED,
@@ -339,8 +339,7 @@ def _with_profile(names: str) -> str:
 def _of_backend(query: Query, source: Source | None, release: str) -> EstimateInputs:
     """The inputs of a training backend and an engine. Raises `UnusableInput`."""
     name = _with_profile(query.framework)
-    # Of a framework that has no profile settings have the names of the formula.
-    found = Profile(name, "", {"title": name, "trains": tuple(backends())})
+    found = unprofiled(name)
     if not name or name in profiles():
         found = profile(name or VERL, release)
     if isinstance(source, Run) and not found.is_verl:

@@ -17,6 +17,7 @@ from rl_resources.errors import UnusableInput
 from rl_resources.estimate import SPEEDS
 from rl_resources.estimate.configuration import EstimateInputs, of_profile
 from rl_resources.estimate.formula import formula
+from rl_resources.estimate.frameworks import unprofiled
 from rl_resources.estimate.model import figure
 from rl_resources.query.understand import Query
 from rl_resources.query.vocabulary import plain
@@ -40,6 +41,8 @@ class OfflineTask(NamedTuple):
             message = f"{inputs.profile.title} does not train {self.name}"
             fix = f"It trains {quoted(trained, 'and')}. Others: --framework trl"
             raise UnusableInput(message, fix)
+        if not inputs.framework:
+            inputs.profile = unprofiled("")
         inputs.offline = self.name.lower()
         inputs.is_rl = False
         inputs.assume("has_engine", 0, self._reason)

@@ -181,15 +181,20 @@ class Settings:
 
     def _may_be_misspelt(self, key: str) -> bool:
         """Whether a key that the framework does not know may have been meant for this one."""
-        names = [
-            item.key.rpartition(".")[2]
-            for item in self.composition.rejected
-            if item.kind == "unknown-key"
-        ]
         _, _, name = key.rpartition(".")
-        if any(other.startswith(f"{name}_") for other in names):
-            return True
-        return bool(get_close_matches(name, names, n=1, cutoff=0.85))
+        for unknown in self._unknown_names:
+            if unknown.startswith(f"{name}_"):
+                return True
+            if get_close_matches(name, [unknown], n=1, cutoff=0.85):
+                return True
+        return False
+
+    @cached_property
+    def _unknown_names(self) -> list[str]:
+        """The last words of the keys that the framework does not know."""
+        rejected = self.composition.rejected
+        keys = [item.key for item in rejected if item.kind == "unknown-key"]
+        return [key.rpartition(".")[2] for key in keys]
 
     @property
     def knows_defaults(self) -> bool:

@@ -81,7 +81,8 @@ export function estimate(formula, configuration, values = (formula.figures ??= f
   const isRoom = others.every(({ moment, low }) => moment.phase !== "rollout" || low <= device);
   const saving = unsaid(configuration, formula.least.rollout);
   if (!configuration.assumed.some(({ input }) => input === "gpu_memory_utilization")) delete saving.has_engine;
-  delete saving[configuration.isVerl ? "engine_gpus" : "engine_shares_rest"];
+  if (configuration.isVerl) delete saving.engine_gpus;
+  if (configuration.framework && !configuration.earlier.some(({ input }) => input === "engine_shares_rest")) delete saving.engine_shares_rest;
   const isOpen = Object.keys(saving).length > 0;
   const fits = (starts && isRoom) || (isOpen && changed(formula, { configuration, values }, saving).fits);
   const further = furtherOf(formula, configuration, tightest);

@@ -32,8 +32,9 @@ function knobOf(formula, before, row) {
 
 /** A knob at a value as the framework writes it. @param {Estimate} before @param {Record<string, any>} row @param {number} value */
 export function written({ configuration: { framework, isVerl, train, infer, stage, offline } }, { settings }, value) {
-  const named = settings[`${framework} ${train} ${offline ? "offline" : stage}`] ?? settings[`${framework} ${train} ${stage}`];
-  const setting = isVerl ? settings[`${train} ${infer}`] ?? settings[train] : named;
+  const isOwn = framework ? !isVerl : offline;
+  const named = offline && settings[`${framework} ${train} offline`];
+  const setting = isOwn ? named ?? settings[`${framework} ${train} ${stage}`] : settings[`${train} ${infer}`] ?? settings[train];
   return setting?.endsWith("=") ? setting + Number(value.toPrecision(10)) : setting;
 }
 

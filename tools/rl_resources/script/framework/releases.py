@@ -170,7 +170,8 @@ def configuration(framework: str, version: str) -> Release:
     modules = _modules(folder)
     if not modules:
         raise UnusableInput(
-            f"{framework} {version} holds no configuration that Hydra would read"
+            f"{framework} {version} holds no configuration that Hydra would read",
+            f"If it was not fetched as a whole, delete {folder}.",
         )
     return Release(framework, version, modules, folder)
 
