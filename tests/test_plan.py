@@ -225,10 +225,24 @@ def test_runs_of_a_config_are_those_of_its_size(
 def test_the_time_of_a_step_is_said(planned: Command) -> None:
     asked = {"model": "Qwen3-32B", "gpus": "16", "device": "h20"}
     lines = planned(asked).splitlines()
-    form = r"   A step of 256 prompts, 5 each: \d+ s, \d+ to \d[\d,]* \(estimated\)"
+    form = (
+        r"   A step of 256 prompts, 5 each: \d+ s, \d+ to \d[\d,]* \(estimated\), of it "
+        r"generation [\d.]+, log-probs [\d.]+, update [\d.]+, other [\d.]*\d"
+    )
     shortest = "; the fastest of the settings that fit."
     steps = [line for line in lines if line.startswith("   A step of")]
     assert [re.sub(form, "", line) for line in steps] == [shortest, "."]
+
+
+def test_a_plan_has_the_hours_and_the_cost_of_a_run(planned: Command) -> None:
+    asked = {"model": "Qwen3-8B", "gpus": "8", "device": "h100"}
+    run = ("--steps", "100", "--price", "2.5")
+    text = planned(asked, *run)
+    options = json.loads(planned(asked, *run, "--format", "json"))["options"]
+    for found in options.values():
+        hours, _, high = found["step_time"]["gpu_hours"]
+        said = rf"; 100 steps: {hours:.0f} GPU hours \([\d.]+ to {high:.0f}\); "
+        assert re.search(said + r"\d+ \(\d+ to \d+\) at 2\.5 per GPU hour\.\n", text)
 
 
 def test_hardly_any_script_has_what_is_called_rare() -> None:

@@ -107,8 +107,14 @@ def plan(arguments: Arguments) -> str:
 
         return plan_script(answer, arguments.script)
     if arguments.format == "json":
-        return answer_as_json(answer)
-    return answer_as_text(answer, asked, verbose=arguments.verbose)
+        return answer_as_json(answer, arguments.steps, arguments.price)
+    return answer_as_text(
+        answer,
+        asked,
+        verbose=arguments.verbose,
+        steps=arguments.steps,
+        price=arguments.price,
+    )
 
 
 @command()

@@ -232,7 +232,7 @@ def estimate_as_json(
     """The estimate with its time, what published runs say, its knobs and limits."""
     seconds = seconds_of_knobs(estimate)
     value = estimate.as_dict() | {
-        "step_time": _time(estimate, steps, price),
+        "step_time": time_as_dict(estimate, steps, price),
         "evidence": list(evidence),
         "cheapest": _combination(estimate),
         "knobs": [_knob(knob, seconds) for knob in knobs(estimate)],
@@ -241,7 +241,7 @@ def estimate_as_json(
     return json_text(value, 2)
 
 
-def _time(estimate: Estimate, steps: float, price: float) -> dict[str, Any]:
+def time_as_dict(estimate: Estimate, steps: float, price: float) -> dict[str, Any]:
     """The time of a step and of a run, or what is lacking to know it."""
     found = step_time(estimate)
     if found is None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rl_resources.certainty import ESTIMATED
+from rl_resources.errors import UnusableInput
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.frameworks import VERL, profiles
 from rl_resources.estimate.plan import counts_up_to, rare_settings, turned_on
@@ -15,7 +16,7 @@ from rl_resources.query.plan import Answer, Plan, PlanTable, ScriptPlan
 from rl_resources.query.plan_question import KnownRun, sentences
 from rl_resources.query.sentences import asked_hardware, context, resource
 from rl_resources.query.vocabulary import WEIGHTS, vocabulary
-from rl_resources.site.answers import table_as_json, table_as_text
+from rl_resources.site.answers import table_as_json, table_as_text, time_as_dict
 from rl_resources.site.templates import rendered
 from rl_resources.text import json_text
 
@@ -23,7 +24,14 @@ _MOST_RUNS = 3
 _MOST_FAILURES = 2
 
 
-def plan_as_text(plan: Plan, asked: Mapping[str, str], *, verbose: bool = False) -> str:
+def plan_as_text(
+    plan: Plan,
+    asked: Mapping[str, str],
+    *,
+    verbose: bool = False,
+    steps: float = 0,
+    price: float = 0,
+) -> str:
     """The answer: at most six lines, MIN beside RECOMMENDED, then a line per run."""
     question = plan.question
     runs = question.ran(question.weights)
@@ -52,6 +60,8 @@ def plan_as_text(plan: Plan, asked: Mapping[str, str], *, verbose: bool = False)
         turned_on=turned_on,
         where=_where,
         step_time=step_time,
+        steps=steps,
+        price=price,
         lacking=lacking,
     )
 
@@ -103,27 +113,45 @@ def _where(known: KnownRun) -> str:
 
 
 def answer_as_text(
-    answer: Answer, asked: Mapping[str, str], *, verbose: bool = False
+    answer: Answer,
+    asked: Mapping[str, str],
+    *,
+    verbose: bool = False,
+    steps: float = 0,
+    price: float = 0,
 ) -> str:
-    """Any answer of `plan` for a person."""
+    """Any answer of `plan` for a person; GPU hours of so many steps, their cost at a price.
+
+    Raises `UnusableInput` for steps where the answer is not a plan for some hardware.
+    """
+    _refuse_hours(answer, steps)
     match answer:
         case PlanTable():
             return table_as_text(answer)
         case ScriptPlan():
             return script_as_text(answer)
         case Plan():
-            return plan_as_text(answer, asked, verbose=verbose)
+            return plan_as_text(
+                answer, asked, verbose=verbose, steps=steps, price=price
+            )
 
 
-def answer_as_json(answer: Answer) -> str:
-    """Any answer of `plan` for a program."""
+def _refuse_hours(answer: Answer, steps: float) -> None:
+    said = sentences()
+    if steps and not isinstance(answer, Plan):
+        raise UnusableInput(said["no_hours"], said["no_hours_help"])
+
+
+def answer_as_json(answer: Answer, steps: float = 0, price: float = 0) -> str:
+    """The same for a program."""
+    _refuse_hours(answer, steps)
     match answer:
         case PlanTable():
             return table_as_json(answer)
         case ScriptPlan():
             return script_as_json(answer)
         case Plan():
-            return plan_as_json(answer)
+            return plan_as_json(answer, steps, price)
 
 
 def script_as_text(answer: ScriptPlan) -> str:
@@ -145,9 +173,13 @@ def script_as_json(answer: ScriptPlan) -> str:
     return json_text(value, 2)
 
 
-def plan_as_json(plan: Plan) -> str:
+def plan_as_json(plan: Plan, steps: float = 0, price: float = 0) -> str:
     """The answer for a program."""
     question = plan.question
+    options: dict[str, dict[str, Any]] = {}
+    for tag, found in plan.options.items():
+        options[tag] = _option(plan, found)
+        options[tag]["step_time"] = time_as_dict(found, steps, price)
     least = question.least(question.weights)
     value: dict[str, Any] = {
         "dataset_version": question.dataset.version,
@@ -155,7 +187,7 @@ def plan_as_json(plan: Plan) -> str:
         "answer": _first(plan),
         "taken": list(question.taken),
         "notes": list(question.notes),
-        "options": {tag: _option(plan, found) for tag, found in plan.options.items()},
+        "options": options,
         "short": plan.short.as_dict() if plan.short else None,
         "more_gpus": plan.more.values["gpus"] if plan.more else None,
         "runs": [known.as_dict() for known in question.ran(question.weights)],
