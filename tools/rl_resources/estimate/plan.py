@@ -133,7 +133,7 @@ def begun(found: Estimate, name: str, gpus: int) -> Estimate:
 
 
 def _whole(found: Estimate) -> Estimate:
-    """Of a plan, with no parallel size that nobody gave: those of other GPUs may not divide these."""
+    """That of a plan, with no parallel size that nobody gave: others may not divide these GPUs."""
     before = found.configuration
     inputs = dict(before.inputs)
     for item in before.assumed:
