@@ -18,7 +18,7 @@ from rl_resources.devices import Device, devices_of
 from rl_resources.errors import Finding
 from rl_resources.estimate.plan import divides, rare_settings, rules
 from rl_resources.query.estimate import estimate
-from rl_resources.query.plan import Plan, plan, plan_table
+from rl_resources.query.plan import Plan, plan, plan_table, settings_for
 from rl_resources.query.plan_question import ask_plan
 from rl_resources.rule import Rule
 from rl_resources.script.script_text import ScriptText
@@ -165,6 +165,16 @@ def test_without_hardware_less_memory_never_takes_fewer_gpus(dataset: Dataset) -
         numbers = [found.values["gpus"] for found in cells if found]
         assert numbers == sorted(numbers, reverse=True)
         assert numbers
+
+
+def test_a_plan_has_the_interval_of_settings_that_are_written(dataset: Dataset) -> None:
+    asked = {"model": "google/gemma-3-4b-it", "weights": "qlora", "memory": "16"}
+    question = ask_plan(dataset, {**asked, "gpus": "1"})
+    planned = settings_for(question, "RECOMMENDED")
+    assert question.framework == "unsloth"
+    assert planned.verdict == "fits"
+    assert planned.upper_factor() == pytest.approx(planned.known_factors[1])
+    assert question.start.first.upper_factor() > planned.upper_factor()
 
 
 def test_without_hardware_one_memory_that_fails_does_not_rule_out_less(

@@ -64,6 +64,7 @@ class EstimateInputs:
     `lines` has the line of the script where an input stands, `unknown` why the value that a script
     gives it is not known, `notes` what else was assumed. `framework` is empty where nobody named
     one; settings are then spelled as verl's. `offline` is a task without rollouts, in lower case.
+    `is_planned` where a plan writes the settings, so that none of the framework's users is open.
     """
 
     train: str
@@ -77,6 +78,7 @@ class EstimateInputs:
     is_rl: bool = False
     offline: str = ""
     is_script: bool = False
+    is_planned: bool = False
     names_train: bool = False
     unknown: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)

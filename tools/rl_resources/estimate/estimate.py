@@ -171,7 +171,7 @@ class Estimate:
         yield self.known_factors
         asked = self.configuration
         taken = []
-        if asked.framework and not asked.is_script:
+        if asked.framework and not (asked.is_script or asked.is_planned):
             taken.append("framework")
         if any(item.input == "layers" for item in asked.assumed):
             taken.append("layers")

@@ -133,13 +133,13 @@ def begun(found: Estimate, name: str, gpus: int) -> Estimate:
 
 
 def _whole(found: Estimate) -> Estimate:
-    """With no parallel size that nobody gave: those of other GPUs may not divide these."""
+    """That of a plan, with no parallel size that nobody gave: others may not divide these GPUs."""
     before = found.configuration
     inputs = dict(before.inputs)
     for item in before.assumed:
         if item.input in {ENGINE_SIZE, *parallel_sizes()[0]}:
             inputs[item.input] = 1
-    return Estimate(replace(before, inputs=inputs))
+    return Estimate(replace(before, inputs=inputs, is_planned=True))
 
 
 def _is_possible(found: Estimate, name: str) -> bool:

@@ -5,7 +5,7 @@
  * @typedef {Record<string, any>} Formula `api/v1/estimate.json`
  * @typedef {Record<string, number>} Values figures by name
  * @typedef {{input: string, value: number, reason: string, open: boolean}} Assumed an input that nobody gave; `open` where no framework says it
- * @typedef {{framework: string, isVerl: boolean, train: string, infer: string, earlier: {input: string, value: number}[], inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
+ * @typedef {{framework: string, isVerl: boolean, isPlanned?: boolean, train: string, infer: string, earlier: {input: string, value: number}[], inputs: Values, assumed: Assumed[], notes: string[]}} Configuration
  */
 
 import { by, minBy } from "../elements.js";
@@ -146,10 +146,10 @@ function savingOf(formula, found) {
 }
 
 /** By what the interval is wider where a framework's defaults or other layers are taken, as far as the peak is not reserved by an engine. @param {Formula} formula @param {Configuration} configuration @param {any} moment @returns {number[][]} */
-function furtherOf({ interval }, { framework, assumed }, moment) {
+function furtherOf({ interval }, { framework, isPlanned, assumed }, moment) {
   const isGuessed = assumed.some(({ input }) => input === "layers");
   const share = 1 - moment.reserved() / moment.peak;
-  const wider = [...(framework ? [interval.framework] : []), ...(isGuessed ? [interval.layers] : [])];
+  const wider = [...(framework && !isPlanned ? [interval.framework] : []), ...(isGuessed ? [interval.layers] : [])];
   return wider.map((factors) => factors.map((factor) => 1 + (factor - 1) * share));
 }
 

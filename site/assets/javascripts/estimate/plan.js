@@ -79,7 +79,7 @@ function begun(formula, { configuration: before, values }, name, gpus) {
   const possible = inputs.filter(([input]) => isPossible(formula, before, values, input));
   const isSize = ({ input }) => input in formula.sizes[0] || input in formula.engine_sizes[0];
   const sizes = before.assumed.filter(isSize).map(({ input }) => [input, 1]); // those of other GPUs may not divide these
-  return changed(formula, { configuration: before, values: values.with(Object.fromEntries(sizes)) }, Object.fromEntries(possible));
+  return changed(formula, { configuration: { ...before, isPlanned: true }, values: values.with(Object.fromEntries(sizes)) }, Object.fromEntries(possible));
 }
 
 /** Whether an input is no setting, or one that the framework has; no critic, none of it. */
