@@ -117,7 +117,7 @@ function card(index, [row, ...others]) {
 }
 
 // The example is from the data, so no catalog has its texts.
-for (const one of document.querySelectorAll(".finder-example :is([data-said], .certainty, .fit, .mark)")) {
+for (const one of document.querySelectorAll("[data-said], .finder-example :is(.certainty, .fit, .mark)")) {
   one.lang = document.documentElement.lang;
   one.textContent = one.textContent.split(" · ").map(word).join(" · ");
 }
