@@ -213,6 +213,20 @@ def test_a_plus_typed_in_the_address_is_a_plus(visit):
         assert page.get_by_text("10240 tokens or more").count()
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [({"weights": "full"}, 1), ({"task": "GRPO-LoRA"}, 0), ({"weights": "qlora"}, 0)],
+)
+def test_a_plan_has_the_figures_of_the_command_and_offers_what_takes_less(
+    visit, words, offered
+):
+    with visit(asked(model="671B", gpus="1", device="H20", **words)) as page:
+        plan = page.locator("#finder-plan")
+        plan.wait_for()
+        assert " of 101.5 GB a GPU" in plan.inner_text()
+        assert plan.get_by_role("link", name="Try LoRA").count() == offered
+
+
 def test_only_whole_parts_of_a_word_are_offered(visit):
     with visit(asked(model="7B", gpus="1e3")) as page:
         says = page.locator(".form-says")
