@@ -139,7 +139,8 @@ def test_the_formula_is_fetched_when_somebody_asks(visit):
 
 def follow_estimate(page: Page) -> tuple[str, dict[str, str]]:
     """The verdict of the calculator to which a plan leads, and what its URL asks."""
-    page.locator("#finder-plan .hint a").click()
+    name = "Estimate usual settings in the calculator"  # not those of the plan
+    page.locator("#finder-plan .hint").get_by_role("link", name=name).click()
     page.wait_for_url("**/estimate/?**")
     return verdict(page), query_of(page)
 
