@@ -81,6 +81,15 @@ def test_a_wrong_word_in_an_address_is_named(visit, wrong, said):
         assert page.locator(".estimate-result strong").first.inner_text() == said
 
 
+def test_for_a_word_that_a_list_offers_no_other_is_offered(visit):
+    with visit(f"/estimate/?{QUERY}&task=SFT&infer=vllm") as page:
+        says = page.locator(".form-says")
+        assert (
+            says.inner_text() == "No answer: SFT has no rollouts, so no rollout engine."
+        )
+        assert says.get_by_role("link").count() == 0
+
+
 def test_a_wrong_word_is_named_in_chinese(visit):
     with visit(f"/zh/estimate/?{QUERY}&task=SFTX") as page:
         said = page.locator(".estimate-result strong").first.inner_text()
@@ -130,7 +139,8 @@ def test_the_formula_is_fetched_when_somebody_asks(visit):
 
 def follow_estimate(page: Page) -> tuple[str, dict[str, str]]:
     """The verdict of the calculator to which a plan leads, and what its URL asks."""
-    page.locator("#finder-plan .hint a").click()
+    name = "Estimate usual settings in the calculator"  # not those of the plan
+    page.locator("#finder-plan .hint").get_by_role("link", name=name).click()
     page.wait_for_url("**/estimate/?**")
     return verdict(page), query_of(page)
 

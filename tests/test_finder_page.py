@@ -213,6 +213,32 @@ def test_a_plus_typed_in_the_address_is_a_plus(visit):
         assert page.get_by_text("10240 tokens or more").count()
 
 
+def test_a_screen_reader_is_told_of_runs_out_of_memory(visit):
+    with visit(asked(model="0.5B", gpus="1", device="T4")) as page:
+        status = page.get_by_role("status").filter(has_text="ran out of memory")
+        status.wait_for(state="attached")
+        text = status.inner_text()
+    assert re.fullmatch(
+        r"Nobody has published a run of 0\.5B on 1 × T4 16 GB\. "
+        r"\d+ ran out of memory on as much or more",
+        text,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [({"weights": "full"}, 1), ({"task": "GRPO-LoRA"}, 0), ({"weights": "qlora"}, 0)],
+)
+def test_a_plan_has_the_figures_of_the_command_and_offers_what_takes_less(
+    visit, words, offered
+):
+    with visit(asked(model="671B", gpus="1", device="H20", **words)) as page:
+        plan = page.locator("#finder-plan")
+        plan.wait_for()
+        assert " of 101.5 GB a GPU" in plan.inner_text()
+        assert plan.get_by_role("link", name="Try LoRA").count() == offered
+
+
 def test_only_whole_parts_of_a_word_are_offered(visit):
     with visit(asked(model="7B", gpus="1e3")) as page:
         says = page.locator(".form-says")

@@ -119,6 +119,9 @@ def test_the_example_is_in_chinese(visit):
         conditions = card.locator(".finder-conditions")
         assert conditions.inner_text().startswith("全参数微调 · ")
         assert conditions.get_attribute("lang") == "zh-CN"
+        assert " (全参数微调, " in page.locator("#finder-headline").inner_text()
+        size = page.locator(".fewest th .said").first
+        assert re.fullmatch(r"\d+ 条记录, \d+ 条报告", size.inner_text())
 
 
 def test_controls_of_a_table_speak_chinese(visit):

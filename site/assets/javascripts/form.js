@@ -21,8 +21,9 @@ const wordsOf = (form) => Object.fromEntries(
 /** A text with what stands in backticks as code. @param {string} text */
 const coded = (text) => text.split("`").map((part, i) => (i % 2 ? filled("code", { part }) : part));
 
-/** The first words that a field offers and that contain a text, or stand in it. @param {any} field @param {string} text */
+/** The first words that a field offers and that contain a text, or stand in it; none where it offers the text, which is no slip. @param {any} field @param {string} text */
 function near(field, text) {
+  if (field?.selectedOptions?.[0]?.className === "") return [];
   const offered = [...field?.list?.options ?? field?.options ?? []].map(({ value }) => value);
   const parts = (one) => ` ${one.toLowerCase().replace(/[^a-z0-9.]+/g, " ")} `;
   const isNear = (word) => word && word !== text && (word.toLowerCase().includes(text.toLowerCase()) || parts(text).includes(parts(word)));

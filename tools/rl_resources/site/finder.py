@@ -31,6 +31,7 @@ from rl_resources.query.coverage import HEADLINES, NO_TEXT
 from rl_resources.query.find import ALTERNATIVES, OTHER_BASE, ask, folded, verdicts
 from rl_resources.query.fit import size_of
 from rl_resources.query.vocabulary import (
+    ADAPTERS,
     FIELDS,
     FILTERS,
     MESSAGES,
@@ -105,7 +106,7 @@ def said() -> dict[str, str]:
             found[f"{table}.{name}"] = text
     certainties = [*SCALE, *map(str.capitalize, SCALE), *MARKS, REWRITTEN]
     phases = [moment["phase"] for moment in formula()["moment"]]
-    weights = WEIGHTS.values()
+    weights = [*WEIGHTS.values(), *ADAPTERS.values()]
     return found | _words(_TABLE["words"], certainties, _fields(), phases, weights)
 
 

@@ -44,7 +44,7 @@ function draw(place, index, words, found, strange) {
     isFar: !answers.length && !nearest.length,
     aside: [listed(index, "failures", failures), listed(index, "unclear", unclear, 0)],
   }));
-  return [title, warning].filter(Boolean).join(". ");
+  return [title, warning].filter(Boolean).join(" ");
 }
 
 /** A section of a list, the others folded: a search in the page finds them, and print has them. Nothing where there are none. @param {string} id @param {any[]} items @param {(item: any) => Node} drawn @param {number} [most] in sight @param {string} [title] */
@@ -117,7 +117,7 @@ function card(index, [row, ...others]) {
 }
 
 // The example is from the data, so no catalog has its texts.
-for (const one of document.querySelectorAll(".finder-example :is([data-said], .certainty, .fit, .mark)")) {
+for (const one of document.querySelectorAll("[data-said], .finder-example :is(.certainty, .fit, .mark)")) {
   one.lang = document.documentElement.lang;
   one.textContent = one.textContent.split(" · ").map(word).join(" · ");
 }

@@ -16,8 +16,6 @@ import { adapterTasks, EITHER, match, noLess, ordered } from "./find.js";
 import { gpusOf } from "./sentences.js";
 import { understand } from "./understand.js";
 
-const round = (gb) => gb.toFixed(gb < 100 ? 1 : 0);
-
 /** What a plan is asked, in words of the estimate's form; nothing where the model is open. @param {Index} index @param {Query} query */
 export function planWords({ plan: { usual }, profiled }, query) {
   const { memory_gb, devices: [device, other], prompt, length } = query;
@@ -129,9 +127,9 @@ function wordsOf(start, { minimum, recommended, short, more }, words, { host_mem
   return {
     calculator: queryOf({ ...asked, gpus }),
     cards: Object.entries(options).map(([tag, one]) => cardOf(start, tag, one, words, query)),
-    short_of_host: isHost && { most: round(start.hostGb ? short.hostRange[1] : short.host), room: roomOf(start, short) },
+    short_of_host: isHost && { most: (start.hostGb ? short.hostRange[1] : short.host).toFixed(0), room: roomOf(start, short) },
     more: more && { gpus: more.values.gpus, query: queryOf({ ...words, gpus: more.values.gpus }) },
-    lora: short && words.weights !== "lora" && { query: queryOf({ ...words, weights: "lora" }) },
+    lora: short && asked.weights === "full" && { query: queryOf({ ...words, weights: "lora" }) },
   };
 }
 
@@ -145,9 +143,9 @@ function cardOf({ formula, groups }, tag, found, words, query) {
     tag: tag || say("plan.small"), color: tag.toLowerCase() || "none", hardware: hardwareOf(found, query),
     settings: settingsOf(formula, found).join(" · "),
     scale: 1.02 * Math.max(device, high), gb: device, peak: moment.peak, above: Math.max(0, high - moment.peak),
-    high: round(high), device: round(device), phase: word(moment.phase),
+    high: high.toFixed(1), device: device.toFixed(1), phase: word(moment.phase),
     phases: Object.values(phases).map(({ phase, peak }) => `${word(phase)} ${peak.toFixed(0)}`).join(", "),
-    host: round(host), most: round(hostRange[1]), node: gpusOf(values.local_gpus),
+    host: host.toFixed(0), most: hostRange[1].toFixed(0), node: gpusOf(values.local_gpus),
     time: tag && seconds && { seconds: seconds.toFixed(0), low: low.toFixed(0), longest: longest.toFixed(0) },
     command: isWritten && ["rl-resources plan", ...options, `--script ${tag} > train.sh`].join(" "),
   };
