@@ -308,10 +308,16 @@ def frameworks() -> Mapping[str, Any]:
     return table_beside(__file__)
 
 
-def owners(setting: str) -> dict[str, str]:
-    """The frameworks that have a setting of this name, each with the input that it changes."""
+def owners(setting: str, offline: str) -> dict[str, str]:
+    """The frameworks that have a setting of this name, each with the input that it changes.
+
+    Of a task without rollouts, only those that train it.
+    """
     found: dict[str, str] = {}
     for name, row in profiles().items():
+        trained = {task.lower() for task in row.get("offline", (offline,))}
+        if offline and offline not in trained:
+            continue
         cells = list(cells_of(name))
         if name == VERL:
             cells += chain.from_iterable(_keys(train, "") for train in BACKENDS)
