@@ -416,8 +416,8 @@ class FrameworkStart(NamedTuple):
         return ""
 
 
-def start_of(script: Script, name: str = "") -> FrameworkStart | None:
-    """The first start of a framework with a profile, or of the one with this name."""
+def starts_of(script: Script, name: str = "") -> Iterator[FrameworkStart]:
+    """The starts of a framework with a profile, or of the one with this name."""
     asked = {known: row for known, row in profiles().items() if name in {"", known}}
     for command in script.commands:
         line = " ".join(word.text or "" for word in command.words)
@@ -426,10 +426,9 @@ def start_of(script: Script, name: str = "") -> FrameworkStart | None:
                 options = _environment(script) | _options(command.words)
                 is_rl = bool(re.search(row["rl"], line))
                 offline = re.findall(row["offline_task"], line)
-                return FrameworkStart(
+                yield FrameworkStart(
                     profile(known), options, is_rl, "".join(offline[:1])
                 )
-    return None
 
 
 def _environment(script: Script) -> dict[str, GivenOption]:

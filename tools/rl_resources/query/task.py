@@ -104,6 +104,11 @@ def without_offline(
     return others, task
 
 
+def offline_of(task: str) -> OfflineTask | None:
+    """The task of this name, if it has no rollouts."""
+    return without_offline({"task": task})[1]
+
+
 def generates_itself(infer: str) -> bool:
     """Whether the trained model generates, which takes no share of the GPU beforehand."""
     return infer in formula()["names"]["no_engines"]
