@@ -173,6 +173,10 @@ def take_weights(query: Query, named: str, inputs: EstimateInputs) -> None:
     if weights and rank is not None and bool(rank) == (weights == "full"):
         message = f"{weights} weights and lora_rank {rank:g} contradict each other"
         raise UnusableInput(message, "Leave one of them out.")
+    bits = inputs.inputs.get("quantized")
+    if weights and bits is not None and bool(bits) != (weights == "qlora"):
+        message = f"{weights} weights and quantized {bits:g} contradict each other"
+        raise UnusableInput(message, "Leave one of them out.")
     if weights == "qlora":
         inputs.give("quantized", 1)
     elif weights:
