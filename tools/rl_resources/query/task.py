@@ -174,7 +174,7 @@ def take_weights(query: Query, named: str, inputs: EstimateInputs) -> None:
         message = f"{weights} weights and lora_rank {rank:g} contradict each other"
         raise UnusableInput(message, "Leave one of them out.")
     bits = inputs.inputs.get("quantized")
-    if weights and bits is not None and bool(bits) != (weights == "qlora"):
+    if (weights, bits) in {("full", 1), ("qlora", 0)}:
         message = f"{weights} weights and quantized {bits:g} contradict each other"
         raise UnusableInput(message, "Leave one of them out.")
     if weights == "qlora":
