@@ -147,9 +147,9 @@ def nobody(query: Query, on: str, failed: Sequence[Configuration]) -> str:
     return say("nobody", what=what, on=on)
 
 
-def asked_words(query: Query, else_: str = "Any model") -> str:
-    """Model, filters and context of a question: `Qwen3-8B, GRPO`."""
-    return _said("asked_words", query) or else_
+def asked_words(query: Query, otherwise: str = "Any model") -> str:
+    """Model, filters and context of a question: `Qwen3-8B, GRPO`; `otherwise` without any."""
+    return _said("asked_words", query) or otherwise
 
 
 def line(row: Configuration, *, is_open: bool = True) -> str:
