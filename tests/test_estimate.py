@@ -902,6 +902,14 @@ def test_what_a_script_hides_is_asked_for_with_its_line(text, message, fix, fore
     assert raised.value.help == fix
 
 
+def test_of_several_trainings_that_of_the_task_is_read(foreign):
+    one = "trl {} --model_name_or_path Qwen/Qwen2.5-7B --num_processes 4 --bf16\n"
+    script = foreign(one.format("dpo") + one.format("sft"))
+    assert of_script(script, device="h100").configuration.offline == "dpo"
+    found = of_script(script, device="h100", task="SFT")
+    assert found.configuration.offline == "sft"
+
+
 @cases("estimate", "other_task")
 def test_a_task_that_a_script_does_not_train_is_refused(text, task, message, foreign):
     script = foreign(text)

@@ -208,10 +208,12 @@ def test_a_question_mark_lists_the_words(root, command):
     assert "--tag: MIN, RECOMMENDED" in out
 
 
-def test_a_configuration_without_room_is_refused(root, new):
+@pytest.mark.parametrize("gpus, rule", [("4", "run-memory"), ("16", "unlikely-memory")])
+def test_a_configuration_without_room_is_refused(gpus, rule, root, new):
     before = files(root)
-    out, err = new(1, model=LARGE, device="t4", gpus="4")
-    assert "run-memory: gpus of qwen2.5-72b-instruct_grpo_4_t4" in err
+    out, err = new(1, model=LARGE, device="t4", gpus=gpus)
+    assert f": {rule}: " in err
+    assert err.endswith("new: Nothing was written: change what you ask for.\n")
     assert out == ""
     assert files(root) == before
 

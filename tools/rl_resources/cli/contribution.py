@@ -128,7 +128,7 @@ REQUIRED = ("model", "task", "gpus", "device", "train", "infer")
 
 
 @command(dict.fromkeys(REQUIRED, "required"))
-def new(arguments: Arguments) -> str:
+def new(arguments: Arguments) -> int | str:
     """Write a script that nobody has run yet, and its row."""
     from rl_resources.contribute.new import listed_words, new, next_step
 
@@ -139,7 +139,12 @@ def new(arguments: Arguments) -> str:
         text = getattr(arguments, name).strip()
         if text:
             given[name] = text
-    drafted = new(root_of(arguments), given)
+    try:
+        drafted = new(root_of(arguments), given)
+    except InvalidDataset as error:
+        report(error.findings)
+        print("new: Nothing was written: change what you ask for.", file=sys.stderr)
+        return FOUND
     sys.stderr.write(next_step(drafted.record))
     return "".join(f"{change.path}\n" for change in drafted.changes)
 

@@ -45,6 +45,7 @@ BY_BRANCH = "set by the branch that runs"
 OF_FRAMEWORK = "default of the framework"
 DERIVED = "derived: the smallest that fits, else the best"
 FITTING = "derived: what fits"
+_SETTINGS = "`--set list` shows all settings."
 WEIGHTS = frozenset({"full", "lora", "qlora"})
 """What a setting may ask for that its name does not depend on."""
 
@@ -150,6 +151,8 @@ class EstimateInputs:
         """Take `KEY=VALUE`, of an input or a setting of the framework. Raises `UnusableInput`."""
         key, _, value = text.strip().partition("=")
         key = plain_setting(key)
+        if not key:
+            raise UnusableInput(f"`{shown(text)}` is not KEY=VALUE", _SETTINGS)
         names = self._names()
         cells = names.get(key)
         if cells is None:
@@ -173,7 +176,7 @@ class EstimateInputs:
         self, key: str, names: Mapping[str, Sequence[ProfileCell]]
     ) -> UnusableInput:
         """What to raise for a setting that is not known here: another framework may have it."""
-        found = owners(key)
+        found = owners(key, self.offline)
         own = self.profile.title
         for owner, name in found.items():
             message = f"{shown(key)}: a setting of {owner}, not of {own}"
@@ -184,11 +187,15 @@ class EstimateInputs:
             if key in self.profile.settings({*self.words, "rl"}):
                 message = f"{shown(key)}: {own} has this setting in RL alone"
                 fix = f"Add --task GRPO, or write {named}"
-            if self.profile.is_verl and not self.framework:
+            if not own:
+                message = (
+                    f"{shown(key)}: a setting of {owner}, and no framework is named"
+                )
+            if not self.framework:
                 fix = f"Add --framework '{owner}', or write {named}"
             return UnusableInput(message, fix)
         message = f"{shown(key)}: unknown setting"
-        return UnusableInput(message, nearest(key, names).sentence())
+        return UnusableInput(message, nearest(key, names).sentence() or _SETTINGS)
 
     def _named(self, name: str) -> str:
         """What the framework calls an input; its own name where it has no setting for it."""

@@ -308,10 +308,16 @@ def frameworks() -> Mapping[str, Any]:
     return table_beside(__file__)
 
 
-def owners(setting: str) -> dict[str, str]:
-    """The frameworks that have a setting of this name, each with the input that it changes."""
+def owners(setting: str, offline: str) -> dict[str, str]:
+    """The frameworks that have a setting of this name, each with the input that it changes.
+
+    Of a task without rollouts, only those that train it.
+    """
     found: dict[str, str] = {}
     for name, row in profiles().items():
+        trained = {task.lower() for task in row.get("offline", (offline,))}
+        if offline and offline not in trained:
+            continue
         cells = list(cells_of(name))
         if name == VERL:
             cells += chain.from_iterable(_keys(train, "") for train in BACKENDS)
@@ -410,8 +416,8 @@ class FrameworkStart(NamedTuple):
         return ""
 
 
-def start_of(script: Script, name: str = "") -> FrameworkStart | None:
-    """The first start of a framework with a profile, or of the one with this name."""
+def starts_of(script: Script, name: str = "") -> Iterator[FrameworkStart]:
+    """The starts of a framework with a profile, or of the one with this name."""
     asked = {known: row for known, row in profiles().items() if name in {"", known}}
     for command in script.commands:
         line = " ".join(word.text or "" for word in command.words)
@@ -420,10 +426,9 @@ def start_of(script: Script, name: str = "") -> FrameworkStart | None:
                 options = _environment(script) | _options(command.words)
                 is_rl = bool(re.search(row["rl"], line))
                 offline = re.findall(row["offline_task"], line)
-                return FrameworkStart(
+                yield FrameworkStart(
                     profile(known), options, is_rl, "".join(offline[:1])
                 )
-    return None
 
 
 def _environment(script: Script) -> dict[str, GivenOption]:

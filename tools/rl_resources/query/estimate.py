@@ -24,7 +24,7 @@ from rl_resources.estimate.frameworks import (
     profile,
     profiles,
     release_of,
-    start_of,
+    starts_of,
     unprofiled,
 )
 from rl_resources.estimate.model import (
@@ -42,6 +42,7 @@ from rl_resources.package import Record
 from rl_resources.query.task import (
     OF_ROLLOUTS,
     generates_itself,
+    offline_of,
     take_defaults,
     take_hardware,
     take_weights,
@@ -97,7 +98,7 @@ def as_asked(
     if script:
         if framework:
             framework = framework_meant(dataset, framework)
-        source = _read(script, framework)
+        source = _read(script, framework, words.get("task", ""))
         said = _said(dataset, source, name, words)
         _refuse_other_task(script, said, words)
         words = said | words
@@ -145,16 +146,19 @@ def _sharded(
     return found
 
 
-def _read(path: str, framework: str) -> Source:
-    """Raises `UnusableInput` for a script that cannot be read, or trains nothing."""
+def _read(path: str, framework: str, task: str) -> Source:
+    """The start that trains the task, else the first. Raises `UnusableInput` without any."""
     text = read_text(Path(path), LARGEST_SCRIPT_BYTES, "Name your own shell script.")
     script = ScriptText(Path(path).name, text)
-    start = start_of(script.script, framework)
-    if start:
-        return start
+    starts = list(starts_of(script.script, framework))
+    for start in starts:
+        if not task or offline_of(start.task) == offline_of(task):
+            return start
+    if starts:
+        return starts[0]
     run = script.training or script.run
     if run is None or not script.trainings:
-        raise _starts_nothing(path, framework)
+        raise _starts_nothing(path, framework, script)
     return run.usual
 
 
@@ -192,9 +196,8 @@ def _refuse_other_task(
     task = asked.get("task")
     if not task:
         return
-    _, wanted = without_offline({"task": task})
-    _, own = without_offline({"task": said.get("task", "")})
-    if wanted != own:
+    own = offline_of(said.get("task", ""))
+    if offline_of(task) != own:
         trained = own.name if own else "RL"
         message = f"{script}: trains {trained}, not {shown(task)}"
         raise UnusableInput(message, "Leave out --task, or name another script.")
@@ -239,24 +242,22 @@ def _needs_gpus(script: str, source: Source | None, inputs: EstimateInputs) -> N
     raise UnusableInput(why, "Say it: --gpus 8")
 
 
-def _starts_nothing(path: str, framework: str) -> UnusableInput:
+def _starts_nothing(path: str, framework: str, script: ScriptText) -> UnusableInput:
     """What to raise for a script that starts nothing that can be read, or not what is asked."""
     read = [VERL] + [name for name, row in profiles().items() if "starts" in row]
     title = profiles().get(framework, {"title": framework})["title"]
+    settings = "Give --model, --gpus and the settings: --set KEY=VALUE"
     if framework and framework not in read:
-        message = f"{path}: no scripts of {title} are read"
-        return UnusableInput(
-            message, "Give --model, --gpus and the settings: --set KEY=VALUE"
-        )
+        return UnusableInput(f"{path}: no scripts of {title} are read", settings)
+    if any("sft_trainer" in launch.module for launch in script.launches):
+        return UnusableInput(f"{path}: no scripts of SFT in verl are read", settings)
+    message = f"{path}: starts no training of {title}"
     if framework:
-        return UnusableInput(
-            f"{path}: starts no training of {title}", "Leave out --framework."
-        )
-    titles = [profile(name).title for name in read]
-    message = f"{path}: starts no training of {', '.join(titles)}"
-    return UnusableInput(
-        message, "Name the script that does, or give --model and --framework."
-    )
+        return UnusableInput(message, "Leave out --framework.")
+    titles = ", ".join(profile(name).title for name in read)
+    message = f"{path}: starts no training of {titles}"
+    fix = "Name the script that does, or give --model and --framework."
+    return UnusableInput(message, fix)
 
 
 def _model_and_query(

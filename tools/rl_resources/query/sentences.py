@@ -139,7 +139,7 @@ def is_of_project(query: Query, row: Configuration) -> bool:
 
 def nobody(query: Query, on: str, failed: Sequence[Configuration]) -> str:
     """That no answer is known, and the first failure of just what was asked."""
-    what = asked_words(query)
+    what = asked_words(query, "any model")
     if not on:
         return say("nobody-open", what=what)
     for row in failed:
@@ -147,9 +147,9 @@ def nobody(query: Query, on: str, failed: Sequence[Configuration]) -> str:
     return say("nobody", what=what, on=on)
 
 
-def asked_words(query: Query) -> str:
-    """Model, filters and context of a question: `Qwen3-8B, GRPO`."""
-    return _said("asked_words", query) or "Any model"
+def asked_words(query: Query, otherwise: str = "Any model") -> str:
+    """Model, filters and context of a question: `Qwen3-8B, GRPO`; `otherwise` without any."""
+    return _said("asked_words", query) or otherwise
 
 
 def line(row: Configuration, *, is_open: bool = True) -> str:

@@ -104,6 +104,11 @@ def without_offline(
     return others, task
 
 
+def offline_of(task: str) -> OfflineTask | None:
+    """The task of this name, if it has no rollouts."""
+    return without_offline({"task": task})[1]
+
+
 def generates_itself(infer: str) -> bool:
     """Whether the trained model generates, which takes no share of the GPU beforehand."""
     return infer in formula()["names"]["no_engines"]
@@ -167,6 +172,10 @@ def take_weights(query: Query, named: str, inputs: EstimateInputs) -> None:
     rank = inputs.inputs.get("lora_rank")
     if weights and rank is not None and bool(rank) == (weights == "full"):
         message = f"{weights} weights and lora_rank {rank:g} contradict each other"
+        raise UnusableInput(message, "Leave one of them out.")
+    bits = inputs.inputs.get("quantized")
+    if (weights, bits) in {("full", 1), ("qlora", 0)}:
+        message = f"{weights} weights and quantized {bits:g} contradict each other"
         raise UnusableInput(message, "Leave one of them out.")
     if weights == "qlora":
         inputs.give("quantized", 1)

@@ -18,12 +18,12 @@ export function headline(index, { query, answers }) {
   return say(hardware ? "headline" : "headline-open", { what: askedWords(index, query), hardware, ...counts });
 }
 
-/** Model, filters and context of a question. @param {Index} index @param {Query} query */
-function askedWords(index, query) {
+/** Model, filters and context of a question. @param {Index} index @param {Query} query @param {string} otherwise */
+function askedWords(index, query, otherwise = "asked.any") {
   const words = index.filters.map((name) => word(index.weights[query[name]] ?? query[name] ?? ""));
   const model = (query.model || query.architecture).replace(/^.*\//, "");
   const asked = [model || query.size, ...words, query.length && say("asked.length", query)];
-  return asked.filter(Boolean).join(", ") || say("asked.any");
+  return asked.filter(Boolean).join(", ") || say(otherwise);
 }
 
 /** What a colleague would say first: a sentence, of an open device one for each memory. @param {Index} index @param {Found} found @returns {string[]} */
@@ -39,7 +39,7 @@ export function verdicts(index, found) {
 /** @param {Index} index @param {Found} found */
 function verdict(index, { query, best, failures }) {
   const on = askedHardware(query);
-  const what = askedWords(index, query);
+  const what = askedWords(index, query, "asked.some");
   const failed = failures.find((row) => isAsked(query, row));
   if (best && !(best.doubtful && best.differs.includes("adapters"))) {
     const said = saidOf(opening(query, best, on), best, query);
