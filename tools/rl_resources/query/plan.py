@@ -198,16 +198,19 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
 
 
 def _column(question: PlanQuestion, devices: Sequence[Device]) -> dict[str, FewestGpus]:
-    """The cells of one kind of weights; less memory never takes fewer GPUs than more."""
+    """The cells of one kind of weights: what fits on less memory fits on more."""
     length = question.query.length
     published = question.runs(question.weights)
     runs = [known for known in published if known.row.length >= length]
     found: dict[str, FewestGpus] = {}
     counts: Sequence[int] = counts_up_to(0)
-    for device in sorted(devices, key=lambda one: -one.memory_gb):
-        fits = smallest(_start_on(question.start, device), counts, rare=False)
+    fits: Estimate | None = None
+    for device in sorted(devices, key=attrgetter("memory_gb")):
+        start = _start_on(question.start, device)
+        on_less = fits and fits.with_inputs(device_gb=device.memory_gb)
+        fits = smallest(start, counts, rare=False) or on_less
         if fits:
-            counts = [count for count in counts if count >= fits.values["gpus"]]
+            counts = [count for count in counts if count <= fits.values["gpus"]]
         own: list[KnownRun] = []
         for known in runs:
             is_small = 0 < known.row.memory_gb <= device.memory_gb
