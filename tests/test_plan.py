@@ -171,9 +171,7 @@ def test_a_plan_has_the_interval_of_settings_that_are_written(dataset: Dataset) 
     asked = {"model": "google/gemma-3-4b-it", "weights": "qlora", "memory": "16"}
     question = ask_plan(dataset, {**asked, "gpus": "1"})
     planned = settings_for(question, "RECOMMENDED")
-    assert question.framework == "unsloth"
     assert planned.verdict == "fits"
-    assert planned.upper_factor() == pytest.approx(planned.known_factors[1])
     assert question.start.first.upper_factor() > planned.upper_factor()
 
 
@@ -229,27 +227,16 @@ def test_runs_of_a_config_are_those_of_its_size(
     assert {known.row.size for known in question.scope} == {"1.5B"}
 
 
-def test_the_time_of_a_step_is_said(planned: Command) -> None:
+def test_the_time_of_a_step_and_the_hours_of_a_run_are_said(planned: Command) -> None:
     asked = {"model": "Qwen3-32B", "gpus": "16", "device": "h20"}
-    lines = planned(asked).splitlines()
+    text = planned(asked, "--steps", "100", "--price", "2.5")
     form = (
-        r"   A step of 256 prompts, 5 each: \d+ s, \d+ to \d[\d,]* \(estimated\), of it "
-        r"generation [\d.]+, log-probs [\d.]+, update [\d.]+, other [\d.]*\d"
+        r"   A step of 256 prompts, 5 each: [\d,]+ s, [\d,]+ to [\d,]+ \(estimated\), of it "
+        r"generation [\d.,]+, log-probs [\d.]+, update [\d.]+, other [\d.]*\d(.*)\n"
+        r"   [\d,]+ tokens/s \([\d,]+ to [\d,]+\) per GPU; 100 steps: [\d,]+ GPU hours "
+        r"\([\d,]+ to [\d,]+\); [\d,]+ \([\d,]+ to [\d,]+\) at 2\.5 per GPU hour\.\n"
     )
-    shortest = "; the fastest of the settings that fit."
-    steps = [line for line in lines if line.startswith("   A step of")]
-    assert [re.sub(form, "", line) for line in steps] == [shortest, "."]
-
-
-def test_a_plan_has_the_hours_and_the_cost_of_a_run(planned: Command) -> None:
-    asked = {"model": "Qwen3-8B", "gpus": "8", "device": "h100"}
-    run = ("--steps", "100", "--price", "2.5")
-    text = planned(asked, *run)
-    options = json.loads(planned(asked, *run, "--format", "json"))["options"]
-    for found in options.values():
-        hours, _, high = found["step_time"]["gpu_hours"]
-        said = rf"; 100 steps: {hours:.0f} GPU hours \([\d.]+ to {high:.0f}\); "
-        assert re.search(said + r"\d+ \(\d+ to \d+\) at 2\.5 per GPU hour\.\n", text)
+    assert re.findall(form, text) == ["; the fastest of the settings that fit.", "."]
 
 
 def test_hardly_any_script_has_what_is_called_rare() -> None:
