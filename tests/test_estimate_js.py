@@ -53,6 +53,8 @@ def questions(dataset: Dataset, number: int) -> Iterator[dict[str, str]]:
         names = [name for name in inputs_by_name() if name not in words]
         drawn = {name: _drawn(name, chance) for name in names}
         left_out = {"device_gb"}
+        if "weights" in words:
+            left_out.add("quantized")  # no field of the form
         if "weights" in words and not contradicts:
             left_out.add("lora_rank")
         given = [

@@ -89,6 +89,8 @@ def plan(question: PlanQuestion) -> Plan:
     if minimum is None:
         minimum = smallest(start, counts)
     recommended = fastest(start, gpus) if gpus else _comfortable(start, minimum)
+    if minimum and not recommended:  # as 72 GPUs, which no parallel sizes divide
+        recommended = fastest(start, int(minimum.values["gpus"]))
     answer = Plan(question, "", minimum or recommended, recommended)
     if recommended is None:
         rest = [count for count in counts_up_to(0) if count > gpus]

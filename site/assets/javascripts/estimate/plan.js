@@ -41,7 +41,8 @@ export function plan(start, gpus) {
   const { gpus: every } = start.formula.plan.search;
   const counts = gpus ? [...every.filter((count) => count < gpus), gpus] : every;
   const minimum = smallest(start, counts, false) ?? smallest(start, counts);
-  const recommended = gpus ? fastest(start, gpus) : comfortable(start, minimum);
+  const own = gpus ? fastest(start, gpus) : comfortable(start, minimum);
+  const recommended = own ?? (minimum && fastest(start, minimum.values.gpus)); // as 72 GPUs, which no parallel sizes divide
   if (recommended) return { minimum: minimum ?? recommended, recommended };
   return { minimum, short: nearest(start, gpus || counts.at(-1)), more: smallest(start, every.filter((count) => count > gpus), false) };
 }

@@ -111,7 +111,7 @@ export function sentenceOf(index, start, { recommended, short }, words, { task, 
   const model = nameOf(query.model || words.model);
   const what = say("asked.what", { task: query.task, model: near ? nameOf(near.model) : model, weights: word(index.weights[weights]) });
   const name = Object.keys(verdicts).find((one) => verdicts[one]);
-  return say(`verdict.${name}`, { what, model, hardware: hardwareOf({ values }, query), ran: (near || less)?.where, failed: failed?.where });
+  return say(`verdict.${name}`, { what, model, hardware: hardwareOf({ values: query.gpus ? query : values }, query), ran: (near || less)?.where, failed: failed?.where });
 }
 
 /** A model without its owner. @param {string} model */
