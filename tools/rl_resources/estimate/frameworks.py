@@ -63,6 +63,7 @@ class ProfileCell(NamedTuple):
     when: Collection[str] = ()
     before: str = ""
     where: str = ""
+    needs: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
