@@ -32,7 +32,7 @@ from rl_resources.script.framework.shipped import GROUP, MODULE, shipped
 from rl_resources.script.framework.syntax import ParsedOverride
 from rl_resources.script.launch import Launch
 from rl_resources.script.run import Run
-from rl_resources.text import nearest, shown
+from rl_resources.text import nearest, quoted, shown
 
 VERL = "verl"
 """The framework whose settings the formula names, and whose own configuration is shipped."""
@@ -224,8 +224,9 @@ def profile(name: str = VERL, release: str = "") -> Profile:
     """
     row = profiles().get(name)
     if row is None:
-        known = nearest(name, profiles()).sentence()
-        raise UnusableInput(f"{shown(name)}: no profile of this framework", known)
+        known = f"Known are {quoted(profiles(), 'and')}."
+        fix = nearest(name, profiles()).sentence() or known
+        raise UnusableInput(f"{shown(name)}: no profile of this framework", fix)
     release = release or row["release"]
     try:
         released_cells(name, release)
