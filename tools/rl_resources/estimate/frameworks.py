@@ -62,12 +62,19 @@ class ProfileCell(NamedTuple):
     times: bool = False
     when: Collection[str] = ()
     before: str = ""
+    only: str = ""
     where: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
         """All names by which a setting is read."""
         return (*self.setting.split(), *self.also.split())
+
+    def holds_of(self, release: Version) -> bool:
+        """Whether a release does so."""
+        if self.only:
+            return release == Version(self.only)
+        return not self.before or release < Version(self.before)
 
     def read(self, text: str) -> Number | None:
         """What its setting's text says about its input; `None` where it is no such value."""
@@ -264,11 +271,7 @@ def engine_words() -> list[str]:
 def released_cells(name: str, release: str) -> Sequence[ProfileCell]:
     """The cells of a framework that hold of a release."""
     read = Version(release)
-    return [
-        cell
-        for cell in cells_of(name)
-        if not cell.before or read < Version(cell.before)
-    ]
+    return [cell for cell in cells_of(name) if cell.holds_of(read)]
 
 
 @cache
