@@ -183,13 +183,13 @@ def test_what_pytorch_counts_of_a_sleeping_engine_is_said(model, framework, said
     assert [line for line in lines if "PyTorch" in line] == list(filter(None, [said]))
 
 
-def test_a_reading_of_an_unnamed_release_is_equally_far_from_both():
+def test_a_reading_of_an_unnamed_release_counts_the_engine_but_surely_not():
     import backtest
 
     found = asked(task="GRPO", infer="vllm", framework="verl", model="7B")
     least, most = found.allocated_gb
-    read_gb = found.peak_gb * backtest._read_share(found, "allocated")
-    assert read_gb / least - 1 == pytest.approx(1 - read_gb / most)
+    assert found.peak_gb * backtest._read_share(found, "allocated") == most
+    assert backtest._least_read(found, "allocated") == pytest.approx(least / most)
 
 
 def test_a_setting_multiplies_what_another_one_says_wherever_it_stands():
