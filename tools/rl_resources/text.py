@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-MOST_LISTED = 16
+MOST_LISTED = 15
 MOST_COMPARED = 100
 """Characters of a word that are compared; from 200 on difflib would leave out what is frequent."""
 
