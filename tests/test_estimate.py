@@ -183,6 +183,15 @@ def test_what_pytorch_counts_of_a_sleeping_engine_is_said(model, framework, said
     assert [line for line in lines if "PyTorch" in line] == list(filter(None, [said]))
 
 
+def test_a_reading_of_an_unnamed_release_counts_the_engine_but_surely_not():
+    import backtest
+
+    found = asked(task="GRPO", infer="vllm", framework="verl", model="7B")
+    least, most = found.allocated_gb
+    assert found.peak_gb * backtest._read_share(found, "allocated") == most
+    assert backtest._least_read(found, "allocated") == pytest.approx(least / most)
+
+
 def test_a_setting_multiplies_what_another_one_says_wherever_it_stands():
     settings = ["actor-num-nodes=2", "actor-num-gpus-per-node=8"]
     for ordered in (settings, settings[::-1]):
