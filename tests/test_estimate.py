@@ -455,6 +455,15 @@ def test_a_script_of_another_framework_is_read(script, train, inputs, tmp_path):
     assert "gpus" not in assumed(made)
 
 
+def test_an_option_that_needs_another_one_is_named_as_without_effect(tmp_path):
+    path = tmp_path / "run.sh"
+    model = "--model_name_or_path Qwen/Qwen2.5-7B-Instruct"
+    path.write_text(f"trl sft {model} --num_processes 8 --zero_stage 3 --lora_r 16")
+    found = DATASET.estimate(str(path), device="h100").configuration
+    assert found.inputs["lora_rank"] == 0
+    assert "lora_r does not change this estimate." in found.notes
+
+
 def test_what_fits_never_has_the_vocabulary_of_another_model():
     words = {
         "weights": "qlora",
