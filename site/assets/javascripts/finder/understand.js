@@ -21,6 +21,7 @@ class Reader {
     const hardware = this.hardware(device);
     const words = Object.fromEntries(INDEX.filters.map((name) => [name, this.word(name)]));
     if (words.weights.endsWith("lora")) words.task = this.withAdapters(words.task) || words.task;
+    const framework_label = words.framework.split(EITHER).map((key) => this.known.frameworks[key] ?? key).join(EITHER);
     const lengths = this.lengths();
     const [first = "", another] = new Set(keys.map((key) => this.known.architectures[key] ?? key));
     const architecture = another ? "" : first;
@@ -28,14 +29,14 @@ class Reader {
     const host_memory_gb = this.amount("memory", host_memory).amount;
     if (host_memory && !host_memory_gb) this.refuse("host_memory", host_memory);
     return Object.assign(new Query(), words, hardware, {
-      gpus, size, architecture, host_memory_gb,
+      gpus, size, architecture, host_memory_gb, framework_label,
       model: keys.length === 1 ? keys[0] : "",
       position: this.known.sizes.find(({ name }) => name === size)?.position ?? 0,
       experts: this.pattern("active").test(text) ? "mixture" : this.known.experts[architecture] ?? "",
       adapter_task: this.withAdapters(words.task),
       length: lengths.reduce((sum, part) => sum + part, 0),
       prompt: lengths[0] ?? 0,
-      project: this.project(words.framework),
+      project: this.project(framework_label),
       computed: { model: key, named: text, isRead: keys.length !== 1 && key !== text, billions: this.billions(text.replace(this.pattern("hub"), "")), isMixture: this.pattern("active").test(text) },
       notes: this.notes.filter(Boolean),
     });
