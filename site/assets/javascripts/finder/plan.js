@@ -136,7 +136,7 @@ export function sentenceOf(start, { recommended, short }, words, { task, weights
   const verdicts = {
     yes: near && (query.model || new RegExp(`^(?:${INDEX.patterns.billions})$`, "i").test(words.model)), yes_of_size: near,
     probably: recommended && !isRare && less, failed: recommended && failed, rare: isRare, arithmetic: recommended,
-    tight: short?.verdict === "tight", no: true,
+    tight: short?.verdict === "tight", unlikely: short?.verdict === "unlikely", no: true,
   };
   const model = nameOf(query.model || words.model);
   const what = say("asked.what", { task: query.task, model: near ? nameOf(near.model) : model, weights: word(INDEX.weights[weights]) });
@@ -163,10 +163,11 @@ function wordsOf(start, { minimum, recommended, short, more }, words, asked, que
 }
 
 /** What a plan takes where the question is open, as the command says it. @param {Start} start @param {Record<string, any>} asked @param {Query} query */
-function takenOf({ first: { values } }, { task, infer, prompt_length, response_length }, query) {
+function takenOf({ first: { values } }, { framework, task, infer, prompt_length, response_length }, query) {
   return [
     !query.task && task, !query.infer && infer,
     !query.length && word(`${prompt_length} + ${response_length} tokens`),
+    framework !== "verl" && !query.framework && say("plan.defaults", { framework: INDEX.vocabulary.frameworks[framework] }),
     !query.memory_gb && say("plan.least_memory", { gb: values.device_gb, vendor: query.vendor }),
   ].filter(Boolean);
 }
