@@ -127,7 +127,8 @@ class Reader {
     const { amount, unit } = this.amount("memory", text);
     const isMemory = amount > 0 && amount <= INDEX.most_gigabytes && (unit || !named.length);
     const devices = isMemory ? [] : named;
-    const own = isMemory ? [anyOf(unit.startsWith("m") ? Math.ceil(amount) : amount)] : devices.map((key) => this.known.devices.known[key]);
+    const memory = unit.startsWith("m") ? Math.ceil(amount) : amount;
+    const own = isMemory ? [{ memory_gb: memory, notes: [["any-vendor", { memory }]] }] : devices.map((key) => this.known.devices.known[key]);
     if (text && !own.length) own.push(this.unlisted(text) || this.refuse("device", text));
     if (own.length > 1) this.note("read-as", text, { meaning: own.map(({ label }) => label).join(` ${word("or")} `) });
     if (own.length > 1 && own.every((one) => one.lacks_bf16)) this.note("no-bf16", text);
@@ -138,9 +139,8 @@ class Reader {
 
   /** A device that the table lacks, by the vendor and the memory that its words say. */
   unlisted(text) {
-    const lower = text.toLowerCase();
-    const [vendor] = Object.entries(this.known.vendors).find(([, words]) => new RegExp(words).test(lower)) ?? [];
-    const memory = Number(this.pattern("gigabytes").exec(lower)?.[1]);
+    const [vendor] = Object.entries(this.known.vendors).find(([, words]) => new RegExp(words, "i").test(text)) ?? [];
+    const memory = Number(this.pattern("gigabytes").exec(text)?.[1]);
     return vendor && memory && { vendor, memory_gb: memory, notes: [["unlisted", { vendor, memory }]] };
   }
 
@@ -215,9 +215,6 @@ class Reader {
     return new RegExp(`^(?:${INDEX.patterns[name]})$`, "i").exec(text.trim().replace(/\s+/g, " "));
   }
 }
-
-/** Any device of so many GB. @param {number} memory */
-const anyOf = (memory) => ({ vendor: "", memory_gb: memory, notes: [["any-vendor", { memory }]] });
 
 /** A text without what people spell in different ways: case, spaces, `_`, `-`, `++`. @param {string} text */
 function plain(text) {
