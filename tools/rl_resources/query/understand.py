@@ -57,7 +57,7 @@ class Query(NamedTuple):
     algorithm with LoRA, where there is one and it was not asked. `length` is the minimum context in
     tokens. `architecture` is the first model of the same layers and widths, `project` the name of a
     project whose own runs come first, `experts` is `dense` or `mixture`. A word of `FILTERS` may be
-    several keys.
+    several keys; `framework_label` has the names of frameworks as they write them.
     """
 
     model: str = ""
@@ -78,6 +78,7 @@ class Query(NamedTuple):
     host_memory_gb: float = 0
     project: str = ""
     framework: str = ""
+    framework_label: str = ""
     train: str = ""
     infer: str = ""
     tag: str = ""
@@ -158,6 +159,7 @@ class _Reader:
         words = {name: self._word(name) for name in FILTERS}
         if words["weights"].endswith("lora"):
             words["task"] = self._with_adapters(words["task"]) or words["task"]
+        framework_label = self._framework_label(words["framework"])
         positions = {item.name: item.position for item in self._known.sizes}
         return Query(
             model=only(models),
@@ -173,7 +175,8 @@ class _Reader:
             lacks_bf16=smallest.lacks_bf16,
             length=sum(lengths_in(self._tokens["length"])),
             host_memory_gb=self._host_memory(),
-            project=self._project(words["framework"]),
+            project=self._project(framework_label),
+            framework_label=framework_label,
             **words,
         )
 
@@ -190,6 +193,11 @@ class _Reader:
             *_, base = framework.split(EITHER)
             self._note("project", text, base=base)
         return project
+
+    def _framework_label(self, frameworks: str) -> str:
+        """These frameworks as they write themselves."""
+        names = self._known.frameworks
+        return EITHER.join(names.get(key, key) for key in frameworks.split(EITHER))
 
     def _experts(self, model: str) -> str:
         """Whether a mixture of experts is asked, or a dense model; empty where that is open."""

@@ -227,6 +227,7 @@ def _words_of_questions(dataset: Dataset) -> dict[str, Any]:
             "architectures": known.architectures,
             "experts": known.experts,
             "projects": known.projects,
+            "frameworks": known.frameworks,
             "vendors": VENDORS,
         },
         "patterns": {**PATTERNS, "four_bits": formula()["names"]["four_bits"]},

@@ -21,6 +21,7 @@ class Reader {
     const hardware = this.hardware(device);
     const words = Object.fromEntries(INDEX.filters.map((name) => [name, this.word(name)]));
     if (words.weights.endsWith("lora")) words.task = this.withAdapters(words.task) || words.task;
+    const framework_label = words.framework.split(EITHER).map((key) => this.known.frameworks[key] ?? key).join(EITHER);
     const lengths = this.lengths();
     const [first = "", another] = new Set(keys.map((key) => this.known.architectures[key] ?? key));
     const architecture = another ? "" : first;
@@ -28,14 +29,14 @@ class Reader {
     const host_memory_gb = this.amount("memory", host_memory).amount;
     if (host_memory && !host_memory_gb) this.refuse("host_memory", host_memory);
     return Object.assign(new Query(), words, hardware, {
-      gpus, size, architecture, host_memory_gb,
+      gpus, size, architecture, host_memory_gb, framework_label,
       model: keys.length === 1 ? keys[0] : "",
       position: this.known.sizes.find(({ name }) => name === size)?.position ?? 0,
       experts: this.pattern("active").test(text) ? "mixture" : this.known.experts[architecture] ?? "",
       adapter_task: this.withAdapters(words.task),
       length: lengths.reduce((sum, part) => sum + part, 0),
       prompt: lengths[0] ?? 0,
-      project: this.project(words.framework),
+      project: this.project(framework_label),
       computed: { model: key, named: text, isRead: keys.length !== 1 && key !== text, billions: this.billions(text.replace(this.pattern("hub"), "")), isMixture: this.pattern("active").test(text) },
       notes: this.notes.filter(Boolean),
     });
@@ -126,7 +127,8 @@ class Reader {
     const { amount, unit } = this.amount("memory", text);
     const isMemory = amount > 0 && amount <= INDEX.most_gigabytes && (unit || !named.length);
     const devices = isMemory ? [] : named;
-    const own = isMemory ? [anyOf(unit.startsWith("m") ? Math.ceil(amount) : amount)] : devices.map((key) => this.known.devices.known[key]);
+    const memory = unit.startsWith("m") ? Math.ceil(amount) : amount;
+    const own = isMemory ? [{ memory_gb: memory, notes: [["any-vendor", { memory }]] }] : devices.map((key) => this.known.devices.known[key]);
     if (text && !own.length) own.push(this.unlisted(text) || this.refuse("device", text));
     if (own.length > 1) this.note("read-as", text, { meaning: own.map(({ label }) => label).join(` ${word("or")} `) });
     if (own.length > 1 && own.every((one) => one.lacks_bf16)) this.note("no-bf16", text);
@@ -137,9 +139,8 @@ class Reader {
 
   /** A device that the table lacks, by the vendor and the memory that its words say. */
   unlisted(text) {
-    const lower = text.toLowerCase();
-    const [vendor] = Object.entries(this.known.vendors).find(([, words]) => new RegExp(words).test(lower)) ?? [];
-    const memory = Number(this.pattern("gigabytes").exec(lower)?.[1]);
+    const [vendor] = Object.entries(this.known.vendors).find(([, words]) => new RegExp(words, "i").test(text)) ?? [];
+    const memory = Number(this.pattern("gigabytes").exec(text)?.[1]);
     return vendor && memory && { vendor, memory_gb: memory, notes: [["unlisted", { vendor, memory }]] };
   }
 
@@ -214,9 +215,6 @@ class Reader {
     return new RegExp(`^(?:${INDEX.patterns[name]})$`, "i").exec(text.trim().replace(/\s+/g, " "));
   }
 }
-
-/** Any device of so many GB. @param {number} memory */
-const anyOf = (memory) => ({ vendor: "", memory_gb: memory, notes: [["any-vendor", { memory }]] });
 
 /** A text without what people spell in different ways: case, spaces, `_`, `-`, `++`. @param {string} text */
 function plain(text) {
