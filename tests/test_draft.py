@@ -315,7 +315,7 @@ def test_a_run_out_of_memory_is_no_record(run, mine, tmp_path, root):
     assert files(root) == before
     assert (
         "draft: cannot be written yet: the run of the log ended with `CUDA out of memory. Tried to "
-        "allocate 2.90 GiB.`: that is a line of records/trials.csv\n"
+        "allocate 2.90 GiB.`: add it to records/trials.csv\n"
     ) in found.said
 
 
