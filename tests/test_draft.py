@@ -480,3 +480,17 @@ def test_a_header_that_leaves_the_tag_open_is_not_given_one(proposed):
     assert proposed(text, log=log).row["tag"] == "MIN"
     left_open = f"# Tag:      {NO_TAG}\n{text}"
     assert proposed(left_open, log=log).row["tag"] == ""
+
+
+def test_min_is_for_less_memory_than_any_run_known(run, mine):
+    assert run(mine, *OURS, "--write").row["tag"] == "MIN"
+    mine.write_text(script({"trainer.nnodes": "8"}))
+    assert run(mine, *OURS).row["tag"] == ""
+
+
+def test_min_is_for_settings_that_are_known(proposed):
+    lines = script({"actor_rollout_ref.actor.strategy": '"$1"'}).splitlines()
+    text = "\n".join(line for line in lines if "fsdp_config" not in line)
+    found = proposed(f"{text}\n", name=NAME)
+    assert found.row["train"] == "fsdp"
+    assert found.row["tag"] == ""
