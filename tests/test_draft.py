@@ -307,6 +307,11 @@ def test_of_another_framework_only_what_the_script_sets_is_known(run, mine):
     assert named.row["precision"] == ""
 
 
+def test_a_script_of_another_framework_may_start_anything(run, tmp_path):
+    mine = saved(tmp_path, "trl grpo\n", "mine.sh")
+    assert run(mine, "--set", "framework=trl").row["framework"] == "trl"
+
+
 def test_a_run_out_of_memory_is_no_record(run, mine, tmp_path, root):
     before = files(root)
     log = saved(tmp_path, FAILED)
