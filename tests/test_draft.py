@@ -307,6 +307,11 @@ def test_of_another_framework_only_what_the_script_sets_is_known(run, mine):
     assert named.row["precision"] == ""
 
 
+def test_a_script_of_another_framework_may_start_anything(run, tmp_path):
+    mine = saved(tmp_path, "trl grpo\n", "mine.sh")
+    assert run(mine, "--set", "framework=trl").row["framework"] == "trl"
+
+
 def test_a_run_out_of_memory_is_no_record(run, mine, tmp_path, root):
     before = files(root)
     log = saved(tmp_path, FAILED)
@@ -315,7 +320,7 @@ def test_a_run_out_of_memory_is_no_record(run, mine, tmp_path, root):
     assert files(root) == before
     assert (
         "draft: cannot be written yet: the run of the log ended with `CUDA out of memory. Tried to "
-        "allocate 2.90 GiB.`: that is a line of records/trials.csv\n"
+        "allocate 2.90 GiB.`: add it to records/trials.csv\n"
     ) in found.said
 
 
@@ -480,3 +485,17 @@ def test_a_header_that_leaves_the_tag_open_is_not_given_one(proposed):
     assert proposed(text, log=log).row["tag"] == "MIN"
     left_open = f"# Tag:      {NO_TAG}\n{text}"
     assert proposed(left_open, log=log).row["tag"] == ""
+
+
+def test_min_is_for_less_memory_than_any_run_known(run, mine):
+    assert run(mine, *OURS, "--write").row["tag"] == "MIN"
+    mine.write_text(script({"trainer.nnodes": "8"}))
+    assert run(mine, *OURS).row["tag"] == ""
+
+
+def test_min_is_for_settings_that_are_known(proposed):
+    lines = script({"actor_rollout_ref.actor.strategy": '"$1"'}).splitlines()
+    text = "\n".join(line for line in lines if "fsdp_config" not in line)
+    found = proposed(f"{text}\n", name=NAME)
+    assert found.row["train"] == "fsdp"
+    assert found.row["tag"] == ""

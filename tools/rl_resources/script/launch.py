@@ -158,7 +158,7 @@ class Launch:
             value = written
             if not equals:
                 value = next(rest, _NO_WORD).text
-        elif name not in _SWITCHES or equals:
+        elif name not in _SWITCHES:
             self.stray.append(word)
             return
         self.flags[name] = Flag(value, word.place)

@@ -159,7 +159,7 @@ def configuration(framework: str, version: str) -> Release:
     has it, and if it has no configuration.
     """
     if not re.fullmatch(r"[0-9][0-9A-Za-z.+!_-]*", version):
-        raise UnusableInput(f"{version!r} is not a version", "Write it as in 0.9.1.")
+        raise UnusableInput(f"{version!r} is not a version", "Write it like 0.9.1.")
     folder = _cache() / "releases" / framework / version
     if not folder.is_dir():
         into = ("--no-compile", "--target", str(folder))
@@ -174,7 +174,7 @@ def configuration(framework: str, version: str) -> Release:
     modules = _modules(folder)
     if not modules:
         raise UnusableInput(
-            f"{framework} {version} holds no configuration that Hydra would read",
+            f"{framework} {version} has no configuration that Hydra can read",
             f"If it was not fetched as a whole, delete {folder}.",
         )
     return Release(framework, version, modules, folder)
