@@ -65,6 +65,8 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _private_paths(target: ScriptText) -> Iterator[Mistake]:
+    """The first private path in each line: a search path may have many."""
+    seen = set()
     tested = set(chain.from_iterable(_TESTED.findall(target.text)))
     tested.update(
         item.value.text for item in target.script.assignments if item.name in tested
@@ -72,6 +74,9 @@ def _private_paths(target: ScriptText) -> Iterator[Mistake]:
     for text, part, place in places(target, _PRIVATE, values(target)):
         if text in tested or (part.default and not _HOME.match(text)):
             continue
+        if place.line in seen:
+            continue
+        seen.add(place.line)
         fix = 'Leave it out, or make it a setting that works for everyone: `${NAME:-"$HOME/…"}`.'
         own = _OWN_HOME.match(text)
         if own:
