@@ -102,7 +102,7 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
     device may have.
     """
     known = vocabulary(dataset)
-    words = {field: known.written(field) for field in known.spellings}
+    words = {field: known.written(field) for field in [*known.spellings, "device"]}
     words["task"] = [
         spelt for task in known.tasks for spelt in (task, task.lower(), "zx81")
     ]

@@ -206,12 +206,12 @@ def _values(snapshot: Snapshot, model: Mapping[str, str]) -> Record:
 def _said(snapshot: Snapshot, record: TableRow) -> Mapping[str, Said]:
     """The cells of a record that are sound and not empty."""
     broken = broken_keys(snapshot)
+    table = record.table
+    row = table.rows[record.row]
     said = {}
-    for name in record.table.columns:
-        text = record.text(name)
-        path, line, column = record.place(name)
-        if text and (path, record.row, name) not in broken:
-            said[name] = Said(text, line, column)
+    for name, text, column in zip(table.columns, row.cells, row.columns, strict=False):
+        if text and (table.path, record.row, name) not in broken:
+            said[name] = Said(text, row.line, column)
     return said
 
 

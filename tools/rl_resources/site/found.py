@@ -16,7 +16,7 @@ from rl_resources.query.configurations import (
 )
 from rl_resources.query.find import Found, folded, verdicts
 from rl_resources.query.fit import RAN_ON_NO_MORE
-from rl_resources.query.vocabulary import say, vocabulary
+from rl_resources.query.vocabulary import vocabulary
 from rl_resources.site import rendered, terminal
 from rl_resources.text import json_text
 
@@ -147,7 +147,7 @@ def as_text(
         extremes=_EXTREMES,
         folded=folded,
         join=posixpath.join,
-        say=say,
+        say=sentences.say,
         words=sentences,
     )
     return terminal(text, width, color=color)

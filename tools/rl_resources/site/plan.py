@@ -46,7 +46,7 @@ def plan_as_text(
         "plan.txt",
         plan=plan,
         first=_first(plan),
-        options=plan.options or {_unfit(plan.shown): plan.shown},
+        options=_shown_options(plan),
         runs=runs,
         failures=failures,
         most_gpus=counts_up_to(question.query.gpus)[-1],
@@ -66,10 +66,14 @@ def plan_as_text(
     )
 
 
-def _unfit(found: Estimate) -> str:
-    """The word for settings that do not fit."""
-    said: Mapping[str, str] = sentences()["unfit"]
-    return said.get(found.verdict, said["other"])
+def _shown_options(plan: Plan) -> dict[str, Estimate]:
+    """RECOMMENDED before MIN, or both as one where they are the same; else what does not fit."""
+    if not plan.options:
+        said: Mapping[str, str] = sentences()["unfit"]
+        return {said.get(plan.shown.verdict, said["other"]): plan.shown}
+    if plan.recommended == plan.minimum:
+        return {"RECOMMENDED and MIN": plan.shown}
+    return dict(reversed(plan.options.items()))
 
 
 def _what(plan: Plan, name: str) -> str:
