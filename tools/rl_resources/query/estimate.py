@@ -207,7 +207,10 @@ def _said(
     if isinstance(source, FrameworkStart):
         found = {**source.words}
     else:
-        model = model_meant(source.model_path_end or "", models.values())
+        path = ""
+        if source.model_path.place:  # nobody trains the framework's example by default
+            path = source.model_path_end or ""
+        model = model_meant(path, models.values())
         found = {"model": model, "train": _train_backend(source)}
     if name:
         found["model"] = models.get(name.model, found["model"])
