@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from rl_resources.certainty import script_said
-from rl_resources.devices import device_label
+from rl_resources.devices import device_label, hardware
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.understand import Query
 from rl_resources.query.vocabulary import (
@@ -30,8 +30,23 @@ def _said(name: str, /, *given: object) -> str:
     return ", ".join(pieces(name, *given))
 
 
-resource = partial(_said, "resource")
-"""The hardware of a configuration: `2 × H800 80 GB`."""
+def resource(row: Configuration) -> str:
+    """The hardware of a configuration: `2 × H800 80 GB`.
+
+    The memory of each device is left out where it is unknown, or in the name already.
+    """
+    gpus = str(row.gpus)
+    if row.gpus_maximum:
+        gpus = f"{gpus} to {row.gpus_maximum}"
+    named = hardware(gpus, row.device_label)
+    memory = f"{row.memory_gb:g} GB"
+    if not row.memory_gb or memory in row.device_label:
+        return named
+    may_be_several = len(row.possible_devices) > 1 and not row.memory_stated
+    if may_be_several and not row.device:
+        return f"{named} (at most {memory})"
+    return f"{named} {memory}"
+
 
 context = partial(_said, "context")
 """The context of a configuration, as far as it is known."""
