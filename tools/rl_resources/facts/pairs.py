@@ -118,18 +118,19 @@ class Pair:
         wanted: str = "",
         said: str = "",
     ) -> Iterator[Mistake]:
-        """A cell that contradicts a setting of the script, unless the script's name decides.
+        """The mistake where a cell contradicts a setting of the script: the script's name decides.
 
-        If the name contradicts the cell, the cell is wrong, whatever the script does; if they
-        agree, the script is wrong. `right` is what the cell should be, `wanted` what the setting
-        should be; they are empty if that is open. `said` is the script's side if it is more than
-        this setting.
+        If the name says nothing, either may be wrong; if it agrees with the cell, the script is. If
+        it contradicts the cell, the cell is wrong, which `name-against-row` reports.
+
+        `right` is what the cell should be, `wanted` what the setting should be; they are empty if
+        that is open. `said` is the script's side if it is more than this setting.
         """
         if column not in self.named:
-            script = said or self.said_by_script(setting)
             word = f"the {column} of the script"
             if right:
                 word = f"`{shown(right)}`"
+            script = said or self.said_by_script(setting)
             fix = f"Write {word}, or fix the script."
             yield self.mistake(column, f", but {script}", fix)
         elif self.named[column]:
