@@ -6,9 +6,8 @@ hardware the answer is a table: for each class of devices the fewest GPUs, known
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -35,7 +34,8 @@ from rl_resources.query.configurations import (
     NOT_TEXT_ALONE,
     Configuration,
     configurations,
-    every_configuration,
+    configurations_of,
+    rows_of_runs,
 )
 from rl_resources.query.estimate import as_asked, understood
 from rl_resources.query.plan_question import (
@@ -284,11 +284,10 @@ class Evidence(NamedTuple):
     source: str
 
 
-@lru_cache(maxsize=1)
-def published_runs(dataset: Dataset) -> tuple[Evidence, ...]:
-    """All runs of text whose size, weights and memory are known, the least memory first."""
-    rows = filter(_is_evidence, every_configuration(dataset))
-    return tuple(sorted(map(_evidence, rows), key=attrgetter("gb")))
+def published_runs(rows: Iterable[Configuration]) -> list[Evidence]:
+    """The runs of text whose size, weights and memory are known, the least memory first."""
+    runs = filter(_is_evidence, rows)
+    return sorted(map(_evidence, runs), key=attrgetter("gb"))
 
 
 def _is_evidence(row: Configuration) -> bool:
@@ -320,14 +319,11 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     """
     if found.configuration.offline:
         return []
-    kind = (*size_and_experts(dataset, found), found.weights)
     gb = found.values["gpus"] * found.values["device_gb"]
     length = found.values["sequence_length"]
     failed: list[Evidence] = []
     ran: list[Evidence] = []
-    for one in published_runs(dataset):
-        if (one.size, one.has_experts, one.weights) != kind:
-            continue
+    for one in _alike(dataset, found):
         if one.ran and one.gb <= gb and one.length >= length:
             ran.append(one)
         if not one.ran and one.gb >= gb and one.length <= length:
@@ -349,3 +345,15 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
         line = said[name_of_ran].format(label=nearest.label, source=nearest.source)
         lines.append(line)
     return lines
+
+
+def _alike(dataset: Dataset, found: Estimate) -> list[Evidence]:
+    """The published runs of this size, with experts or without, that train the same weights."""
+    size, has_experts = size_and_experts(dataset, found)
+    # Few rows are configurations to look at; a record has the size of its model.
+    of_weights = [
+        row for row in rows_of_runs(dataset) if row["weights"] == found.weights
+    ]
+    of_size = [row for row in of_weights if row.get("size", size) == size]
+    runs = published_runs(configurations_of(dataset, of_size))
+    return [run for run in runs if (run.size, run.has_experts) == (size, has_experts)]

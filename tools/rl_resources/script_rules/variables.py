@@ -139,6 +139,7 @@ _NAME = re.compile(
     r"|(?<![^\s,\[\]'\"(])[A-Za-z_]\w*(?=[\s,\[\]'\")/]|$)"
 )
 """The name of a variable with `$` or in braces, or as a word or as the first folder of a path."""
+_WORD = re.compile(r"\w+")
 _ELSEWHERE = re.compile(r"\$\{!|^[^#\n]*\b(?:ray[\s\\]+job|ssh)\s", re.M)
 """Where names are read by their text, or by a shell on another machine."""
 
@@ -169,9 +170,12 @@ def dollars_missing(target: ScriptText, override: Override) -> Iterator[MissingD
     # Ray expands the names in an environment.
     if override.content is None or ".env_vars." in key:
         return
+    names = _names(target)
+    if names.isdisjoint(_WORD.findall(override.content.marked)):
+        return  # nearly always, and places take time
     for word, _, place in places(target, _NAME, [override.content]):
         name = word.strip("${}")
-        if name not in _names(target):
+        if name not in names:
             continue
         is_bare = word == name
         if is_bare and (key.endswith("_key") or not _is_telling(target, name)):
