@@ -125,8 +125,20 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
     elif task.endswith("qlora"):
         words["task"] = task.removesuffix("qlora")
         words.setdefault("weights", "qlora")
+    notes = _take_backend(known, words)
     reader = _Reader(known, words)
-    return reader.query(), tuple(reader.notes)
+    return reader.query(), (*notes, *reader.notes)
+
+
+def _take_backend(known: Vocabulary, words: dict[str, str]) -> list[str]:
+    """Take a training backend that was named as the framework for what it is; a note says so."""
+    framework = words.get("framework", "")
+    name = plain(framework)
+    if name in known.spellings["framework"] or name not in known.spellings["train"]:
+        return []
+    del words["framework"]
+    words.setdefault("train", framework)
+    return [say("backend", text=shown(framework))]
 
 
 def contradiction(message: str) -> UnusableInput:
