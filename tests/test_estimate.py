@@ -194,6 +194,15 @@ def test_what_pytorch_counts_of_a_sleeping_engine_is_said(model, framework, said
     assert [line for line in lines if "PyTorch" in line] == list(filter(None, [said]))
 
 
+def test_a_reading_of_an_unnamed_release_counts_the_engine_but_surely_not():
+    import backtest
+
+    found = asked(task="GRPO", infer="vllm", framework="verl", model="7B")
+    least, most = found.allocated_gb
+    assert found.peak_gb * backtest._read_share(found, "allocated") == most
+    assert backtest._least_read(found, "allocated") == pytest.approx(least / most)
+
+
 def test_a_setting_multiplies_what_another_one_says_wherever_it_stands():
     settings = ["actor-num-nodes=2", "actor-num-gpus-per-node=8"]
     for ordered in (settings, settings[::-1]):
@@ -455,6 +464,15 @@ def test_a_script_of_another_framework_is_read(script, train, inputs, tmp_path):
     assert found.model == "Qwen/Qwen2.5-7B-Instruct"
     assert found.inputs.items() >= inputs.items()
     assert "gpus" not in assumed(made)
+
+
+def test_an_option_that_needs_another_one_is_named_as_without_effect(tmp_path):
+    path = tmp_path / "run.sh"
+    model = "--model_name_or_path Qwen/Qwen2.5-7B-Instruct"
+    path.write_text(f"trl sft {model} --num_processes 8 --zero_stage 3 --lora_r 16")
+    found = DATASET.estimate(str(path), device="h100").configuration
+    assert found.inputs["lora_rank"] == 0
+    assert "lora_r does not change this estimate." in found.notes
 
 
 def test_what_fits_never_has_the_vocabulary_of_another_model():

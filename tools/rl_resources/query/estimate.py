@@ -49,14 +49,14 @@ from rl_resources.query.question_inputs import (
     take_weights,
     without_offline,
 )
+from rl_resources.query.sentences import say
 from rl_resources.query.understand import Query, not_covered, understand
 from rl_resources.query.vocabulary import (
     EITHER,
     active_billions_in,
     billions_in,
-    longest_beginning,
+    models_begun,
     plain,
-    say,
     vocabulary,
     without_owner,
 )
@@ -328,11 +328,12 @@ def _read_as_another(named: str, key: str) -> str:
 
 def _read_as(dataset: Dataset, named: str) -> Record:
     """The model whose name a longer one begins with; without any nothing but name and size."""
-    name, key = longest_beginning(dataset, named)
-    if not key:
-        return {"model": named, "active_parameters_b": active_billions_in(name)}
-    reason = f"{shown(named)} is read as {key}"
-    return {**dataset.by_key["models"][key], GUESSED.format("parameters_b"): reason}
+    models = dataset.by_key["models"]
+    for key in models_begun(vocabulary(dataset), named):
+        if key in models:
+            reason = f"{shown(named)} is read as {key}"
+            return {**models[key], GUESSED.format("parameters_b"): reason}
+    return {"model": named, "active_parameters_b": active_billions_in(named)}
 
 
 def _with_layers(dataset: Dataset, row: Record) -> Record:

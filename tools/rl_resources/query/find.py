@@ -61,7 +61,7 @@ from rl_resources.query.fit import (
     size_of,
 )
 from rl_resources.query.understand import Query, Tokens, stated, understand
-from rl_resources.query.vocabulary import Vocabulary, say, vocabulary
+from rl_resources.query.vocabulary import Vocabulary, vocabulary
 
 
 class NearAnswer(NamedTuple):
@@ -168,10 +168,10 @@ def nobody(query: Query, on: str, failed: Sequence[Configuration]) -> str:
     """That no answer is known, and the first failure of just what was asked."""
     what = sentences.asked_words(query, "any model")
     if not on:
-        return say("nobody-open", what=what)
+        return sentences.say("nobody-open", what=what)
     if failed:
         return sentences.reason(failed[0], "nobody-failed", what=what, on=on)
-    return say("nobody", what=what, on=on)
+    return sentences.say("nobody", what=what, on=on)
 
 
 def _opening(query: Query, row: Configuration, on: str) -> str:
@@ -205,7 +205,7 @@ def _is_asked(query: Query, row: Configuration) -> bool:
     return row.weights == (query.weights or row.weights)
 
 
-def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, tuple[str, ...]]:
+def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, list[str]]:
     """What is found, and how the words of the question were read.
 
     Raises `UnusableInput` with the nearest known words.

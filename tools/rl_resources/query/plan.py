@@ -1,6 +1,6 @@
 """One answer to "can I train this here, and how": what ran, what fits by arithmetic, and the word.
 
-The settings are those of `estimate/plan.py`, the words those of `plan_sentences.toml`. Without
+The settings are those of `estimate/plan.py`, the words those of `plan_question.toml`. Without
 hardware the answer is a table: for each class of devices the fewest GPUs, known and by arithmetic.
 """
 

@@ -91,28 +91,38 @@ def _hardware(plan: Plan) -> str:
 
 
 def _first(plan: Plan) -> str:
+    """The sentence of the verdict; its model is that of the run that it names, where one ran."""
     sentence: str = sentences()["verdict"][plan.verdict]
     question = plan.question
-    runs = question.ran(question.weights)
     named = question.query.model or question.asked["model"].strip()
     _, _, asked = named.rpartition("/")
-    ran = ""
     model = asked
-    if runs and plan.verdict.startswith("yes"):
-        ran = _where(runs[0])
-        model = runs[0].row.model_label
+    decisive = _decisive_run(plan)
+    run = ""
+    if decisive:
+        run = _where(decisive)
+        if plan.verdict.startswith("yes"):
+            model = decisive.row.model_label
+    return sentence.format(
+        what=_what(plan, model),
+        model=asked,
+        hardware=_hardware(plan),
+        ran=run,
+        failed=run,
+    )
+
+
+def _decisive_run(plan: Plan) -> KnownRun | None:
+    """The published run that a verdict rests on, if it rests on one."""
+    question = plan.question
+    if plan.verdict == "failed":
+        return question.failed_alike[0]
     if plan.verdict == "probably":
         values = plan.shown.values
-        on_no_more = question.ran_on_no_more(values["gpus"] * values["device_gb"])
-        ran = _where(on_no_more[0])
-    failed = ""
-    if plan.verdict == "failed":
-        failed = _where(question.failed_alike[0])
-    what = _what(plan, model)
-    hardware = _hardware(plan)
-    return sentence.format(
-        what=what, model=asked, hardware=hardware, ran=ran, failed=failed
-    )
+        return question.ran_on_no_more(values["gpus"] * values["device_gb"])[0]
+    if plan.verdict.startswith("yes"):
+        return next(iter(question.ran(question.weights)), None)
+    return None
 
 
 def _where(known: KnownRun) -> str:
