@@ -256,9 +256,10 @@ class EstimateInputs:
         return name
 
     def _names(self) -> dict[str, list[ProfileCell]]:
-        """Each input by its setting in the framework, and by its own name."""
+        """Each input by its setting in the framework, by its own name and by a short one."""
         own = {name: [ProfileCell(name, "")] for name in inputs_by_name()}
-        return self.profile.settings(self.words | WEIGHTS) | own
+        short = {name: own[long] for name, long in formula()["short"].items()}
+        return short | self.profile.settings(self.words | WEIGHTS) | own
 
     def written(self, knob: Mapping[str, Any], value: Number) -> str:
         """A knob at a value as the framework writes it; empty where it has no such setting."""
