@@ -151,6 +151,11 @@ class Configuration(NamedTuple):
         return self.gpus * self.memory_gb
 
     @property
+    def is_text_alone(self) -> bool:
+        """Whether its memory is that of a run on text."""
+        return NOT_TEXT_ALONE.isdisjoint(self.scenario)
+
+    @property
     def state(self) -> str:
         """`out-of-memory`, `no-answer`, `claim` or `run`."""
         if self.outcome != "ran":

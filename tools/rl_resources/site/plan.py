@@ -12,8 +12,9 @@ from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.frameworks import VERL, profiles
 from rl_resources.estimate.plan import counts_up_to, rare_settings, turned_on
 from rl_resources.estimate.time import lacking, step_time
+from rl_resources.query.configurations import Configuration
 from rl_resources.query.plan import Answer, Plan, PlanTable, ScriptPlan
-from rl_resources.query.plan_question import KnownRun, sentences
+from rl_resources.query.plan_question import run_as_dict, sentences
 from rl_resources.query.sentences import asked_hardware, context, resource
 from rl_resources.query.vocabulary import WEIGHTS, vocabulary
 from rl_resources.site import rendered
@@ -96,7 +97,7 @@ def _first(plan: Plan) -> str:
     model = asked
     if runs and plan.verdict.startswith("yes"):
         ran = _where(runs[0])
-        model = runs[0].row.model_label
+        model = runs[0].model_label
     if plan.verdict == "probably":
         values = plan.shown.values
         on_no_more = question.ran_on_no_more(values["gpus"] * values["device_gb"])
@@ -111,11 +112,10 @@ def _first(plan: Plan) -> str:
     )
 
 
-def _where(known: KnownRun) -> str:
+def _where(row: Configuration) -> str:
     """Where something ran, and how it differs: `1 × A100 80 GB (TRL, LoRA)`."""
-    row = known.row
-    differs = filter(None, [row.framework_label, context(row), known.mark])
-    in_brackets = ", ".join(differs)
+    words = [row.framework_label, context(row), *row.differs]
+    in_brackets = ", ".join(filter(None, words))
     return f"{resource(row)} ({in_brackets})"
 
 
@@ -197,9 +197,9 @@ def plan_as_json(plan: Plan, steps: float = 0, price: float = 0) -> str:
         "options": options,
         "short": plan.short.as_dict() if plan.short else None,
         "more_gpus": plan.more.values["gpus"] if plan.more else None,
-        "runs": [known.as_dict() for known in question.ran(question.weights)],
-        "failures": [known.as_dict() for known in question.failed],
-        "least_that_ran": least.as_dict() if least else None,
+        "runs": list(map(run_as_dict, question.ran(question.weights))),
+        "failures": list(map(run_as_dict, question.failed)),
+        "least_that_ran": run_as_dict(least) if least else None,
     }
     return json_text(value, 2)
 
