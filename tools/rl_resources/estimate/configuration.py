@@ -453,6 +453,10 @@ def of_start(start: FrameworkStart, inputs: EstimateInputs) -> None:
         name, option = start.given(cell.names)
         if option is None or cell.input in asked:
             continue
+        _, needed = start.given([cell.needs])
+        if cell.needs and needed is None:
+            inputs.ignore(name)
+            continue
         value = option.value(cell)
         if value is None:
             unknown[cell.input] = f"{name} is {NOT_KNOWN} (line {option.line})"
@@ -493,7 +497,10 @@ def _computed(run: Run, rank: Number) -> Iterator[tuple[str, Setting]]:
         _changed(run.estimator, lambda estimator: int(estimator == "gae")),
     )
     entropy = run.setting(f"{ACTOR}.entropy_coeff")
-    yield "entropy_bytes", _changed(entropy, lambda coefficient: 2 * bool(coefficient))
+    of_logit = 2
+    if run.trains_with_megatron:
+        of_logit = 8  # its logits are fp32: a copy, and their softmax
+    yield "entropy_bytes", _changed(entropy, lambda weight: of_logit * bool(weight))
     reference = run.uses_reference
     if reference is not None:
         # LoRA needs no second model: the base without adapters is the reference.

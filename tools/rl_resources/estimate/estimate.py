@@ -264,16 +264,18 @@ class Estimate:
         return self.usual_gb * low, self.peak_gb * high
 
     @cached_property
-    def allocated_gb(self) -> float:
-        """What PyTorch says at most that the process which trains allocated.
+    def allocated_gb(self) -> tuple[float, float]:
+        """What PyTorch says that the process which trains allocated, at least and at most.
 
         In a release that nobody named the engine may be in that process.
         """
         place = "engine_in_process"
-        counted = self.values["counted_engine"]
+        least = self.values["counted_engine"]
+        most = least
         if place in self.doubts and self.configuration.may_be_earlier(place):
-            counted = self.with_inputs(**{place: 1}).values["counted_engine"]
-        return self.peak_gb - self.training.held_gb(NOT_ALLOCATED) + counted / GB
+            most = self.with_inputs(**{place: 1}).values["counted_engine"]
+        own = self.peak_gb - self.training.held_gb(NOT_ALLOCATED)
+        return own + least / GB, own + most / GB
 
     def need_of(self, phase: str) -> Need:
         """What a phase needs that does not train; what the engine reserves is exact."""
@@ -359,17 +361,18 @@ class Estimate:
 
     @property
     def is_impossible(self) -> bool:
-        """Whether the GPU is smaller than the floor, which takes time only if it may be."""
-        return (
-            self.values["floor"] / GB > self.device_gb
-            and self.floor_gb > self.device_gb
-        )
+        """Whether the GPU is smaller than the floor, or too small for the rollouts."""
+        if not self.rollout_fits:
+            return True
+        # Any other floor takes time, and is no higher.
+        is_small = self.values["floor"] / GB > self.device_gb
+        return is_small and self.floor_gb > self.device_gb
 
     @property
     def verdict(self) -> str:
         """Whether all phases fit the GPU, one of the words of the file."""
         room = self.device_gb
-        if self.is_impossible or not self.rollout_fits:
+        if self.is_impossible:
             return "cannot fit"
         if (
             max(moment.peak_gb for moment in self.phases.values()) > room
@@ -470,7 +473,7 @@ class Estimate:
                 phase: moment.as_dict() for phase, moment in self.phases.items()
             },
             "components": self.training.components,
-            "allocated_gb": self.allocated_gb,
+            "allocated_gb": list(self.allocated_gb),
             "host_memory_gb": self.host_memory_gb,
             "host_interval_gb": list(self.host_interval_gb),
             "kv_cache_tokens": kv_cache_tokens,

@@ -32,7 +32,7 @@ from rl_resources.script.framework.shipped import GROUP, MODULE, shipped
 from rl_resources.script.framework.syntax import ParsedOverride
 from rl_resources.script.launch import Launch
 from rl_resources.script.run import Run
-from rl_resources.text import nearest, shown
+from rl_resources.text import nearest, quoted, shown
 
 VERL = "verl"
 """The framework whose settings the formula names, and whose own configuration is shipped."""
@@ -62,12 +62,20 @@ class ProfileCell(NamedTuple):
     times: bool = False
     when: Collection[str] = ()
     before: str = ""
+    only: str = ""
     where: str = ""
+    needs: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
         """All names by which a setting is read."""
         return (*self.setting.split(), *self.also.split())
+
+    def holds_of(self, release: Version) -> bool:
+        """Whether a release does so."""
+        if self.only:
+            return release == Version(self.only)
+        return not self.before or release < Version(self.before)
 
     def read(self, text: str) -> Number | None:
         """What its setting's text says about its input; `None` where it is no such value."""
@@ -224,8 +232,9 @@ def profile(name: str = VERL, release: str = "") -> Profile:
     """
     row = profiles().get(name)
     if row is None:
-        known = nearest(name, profiles()).sentence()
-        raise UnusableInput(f"{shown(name)}: no profile of this framework", known)
+        known = f"Known are {quoted(profiles(), 'and')}."
+        fix = nearest(name, profiles()).sentence() or known
+        raise UnusableInput(f"{shown(name)}: no profile of this framework", fix)
     release = release or row["release"]
     try:
         released_cells(name, release)
@@ -263,11 +272,7 @@ def engine_words() -> list[str]:
 def released_cells(name: str, release: str) -> Sequence[ProfileCell]:
     """The cells of a framework that hold of a release."""
     read = Version(release)
-    return [
-        cell
-        for cell in cells_of(name)
-        if not cell.before or read < Version(cell.before)
-    ]
+    return [cell for cell in cells_of(name) if cell.holds_of(read)]
 
 
 @cache

@@ -114,7 +114,9 @@ def as_asked(
     words, offline = without_offline(words)
     model, query = _model_and_query(dataset, words)
     inputs = _of_backend(query, source, release, sets)
-    inputs.read_as = _read_as_another(words.get("model", ""), str(model["model"]))
+    read_as = [_read_as_another(words.get("model", ""), str(model["model"]))]
+    read_as += _notes_of_device(dataset, words)
+    inputs.read_as = " ".join(filter(None, read_as))
     if offline:
         offline.begin(inputs)
     numbers = [f"{number}={asked[number]}" for number in NUMBERS if number in asked]
@@ -307,6 +309,14 @@ def _model_and_query(
         raise UnusableInput("which model?", OWN_CONFIG)
     row = dataset.by_key["models"].get(query.model) or _read_as(dataset, named)
     return _with_layers(dataset, row), query
+
+
+def _notes_of_device(dataset: Dataset, words: Mapping[str, str]) -> Sequence[str]:
+    """What to know of a device that is named: which it may be, and whether it lacks BF16."""
+    query, notes = understood(dataset, {"device": words.get("device", "")})
+    if query.vendor and query.memory_gb:
+        return notes
+    return []
 
 
 def _read_as_another(named: str, key: str) -> str:

@@ -155,7 +155,9 @@ def verdict(
 
     A claim is followed by the first failure of just what was asked.
     """
-    said = sentences.reason(row, _opening(query, row, on), project=query.project)
+    opening = _opening(query, row, on)
+    base = query.framework_label
+    said = sentences.reason(row, opening, project=query.project, base=base)
     if row.state != "claim" or not on or not failed:
         return said
     but = sentences.reason(failed[0], "but-failed")
@@ -176,8 +178,10 @@ def _opening(query: Query, row: Configuration, on: str) -> str:
     """The message that a verdict begins with; the first doubt decides."""
     is_claim = row.state == "claim"
     is_part = row.weights == "partial" and not query.weights
+    is_base = not sentences.is_of_project(query, row)
     openings = {
-        "project-base": not sentences.is_of_project(query, row),
+        "project-open": is_base and not query.size and not on,
+        "project-base": is_base,
         "disputed": row.doubtful,
         "largest": not query.size and not is_claim,
         "least-claimed": is_claim and not on,

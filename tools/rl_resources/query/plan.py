@@ -49,6 +49,8 @@ from rl_resources.query.understand import stated
 
 _ALL_WEIGHTS = ("full", "lora", "qlora")
 _MOST_SOURCES = 3
+_DOUBTFUL = ("tight", "unlikely")
+"""Verdicts of an estimate whose interval has the memory of the GPU in it."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,8 @@ class Plan:
             return "yes_of_size"
         if self.recommended:
             return _verdict_of_fitting(question, self.recommended)
-        if self.short and self.short.verdict == "tight":
-            return "tight"
+        if self.short and self.short.verdict in _DOUBTFUL:
+            return self.short.verdict
         return "no"
 
 

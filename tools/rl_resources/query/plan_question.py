@@ -185,7 +185,7 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     assumed = [
         name for name in ("task", "infer") if words.get(name, "") != getattr(read, name)
     ]
-    taken = [f"{name} {words[name]}" for name in assumed]
+    taken = [words[name] for name in assumed]
     if has_adapters_alone(read, words["model"]):
         taken.append(sentences()["four_bits"])
     lengths = lengths_of(words.get("length", ""))
@@ -203,8 +203,9 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
         taken.append(
             sentences()["no_profile"].format(framework=read.framework, taken=title)
         )
-    elif offline and not read.framework:
-        taken.append(f"framework {framework}")
+    elif framework != VERL and not read.framework:
+        title = profile(framework).title
+        taken.append(sentences()["usual_framework"].format(framework=title))
     words["framework"] = framework
     starts = _starts(dataset, words, query, lengths)
     if query.vendor and not query.memory_gb:

@@ -47,7 +47,7 @@ class Query(NamedTuple):
     algorithm with LoRA, where there is one and it was not asked. `length` is the minimum context in
     tokens. `architecture` is the first model of the same layers and widths, `project` the name of a
     project whose own runs come first, `experts` is `dense` or `mixture`. A word of `FILTERS` may be
-    several keys.
+    several keys; `framework_label` has the names of frameworks as they write them.
     """
 
     model: str = ""
@@ -68,6 +68,7 @@ class Query(NamedTuple):
     host_memory_gb: float = 0
     project: str = ""
     framework: str = ""
+    framework_label: str = ""
     train: str = ""
     infer: str = ""
     tag: str = ""
@@ -147,6 +148,7 @@ class Reader:
         words = {name: self._word(name) for name in FILTERS}
         if words["weights"].endswith("lora"):
             words["task"] = self._with_adapters(words["task"]) or words["task"]
+        framework_label = self._framework_label(words["framework"])
         positions = {item.name: item.position for item in known.sizes}
         lengths = lengths_in(self._text("length"))
         return Query(
@@ -163,7 +165,8 @@ class Reader:
             lacks_bf16=smallest.lacks_bf16,
             length=sum(lengths),
             host_memory_gb=self._host_memory(self._text("host_memory")),
-            project=self._project(words["framework"]),
+            project=self._project(framework_label),
+            framework_label=framework_label,
             **words,
         )
 
@@ -198,6 +201,11 @@ class Reader:
             keys = framework.split(EITHER)
             self._note("project", text, base=keys[len(keys) - 1])
         return project
+
+    def _framework_label(self, frameworks: str) -> str:
+        """These frameworks as they write themselves."""
+        names = self.known.frameworks
+        return EITHER.join([names.get(key, key) for key in frameworks.split(EITHER)])
 
     def _host_memory(self, text: str) -> float:
         """GB of host memory."""

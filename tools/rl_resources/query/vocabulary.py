@@ -132,7 +132,8 @@ class Vocabulary(NamedTuple):
     A meaning is a key, or several joined by `EITHER`. `models` has the size of each model,
     `architectures` the first model of the same layers and widths, `experts` whether it is a
     `mixture` of experts or `dense`, `tasks` the same algorithm with LoRA for each task, empty where
-    there is none. `projects` has the names of projects as they write them.
+    there is none. `projects` and `frameworks` have the names of projects and frameworks as they
+    write them.
     """
 
     spellings: Mapping[str, Mapping[str, str]]
@@ -140,6 +141,7 @@ class Vocabulary(NamedTuple):
     architectures: Mapping[str, str]
     experts: Mapping[str, str]
     projects: Mapping[str, str]
+    frameworks: Mapping[str, str]
     sizes: tuple[SizeClass, ...]
     devices: Devices
     tasks: Mapping[str, str]
@@ -185,6 +187,7 @@ def vocabulary(dataset: Dataset) -> Vocabulary:
         architectures=architectures(dataset),
         experts={model: experts_of(dataset, model) for model in models},
         projects={plain(project): project for project in PROJECTS},
+        frameworks=words_of(dataset, "frameworks"),
         sizes=tuple(map(_size_class, dataset.records["sizes"])),
         devices=devices_of(dataset),
         tasks=_with_adapters(dataset),

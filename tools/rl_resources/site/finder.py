@@ -39,7 +39,7 @@ from rl_resources.query.vocabulary import (
     words_of,
     words_of_filters,
 )
-from rl_resources.site.environment import Site, place
+from rl_resources.site.environment import Site, place, urls_of_things
 from rl_resources.site.things import arithmetic_of, fewest_run
 from rl_resources.text import is_web_address
 
@@ -227,11 +227,12 @@ def _words_of_questions(dataset: Dataset) -> dict[str, Any]:
             "architectures": known.architectures,
             "experts": known.experts,
             "projects": known.projects,
+            "frameworks": known.frameworks,
         },
         "weights": WEIGHTS,
         "no_tag": NO_TAG,
         "filters": list(FILTERS),
-        "things": _urls_of_things(dataset),
+        "things": {key: url for (_, key), url in urls_of_things(dataset).items()},
         "profiled": list(profiles()),
         "without_rollouts": [task.lower() for task in formula()["offline"]],
         "plan": _plan(dataset),
@@ -253,16 +254,6 @@ def _plan(dataset: Dataset) -> dict[str, Any]:
 
 def _devices(known: Mapping[str, Device]) -> dict[str, dict[str, Any]]:
     return {key: device._asdict() for key, device in known.items()}
-
-
-def _urls_of_things(dataset: Dataset) -> dict[str, str]:
-    """The page of each model, device and framework below the root."""
-    site = Site(dataset)
-    urls: dict[str, str] = {}
-    for table in ("models", "devices", "frameworks"):
-        for key in map(str, dataset.by_key[table]):
-            urls[key] = site.thing(table, key)
-    return urls
 
 
 def columns(rows: Sequence[Configuration]) -> dict[str, list[Any]]:

@@ -8,7 +8,7 @@
  * @typedef {Record<string, any>} Settings MIN and RECOMMENDED: those of `estimate/plan.py`
  */
 
-import { EITHER, filled, queryOf, quoted, SAID, say, word } from "../elements.js";
+import { EITHER, filled, queryOf, quoted, SAID, say, without_owner, word } from "../elements.js";
 import { formula, load } from "../estimate/formula.js";
 import { PlanStart, planned, rare_settings, smallest, turned_on } from "../estimate/plan.js";
 import { configuration, estimated, modelMeant } from "../estimate/question.js";
@@ -116,7 +116,7 @@ function published({ first: { values } }, query) {
   const wanted = replace(query, { task: "", experts: values.experts ? "mixture" : "dense" });
   const matching = matches_of(INDEX.rows, wanted).filter(isMeant);
   const marked = ordered(matching, query).map((row) => {
-    const mark = row.differs.includes("model") && say("mark.twin", { model: nameOf(row.model) });
+    const mark = row.differs.includes("model") && say("mark.twin", { model: without_owner(row.model) });
     return replace(row, { mark, where: `${row.hardware} (${[row.framework_label, row.context, mark].filter(Boolean).join(", ")})` });
   });
   return marked.sort((a, b) => Boolean(a.mark) - Boolean(b.mark));
@@ -138,16 +138,13 @@ export function sentenceOf(start, { recommended, short }, words, { task, weights
   const verdicts = {
     yes: near && (query.model || whole_match("billions", words.model)), yes_of_size: near,
     probably: recommended && !isRare && less, failed: recommended && failed, rare: isRare, arithmetic: recommended,
-    tight: short?.verdict === "tight", no: true,
+    tight: short?.verdict === "tight", unlikely: short?.verdict === "unlikely", no: true,
   };
-  const model = nameOf(query.model || words.model);
-  const what = say("asked.what", { task: query.task, model: near ? nameOf(near.model) : model, weights: word(INDEX.weights[weights]) });
+  const model = without_owner(query.model || words.model);
+  const what = say("asked.what", { task: query.task, model: near ? without_owner(near.model) : model, weights: word(INDEX.weights[weights]) });
   const name = Object.keys(verdicts).find((one) => verdicts[one]);
   return say(`verdict.${name}`, { what, model, hardware: hardwareOf({ values: query.gpus ? query : values }, query), ran: (near || less)?.where, failed: failed?.where });
 }
-
-/** A model without its owner. @param {string} model */
-const nameOf = (model) => model.replace(/^[\w.-]+\/(?=[\w.-]+$)/, "");
 
 const hardwareOf = ({ values }, query) => `${values.gpus} × ${deviceOf(query)}`;
 
@@ -165,10 +162,11 @@ function wordsOf(start, { minimum, recommended, short, more }, words, asked, que
 }
 
 /** What a plan takes where the question is open, as the command says it. @param {Start} start @param {Record<string, any>} asked @param {Query} query */
-function takenOf({ first: { values } }, { task, infer, prompt_length, response_length }, query) {
+function takenOf({ first: { values } }, { framework, task, infer, prompt_length, response_length }, query) {
   return [
     !query.task && task, !query.infer && infer,
     !query.length && word(`${prompt_length} + ${response_length} tokens`),
+    framework !== "verl" && !query.framework && say("plan.defaults", { framework: INDEX.vocabulary.frameworks[framework] }),
     !query.memory_gb && say("plan.least_memory", { gb: values.device_gb, vendor: query.vendor }),
   ].filter(Boolean);
 }

@@ -51,7 +51,7 @@ export const is_of_project = ({ project }, { software }) => software.toLowerCase
 
 /** Model, filters and context of a question. @param {Query} query @param {string} otherwise */
 export function asked_words(query, otherwise) {
-  const words = INDEX.filters.map((name) => word(INDEX.weights[query[name]] ?? query[name]));
+  const words = INDEX.filters.map((name) => word(INDEX.weights[query[name]] ?? query[`${name}_label`] ?? query[name]));
   const model = without_owner(query.model || query.architecture);
   return [model || query.size, ...words, query.length && say("asked.length", query)].filter(Boolean).join(", ") || word(otherwise);
 }
