@@ -87,7 +87,7 @@ class Plan:
         is_asked = question.weights != "full" or question.query.weights
         if is_asked or (self.recommended and gpus):
             return None
-        other = ask_plan(question.dataset, {**question.asked, "weights": "lora"})
+        other = ask_plan(question.dataset, {**question.words, "weights": "lora"})
         return smallest(other.start, counts_up_to(gpus), rare=False)
 
     @cached_property
@@ -103,6 +103,19 @@ class Plan:
         if self.short and self.short.verdict in _DOUBTFUL:
             return self.short.verdict
         return "no"
+
+    @property
+    def decisive(self) -> Configuration | None:
+        """The published run that the verdict rests on, if it rests on one."""
+        question = self.question
+        if self.verdict == "failed":
+            return question.failed_alike[0]
+        if self.verdict == "probably":
+            values = self.shown.values
+            return question.ran_on_no_more(values["gpus"] * values["device_gb"])[0]
+        if self.verdict.startswith("yes"):
+            return question.ran(question.weights)[0]
+        return None
 
 
 def _verdict_of_fitting(question: PlanQuestion, found: Estimate) -> str:

@@ -35,8 +35,16 @@ from rl_resources.query.question_inputs import (
     has_adapters_alone,
     without_offline,
 )
+from rl_resources.query.sentences import NO_TASK, say
 from rl_resources.query.understand import Query, lengths_in, stated
-from rl_resources.query.vocabulary import EITHER, size_class, vocabulary, whole_match
+from rl_resources.query.vocabulary import (
+    ADAPTERS,
+    EITHER,
+    size_class,
+    vocabulary,
+    whole_match,
+    without_owner,
+)
 from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS, OwnSettings
 
 
@@ -52,15 +60,15 @@ def run_as_dict(row: Configuration) -> dict[str, Any]:
     return {"differs": ", ".join(row.differs) or None, **known}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PlanQuestion:
     """A question with what was `taken` where it was open; `notes` say how its words were read.
 
-    `query` has only what was asked, besides the task.
+    `query` has only what was asked, besides the task and the size.
     """
 
     dataset: Dataset
-    asked: Mapping[str, str]
+    words: Mapping[str, str]
     query: Query
     task: str
     weights: str
@@ -78,7 +86,7 @@ class PlanQuestion:
     @property
     def is_named(self) -> bool:
         """Whether runs of the question are of its model, or of any of the size that it asks for."""
-        is_size = whole_match("billions", self.model)
+        is_size = whole_match("billions", self.words["model"])
         return bool(self.query.model or is_size)
 
     @property
@@ -105,14 +113,11 @@ class PlanQuestion:
         What `differs` is said in words. Without a model it is what is published of text models of
         the size.
         """
-        size, has_experts = size_and_experts(self.dataset, self.start.first)
-        wanted = self.query._replace(
-            task="",
-            weights="",
-            experts="mixture" if has_experts else "dense",
-            size=self.query.size or size,
-        )
-        tasks = {"", self.task, *self.query.adapter_tasks}
+        experts = "dense"
+        if self.start.first.values["experts"]:
+            experts = "mixture"
+        wanted = self.query._replace(task="", weights="", experts=experts)
+        tasks = {"", NO_TASK, self.task, *self.query.adapter_tasks}
         matching = matches_of(configurations(self.dataset), wanted)
         found: list[Configuration] = []
         for row in ordered(matching, self.query):
@@ -123,13 +128,12 @@ class PlanQuestion:
 
     def _differences(self, row: Configuration) -> tuple[str, ...]:
         """In what a published run differs from what was asked, in words."""
-        said = sentences()["mark"]
         words: list[str] = []
         if "model" in row.differs:
-            words.append(said["twin"].format(model=row.model_label))
-        if row.weights != self.weights:
-            words.append(said.get(row.weights, ""))
-        return tuple(filter(None, words))
+            words.append(say("twin", model=without_owner(row.model)))
+        if row.weights != self.weights and row.weights in ADAPTERS:
+            words.append(say(f"with-{row.weights}"))
+        return tuple(words)
 
     def runs(self, weights: str) -> list[Configuration]:
         """The runs of these weights that nothing contradicts, on any hardware."""
@@ -208,12 +212,14 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
         taken.append(sentences()["usual_framework"].format(framework=title))
     words["framework"] = framework
     starts = _starts(dataset, words, query, lengths)
+    size, _ = size_and_experts(dataset, starts[0][0])
+    query = query._replace(size=query.size or size)
     if query.vendor and not query.memory_gb:
         gb = starts[0][0].values["device_gb"]
         taken.append(sentences()["least_memory"].format(gb=gb, vendor=query.vendor))
     return PlanQuestion(
         dataset=dataset,
-        asked=asked,
+        words=asked,
         query=query,
         task=task,
         weights=words["weights"],

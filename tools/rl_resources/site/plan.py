@@ -95,15 +95,14 @@ def _first(plan: Plan) -> str:
     """The sentence of the verdict; its model is that of the run that it names, where one ran."""
     sentence: str = sentences()["verdict"][plan.verdict]
     question = plan.question
-    named = question.query.model or question.asked["model"].strip()
+    named = question.query.model or question.words["model"].strip()
     _, _, asked = named.rpartition("/")
     model = asked
-    decisive = _decisive_run(plan)
     run = ""
-    if decisive:
-        run = _where(decisive)
+    if plan.decisive:
+        run = _where(plan.decisive)
         if plan.verdict.startswith("yes"):
-            model = decisive.model_label
+            model = plan.decisive.model_label
     return sentence.format(
         what=_what(plan, model),
         model=asked,
@@ -111,19 +110,6 @@ def _first(plan: Plan) -> str:
         ran=run,
         failed=run,
     )
-
-
-def _decisive_run(plan: Plan) -> Configuration | None:
-    """The published run that a verdict rests on, if it rests on one."""
-    question = plan.question
-    if plan.verdict == "failed":
-        return question.failed_alike[0]
-    if plan.verdict == "probably":
-        values = plan.shown.values
-        return question.ran_on_no_more(values["gpus"] * values["device_gb"])[0]
-    if plan.verdict.startswith("yes"):
-        return next(iter(question.ran(question.weights)), None)
-    return None
 
 
 def _where(row: Configuration) -> str:
