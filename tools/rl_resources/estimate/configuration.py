@@ -125,8 +125,8 @@ class EstimateInputs:
         needed = support(self.framework).architecture(slug, self.train)
         if needed is None:
             return True
-        cells = [cell for cell in earlier_cells(self.framework) if cell.input == name]
-        return Version(needed.since) < Version(cells[0].before)
+        earlier = {cell.input: cell for cell in earlier_cells(self.framework)}
+        return Version(needed.since) < Version(earlier[name].before)
 
     @property
     def _often_set(self) -> Iterator[str]:
@@ -163,12 +163,11 @@ class EstimateInputs:
 
     def assume(self, name: str, value: Number | None, reason: str) -> None:
         """Take a value that nobody gave, if there is one, and say so."""
-        if name in self.inputs:
+        if name in self.inputs or value is None:
             return
-        if value is not None:
-            self.inputs[name] = value
-            why = self.unknown.get(name, reason)
-            self.assumed.append(Assumed(name, value, why))
+        self.inputs[name] = value
+        why = self.unknown.get(name, reason)
+        self.assumed.append(Assumed(name, value, why))
 
     def set(self, text: str) -> None:
         """Take `KEY=VALUE`, of an input or a setting of the framework. Raises `UnusableInput`."""
@@ -267,13 +266,15 @@ class EstimateInputs:
     def finished(self, model: Record) -> Self:
         """This, with figures of the model and a default for what nobody gave, all of it listed."""
         figures, guessed = model_figures(model)
+        is_unnamed = not self.framework
+        changes = {
+            "train_lora": self.inputs.get("lora_rank"),
+            "train_sft": is_unnamed and not self.is_rl,
+            "train_named": is_unnamed and self.names_train,
+        }
         own = dict(backends()[self.train])
-        if self.inputs.get("lora_rank"):
-            own |= formula()["train_lora"].get(self.train, {})
-        if not (self.framework or self.is_rl):
-            own |= formula()["train_sft"].get(self.train, {})
-        if self.names_train and not self.framework:
-            own |= formula()["train_named"].get(self.train, {})
+        for table in filter(changes.get, changes):
+            own |= formula()[table].get(self.train, {})
         for name, value in formula()["of_engine"].get(self.infer, {}).items():
             self.assume(name, value, f"what {self.infer} does")
         for name, item in inputs_by_name().items():
