@@ -14,12 +14,13 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from jinja2 import Environment
+from material.plugins.search.plugin import SearchIndex
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.livereload import LiveReloadServer
@@ -52,17 +53,23 @@ _CONVERTED = ("content", "toc", "present_anchor_ids", "_title_from_render")
 """The attributes of a page that MkDocs sets when it converts its Markdown."""
 
 # MkDocs loads this file once a process, so the session outlives the rebuilds of a server.
-_session = SimpleNamespace(serving=False, files={}, mistakes="", tables={}, pages={})
+_session = SimpleNamespace(serving=False, files={}, mistakes="", pages={})
 _session.frame = ()
 _session.env = None
 
 
 @dataclass
 class _Built:
-    """A page as it was built: all that is its own, what its Markdown became, and its HTML."""
+    """A page as it was built, from all that is its own.
+
+    `tables` were cut out of its Markdown, `converted` is what the rest became, `found` what the
+    search has of it.
+    """
 
     source: Sequence[object]
-    converted: Mapping[str, Any]
+    tables: Sequence[str]
+    converted: Mapping[str, Any] = field(default_factory=dict)
+    found: Sequence[object] | None = None
     html: str = ""
     translated: str = ""
 
@@ -133,9 +140,26 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         _session.pages = {}
         _session.env = None
     _session.frame = frame
+    _keep_entries(config.plugins["material/search"].search_index)
     for path, content in _session.files.items():
         files.append(_Generated.generated(config, path, content=content))
     return files
+
+
+def _keep_entries(index: SearchIndex) -> None:
+    """Let the search read the text of a page only where the page changed."""
+    read = index.add_entry_from_context
+
+    def add(page: Page) -> None:
+        built = _session.pages[page.file.src_uri]
+        if built.found is None:
+            before = len(index.entries)
+            read(page)
+            built.found = index.entries[before:]
+        else:
+            index.entries += built.found
+
+    index.add_entry_from_context = add
 
 
 def _frame(config: MkDocsConfig) -> Sequence[object]:
@@ -185,14 +209,19 @@ def _source(script: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Take tables in HTML out: Markdown takes long to copy them as they are.
+    """Convert a page again only where its Markdown changed; take tables in HTML out of it.
 
-    Of a page that the search excludes, such as a record's, every block. Their texts are escaped.
-    Code blocks may hold anything, so what follows the first one stays.
+    Markdown takes long to copy them as they are. Of a page that the search excludes, such as a
+    record's, every block goes. Their texts are escaped. Code blocks may hold anything, so what
+    follows the first one stays.
     """
     path = page.file.src_uri
+    source = (markdown, page.meta)
+    built = _session.pages.get(path)
+    if _session.serving and built and built.source == source:
+        vars(page)["render"] = lambda *_: vars(page).update(built.converted)
+        return markdown
     tables: list[str] = []
-    _session.tables[path] = tables
 
     def cut(table: re.Match[str]) -> str:
         hole = f'<div data-table="{len(tables)}"></div>'
@@ -203,20 +232,14 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     blocks = _BLOCK if excluded else _TABLE
     code = _CODE.search(markdown)
     end = code.start() if code else len(markdown)
-    text = blocks.sub(cut, markdown[:end]) + markdown[end:]
-    built = _session.pages.pop(path, None)
-    if _session.serving and built and built.source == (text, tables, page.meta):
-        _session.pages[path] = built
-        vars(page)["render"] = lambda *_: vars(page).update(built.converted)
-    return text
+    _session.pages[path] = _Built(source, tables)
+    return blocks.sub(cut, markdown[:end]) + markdown[end:]
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:
     """Keep what the Markdown of a page became: a preview builds only what an edit changed."""
-    path = page.file.src_uri
-    source = (page.markdown, _session.tables[path], page.meta)
-    converted = {name: vars(page)[name] for name in _CONVERTED}
-    _session.pages.setdefault(path, _Built(source, converted))
+    built = _session.pages[page.file.src_uri]
+    built.converted = {name: vars(page)[name] for name in _CONVERTED}
     return html
 
 
@@ -227,8 +250,7 @@ def on_page_context(context: dict[str, Any], page: Page, **_: Any) -> dict[str, 
     if built.html:  # the main template extends this one
         context["built"] = built.html
         return context
-    tables = _session.tables[page.file.src_uri]
-    page.content = _HOLE.sub(lambda hole: tables[int(hole[1])], str(page.content))
+    page.content = _HOLE.sub(lambda hole: built.tables[int(hole[1])], str(page.content))
     if _session.mistakes:
         page.content = (
             '<div class="admonition failure mistakes" role="alert" data-search-exclude>'

@@ -387,12 +387,12 @@ def test_scripts_are_judged_by_the_framework_of_their_own_checkout(
     assert _audit_of(scripts, capsys) == [said, *found]
 
 
-@pytest.mark.parametrize("folder", ["src", "verl"])
-def test_the_package_of_a_repository_may_lie_one_folder_deeper(scripts, capsys, folder):
+@pytest.mark.parametrize("folder", ["src", "verl", "train/verl"])
+def test_the_package_of_a_repository_may_lie_deeper(scripts, capsys, folder):
     _checkout(scripts, "0.4.0")
     above = scripts.parent
     (above / "verl").rename(above / "moved")
-    (above / folder).mkdir()
+    (above / folder).mkdir(parents=True)
     (above / "moved").rename(above / folder / "verl")
     newest = shipped(FRAMEWORK).version
     assert _audit_of(scripts, capsys) == [

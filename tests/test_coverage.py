@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from cases import cases, read_cases
 from rl_resources.dataset import Dataset
-from rl_resources.devices import Devices
+from rl_resources.devices import devices_of
 from rl_resources.query.configurations import age_of, recorded
 from rl_resources.query.coverage import coverage
 from rl_resources.site.environment import Site
@@ -104,7 +104,7 @@ def test_the_command_says_the_same_in_every_format(dataset, command):
     text = command("coverage")
     assert text.count("\n") > len(value["cells"])
     first = value["wanted"][0]
-    label = re.escape(Devices(dataset).label(first["device"]))
+    label = re.escape(devices_of(dataset).label(first["device"]))
     line = rf"^{first['size']} +{first['task']} +{label} +\d+ +\d+$"
     assert re.search(line, text, re.M)
 

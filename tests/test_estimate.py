@@ -57,10 +57,21 @@ def asked(**words: object) -> Estimate:
 
 def test_an_estimate_prints_as_the_answer_of_the_command():
     printed = str(asked())
-    assert printed.startswith(
-        "Estimated: Qwen/Qwen2.5-7B-Instruct on 8 GPUs, fsdp. GB are 10⁹ "
+    verdict, _, estimated = printed.splitlines()[:3]
+    assert verdict.startswith("Tight: ")
+    assert " GB at the peak of training, 90 % interval " in verdict
+    assert estimated == (
+        "Estimated: Qwen/Qwen2.5-7B-Instruct on 8 GPUs, fsdp. GB are 10⁹ bytes of one GPU."
     )
-    assert "GB at the peak of training, 90 % interval" in printed
+
+
+def test_which_device_is_meant_and_what_it_lacks_is_said():
+    printed = str(asked(device="V100"))
+    assert (
+        "\n“V100” is read as V100 16 GB or V100 32 GB. “V100” has no BF16: "
+        "a run in BF16 or FP8 needs another precision on it.\n"
+    ) in printed
+    assert "\n  device_gb 16: the smallest of V100 16 GB, V100 32 GB\n" in printed
 
 
 @cases("estimate", "tree")
@@ -455,6 +466,15 @@ def test_a_script_of_another_framework_is_read(script, train, inputs, tmp_path):
     assert "gpus" not in assumed(made)
 
 
+def test_an_option_that_needs_another_one_is_named_as_without_effect(tmp_path):
+    path = tmp_path / "run.sh"
+    model = "--model_name_or_path Qwen/Qwen2.5-7B-Instruct"
+    path.write_text(f"trl sft {model} --num_processes 8 --zero_stage 3 --lora_r 16")
+    found = DATASET.estimate(str(path), device="h100").configuration
+    assert found.inputs["lora_rank"] == 0
+    assert "lora_r does not change this estimate." in found.notes
+
+
 def test_what_fits_never_has_the_vocabulary_of_another_model():
     words = {
         "weights": "qlora",
@@ -680,12 +700,11 @@ def test_json_has_what_the_contract_names_and_text_the_same_figures(command):
     assert found.keys() >= CONTRACT
     assert list(found["phases"]) == ["loading", "rollout", "log-probs", "update"]
     text = command(*arguments)
-    verdict = found["verdict"]
+    verdict = found["verdict"].capitalize()
     peak = found["peak_gb"]
-    assert f"{verdict}: {peak:.1f} GB at the peak of training" in text
+    assert text.startswith(f"{verdict}: {peak:.1f} GB at the peak of training")
     for knob in found["knobs"][:8]:
         assert knob["setting"] in text
-    assert text.startswith("Estimated: ")
     given = (
         "Given: gpus 2, gpus_per_node 2, device_gb 80, "
         "prompt_length 1024, response_length 1024,"

@@ -10,13 +10,19 @@ from cases import cases, each, read_cases
 from conftest import refused
 from rl_resources import UnusableInput
 from rl_resources.certainty import RUNS
-from rl_resources.devices import PATTERNS, Devices, device_name, vendor_in, written
+from rl_resources.devices import (
+    PATTERNS,
+    device_name,
+    devices_of,
+    vendor_in,
+    written,
+)
 from rl_resources.package import items_of
 from rl_resources.query.configurations import configurations, recorded
 from rl_resources.query.estimate import estimate
 from rl_resources.query.find import ALTERNATIVES, ask, nobody, verdict
 from rl_resources.query.fit import fit, matches_of
-from rl_resources.query.sentences import line, reason, resource
+from rl_resources.query.sentences import line, reason, resource, say
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import EITHER, FILTERS, PROJECTS, plain, vocabulary
 from rl_resources.site.found import as_text, as_value
@@ -53,7 +59,7 @@ def test_one_of_several_devices_is_written_with_the_most_memory(dataset):
 
 
 def test_the_name_of_a_device_for_people_means_that_device(dataset):
-    devices = Devices(dataset)
+    devices = devices_of(dataset)
     for key in devices.known:
         assert devices.named(devices.label(key)) == [key]
 
@@ -62,7 +68,7 @@ def test_the_name_of_a_device_for_people_means_that_device(dataset):
 def test_a_published_device_means_what_its_words_and_its_memory_say(
     dataset, text, stated, keys, vendor, memory, variant
 ):
-    found = Devices(dataset).published(text, stated)
+    found = devices_of(dataset).published(text, stated)
     assert found == (keys, vendor, memory, variant)
 
 
@@ -92,7 +98,8 @@ def test_words_are_understood(dataset, case):
 def test_a_device_says_what_its_name_does_not(dataset, device, changes, note):
     row = dataset.by_key["devices"][device] | changes
     changed = with_tables(dataset, devices=[row])
-    assert Devices(changed).known[device].note == note
+    notes = devices_of(changed).known[device].notes
+    assert " ".join(say(name, **words) for name, words in notes) == note
 
 
 @pytest.mark.parametrize("case", NOT_KNOWN, ids=lambda case: str(case["words"]))

@@ -19,7 +19,7 @@ from rl_resources.query.find import find, folded, verdicts
 from rl_resources.query.plan import plan
 from rl_resources.query.plan_question import ask_plan
 from rl_resources.query.understand import understand
-from rl_resources.query.vocabulary import FILTERS, vocabulary
+from rl_resources.query.vocabulary import FIELDS, FILTERS, vocabulary
 from rl_resources.site import finder
 from rl_resources.site.plan import plan_as_text
 from shipped import DATASET, estimate_as_published
@@ -102,7 +102,7 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
     device may have.
     """
     known = vocabulary(dataset)
-    words = {field: known.written(field) for field in known.spellings}
+    words = {field: known.written(field) for field in [*known.spellings, "device"]}
     words["task"] = [
         spelt for task in known.tasks for spelt in (task, task.lower(), "zx81")
     ]
@@ -120,6 +120,22 @@ def _words(dataset: Dataset) -> dict[str, list[str]]:
 
 
 _FIELDS = {"memory": "device", "size": "model"}
+
+
+def _cases() -> Iterator[dict[str, str]]:
+    """The cases of `find/words.toml` in the fields that the page has."""
+    for case in UNDERSTOOD:
+        if "task" not in case["words"]:
+            yield {
+                _FIELDS.get(name, name): text for name, text in case["words"].items()
+            }
+
+
+def test_every_field_has_a_case_that_both_sides_read():
+    asked = set().union(*(case["words"] for case in UNDERSTOOD))
+    assert asked >= FIELDS.keys() - {"task"}
+
+
 _STRANGE = "aA0 -_/.+Bé\u00df<&\"'`{}\U0001f600"
 
 
@@ -138,7 +154,7 @@ def published() -> dict[str, str]:
 
 @pytest.mark.parametrize("number", [12, pytest.param(3000, marks=pytest.mark.nightly)])
 def test_the_page_answers_as_python_does(tmp_path, number):
-    asked = [{}, *questions(DATASET, number)]
+    asked = [{}, *_cases(), *questions(DATASET, number)]
     answers = answers_in_node("finder", published(), asked, tmp_path)
     for tokens, answer in zip(asked, answers, strict=True):
         assert answer == answer_of_python(DATASET, tokens), tokens

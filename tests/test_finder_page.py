@@ -235,9 +235,9 @@ def test_a_plan_has_the_figures_of_the_command_and_offers_what_takes_less(
 
 def test_a_plan_says_what_it_takes_where_the_question_is_open(visit):
     with visit(asked(model="3B", gpus="8", device="ascend-910b")) as page:
-        taken = page.locator("#finder-plan > .hint", has_text="Taken")
+        taken = page.locator("#finder-plan > .hint", has_text="Assumed")
         assert taken.inner_text() == (
-            "Taken, because you did not say: GRPO, vllm-ascend, 1024 + 1024 tokens, "
+            "Assumed, because you did not say: GRPO, vllm-ascend, 1024 + 1024 tokens, "
             "64 GB a GPU, the least of Huawei."
         )
 

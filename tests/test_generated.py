@@ -10,7 +10,7 @@ import yaml
 from rl_resources import generate
 from rl_resources.check import FAMILIES, all_rules
 from rl_resources.contribute.sources import read_form
-from rl_resources.devices import Devices
+from rl_resources.devices import devices_of
 from rl_resources.generate import FORM, REQUIRED
 from rl_resources.package import read_package
 from rl_resources.site.environment import Site
@@ -112,5 +112,5 @@ def test_draft_reads_back_every_word_of_the_form(name):
         form = read_form(answer, DATASET)
         read = form.facts[name].text
         if name == "device":
-            (read,) = Devices(DATASET).named(read)
+            (read,) = devices_of(DATASET).named(read)
         assert read in OPTIONS[name]

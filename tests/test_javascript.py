@@ -73,6 +73,8 @@ def test_a_method_is_called_where_it_stands():
     for kind in of_kind(ast.ClassDef):
         functions = [one for one in kind.body if isinstance(one, ast.FunctionDef)]
         methods |= {one.name for one in functions if not one.decorator_list}
+    for row in MODULES.values():
+        methods -= set(row.get("omitted", ()))  # which only Python has
     called = {id(call.func) for call in of_kind(ast.Call)}
     passed = [one for one in of_kind(ast.Attribute) if id(one) not in called]
     assert not methods.intersection(one.attr for one in passed)

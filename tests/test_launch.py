@@ -55,6 +55,14 @@ def test_options_of_hydra_are_no_overrides(flags):
     assert not launch.stray
 
 
+@pytest.mark.parametrize("option", ["--config-path=$PWD/x", "-cp $(pwd)"])
+def test_an_option_whose_value_is_not_known_sets_no_key(option):
+    launch = _only(f"{MAIN} {option} a.b=1\n")
+    assert launch.flags.keys() == {"config-path"}
+    assert launch.text_of("config-path") is None
+    assert not launch.unresolved
+
+
 def test_a_launch_behind_a_placeholder_is_found_although_the_script_stops_before_it():
     guard = 'DATA={your_path}\nif [ "$DATA" = "{your_path}" ]; then exit 1; fi\n'
     launch = _only(f"{guard}{MAIN} a.b=$DATA\n")

@@ -82,8 +82,9 @@ def test_an_answer_is_short_and_begins_with_its_word(
     asked: Mapping[str, str], planned: Command
 ) -> None:
     lines = planned(asked).splitlines()
-    words = ("Yes: ", "Probably: ", "Perhaps: ", "No: ", "Nobody has published it; ")
-    assert lines[0].startswith(words)
+    words = {"Yes", "Probably", "Perhaps", "Probably not", "No"}
+    word, _, _ = lines[0].partition(": ")
+    assert word in words or lines[0].startswith("Nobody has published it; ")
     assert len(lines) <= MOST_LINES
 
 

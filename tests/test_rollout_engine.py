@@ -12,6 +12,7 @@ from rl_resources.check import all_rules
 from rl_resources.contribute.new import ScriptRequest, script_text
 from rl_resources.contribute.training_log import read_log
 from rl_resources.estimate.configuration import DERIVED
+from rl_resources.estimate.formula import formula
 from rl_resources.estimate.frameworks import _cells
 from rl_resources.estimate.published import published
 from rl_resources.estimate.search import knobs
@@ -40,6 +41,7 @@ SWIFT = Engine(
     utilization=f"{OWN}.memory_fraction",
     sleep=f"{OWN}.sleeps",
     tensor_parallel=f"{OWN}.shards",
+    data_parallel=f"{OWN}.copies",
     releases=(named_version("swift"),),
 )
 MODEL = "Qwen/Qwen2.5-7B-Instruct"
@@ -92,7 +94,7 @@ def pair_with(cells: Mapping[str, str], **own: object) -> Pair:
 
 
 def test_a_run_has_its_settings():
-    run = run_with(memory_fraction=0.7, sleeps=False, shards=3)
+    run = run_with(memory_fraction=0.7, sleeps=False, shards=3, copies=1)
     assert run.gpu_memory_utilization.value == 0.7
     assert run.rollout_sleep.flag is False
     assert "rollout-sleep" not in run.optimizations_on
@@ -110,7 +112,8 @@ def test_a_setting_that_the_engine_lacks_is_not_known(monkeypatch):
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     script = tmp_path / "qwen2.5-7b-instruct_grpo_8_h100_fsdp_swift.sh"
-    script.write_text(script_with(memory_fraction=0.7, sleeps=False, shards=2).text)
+    own = {"memory_fraction": 0.7, "sleeps": False, "shards": 2, "copies": 2}
+    script.write_text(script_with(**own).text)
     return str(script)
 
 
@@ -119,6 +122,13 @@ def test_the_estimate_of_a_script_reads_them(path):
     assert found.values["gpu_memory_utilization"] == 0.7
     assert found.values["engine_sleeps"] == 0
     assert found.values["engine_tensor_parallel"] == 2
+    assert found.values["engine_data_parallel"] == 2
+
+
+def test_the_formula_writes_no_key_of_an_engine_itself():
+    for item in formula()["input"]:
+        keys = set(item.get("key", {}).values())
+        assert keys.isdisjoint(Engine()), item["name"]
 
 
 def test_an_estimate_says_what_it_assumes_where_the_script_does_not_set_them(tmp_path):
@@ -173,7 +183,7 @@ def test_rules_on_a_row_with_its_script_read_them():
 
 
 def test_rules_on_what_the_framework_refuses_read_them():
-    (message,) = messages("parallel-sizes", pair_with({}, shards=3))
+    (message,) = messages("parallel-sizes", pair_with({}, shards=3, copies=1))
     assert message.startswith(f"`{SWIFT.tensor_parallel}` is `3`: ")
 
 

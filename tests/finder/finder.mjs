@@ -26,14 +26,13 @@ Object.assign(SAID, read("said"));
 function answer(words) {
   // As the page reads its fields.
   const tokens = Object.fromEntries(Object.entries(words).map(([name, text]) => [name, text.trim()]));
-  const query = understand(tokens);
-  const { computed, notes, prompt, ...asked } = query;
+  const [query, notes] = understand(INDEX.vocabulary, tokens);
   const found = find(INDEX.rows, query);
   const ids = (answers) => answers.map((row) => [row.id, row.fit, reason(row), row.differs]);
   const folds = (answers) => folded(answers).map((fold) => [fold.length, fold.length > 1 ? say("series", { number: fold.length }) : ""]);
   const id = (one) => one?.id ?? null;
   return {
-    query: asked,
+    query,
     notes,
     headline: headline(query, found.answers),
     verdict: by_device(INDEX.rows, found, INDEX.vocabulary).map((one) => first_sentence(one, INDEX.vocabulary)),

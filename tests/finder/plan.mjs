@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 const folder = process.argv[2];
 const module = (name) => import(pathToFileURL(`${folder}/${name}.js`).href);
 const { SAID } = await module("elements");
-const { load } = await module("finder/index");
+const { INDEX, load } = await module("finder/index");
 const { understand } = await module("finder/understand");
 const { begin, planWords, sentenceOf } = await module("finder/plan");
 const { planned } = await module("estimate/plan");
@@ -19,8 +19,8 @@ Object.assign(SAID, read("said"));
 formula.load(read("estimate"));
 
 function answer(words) {
-  const query = understand(words);
-  const asked = planWords(query);
+  const [query] = understand(INDEX.vocabulary, words);
+  const asked = planWords(query, words);
   const start = begin(asked);
   const settings = planned(start, query.gpus);
   const { minimum, recommended, short, more } = settings;

@@ -1,4 +1,4 @@
-"""Devices by the words that people use for them."""
+"""Devices by the words that people use for them; the page reads them with this module, too."""
 
 from __future__ import annotations
 
@@ -15,17 +15,14 @@ from rl_resources.package import Record, items_of, text_of
 _TABLE = table_beside(__file__)
 PATTERNS: Mapping[str, str] = _TABLE["patterns"]
 """How words for devices are read, in lower case; Python and JavaScript read all alike."""
-VENDORS: Mapping[str, str] = _TABLE["vendors"]
+_VENDORS: Mapping[str, str] = _TABLE["vendors"]
 """What says the vendor of a device that the table lacks, in lower case; the first one counts."""
-
-NOTES: Mapping[str, str] = _TABLE["notes"]
-"""What the label of a device does not say, by name."""
 
 _VENDOR = re.compile(PATTERNS["vendor"], re.ASCII)
 _GIGABYTES = re.compile(PATTERNS["gigabytes"], re.ASCII)
+_PUNCTUATION = re.compile(r"[^a-z0-9]")
 _WRITTEN_GIGABYTES = re.compile(r"\((?P<bracketed>\d+) ?GB?\)|\b(?P<bare>\d+)GB?\b")
 _NUMBERED = re.compile(r"[a-z]*[0-9][a-z0-9]*", re.ASCII)
-_PUNCTUATION = re.compile(r"[^a-z0-9]")
 _OR = re.compile(r"\s*(?:/|,|\bor\b|\band\b)\s*")
 _CAPITALS: Mapping[str, str] = _TABLE["capitals"]
 _SHORTEST_BEGINNING = 5
@@ -37,8 +34,8 @@ _FIRST_WITH_BF16 = 8.0
 class Device(NamedTuple):
     """What is known of one device; `memory_gb` is the most that it can have, 0 if unknown.
 
-    `label` is its name for people; `notes` are the names in `NOTES` of what that does not say,
-    each with its words.
+    `label` is its name for people; `notes` are the messages of what that does not say, each with
+    its words.
     """
 
     vendor: str = ""
@@ -46,12 +43,6 @@ class Device(NamedTuple):
     label: str = ""
     notes: Sequence[tuple[str, Mapping[str, str]]] = ()
     lacks_bf16: bool = False
-
-    @property
-    def note(self) -> str:
-        """What its label does not say, in sentences; empty where it says all."""
-        said = [NOTES[name].format_map(words) for name, words in self.notes]
-        return " ".join(said)
 
 
 class Meant(NamedTuple):
@@ -67,32 +58,16 @@ class Meant(NamedTuple):
     variant: bool = False
 
 
-class Devices:
+class Devices(NamedTuple):
     """The table of devices, asked by key, alias, product name, or any of these with the memory.
 
-    `spellings` are the keys by each spelling: one, or several of different memory.
+    `spellings` are the keys by each spelling: one, or several of different memory; `families` those
+    by a name without its memory.
     """
 
-    def __init__(self, dataset: Dataset) -> None:
-        self.known: dict[str, Device] = {}
-        self._families: dict[str, list[str]] = {}
-        exact: dict[str, list[str]] = {}
-        endings: dict[str, list[str]] = {}
-        for row in dataset.records["devices"]:
-            key = text_of(row, "device")
-            stem = _without_memory(key)
-            device = _device(row)
-            self.known[key] = device
-            with_memory = f"{stem}{device.memory_gb:g}"
-            name = text_of(row, "name")
-            aliases = items_of(row, "aliases")
-            for text in (key, name, device.label, with_memory, *aliases):
-                exact.setdefault(device_name(text), [key])
-            self._families.setdefault(device_name(stem), []).append(key)
-            for ending in _endings(stem):
-                endings.setdefault(device_name(ending), []).append(key)
-        endings.pop("", None)
-        self.spellings = endings | self._families | exact
+    known: Mapping[str, Device]
+    spellings: Mapping[str, list[str]]
+    families: Mapping[str, list[str]]
 
     def named(self, text: str) -> list[str]:
         """The devices that a person's words can mean: one, several of different memory, or none."""
@@ -103,9 +78,12 @@ class Devices:
         stated_gb = stated_gigabytes(text)
         if not stated_gb:
             return []
-        bare_name = device_name(_GIGABYTES.sub(" ", text.lower()))
-        keys = self.spellings.get(bare_name, [])
-        return self._with_memory(keys, stated_gb)
+        bare_name = device_name(re.sub(_GIGABYTES, " ", text.lower()))
+        return self.of_memory(self.spellings.get(bare_name, []), stated_gb)
+
+    def of_memory(self, keys: Iterable[str], memory_gb: float) -> list[str]:
+        """Those of the devices that have just this memory."""
+        return [key for key in keys if self.known[key].memory_gb == memory_gb]
 
     def label(self, key: str) -> str:
         """The name of a device for people, also of one that the table lacks: `A100 80 GB`."""
@@ -115,9 +93,8 @@ class Devices:
 
     def least_gb(self, vendor: str) -> float:
         """The smallest memory of a vendor's devices whose memory is known."""
-        own = [device for device in self.known.values() if device.vendor == vendor]
-        sizes = [device.memory_gb for device in own if device.memory_gb]
-        return min(sizes, default=0)
+        own = [one.memory_gb for one in self.known.values() if one.vendor == vendor]
+        return min(filter(None, own), default=0)
 
     def published(self, text: str, stated_gb: float = 0) -> Meant:
         """The devices that a source's words can mean, with the memory that it states, if any.
@@ -125,25 +102,24 @@ class Devices:
         Else the largest memory counts, so that a smaller device is never said to be enough.
         """
         names = filter(None, _OR.split(text))
-        meant = list(map(self._family, names))
-        keys = list(chain.from_iterable(meant))
+        families = list(map(self._family, names))
+        keys = list(chain.from_iterable(families))
         if not stated_gb:
-            memory_gb = self._most(keys) if all(meant) else 0
-            return Meant(keys, self._vendor(keys, text), memory_gb)
+            sizes = [self.known[key].memory_gb for key in keys]
+            if not all(families) or not all(sizes):
+                sizes = []
+            return Meant(keys, self._vendor(keys, text), max(sizes, default=0))
         is_variant = False
         if not keys:
             keys = self._named_within(text)
             is_variant = bool(keys)
         vendor = self._vendor(keys, text)
-        if len(meant) == 1:
-            same = self._with_memory(keys, stated_gb)
+        if len(families) == 1:
+            same = self.of_memory(keys, stated_gb)
             if keys and not same:
                 is_variant = True
             keys = same or keys
         return Meant(keys, vendor, stated_gb, is_variant)
-
-    def _with_memory(self, keys: Iterable[str], memory_gb: float) -> list[str]:
-        return [key for key in keys if self.known[key].memory_gb == memory_gb]
 
     def _vendor(self, keys: Iterable[str], text: str) -> str:
         """That of all these devices; without any that which the words say."""
@@ -154,25 +130,18 @@ class Devices:
             return ""
         return vendor_in(text)
 
-    def _most(self, keys: Iterable[str]) -> float:
-        """The largest memory of these devices; 0 where that of one is unknown."""
-        sizes = [self.known[key].memory_gb for key in keys]
-        if not all(sizes):
-            return 0
-        return max(sizes, default=0)
-
     def _named_within(self, text: str) -> list[str]:
         """The devices whose whole name is a word of a text: of `A800 80GB PCIe` the A800."""
         found: list[str] = []
         without_memory = _GIGABYTES.sub(" ", text.lower())
         for word in _NUMBERED.findall(without_memory):
-            found += self._families.get(word) or self.spellings.get(word, [])
+            found += self.families.get(word) or self.spellings.get(word, [])
         return found
 
     def _family(self, text: str) -> list[str]:
         """All devices that a source can mean where it does not say which memory."""
         name = device_name(text)
-        found = self._families.get(name) or self.named(text)
+        found = self.families.get(name) or self.named(text)
         if found or len(name) < _SHORTEST_BEGINNING:
             return found
         return [key for key in self.known if device_name(key).startswith(name)]
@@ -181,7 +150,24 @@ class Devices:
 @lru_cache(maxsize=1)
 def devices_of(dataset: Dataset) -> Devices:
     """The devices of a dataset, read once for all its rows."""
-    return Devices(dataset)
+    known: dict[str, Device] = {}
+    families: dict[str, list[str]] = {}
+    exact: dict[str, list[str]] = {}
+    endings: dict[str, list[str]] = {}
+    for row in dataset.records["devices"]:
+        key = text_of(row, "device")
+        stem = _without_memory(key)
+        device = _device(row)
+        known[key] = device
+        with_memory = f"{stem}{device.memory_gb:g}"
+        aliases = items_of(row, "aliases")
+        for text in (key, text_of(row, "name"), device.label, with_memory, *aliases):
+            exact.setdefault(device_name(text), [key])
+        families.setdefault(device_name(stem), []).append(key)
+        for ending in _endings(stem):
+            endings.setdefault(device_name(ending), []).append(key)
+    endings.pop("", None)
+    return Devices(known, endings | families | exact, families)
 
 
 def _endings(stem: str) -> set[str]:
@@ -205,7 +191,7 @@ def _device(row: Record) -> Device:
 def _notes(
     row: Record, label: str, memory_gb: float
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """The names in `NOTES` of what the label of a device does not say, with their words."""
+    """The messages of what the label of a device does not say, with their words."""
     name = text_of(row, "name")
     family = device_label(text_of(row, "device"))
     said = {device_name(label), device_name(family)}
@@ -229,7 +215,7 @@ def _lacks_bf16(row: Record) -> bool:
 
 def stated_gigabytes(text: str) -> float:
     """The memory that the name of a device states: 16 of `RTX 4060 Ti 16GB`; 0 without one."""
-    found = _GIGABYTES.search(text.lower())
+    found = re.search(_GIGABYTES, text.lower())
     if found is None:
         return 0
     return float(found[1])
@@ -243,10 +229,9 @@ def hardware(gpus: object, device: str) -> str:
 @lru_cache(maxsize=4096)
 def device_name(text: str) -> str:
     """The text without vendor, punctuation and spelling of the unit: `a10080g` of `A100 80GB`."""
-    lower = text.lower()
-    without_vendor = _VENDOR.sub("", lower)
-    with_unit = _GIGABYTES.sub(r"\1g", without_vendor)
-    return _PUNCTUATION.sub("", with_unit)
+    without_vendor = re.sub(_VENDOR, "", text.lower())
+    with_unit = re.sub(_GIGABYTES, r"\1g", without_vendor)
+    return re.sub(_PUNCTUATION, "", with_unit)
 
 
 def written(text: str) -> str:
@@ -275,7 +260,7 @@ def _without_memory(key: str) -> str:
 def vendor_in(text: str) -> str:
     """The vendor that the words of a text name; empty if they name none."""
     lower = text.lower()
-    for vendor, pattern in VENDORS.items():
-        if re.search(pattern, lower, re.ASCII):
+    for vendor, words in _VENDORS.items():
+        if re.search(words, lower, re.ASCII):
             return vendor
     return ""

@@ -34,11 +34,16 @@ class Row(NamedTuple):
         """Whether the record is a line with nothing on it but spaces and commas."""
         return not "".join(self.cells).strip()
 
-    def place(self, index: int) -> tuple[int, int]:
-        """Line and column, from 1, of cell `index`; past the end: where the next would begin."""
+    @property
+    def columns(self) -> list[int]:
+        """Where each cell begins, from 1, and at last where the next would begin."""
         columns = [match.start(1) + 1 for match in _CELLS.finditer(self.text)]
         columns.append(len(self.text) + 2)
-        return self.line, columns[index]
+        return columns
+
+    def place(self, index: int) -> tuple[int, int]:
+        """Line and column of cell `index`; past the end: where the next would begin."""
+        return self.line, self.columns[index]
 
 
 class Defect(NamedTuple):

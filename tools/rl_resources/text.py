@@ -112,6 +112,11 @@ def _in_backticks(word: str) -> str:
     return f"`{shown(word, 200)}`"
 
 
+def figure(value: float) -> str:
+    """A number as people write it: `80` of 80.0."""
+    return f"{value:g}"
+
+
 def quoted(words: Iterable[str], joined: str = "and") -> str:
     """Words in backticks, as a list in a sentence."""
     *others, last = map(_in_backticks, words)

@@ -62,14 +62,19 @@ const copiesOf = (pattern, words) => [words[pattern.dataset.of]].flat().filter(B
   return copy;
 });
 
-/** A model without its owner. @param {string} key */
-export const without_owner = (key) => key.replace(/^.*\//, "");
-
 /** Words as the query of a URL, without those that are empty. @param {Record<string, any>} words */
 export const queryOf = (words) => String(new URLSearchParams(Object.entries(words).filter(([, text]) => text)));
 
 /** A text as a word of a command. @param {string} text */
 export const quoted = (text) => (/^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/** What a terminal shows of a text; here it is all of it. @param {string} text */
+export const shown = (text) => text;
+
+export const figure = String;
+
+/** The one text; empty if there is none, or more than one. @param {Iterable<string>} texts */
+export const only = (texts) => { const [text = "", another] = texts; return another === undefined ? text : ""; };
 
 /** The first of the items with the smallest figure. @template T @param {T[]} items @param {(item: T) => number} of @returns {T | undefined} */
 export const minBy = (items, of) => items.reduce((best, item) => (of(item) < of(best) ? item : best), items[0]);

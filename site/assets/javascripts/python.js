@@ -19,7 +19,8 @@ export const list = (values = []) => [...each(values)];
 export const tuple = list;
 export const set = (values = []) => new Set(each(values));
 export const len = (value) => (value instanceof Set ? value.size : each(value).length);
-export const { abs, exp, log, sqrt, trunc: int } = Math;
+export const { abs, ceil, exp, floor, log, sqrt, trunc: int } = Math;
+export const float = Number;
 /** A half to the even number. */
 export const round = (value) => (abs(value % 1) === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
 /** What remains of a division has the sign of the divisor. */
@@ -28,12 +29,15 @@ export const bool = isTrue;
 export const str = String;
 export const named = (value) => value.toJSON?.() ?? value;
 export const dict = (value) => (value[Symbol.iterator] ? Object.fromEntries(value) : { ...named(value) });
+export const getattr = (value, name) => value[name];
 export const attrgetter = (name) => (value) => value[name];
 export const range = (most) => [...Array(most).keys()];
 export const zip = (values, others) => { const seconds = list(others); return list(values).slice(0, len(seconds)).map((value, place) => [value, seconds[place]]); };
 export const any = (values) => { for (const value of each(values)) if (isTrue(value)) return true; return false; };
 export const all = (values) => { for (const value of each(values)) if (!isTrue(value)) return false; return true; };
 export const filter = (test, values) => list(values).filter(test ?? isTrue);
+export const prod = (values) => values.reduce((product, value) => product * value, 1);
+export const basename = (path) => path.replace(/^.*\//s, "");
 export const sum = (values) => list(values).reduce((total, value) => total + value, 0);
 
 /** Whether a text, a list, a set or the keys of a dictionary have a value. A key without one, as published tables have it, is missing. */
@@ -119,13 +123,18 @@ export const made = (Kind, given, named) =>
 export const methods = {
   _replace: replace,
   append: (values, value) => values.push(value),
+  endswith: (text, end) => text.endsWith(end),
   discard: (values, value) => values.delete(value),
   format: (text, words) => text.replace(/\{(\w+)\}/g, (_, name) => words[name]),
   get: (values, key, otherwise = null) => (holds(values, key) ? values[key] : otherwise),
   isdisjoint: (values, others) => !list(others).some((value) => values.has(value)),
   index: (values, value) => values.indexOf(value),
+  join: (between, texts) => list(texts).join(between),
   items: Object.entries, keys: Object.keys, values: Object.values,
+  lower: (text) => text.toLowerCase(),
   pop: (values, key) => { const { [key]: value } = values; delete values[key]; return value; },
+  removesuffix: (text, end) => (end && text.endsWith(end) ? text.slice(0, -end.length) : text),
   setdefault: (values, key, value) => (values[key] ??= value),
   startswith: (text, beginning) => text.startsWith(beginning),
+  strip: (text) => text.trim(),
 };

@@ -454,6 +454,10 @@ def of_start(start: FrameworkStart, inputs: EstimateInputs) -> None:
         name, option = start.given(cell.names)
         if option is None or cell.input in asked:
             continue
+        _, needed = start.given([cell.needs])
+        if cell.needs and needed is None:
+            inputs.ignore(name)
+            continue
         value = option.value(cell)
         if value is None:
             unknown[cell.input] = f"{name} is {NOT_KNOWN} (line {option.line})"

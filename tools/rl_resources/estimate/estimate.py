@@ -358,17 +358,18 @@ class Estimate:
 
     @property
     def is_impossible(self) -> bool:
-        """Whether the GPU is smaller than the floor, which takes time only if it may be."""
-        return (
-            self.values["floor"] / GB > self.device_gb
-            and self.floor_gb > self.device_gb
-        )
+        """Whether the GPU is smaller than the floor, or too small for the rollouts."""
+        if not self.rollout_fits:
+            return True
+        # Any other floor takes time, and is no higher.
+        is_small = self.values["floor"] / GB > self.device_gb
+        return is_small and self.floor_gb > self.device_gb
 
     @property
     def verdict(self) -> str:
         """Whether all phases fit the GPU, one of the words of the file."""
         room = self.device_gb
-        if self.is_impossible or not self.rollout_fits:
+        if self.is_impossible:
             return "cannot fit"
         if (
             max(moment.peak_gb for moment in self.phases.values()) > room

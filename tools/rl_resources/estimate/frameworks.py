@@ -64,6 +64,7 @@ class ProfileCell(NamedTuple):
     before: str = ""
     only: str = ""
     where: str = ""
+    needs: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def model_figures(model: Record) -> tuple[dict[str, Number], dict[str, str]]:
     if lacking:
         message = f"{model['model']}: no {lacking} known"
         raise UnusableInput(message, OWN_CONFIG)
-    figures = {name: figure(model, name) for name in _names()} | _tower(model)
+    figures = {name: figure(model, name) for name in _names()} | _by_name(model)
     figures["thinks"] = int(_thinks(model))
     reasons: dict[str, str] = {}
     for name in _names():
@@ -93,14 +93,12 @@ def _own_name(model: Record) -> str:
     return str(model["model"]).rpartition("/")[2]
 
 
-def _tower(model: Record) -> dict[str, Number]:
-    """The vision tower of a model that the formula's file knows by the beginning of its name."""
+def _by_name(model: Record) -> dict[str, Number]:
+    """The figures that the formula's file knows by the beginning of a model's name."""
     name = _own_name(model).lower()
-    for row in formula()["tower"]:
+    for row in formula()["named"]:
         if name.startswith(tuple(row["models"])):
-            return {
-                key: value for key, value in row.items() if key.startswith("vision_")
-            }
+            return {key: row[key] for key in formula()["config"] if key in row}
     return {}
 
 

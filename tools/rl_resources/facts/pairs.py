@@ -118,18 +118,19 @@ class Pair:
         wanted: str = "",
         said: str = "",
     ) -> Iterator[Mistake]:
-        """A cell that contradicts a setting of the script, unless the script's name decides.
+        """The mistake where a cell contradicts a setting of the script: the script's name decides.
 
-        If the name contradicts the cell, the cell is wrong, whatever the script does; if they
-        agree, the script is wrong. `right` is what the cell should be, `wanted` what the setting
-        should be; they are empty if that is open. `said` is the script's side if it is more than
-        this setting.
+        If the name says nothing, either may be wrong; if it agrees with the cell, the script is. If
+        it contradicts the cell, the cell is wrong, which `name-against-row` reports.
+
+        `right` is what the cell should be, `wanted` what the setting should be; they are empty if
+        that is open. `said` is the script's side if it is more than this setting.
         """
         if column not in self.named:
-            script = said or self.said_by_script(setting)
             word = f"the {column} of the script"
             if right:
                 word = f"`{shown(right)}`"
+            script = said or self.said_by_script(setting)
             fix = f"Write {word}, or fix the script."
             yield self.mistake(column, f", but {script}", fix)
         elif self.named[column]:
@@ -205,12 +206,12 @@ def _values(snapshot: Snapshot, model: Mapping[str, str]) -> Record:
 def _said(snapshot: Snapshot, record: TableRow) -> Mapping[str, Said]:
     """The cells of a record that are sound and not empty."""
     broken = broken_keys(snapshot)
+    table = record.table
+    row = table.rows[record.row]
     said = {}
-    for name in record.table.columns:
-        text = record.text(name)
-        path, line, column = record.place(name)
-        if text and (path, record.row, name) not in broken:
-            said[name] = Said(text, line, column)
+    for name, text, column in zip(table.columns, row.cells, row.columns, strict=False):
+        if text and (table.path, record.row, name) not in broken:
+            said[name] = Said(text, row.line, column)
     return said
 
 

@@ -151,11 +151,9 @@ class RowRepair(NamedTuple):
         Empty if a cell would be lost, or might end up in another column.
         """
         schema = self.table.schema
-        cells = {header.line: header.cells}
-        for row in self.table.text.rows:
-            if not row.empty and row.cells != header.cells:
-                cells[row.line] = row.cells
-        _, *by_place = cells.values()
+        every = self.table.text.rows
+        rows = [row for row in every if not row.empty and row.cells != header.cells]
+        by_place = [row.cells for row in rows]
         columns = self._columns_by_name(header, by_place)
         missing = [field for field in schema.fields if field.name not in columns]
         dropped = self._columns_of_last_commit()
@@ -166,8 +164,10 @@ class RowRepair(NamedTuple):
         by_name = list(zip(*[columns[name] for name in schema.names], strict=True))
         if not missing and self._fits_by_place(by_place, by_name):
             return {}
-        # The header is the first line of both.
-        return dict(zip(cells, map(line_of, [schema.names, *by_name]), strict=True))
+        lines = {header.line: line_of(schema.names)}
+        for row, cells in zip(rows, by_name, strict=True):
+            lines[row.line] = line_of(cells)
+        return lines
 
     def _columns_of_last_commit(self) -> set[str]:
         """The columns that had cells then: one that is missing now was dropped with them."""

@@ -21,12 +21,12 @@ from rl_resources.rule import Mistake, rule
 from rl_resources.script_rules.paths_and_secrets import mail_addresses
 from rl_resources.text import shown
 
-_NEAR = 1.25
-"""Largest ratio of a size to the same size, rounded."""
-_FAR = 1.6
-"""Ratio of two sizes that are not the same."""
-_BEYOND = 3.0
-"""Ratio of two sizes that no section has together."""
+_ROUNDED = 1.25
+"""Largest ratio of a model's size to the title of its section: 7.6B is under `7B`."""
+_OTHER_SECTION = 1.6
+"""From this ratio on a row is in the wrong section, if the page has one for its size."""
+_NO_SECTION = 3.0
+"""The same if the page has none: then a section may be for all sizes that are near."""
 _NO_MARKUP = re.compile(r"(?:<{7}|>{7}) |\s*\.\. list-table:(?!:)")
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
@@ -216,12 +216,12 @@ def page_model_section(reading: Reading) -> Iterator[Mistake]:
         heading = reading.page.heading_above(cell)
         if heading is None or not heading.billions:
             continue
-        limit = _BEYOND
+        limit = _NO_SECTION
         right = "a heading of its size"
-        best = min(sizes, key=partial(_ratio, size))
-        if _ratio(size, best) <= _NEAR:
-            limit = _FAR
-            right = shown(sections[best])
+        nearest = min(sizes, key=partial(_ratio, size))
+        if _ratio(size, nearest) <= _ROUNDED:
+            limit = _OTHER_SECTION
+            right = shown(sections[nearest])
         if _ratio(size, heading.billions) > limit:
             yield reading.mistake(
                 cell,

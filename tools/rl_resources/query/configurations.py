@@ -30,7 +30,8 @@ from rl_resources.devices import Device, Meant, device_label, devices_of, writte
 from rl_resources.facts.comparison import same_runs
 from rl_resources.files import table_beside
 from rl_resources.package import Record, Value, items_of, text_of
-from rl_resources.query.vocabulary import architectures, experts_of, pieces
+from rl_resources.query.sentences import pieces
+from rl_resources.query.vocabulary import architectures, experts_of
 
 NOT_TEXT_ALONE = frozenset(
     {"multimodal", "image-generation", "video-generation", "robotics"}

@@ -49,14 +49,14 @@ from rl_resources.query.question_inputs import (
     take_weights,
     without_offline,
 )
+from rl_resources.query.sentences import say
 from rl_resources.query.understand import Query, not_covered, understand
 from rl_resources.query.vocabulary import (
     EITHER,
     active_billions_in,
     billions_in,
-    longest_beginning,
+    models_begun,
     plain,
-    say,
     vocabulary,
     without_owner,
 )
@@ -114,7 +114,9 @@ def as_asked(
     words, offline = without_offline(words)
     model, query = _model_and_query(dataset, words)
     inputs = _of_backend(query, source, release, sets)
-    inputs.read_as = _read_as_another(words.get("model", ""), str(model["model"]))
+    read_as = [_read_as_another(words.get("model", ""), str(model["model"]))]
+    read_as += _notes_of_device(dataset, words)
+    inputs.read_as = " ".join(filter(None, read_as))
     if offline:
         offline.begin(inputs)
     numbers = [f"{number}={asked[number]}" for number in NUMBERS if number in asked]
@@ -309,6 +311,14 @@ def _model_and_query(
     return _with_layers(dataset, row), query
 
 
+def _notes_of_device(dataset: Dataset, words: Mapping[str, str]) -> Sequence[str]:
+    """What to know of a device that is named: which it may be, and whether it lacks BF16."""
+    query, notes = understood(dataset, {"device": words.get("device", "")})
+    if query.vendor and query.memory_gb:
+        return notes
+    return []
+
+
 def _read_as_another(named: str, key: str) -> str:
     """What to say where another model than the one that is named is taken."""
     if config_file(named) or plain(named) in {plain(key), plain(without_owner(key))}:
@@ -318,11 +328,12 @@ def _read_as_another(named: str, key: str) -> str:
 
 def _read_as(dataset: Dataset, named: str) -> Record:
     """The model whose name a longer one begins with; without any nothing but name and size."""
-    name, key = longest_beginning(dataset, named)
-    if not key:
-        return {"model": named, "active_parameters_b": active_billions_in(name)}
-    reason = f"{shown(named)} is read as {key}"
-    return {**dataset.by_key["models"][key], GUESSED.format("parameters_b"): reason}
+    models = dataset.by_key["models"]
+    for key in models_begun(vocabulary(dataset), named):
+        if key in models:
+            reason = f"{shown(named)} is read as {key}"
+            return {**models[key], GUESSED.format("parameters_b"): reason}
+    return {"model": named, "active_parameters_b": active_billions_in(named)}
 
 
 def _with_layers(dataset: Dataset, row: Record) -> Record:

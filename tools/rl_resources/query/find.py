@@ -61,7 +61,7 @@ from rl_resources.query.fit import (
     size_of,
 )
 from rl_resources.query.understand import Query, Tokens, stated, understand
-from rl_resources.query.vocabulary import Vocabulary, say, vocabulary
+from rl_resources.query.vocabulary import Vocabulary, vocabulary
 
 
 class NearAnswer(NamedTuple):
@@ -155,7 +155,9 @@ def verdict(
 
     A claim is followed by the first failure of just what was asked.
     """
-    said = sentences.reason(row, _opening(query, row, on), project=query.project)
+    opening = _opening(query, row, on)
+    base = query.framework_label
+    said = sentences.reason(row, opening, project=query.project, base=base)
     if row.state != "claim" or not on or not failed:
         return said
     but = sentences.reason(failed[0], "but-failed")
@@ -166,18 +168,20 @@ def nobody(query: Query, on: str, failed: Sequence[Configuration]) -> str:
     """That no answer is known, and the first failure of just what was asked."""
     what = sentences.asked_words(query, "any model")
     if not on:
-        return say("nobody-open", what=what)
+        return sentences.say("nobody-open", what=what)
     if failed:
         return sentences.reason(failed[0], "nobody-failed", what=what, on=on)
-    return say("nobody", what=what, on=on)
+    return sentences.say("nobody", what=what, on=on)
 
 
 def _opening(query: Query, row: Configuration, on: str) -> str:
     """The message that a verdict begins with; the first doubt decides."""
     is_claim = row.state == "claim"
     is_part = row.weights == "partial" and not query.weights
+    is_base = not sentences.is_of_project(query, row)
     openings = {
-        "project-base": not sentences.is_of_project(query, row),
+        "project-open": is_base and not query.size and not on,
+        "project-base": is_base,
         "disputed": row.doubtful,
         "largest": not query.size and not is_claim,
         "least-claimed": is_claim and not on,
@@ -201,7 +205,7 @@ def _is_asked(query: Query, row: Configuration) -> bool:
     return row.weights == (query.weights or row.weights)
 
 
-def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, tuple[str, ...]]:
+def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, list[str]]:
     """What is found, and how the words of the question were read.
 
     Raises `UnusableInput` with the nearest known words.

@@ -1,6 +1,6 @@
 """One answer to "can I train this here, and how": what ran, what fits by arithmetic, and the word.
 
-The settings are those of `estimate/plan.py`, the words those of `plan_sentences.toml`. Without
+The settings are those of `estimate/plan.py`, the words those of `plan_question.toml`. Without
 hardware the answer is a table: for each class of devices the fewest GPUs, known and by arithmetic.
 """
 
@@ -49,6 +49,8 @@ from rl_resources.query.understand import stated
 
 _ALL_WEIGHTS = ("full", "lora", "qlora")
 _MOST_SOURCES = 3
+_DOUBTFUL = ("tight", "unlikely")
+"""Verdicts of an estimate whose interval has the memory of the GPU in it."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,8 @@ def _verdict(answer: Plan) -> str:
         return "yes_of_size"
     if answer.recommended:
         return _verdict_of_fitting(question, answer.recommended)
-    if answer.short and answer.short.verdict == "tight":
-        return "tight"
+    if answer.short and answer.short.verdict in _DOUBTFUL:
+        return answer.short.verdict
     return "no"
 
 

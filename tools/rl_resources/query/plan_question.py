@@ -1,15 +1,13 @@
 """What a plan is asked, and what is published about it: runs, claims and failures in one scope.
 
-The settings are those of `estimate/plan.py`, the words those of `plan_sentences.toml`.
+The settings are those of `estimate/plan.py`, the words those of `plan_question.toml`.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from rl_resources.certainty import OUT_OF_MEMORY
@@ -19,6 +17,7 @@ from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import Number
 from rl_resources.estimate.frameworks import VERL, profile, profiles
 from rl_resources.estimate.plan import PlanStart, rules
+from rl_resources.files import table_beside
 from rl_resources.package import Record
 from rl_resources.query.configurations import (
     NOT_TEXT_ALONE,
@@ -40,7 +39,7 @@ from rl_resources.query.question_inputs import (
     without_offline,
 )
 from rl_resources.query.understand import Query, lengths_in, stated
-from rl_resources.query.vocabulary import EITHER, pattern, size_class, vocabulary
+from rl_resources.query.vocabulary import EITHER, size_class, vocabulary, whole_match
 from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS, OwnSettings
 
 _MOST_SOURCES = 3
@@ -49,8 +48,7 @@ _MOST_SOURCES = 3
 @cache
 def sentences() -> Mapping[str, Any]:
     """The words of plans."""
-    path = Path(__file__).with_name("plan_sentences.toml")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return table_beside(__file__)
 
 
 class KnownRun(NamedTuple):
@@ -93,7 +91,7 @@ class PlanQuestion:
     @property
     def is_named(self) -> bool:
         """Whether runs of the question are of its model, or of any of the size that it asks for."""
-        is_size = pattern("billions").fullmatch(self.model)
+        is_size = whole_match("billions", self.model)
         return bool(self.query.model or is_size)
 
     @property
@@ -215,7 +213,7 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     assumed = [
         name for name in ("task", "infer") if words.get(name, "") != getattr(read, name)
     ]
-    taken = [f"{name} {words[name]}" for name in assumed]
+    taken = [words[name] for name in assumed]
     if has_adapters_alone(read, words["model"]):
         taken.append(sentences()["four_bits"])
     lengths = lengths_of(words.get("length", ""))
@@ -233,8 +231,9 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
         taken.append(
             sentences()["no_profile"].format(framework=read.framework, taken=title)
         )
-    elif offline and not read.framework:
-        taken.append(f"framework {framework}")
+    elif framework != VERL and not read.framework:
+        title = profile(framework).title
+        taken.append(sentences()["usual_framework"].format(framework=title))
     words["framework"] = framework
     starts = _starts(dataset, words, query, lengths)
     if query.vendor and not query.memory_gb:

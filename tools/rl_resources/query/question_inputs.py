@@ -19,7 +19,8 @@ from rl_resources.estimate.configuration import EstimateInputs, of_profile
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.frameworks import unprofiled
 from rl_resources.estimate.model import figure
-from rl_resources.query.understand import Query, contradiction
+from rl_resources.query.sentences import contradiction
+from rl_resources.query.understand import Query
 from rl_resources.query.vocabulary import plain
 from rl_resources.text import quoted
 

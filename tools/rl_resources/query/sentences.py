@@ -1,28 +1,86 @@
-"""Answers in words: the sentences of `messages.toml`, the pieces of `messages.jinja`."""
+"""Answers in words: the sentences of `sentences.toml`, the pieces of `sentences.jinja`.
+
+What the page says in their place, in its own language, is `finder/sentences.js`.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from rl_resources import devices
 from rl_resources.certainty import script_said
-from rl_resources.devices import device_label
-from rl_resources.query.configurations import Configuration
-from rl_resources.query.understand import Query
+from rl_resources.errors import UnusableInput
+from rl_resources.files import environment, table_beside
 from rl_resources.query.vocabulary import (
     ADAPTERS,
     EITHER,
+    FIELDS,
     NO_TAG,
+    TABLES,
     Vocabulary,
-    pieces,
-    say,
+    without_owner,
 )
+from rl_resources.text import nearest, shown
 
+if TYPE_CHECKING:
+    from rl_resources.query.configurations import Configuration
+    from rl_resources.query.understand import Query
+
+MESSAGES: Mapping[str, str] = table_beside(__file__)
 _KINDS_OF_MEMORY = {"gpu": "GPU ", "host": "host "}
 NO_TASK = "task not stated"
+
+
+def say(name: str, /, **words: object) -> str:
+    """The message `name` with its words filled in."""
+    return MESSAGES[name].format_map(words)
+
+
+@cache
+def _macros() -> Any:
+    templates = environment(Path(__file__).parent)
+    words = {**TABLES, "hardware": devices.hardware}
+    return templates.get_template("sentences.jinja", globals=words).module
+
+
+def pieces(name: str, /, *given: object) -> list[str]:
+    """The lines of the macro `name` that are not empty."""
+    text: str = getattr(_macros(), name)(*given)
+    return list(filter(None, text.split("\n")))
+
+
+def hint(field: str) -> str:
+    """What to write instead of a word that is not known."""
+    return f"Write {FIELDS[field]}."
+
+
+def unreadable(known: Vocabulary, field: str, text: str) -> UnusableInput:
+    """What to raise for a word that is not known: with the nearest known words and an example."""
+    message = say("unknown", field=field, text=shown(text))
+    near = nearest(without_owner(text), known.written(field)).sentence()
+    fix = f"{near} {hint(field)}"
+    return UnusableInput(message, fix.strip())
+
+
+def refusal(name: str, field: str, text: str) -> UnusableInput:
+    """What to raise for a word that is no number, or that no answer can have."""
+    return UnusableInput(say(name, field=field, text=shown(text)), hint(field))
+
+
+def contradiction(message: str) -> UnusableInput:
+    """What to raise where two words of a question exclude each other."""
+    return UnusableInput(message, "Leave one of them out.")
+
+
+def either(texts: Iterable[str]) -> str:
+    """Texts any of which may be meant."""
+    return EITHER.join(texts)
 
 
 def _said(name: str, /, *given: object) -> str:
@@ -72,7 +130,7 @@ def parts(row: Configuration) -> dict[str, str]:
         model_label = f"{model_label} (mixture of experts)"
     names = {
         "hardware": resource(row),
-        "variants": EITHER.join(map(device_label, row.possible_devices)),
+        "variants": EITHER.join(map(devices.device_label, row.possible_devices)),
     }
     return {
         **names,

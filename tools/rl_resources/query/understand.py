@@ -1,48 +1,38 @@
 """A question about hardware: from a person's words to keys of the tables.
 
-`site/assets/javascripts/finder/understand.js` does the same with the same `Vocabulary`.
+The page has this module too, as `site/javascript.py` writes it in JavaScript.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, prod
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from rl_resources.devices import Device, stated_gigabytes, vendor_in
-from rl_resources.errors import UnusableInput
+from rl_resources.query import sentences
 from rl_resources.query.vocabulary import (
     EITHER,
-    FIELDS,
     FILTERS,
-    MESSAGES,
     Vocabulary,
     active_billions_in,
     amount_of,
     billions_in,
     pattern,
     plain,
-    say,
     size_class,
     whole_match,
     with_points,
+    without_hub,
     without_owner,
 )
-from rl_resources.text import nearest, only, shown
+from rl_resources.text import figure, only, shown
 
-MOST_GIGABYTES = 512
+_MOST_GIGABYTES = 512
 """No device has more. A larger number in place of a device is part of its name: `5090`."""
-
-
-def hint(field: str) -> str:
-    """What to write instead of a word that is not known."""
-    return f"Write {FIELDS[field]}."
-
-
-_HUB = pattern("hub")
 
 Tokens = Mapping[str, str]
 """The words of a question by field: `gpus`, `device`, `memory`, and others of `Query`."""
@@ -57,7 +47,7 @@ class Query(NamedTuple):
     algorithm with LoRA, where there is one and it was not asked. `length` is the minimum context in
     tokens. `architecture` is the first model of the same layers and widths, `project` the name of a
     project whose own runs come first, `experts` is `dense` or `mixture`. A word of `FILTERS` may be
-    several keys.
+    several keys; `framework_label` has the names of frameworks as they write them.
     """
 
     model: str = ""
@@ -78,6 +68,7 @@ class Query(NamedTuple):
     host_memory_gb: float = 0
     project: str = ""
     framework: str = ""
+    framework_label: str = ""
     train: str = ""
     infer: str = ""
     tag: str = ""
@@ -85,9 +76,7 @@ class Query(NamedTuple):
     @property
     def devices(self) -> tuple[str, ...]:
         """The keys of all devices that `device` may mean."""
-        if not self.device:
-            return ()
-        return tuple(self.device.split(EITHER))
+        return tuple(filter(None, self.device.split(EITHER)))
 
     @property
     def adapter_tasks(self) -> tuple[str, ...]:
@@ -96,17 +85,15 @@ class Query(NamedTuple):
 
     def asked(self, *fields: str) -> dict[str, Any]:
         """What is asked of these fields; none that is left open."""
-        values = {name: getattr(self, name) for name in fields}
-        return {name: value for name, value in values.items() if value}
+        return {name: getattr(self, name) for name in fields if getattr(self, name)}
 
 
 def stated(tokens: Tokens) -> dict[str, str]:
     """The words of a question that are not empty."""
-    words = {name: text.strip() for name, text in tokens.items()}
-    return {name: text for name, text in words.items() if text}
+    return {name: text.strip() for name, text in tokens.items() if text.strip()}
 
 
-def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...]]:
+def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, list[str]]:
     """The question in keys, and what a person must know of how it was read.
 
     Raises `UnusableInput` with the nearest known words.
@@ -114,55 +101,60 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, tuple[str, ...
     words = stated(tokens)
     for one, other in (("device", "memory"), ("model", "size")):
         if one in words and other in words:
-            raise contradiction(f"a {one} and a {other} are both asked")
+            raise sentences.contradiction(f"a {one} and a {other} are both asked")
     if "memory" in words:
         words["device"] = _possible_memory(words.pop("memory"))
-    words.setdefault("model", words.pop("size", ""))
+    if "size" in words:
+        words["model"] = words.pop("size")
     task = plain(words.get("task", ""))
     if task in known.spellings["weights"]:
         words.setdefault("weights", words.pop("task"))
     elif task.endswith("qlora"):
         words["task"] = task.removesuffix("qlora")
         words.setdefault("weights", "qlora")
-    reader = _Reader(known, words)
-    return reader.query(), tuple(reader.notes)
-
-
-def contradiction(message: str) -> UnusableInput:
-    """What to raise where two words of a question exclude each other."""
-    return UnusableInput(message, "Leave one of them out.")
+    reader = Reader(known, words, [])
+    return reader.in_keys(), reader.notes
 
 
 def _possible_memory(text: str) -> str:
     """The same text. Raises `UnusableInput` where it is no memory, or no GPU has so much."""
     amount, _ = amount_of("memory", text)
     if not amount:
-        raise UnusableInput(say("unknown-memory", text=shown(text)), hint("memory"))
-    if amount > MOST_GIGABYTES:
-        raise UnusableInput(say("no-memory", text=shown(text)), hint("memory"))
+        raise sentences.refusal("unknown-memory", "memory", text)
+    if amount > _MOST_GIGABYTES:
+        raise sentences.refusal("no-memory", "memory", text)
     return text
 
 
-class _Reader:
-    def __init__(self, known: Vocabulary, tokens: Tokens) -> None:
-        self._known = known
-        self._tokens = defaultdict(str, tokens)
-        self.notes: list[str] = []
+@dataclass(frozen=True)
+class Reader:
+    """The words of a question that is read, with the notes that this makes."""
 
-    def query(self) -> Query:
-        models, size = self._models_and_size()
+    known: Vocabulary
+    words: Tokens
+    notes: list[str]
+
+    def in_keys(self) -> Query:
+        """The question in keys."""
+        models, size = self._model(self._text("model"))
         # Several models of the same layers and widths are one architecture.
-        architecture = only({self._known.architectures.get(key, key) for key in models})
-        gpus, device = self._gpus_and_device()
+        known = self.known
+        architecture = only({known.architectures.get(key, key) for key in models})
+        experts = known.experts.get(architecture, "")
+        if active_billions_in(self._text("model")):
+            experts = "mixture"
+        gpus, device = self._gpus_and_device(self._text("device"))
         devices, smallest = self._devices(device)
         words = {name: self._word(name) for name in FILTERS}
         if words["weights"].endswith("lora"):
             words["task"] = self._with_adapters(words["task"]) or words["task"]
-        positions = {item.name: item.position for item in self._known.sizes}
+        framework_label = self._framework_label(words["framework"])
+        positions = {item.name: item.position for item in known.sizes}
+        lengths = lengths_in(self._text("length"))
         return Query(
             model=only(models),
             architecture=architecture,
-            experts=self._experts(architecture),
+            experts=experts,
             size=size,
             position=positions.get(size, 0),
             adapter_task=self._with_adapters(words["task"]),
@@ -171,94 +163,105 @@ class _Reader:
             vendor=smallest.vendor,
             memory_gb=smallest.memory_gb,
             lacks_bf16=smallest.lacks_bf16,
-            length=sum(lengths_in(self._tokens["length"])),
-            host_memory_gb=self._host_memory(),
-            project=self._project(words["framework"]),
+            length=sum(lengths),
+            host_memory_gb=self._host_memory(self._text("host_memory")),
+            project=self._project(framework_label),
+            framework_label=framework_label,
             **words,
         )
 
+    def _text(self, field: str) -> str:
+        return self.words.get(field, "")
+
+    def _note(self, name: str, text: str, **words: object) -> None:
+        self.notes.append(sentences.say(name, text=shown(text), **words))
+
+    def _word(self, field: str) -> str:
+        """The known word of a field, whatever its case and punctuation."""
+        text = self._text(field)
+        if not text:
+            return ""
+        meaning = self.known.spellings[field].get(plain(text), "")
+        if not meaning:
+            raise sentences.unreadable(self.known, field, text)
+        if EITHER in meaning and field == "task":
+            self._note("read-as", text, meaning=meaning)
+        return meaning
+
     def _with_adapters(self, tasks: str) -> str:
         """The tasks that are these algorithms with LoRA."""
-        found = [self._known.tasks.get(task, "") for task in tasks.split(EITHER)]
+        found = [self.known.tasks.get(task, "") for task in tasks.split(EITHER)]
         return EITHER.join(filter(None, found))
 
     def _project(self, framework: str) -> str:
         """The project that was asked in place of a framework; a note names its framework."""
-        text = self._tokens["framework"]
-        project = self._known.projects.get(plain(text), "")
+        text = self._text("framework")
+        project = self.known.projects.get(plain(text), "")
         if project:
-            *_, base = framework.split(EITHER)
-            self._note("project", text, base=base)
+            keys = framework.split(EITHER)
+            self._note("project", text, base=keys[len(keys) - 1])
         return project
 
-    def _experts(self, model: str) -> str:
-        """Whether a mixture of experts is asked, or a dense model; empty where that is open."""
-        if active_billions_in(self._tokens["model"]):
-            return "mixture"
-        return self._known.experts.get(model, "")
+    def _framework_label(self, frameworks: str) -> str:
+        """These frameworks as they write themselves."""
+        names = self.known.frameworks
+        return EITHER.join([names.get(key, key) for key in frameworks.split(EITHER)])
 
-    def _host_memory(self) -> float:
+    def _host_memory(self, text: str) -> float:
         """GB of host memory."""
-        text = self._tokens["host_memory"]
-        if not text:
-            return 0
         amount, _ = amount_of("memory", text)
-        if not amount:
-            raise self._unknown("host_memory", text)
+        if text and not amount:
+            raise sentences.refusal("unknown-host_memory", "host_memory", text)
         return amount
 
-    def _models_and_size(self) -> tuple[list[str], str]:
+    def _model(self, text: str) -> tuple[list[str], str]:
         """Keys of the models that may be meant, and the name of their size.
 
         None where only the size is known: a number as model, or the number in its name.
         """
-        text = self._tokens["model"]
         if not text:
             return [], ""
         billions, _ = amount_of("billions", text)
         if billions:
-            size = self._size(billions)
+            size = size_class(self.known.sizes, billions)
             if billions != billions_in(size):
                 self._note("in-size", text, meaning=size)
             return [], size
-        spellings = self._known.spellings["model"]
-        name = _HUB.sub("", text)
+        spellings = self.known.spellings["model"]
+        name = without_hub(text)
         if plain(name) not in spellings:
             name = with_points(name)
         meaning = spellings.get(plain(name), "")
         keys = meaning.split(EITHER)
-        sizes = {self._known.models.get(key, "") for key in keys}
-        if not meaning or len(sizes) > 1:
+        size = only({self.known.models.get(key, "") for key in keys})
+        if not size:
             return [], self._size_in_name(text)
         if plain(name) not in {plain(keys[0]), plain(without_owner(keys[0]))}:
             self._note("read-as", text, meaning=meaning)
-        return keys, sizes.pop()
+        return keys, size
 
     def _size_in_name(self, text: str) -> str:
         """The size that the name of a model states, which is not known itself."""
         billions = billions_in(text)
         if not billions:
-            raise self._unknown("model", text)
-        size = self._size(billions)
+            raise sentences.unreadable(self.known, "model", text)
+        size = size_class(self.known.sizes, billions)
         self._note("by-size", text, size=size)
         return size
 
-    def _size(self, billions: float) -> str:
-        return size_class(self._known.sizes, billions)
-
-    def _gpus_and_device(self) -> tuple[int, str]:
+    def _gpus_and_device(self, text: str) -> tuple[int, str]:
         """The number of GPUs, also that of `8xH100`, and the device without it."""
-        text = self._tokens["device"]
-        gpus = self._count("gpus", self._tokens["gpus"])
+        gpus = _count(self._text("gpus"))
         number, device = self._counted(text)
-        count = self._count("device", number)
+        count = _count(number)
         if gpus and count and gpus != count:
-            raise contradiction(say("two-counts", text=shown(text)))
+            message = sentences.say("two-counts", text=shown(text))
+            raise sentences.contradiction(message)
         return gpus or count, device
 
     def _counted(self, text: str) -> tuple[str, str]:
         """The number and the rest of `8xH100`; no number where the whole is a device."""
-        if self._named(text):
+        if self.known.devices.named(text):
             return "", text
         found = whole_match("device_count", text)
         if found and self._means_a_device(found[1]):
@@ -271,9 +274,9 @@ class _Reader:
     def _means_a_device(self, text: str) -> bool:
         """Whether it names one, or states its memory with a unit."""
         _, unit = amount_of("memory", text)
-        return bool(unit or self._named(text) or _unlisted(text))
+        return bool(unit or self.known.devices.named(text) or _unlisted(text))
 
-    def _devices(self, text: str) -> tuple[list[str], Device]:
+    def _devices(self, text: str) -> tuple[Sequence[str], Device]:
         """Keys of the device with the smallest of them, or what is known of one without a key.
 
         That is GB of any device: `80 GB`, or `80` where none is called so; or the vendor and the
@@ -283,109 +286,70 @@ class _Reader:
             return [], Device()
         reason = not_covered(text)
         if reason:
-            raise UnusableInput(say(reason, text=shown(text)), hint("device"))
-        keys = self._named(text)
+            raise sentences.refusal(reason, "device", text)
+        keys = self.known.devices.named(text)
         amount, unit = amount_of("memory", text)
-        if 0 < amount <= MOST_GIGABYTES and (unit or not keys):
+        if 0 < amount <= _MOST_GIGABYTES and (unit or not keys):
             return [], self._any_of(amount, unit)
-        if unit:
-            raise self._unknown("device", text)
-        if not keys:
-            return [], self._of_vendor(text)
-        devices = [self._known.devices.known[key] for key in keys]
-        self._note_devices(text, devices)
-        return keys, min(devices, key=attrgetter("memory_gb"))
-
-    def _note_devices(self, text: str, devices: Sequence[Device]) -> None:
-        """Note which devices are meant, and what the label of a single one does not say."""
-        if len(devices) == 1:
-            self.notes += filter(None, [devices[0].note])
-            return
-        self._note(
-            "read-as", text, meaning=EITHER.join(map(attrgetter("label"), devices))
-        )
-        if all(device.lacks_bf16 for device in devices):
-            self._note("no-bf16", text)
-
-    def _of_vendor(self, text: str) -> Device:
-        """A device that the table lacks, where its words say its vendor and its memory."""
-        unlisted = _unlisted(text)
-        if not unlisted:
-            raise self._unknown("device", text)
-        self._note(
-            "unlisted", text, vendor=unlisted.vendor, memory=f"{unlisted.memory_gb:g}"
-        )
-        return unlisted
+        if keys and not unit:
+            devices = [self.known.devices.known[key] for key in keys]
+            self._note_devices(text, devices)
+            return keys, min(devices, key=attrgetter("memory_gb"))
+        device = _unlisted(text)
+        if unit or not device:
+            raise sentences.unreadable(self.known, "device", text)
+        memory = figure(device.memory_gb)
+        self._note("unlisted", text, vendor=device.vendor, memory=memory)
+        return [], device
 
     def _any_of(self, amount: float, unit: str) -> Device:
         """Any device of so many GB."""
-        gigabytes = amount
         if unit in {"mib", "mb"}:
-            gigabytes = math.ceil(amount)
-        self._note("any-vendor", memory=f"{gigabytes:g}")
-        return Device(memory_gb=gigabytes)
+            amount = ceil(amount)
+        self._note("any-vendor", "", memory=figure(amount))
+        return Device(memory_gb=amount)
 
-    def _named(self, text: str) -> list[str]:
-        if not text:
-            return []
-        return self._known.devices.named(text)
+    def _note_devices(self, text: str, devices: Sequence[Device]) -> None:
+        """Note which devices are meant, and what the label of a single one does not say."""
+        if len(devices) > 1:
+            labels = sentences.either([device.label for device in devices])
+            self._note("read-as", text, meaning=labels)
+            if all(device.lacks_bf16 for device in devices):
+                self._note("no-bf16", text)
+            return
+        said = [sentences.say(name, **words) for name, words in devices[0].notes]
+        if said:
+            self.notes.append(" ".join(said))
 
-    def _count(self, field: str, text: str) -> int:
-        """A number of GPUs: `16`, `2x8`, `8 GPUs`; 0 where none is asked."""
-        if not text:
-            return 0
-        found = whole_match("count", text)
-        if not found:
-            raise self._unknown(field, text)
-        return math.prod(map(int, re.findall("[0-9]+", found[1])))
 
-    def _word(self, field: str) -> str:
-        """The known word of a field, whatever its case and punctuation."""
-        text = self._tokens[field]
-        if not text:
-            return ""
-        meaning = self._known.spellings[field].get(plain(text))
-        if not meaning:
-            raise self._unknown(field, text)
-        if EITHER in meaning and field == "task":
-            self._note("read-as", text, meaning=meaning)
-        return meaning
-
-    def _note(self, name: str, text: str = "", **words: object) -> None:
-        self.notes.append(say(name, text=shown(text), **words))
-
-    def _unknown(self, field: str, text: str) -> UnusableInput:
-        """What to raise for a word: with the nearest known words and an example."""
-        name = f"unknown-{field}"
-        if name not in MESSAGES:
-            name = "unknown"
-        message = say(name, field=field.replace("_", " "), text=shown(text))
-        if field not in self._known.spellings:
-            return UnusableInput(message, hint(field))
-        near = nearest(without_owner(text), self._known.written(field)).sentence()
-        fix = f"{near} {hint(field)}"
-        return UnusableInput(message, fix.strip())
+def _count(text: str) -> int:
+    """A number of GPUs: `16`, `2x8`, `8 GPUs`; 0 where none is asked."""
+    if not text:
+        return 0
+    found = whole_match("count", text)
+    if not found:
+        raise sentences.refusal("unknown-gpus", "gpus", text)
+    return prod([int(number) for number in re.findall("[0-9]+", found[1])])
 
 
 def not_covered(device: str) -> str:
     """The message that says why no run on a device can count; empty where one can."""
-    return next(
-        (name for name in ("shared", "no_gpu") if pattern(name).search(device)), ""
-    )
+    for name in ("shared", "no_gpu"):
+        if re.search(pattern(name), device):
+            return name
+    return ""
 
 
 def lengths_in(text: str) -> list[int]:
     """Tokens of each part of a context: of `2048+16K`. Raises `UnusableInput`."""
-    if not text:
-        return []
     lengths: list[int] = []
-    for part in pattern("between_lengths").split(text):
+    if not text:
+        return lengths
+    for part in re.sub(pattern("between_lengths"), "+", text).split("+"):
         amount, _ = amount_of("length", part)
         if not amount:
-            raise UnusableInput(
-                say("unknown", field="length", text=shown(text)), hint("length")
-            )
-        lengths.append(math.floor(amount + 0.5))
+            raise sentences.refusal("unknown", "length", text)
+        lengths.append(floor(amount + 0.5))
     return lengths
 
 

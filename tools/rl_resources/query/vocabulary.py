@@ -1,20 +1,19 @@
-"""The words of questions and the sentences of answers, which the finder's page gets as JSON."""
+"""The words of questions, and how they are read; the page reads them with this module, too."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
+from itertools import chain
 from math import inf
-from pathlib import Path
 from posixpath import basename
 from typing import Any, NamedTuple
 
 from rl_resources import devices
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, devices_of
-from rl_resources.files import environment
+from rl_resources.files import table_beside
 from rl_resources.package import items_of, text_of
 
 EITHER = " or "
@@ -22,35 +21,25 @@ EITHER = " or "
 NO_TAG = "\u2013"
 """In place of the tag of a record that earns none."""
 
-
-def _read(name: str) -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
-
-
-_TABLES = _read("vocabulary.toml")
-FIELDS: Mapping[str, str] = _TABLES["fields"]
-FILTERS: Mapping[str, Mapping[str, str]] = _TABLES["filters"]
-WEIGHTS: Mapping[str, str] = _TABLES["weights"]
-ADAPTERS: Mapping[str, str] = _TABLES["adapters"]
-UNITS: Mapping[str, Mapping[str, float]] = _TABLES["units"]
-PATTERNS: Mapping[str, str] = {**devices.PATTERNS, **_TABLES["patterns"]}
-MESSAGES: Mapping[str, str] = _read("messages.toml")
-
-_WORDS: Mapping[str, Mapping[str, str]] = _read("words.toml")
-PROJECTS = _WORDS["projects"]
+TABLES = table_beside(__file__)
+FIELDS: Mapping[str, str] = TABLES["fields"]
+FILTERS: Mapping[str, Mapping[str, str]] = TABLES["filters"]
+WEIGHTS: Mapping[str, str] = TABLES["weights"]
+ADAPTERS: Mapping[str, str] = TABLES["adapters"]
+PROJECTS: Mapping[str, str] = TABLES["projects"]
 """Projects, each with the keys of its frameworks; the last is the one that it is built on."""
+
+_UNITS: Mapping[str, Mapping[str, float]] = TABLES["units"]
+_PATTERNS: Mapping[str, str] = {**devices.PATTERNS, **TABLES["patterns"]}
+_FLAGS = re.IGNORECASE | re.ASCII
+_PUNCTUATION = re.compile(r"[^a-z0-9.]+")
+_NOT_BETWEEN_NUMBERS = re.compile(r"(?<![0-9])[-.]+|[-.]+(?![0-9])")
+_BETWEEN_PARTS = re.compile(r"[\s_-]+")
 
 
 def pattern(name: str) -> re.Pattern[str]:
-    """One of `PATTERNS`."""
-    return re.compile(PATTERNS[name], re.IGNORECASE | re.ASCII)
-
-
-_PUNCTUATION = re.compile(r"[^a-z0-9.]+")
-_NOT_BETWEEN_NUMBERS = re.compile(r"(?<![0-9])[-.]+|[-.]+(?![0-9])")
-_SIZE_IN_NAME = pattern("size_in_name")
-_ACTIVE = pattern("active")
-_POINTS = [pattern("point_of_version"), pattern("point_of_size")]
+    """One of the patterns of `vocabulary.toml` or `devices.toml`."""
+    return re.compile(_PATTERNS[name], _FLAGS)
 
 
 def plain(text: str) -> str:
@@ -58,8 +47,13 @@ def plain(text: str) -> str:
 
     Of all punctuation only what keeps two numbers apart is left: `qwen2.5-7binstruct`.
     """
-    lower = text.lower().replace("++", "pp")
-    return _NOT_BETWEEN_NUMBERS.sub("", _PUNCTUATION.sub("-", lower))
+    lower = re.sub("[+][+]", "pp", text.lower())
+    return re.sub(_NOT_BETWEEN_NUMBERS, "", re.sub(_PUNCTUATION, "-", lower))
+
+
+def whole_match(name: str, text: str) -> re.Match[str] | None:
+    """The parts of a text that is wholly of a pattern."""
+    return re.fullmatch(pattern(name), re.sub(r"\s+", " ", text.strip()))
 
 
 def amount_of(name: str, text: str) -> tuple[float, str]:
@@ -67,86 +61,55 @@ def amount_of(name: str, text: str) -> tuple[float, str]:
     found = whole_match(name, text)
     if not found:
         return 0, ""
-    figure = float(found[1].replace(",", ""))
     unit = found[2].lower()
-    return figure * UNITS[name].get(unit, 1), unit
+    figure = float(re.sub(",", "", found[1]))
+    return figure * _UNITS[name].get(unit, 1), unit
 
 
-def whole_match(name: str, text: str) -> re.Match[str] | None:
-    """The parts of a text that is wholly of a pattern."""
-    return pattern(name).fullmatch(" ".join(text.split()))
+def without_owner(key: str) -> str:
+    """The name of a model without whose it is, any other key as it is."""
+    return basename(key)
 
 
 def with_points(name: str) -> str:
     """A model's name with the points for which some write `_`: `Qwen2_5-1_5B`, not `qwen2_7b`."""
-    for point in _POINTS:
-        name = point.sub(r"\1.\2", name)
+    for point in ("point_of_version", "point_of_size"):
+        name = re.sub(pattern(point), r"\1.\2", name)
     return name
+
+
+def without_hub(name: str) -> str:
+    """A model's name without the address of Hugging Face."""
+    return re.sub(pattern("hub"), "", name)
 
 
 def billions_in(text: str) -> float:
     """The parameters in 10⁹ that a size or the name of a model states; 0 where it states none."""
-    name = pattern("hub").sub("", with_points(text))
+    name = without_hub(with_points(text))
     billions, _ = amount_of("billions", name)
-    if billions:
-        return billions
-    return _first_number(_SIZE_IN_NAME, re.sub(r"[\s_-]+", "-", name))
+    return billions or _number_of("size_in_name", name)
 
 
 def active_billions_in(name: str) -> float:
     """The active parameters in 10⁹ of a mixture of experts: 3 of `30b-a3b`; 0 of another."""
-    return _first_number(_ACTIVE, name)
+    return _number_of("active", name)
 
 
-def _first_number(expression: re.Pattern[str], text: str) -> float:
-    for found in expression.finditer(text):
-        return float(found[1])
-    return 0
+def _number_of(name: str, text: str) -> float:
+    """The number of a pattern in a text, whatever is between its parts; 0 without any."""
+    found = re.search(pattern(name), re.sub(_BETWEEN_PARTS, "-", text))
+    if not found:
+        return 0
+    return float(found[1])
 
 
-def words_of(
-    dataset: Dataset, table: str, title: str = "title", role: str = ""
-) -> dict[str, str]:
-    """The keys of a table with their titles; of backends those of a role."""
-    words = {}
-    for row in dataset.records[table]:
-        if role and row["role"] != role:
-            continue
-        key, *_ = row.values()
-        words[str(key)] = text_of(row, title)
-    return words
-
-
-def words_of_filters(dataset: Dataset) -> dict[str, Mapping[str, str]]:
-    """All that each of `FILTERS` may be, each word with its title in a list of the page."""
-    reports = dataset.package.resources["reports"].schema
-    return {
-        "task": words_of(dataset, "tasks"),
-        "weights": WEIGHTS,
-        "scenario": dict.fromkeys(reports.field("scenario").item_words, ""),
-        "framework": words_of(dataset, "frameworks"),
-        "train": words_of(dataset, "backends", role="train"),
-        "infer": words_of(dataset, "backends", role="infer"),
-        "tag": {"MIN": "", "RECOMMENDED": ""},
-    }
-
-
-def say(name: str, /, **words: object) -> str:
-    """The message `name` with its words filled in."""
-    return MESSAGES[name].format_map(words)
-
-
-@cache
-def _macros() -> Any:
-    templates = environment(Path(__file__).parent)
-    words = {**_TABLES, "hardware": devices.hardware}
-    return templates.get_template("messages.jinja", globals=words).module
-
-
-def pieces(name: str, /, *given: object) -> list[str]:
-    """The lines of the macro `name` that are not empty."""
-    text: str = getattr(_macros(), name)(*given)
-    return list(filter(None, text.split("\n")))
+def beginnings(name: str) -> Iterator[str]:
+    """The name with fewer and fewer parts at its end, as long as the size is in it."""
+    parts = name.split("-")
+    for dropped in range(len(parts)):
+        beginning = "-".join(parts[: len(parts) - dropped])
+        if _number_of("size_in_name", beginning):
+            yield beginning
 
 
 class SizeClass(NamedTuple):
@@ -169,7 +132,8 @@ class Vocabulary(NamedTuple):
     A meaning is a key, or several joined by `EITHER`. `models` has the size of each model,
     `architectures` the first model of the same layers and widths, `experts` whether it is a
     `mixture` of experts or `dense`, `tasks` the same algorithm with LoRA for each task, empty where
-    there is none. `projects` has the names of projects as they write them.
+    there is none. `projects` and `frameworks` have the names of projects and frameworks as they
+    write them.
     """
 
     spellings: Mapping[str, Mapping[str, str]]
@@ -177,56 +141,88 @@ class Vocabulary(NamedTuple):
     architectures: Mapping[str, str]
     experts: Mapping[str, str]
     projects: Mapping[str, str]
+    frameworks: Mapping[str, str]
     sizes: tuple[SizeClass, ...]
     devices: Devices
     tasks: Mapping[str, str]
 
     def written(self, field: str) -> list[str]:
         """What people may write for a field: its keys, of frameworks also the projects."""
-        meanings = EITHER.join(self.spellings[field].values())
-        keys = dict.fromkeys(meanings.split(EITHER))
-        names = list(map(without_owner, keys))
+        if field == "device":
+            keys = chain.from_iterable(self.devices.spellings.values())
+            return list(dict.fromkeys(keys))
+        meanings = EITHER.join(self.spellings.get(field, {}).values())
+        names = list(map(without_owner, dict.fromkeys(meanings.split(EITHER))))
         if field == "framework":
             names += self.projects.values()
-        return names
+        return list(filter(None, names))
+
+
+def models_begun(known: Vocabulary, named: str) -> Iterator[str]:
+    """The models that the longest part of a name with a size can mean, then shorter ones.
+
+    None where all of the name is a size.
+    """
+    name = re.sub(_BETWEEN_PARTS, "-", without_owner(with_points(named)).lower())
+    if whole_match("billions", name):
+        return
+    spellings = known.spellings["model"]
+    for beginning in beginnings(name):
+        yield from filter(None, spellings.get(plain(beginning), "").split(EITHER))
 
 
 @lru_cache(maxsize=1)
 def vocabulary(dataset: Dataset) -> Vocabulary:
     """The words of a dataset."""
     models = _models(dataset)
-    spellings: dict[str, dict[str, str]] = {}
+    spellings: dict[str, Mapping[str, str]] = {}
     for name, words in words_of_filters(dataset).items():
         own = {word: word for word in words}
-        spellings[name] = _plainly(own) | _plainly(_WORDS.get(name, {}))
-    spellings["framework"] |= _plainly(PROJECTS)
+        spellings[name] = _plainly(own) | _plainly(TABLES["spellings"].get(name, {}))
+    spellings["framework"] = {**spellings["framework"], **_plainly(PROJECTS)}
     spellings["model"] = _spellings_of_models(dataset, models)
-    known = devices_of(dataset)
-    spellings["device"] = _either(known.spellings)
     return Vocabulary(
         spellings=spellings,
         models=models,
         architectures=architectures(dataset),
         experts={model: experts_of(dataset, model) for model in models},
         projects={plain(project): project for project in PROJECTS},
+        frameworks=words_of(dataset, "frameworks"),
         sizes=tuple(map(_size_class, dataset.records["sizes"])),
-        devices=known,
+        devices=devices_of(dataset),
         tasks=_with_adapters(dataset),
     )
+
+
+def words_of(
+    dataset: Dataset, table: str, title: str = "title", role: str = ""
+) -> dict[str, str]:
+    """The keys of a table with their titles; of backends those of a role."""
+    rows = dataset.by_key[table].items()
+    return {
+        str(key): text_of(row, title)
+        for key, row in rows
+        if row.get("role", role) == role
+    }
+
+
+def words_of_filters(dataset: Dataset) -> dict[str, Mapping[str, str]]:
+    """All that each of `FILTERS` may be, each word with its title in a list of the page."""
+    reports = dataset.package.resources["reports"].schema
+    return {
+        "task": words_of(dataset, "tasks"),
+        "weights": WEIGHTS,
+        "scenario": dict.fromkeys(reports.field("scenario").item_words, ""),
+        "framework": words_of(dataset, "frameworks"),
+        "train": words_of(dataset, "backends", "title", "train"),
+        "infer": words_of(dataset, "backends", "title", "infer"),
+        "tag": {"MIN": "", "RECOMMENDED": ""},
+    }
 
 
 def _plainly(words: Mapping[str, str]) -> dict[str, str]:
     """The same meanings by their plain spellings."""
     return {plain(word): meaning for word, meaning in words.items()}
-
-
-def _either(meanings: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    return {spelling: EITHER.join(keys) for spelling, keys in meanings.items()}
-
-
-def without_owner(key: str) -> str:
-    """The name of a model without whose it is, any other key as it is."""
-    return basename(key)
 
 
 def _size_class(row: Mapping[str, Any]) -> SizeClass:
@@ -236,19 +232,15 @@ def _size_class(row: Mapping[str, Any]) -> SizeClass:
 def _with_adapters(dataset: Dataset) -> dict[str, str]:
     """The same algorithm with LoRA for each task; empty where there is none."""
     rows = dataset.records["tasks"]
-    with_adapters = [row for row in rows if row["adapters_only"]]
-    adapters = {
-        text_of(row, "algorithm"): text_of(row, "task") for row in with_adapters
-    }
-    found = {
-        text_of(row, "task"): adapters.get(text_of(row, "algorithm"), "")
-        for row in rows
-    }
-    return found | dict.fromkeys(adapters.values(), "")
+    adapters = {row["algorithm"]: row["task"] for row in rows if row["adapters_only"]}
+    found: dict[str, str] = {}
+    for row in rows:
+        found[text_of(row, "task")] = str(adapters.get(row["algorithm"], ""))
+    return found | dict.fromkeys(map(str, adapters.values()), "")
 
 
-_WIDTHS: Sequence[str] = _TABLES["architecture"]["widths"]
-_OTHER_FORM = re.compile(_TABLES["architecture"]["other_form"], re.ASCII)
+_WIDTHS: Sequence[str] = TABLES["architecture"]["widths"]
+_OTHER_FORM = re.compile(TABLES["architecture"]["other_form"], re.ASCII)
 
 
 @lru_cache(maxsize=1)
@@ -271,7 +263,8 @@ def architectures(dataset: Dataset) -> dict[str, str]:
 def experts_of(dataset: Dataset, model: str) -> str:
     """`mixture` or `dense`, of a model that the table lacks by its name; empty if unknown."""
     row = dataset.by_key["models"].get(model, {})
-    if row.get("active_parameters_b") or row.get("experts") or _ACTIVE.search(model):
+    is_mixture = row.get("active_parameters_b") or row.get("experts")
+    if is_mixture or active_billions_in(model):
         return "mixture"
     if row.get("layers"):
         return "dense"
@@ -294,53 +287,27 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, str]:
     """By whole name, and by the beginnings of a name that have the size in them."""
+    published: dict[str, str] = {}
+    own_names: dict[str, str] = {}
+    for name in models:
+        if name in dataset.by_key["models"]:
+            continue
+        published[plain(name)] = name
+        if _HUB_ID.fullmatch(name):
+            own_names[plain(without_owner(name))] = name
     exact: dict[str, str] = {}
     begun: dict[str, dict[str, None]] = {}
     for row in dataset.records["models"]:
         key = text_of(row, "model")
         owner, _, name = key.rpartition("/")
-        for text in (
-            key,
-            text_of(row, "slug"),
-            name,
-            f"{name} {row['size']}",
-            *items_of(row, "aliases"),
-        ):
+        sized = f"{name} {row['size']}"
+        aliases = items_of(row, "aliases")
+        for text in (key, text_of(row, "slug"), name, sized, *aliases):
             exact.setdefault(plain(text), key)
         organization, _, _ = owner.lower().partition("-")
         whole = name.lower()
         without_organization = whole.removeprefix(f"{organization}-")
         for text in (*beginnings(whole), *beginnings(without_organization)):
             begun.setdefault(plain(text), {})[key] = None
-    only_published = {
-        name: name for name in models if name not in dataset.by_key["models"]
-    }
-    own_names = {
-        without_owner(name): name for name in only_published if _HUB_ID.fullmatch(name)
-    }
-    return _plainly(own_names) | _plainly(only_published) | _either(begun) | exact
-
-
-def beginnings(name: str) -> Iterator[str]:
-    """The name with fewer and fewer parts at its end, as long as the size is in it."""
-    beginning = name
-    while beginning:
-        if _SIZE_IN_NAME.search(beginning):
-            yield beginning
-        beginning, _, _ = beginning.rpartition("-")
-
-
-def longest_beginning(dataset: Dataset, named: str) -> tuple[str, str]:
-    """A name without its owner, and the model that the longest part of it names.
-
-    The model is empty where no part names one, or all of the name is a size.
-    """
-    name = re.sub(r"[\s_-]+", "-", without_owner(with_points(named)).lower())
-    if pattern("billions").fullmatch(name):
-        return name, ""
-    spellings = vocabulary(dataset).spellings["model"]
-    for beginning in beginnings(name):
-        for key in spellings.get(plain(beginning), "").split(EITHER):
-            if key in dataset.by_key["models"]:
-                return name, key
-    return name, ""
+    either = {spelling: EITHER.join(keys) for spelling, keys in begun.items()}
+    return own_names | published | either | exact

@@ -147,7 +147,7 @@ class Launch:
             elif _has_arguments(word):
                 self.passes_arguments = True
             else:
-                self.unresolved.append(word)
+                self._add_unknown(word)
 
     def _add_known(self, word: Word, text: str, rest: Iterator[Word]) -> None:
         """Take an option of Hydra, with its value from the `rest` unless it follows a `=`."""
@@ -162,6 +162,15 @@ class Launch:
             self.stray.append(word)
             return
         self.flags[name] = Flag(value, word.place)
+
+    def _add_unknown(self, word: Word) -> None:
+        """Take an option of Hydra whose value is not known; another word may set anything."""
+        option, equals, _ = word.value.marked.partition("=")
+        name = _option(option)
+        if equals and name in _WITH_VALUE:
+            self.flags[name] = Flag(None, word.place)
+        else:
+            self.unresolved.append(word)
 
 
 def _has_arguments(word: Word) -> bool:

@@ -120,23 +120,33 @@ class Settings:
     def _setting(self, key: str) -> Setting:
         index = self.index(key)
         if index is None:
-            default = UNKNOWN
-            if self.knows_defaults and not self._may_be_misspelt(key):
-                default = self._composed(key)
-            return Setting(key, default)
+            return Setting(key, self._default(key))
         override = self.launch.overrides[index]
         value = self._given(key, index)
-        choices: tuple[Any, ...] = ()
-        if override.content and override.value is None and override.key == key:
-            choices = tuple(map(_read, override.content.choices))
-            if choices and override.content.may_lack:
-                choices = (*self._without(index, key), *choices)
-        if UNKNOWN in choices:
-            choices = ()
+        choices = self._choices(key, index)
         return Setting(key, value, override.place, override.origin, choices)
 
+    def _default(self, key: str) -> Any:
+        """What the framework takes for a key that the launch does not set."""
+        if not self.knows_defaults or self._may_be_misspelt(key):
+            return UNKNOWN
+        return self._composed(key)
+
+    def _choices(self, key: str, index: int) -> tuple[Any, ...]:
+        """The values of all branches that set a key; none if one of them is not known."""
+        override = self.launch.overrides[index]
+        content = override.content
+        if content is None or content.text is not None or override.key != key:
+            return ()
+        choices = tuple(map(_read, content.choices))
+        if choices and content.may_lack:
+            choices = (*self._without(index, key), *choices)
+        if UNKNOWN in choices:
+            return ()
+        return choices
+
     def _without(self, left_out: int, key: str) -> tuple[Any, ...]:
-        """What a key is without an override: by the one before it, or by default."""
+        """What a key may be without one override: by the one before it, or by default."""
         kept = list(self.launch.overrides)
         del kept[left_out]
         launch = replace(self.launch, overrides=kept)

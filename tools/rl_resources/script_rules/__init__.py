@@ -9,7 +9,7 @@ from rl_resources.errors import Severity
 from rl_resources.facts.pairs import Pair
 from rl_resources.rule import Mistake, Rule, rule
 from rl_resources.script.run import Run
-from rl_resources.script_rules.releases import fork
+from rl_resources.script_rules.releases import is_of_fork
 
 
 def run_rule(
@@ -27,7 +27,7 @@ def run_rule(
             run = pair.script.training
             if run is None:
                 return
-            if not of_forks and fork(pair.script):
+            if not of_forks and is_of_fork(pair.script):
                 return
             for mistake in check(pair, run):
                 yield mistake._replace(about=(*mistake.about, pair.whole))

@@ -352,17 +352,25 @@ def unlikely_memory(pair: Pair, run: Run) -> Iterator[Mistake]:
     Good: the same on `32` x `h100`, or a note that says what was measured
     """
     found = _estimate(pair, run)
-    if found is None:
+    if found is None or _may_fit(found):
         return
     low, high = found.interval_gb
-    if low <= found.device_gb and found.verdict != "cannot fit":
-        return
     yield Mistake(
         *pair.place("gpus"),
         f"about {found.peak_gb:.0f} GB ({low:.0f} to {high:.0f}) per GPU are estimated, but the "
         f"device has {found.device_gb:.0f} GB ({pair.device_memory_gb:g} GiB)",
         _HELP,
     )
+
+
+def _may_fit(found: Estimate) -> bool:
+    """Whether the interval begins within the memory of the device."""
+    if found.is_impossible:
+        return False
+    if found.usual_gb <= found.device_gb:
+        return True  # the interval begins below, and takes time
+    low, _ = found.interval_gb
+    return low <= found.device_gb
 
 
 def _estimate(pair: Pair, run: Run) -> Estimate | None:

@@ -17,7 +17,7 @@ from rl_resources.package import number
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.algorithm import GROUP_ESTIMATORS, KNOWN_ESTIMATORS
 from rl_resources.script.backends import ENGINES
-from rl_resources.script.bash.script import Word
+from rl_resources.script.bash.script import Place, Word
 from rl_resources.script.framework.composition import Rejection
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.framework.syntax import is_count
@@ -188,7 +188,7 @@ def _other_choice(target: ScriptText, rejection: Rejection) -> str:
     if rejection.kind != "unknown-key":
         return ""
     for choice, engine in target.source.engines.items():
-        if rejection.key in engine.values:
+        if choice and rejection.key in engine.values:
             owner = "configuration" if choice.startswith("--") else "engine"
             return (
                 f"Add `{choice}`: this key and others like it belong to that {owner}."
@@ -285,6 +285,7 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo data.train_batch_size=1k`
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=1024`
     """
+    seen: set[Place] = set()
     for item in rejections(target):
         rejection = item.rejection
         if rejection.kind not in ("type", "syntax") or rejection.index < 0:
@@ -297,6 +298,9 @@ def value_type(target: ScriptText) -> Iterator[Mistake]:
         is_cut_off = override.value == "" or rejection.kind == "syntax"
         if is_cut_off and _has_stray_behind(item.launch, override):
             continue
+        if override.origin in seen:  # of a variable that several keys have
+            continue
+        seen.add(override.origin)
         yield target.mistake(
             override.origin,
             f"`{shown(override.key, 120)}`: {shown(rejection.reason, 200)}",

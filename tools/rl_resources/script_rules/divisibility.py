@@ -154,24 +154,31 @@ def batch_problems(run: Run) -> Iterator[Problem]:
 def _update_problems(run: Run) -> Iterator[Problem]:
     """Updates that cannot be divided among ranks, and micro-batches that do not divide a share."""
     mini = run.mini_batch_size
-    micro = run.micro_batch
     n = run.rollout_n.number
     ranks = run.data_parallel_size
     if not mini.number or not n or not ranks:
         return
     share, left = divmod(mini.number * n, ranks)
     update = _responses(mini, n)
-    demanded = is_demanded(run)
-    if left and demanded:
+    if not left:
+        yield from _micro_problems(run, share, update)
+    elif is_demanded(run):
         yield Problem(
             mini,
             f"{update} cannot be divided over {ranks} data-parallel ranks{SINCE}",
             f"Choose a size whose product with {n} is a multiple of {ranks}.",
         )
-    since = SINCE if run.trains_with_megatron else ""
-    if left or not micro.number or (since and not demanded):
-        return
-    if share % micro.number:
+
+
+def _micro_problems(run: Run, share: int, update: str) -> Iterator[Problem]:
+    """A micro-batch that does not divide a rank's share: older releases accept it with Megatron."""
+    micro = run.micro_batch
+    since = ""
+    if run.trains_with_megatron:
+        since = SINCE
+        if not is_demanded(run):
+            return
+    if micro.number and share % micro.number:
         yield Problem(
             micro,
             f"`{micro.key}` {micro.number} does not divide {share}, the share of each rank in "

@@ -43,6 +43,8 @@ _PRIVATE_HOST = re.compile(
     r"|(?<=://)(?!host\.docker\.internal)[\w.-]+\.(?:internal|corp|intra|intranet|lan)\b"
 )
 
+_NOBODYS = re.compile(rf"(?i)x{{3}}|your|<|{_PRIVATE_HOST.pattern}")
+"""In what is to be filled in, or is reported as a private host."""
 _OF_ITS_AUTHOR = re.compile(r"(?:https?|all|ftp)_proxy|WANDB_ENTITY", re.IGNORECASE)
 
 
@@ -100,7 +102,7 @@ def _private_hosts(target: ScriptText) -> Iterator[Mistake]:
 def _private_accounts(target: ScriptText) -> Iterator[Mistake]:
     for item in target.script.assignments:
         text = item.value.text
-        is_own = text and not item.value.default and not _PRIVATE_HOST.search(text)
+        is_own = text and not item.value.default and not _NOBODYS.search(text)
         if is_own and _OF_ITS_AUTHOR.fullmatch(item.name):
             yield target.mistake(
                 item.place,
@@ -241,7 +243,9 @@ _MAIL = re.compile(
     r"@(?>(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}))(?![\w.-]*(?:[:/](?!\s)|=))"
 )
 """An address of a person: `git@` is the account of a server."""
-_NO_MAIL = re.compile(r"(?i)example\.|noreply|^(?:you|user|name|email|someone)@")
+_NO_MAIL = re.compile(
+    r"(?i)example\.|noreply|\.local$|^(?:you|user|name|email|someone)@"
+)
 
 
 @lru_cache(maxsize=4096)

@@ -58,12 +58,11 @@ class RejectedArgument(NamedTuple):
     @property
     def is_of_a_fork(self) -> bool:
         """Whether no release has its key."""
-        if self.release is not None:
-            return False
-        return not any(
-            self.rejection.key in engine.values
-            for engine in shipped(FRAMEWORK).engines.values()
-        )
+        return self.release is None and not _newest_has(self.rejection.key)
+
+
+def _newest_has(key: str) -> bool:
+    return any(key in engine.values for engine in shipped(FRAMEWORK).engines.values())
 
 
 def rejections(target: ScriptText) -> Iterator[RejectedArgument]:
@@ -97,6 +96,27 @@ def fork(target: ScriptText) -> Sequence[RejectedArgument]:
     return own
 
 
+@lru_cache(maxsize=64)
+def is_of_fork(target: ScriptText) -> bool:
+    """Whether a run has keys of a fork, in a checkout of the fork, too.
+
+    A checkout that is newer than all releases may have keys of the next one.
+    """
+    tree = target.tree
+    if tree is None:
+        return bool(fork(target))
+    if is_since(tree.version, shipped(FRAMEWORK).version):
+        return False
+    past = history(FRAMEWORK)
+    own = set()
+    for launch, composition in target.composed:
+        for item in launch.overrides:
+            is_taken = not item.prefix and item.key in composition.values
+            if is_taken and not (past.last_with(item.key) or _newest_has(item.key)):
+                own.add(item.key)
+    return len(own) >= _FEWEST
+
+
 def fork_name(own: Sequence[RejectedArgument]) -> str:
     """The name of the fork with these keys."""
     names = [support(FRAMEWORK).fork(item.rejection.key) for item in own]
@@ -111,7 +131,7 @@ def meant(item: RejectedArgument) -> str:
     """The key that an unknown one was meant to be: its like in the same section, or a key of none.
 
     The one key of that name further down is meant, too. Empty if there is none: words of another
-    section mean something else.
+    section mean something else, and so does a name with one more word, as `val_temperature`.
     """
     section, dot, name = item.rejection.key.rpartition(".")
     known = item.composition.values
@@ -123,7 +143,8 @@ def meant(item: RejectedArgument) -> str:
     if len(deeper) == 1:
         return f"{prefix}{deeper[0]}"
     for near in get_close_matches(name, names, 1, 0.8):
-        return f"{prefix}{near}"
+        if f"_{near}_" not in f"_{name}_":
+            return f"{prefix}{near}"
     return ""
 
 
@@ -192,7 +213,7 @@ def deprecated_key(target: ScriptText) -> Iterator[Mistake]:
     Bad: `python3 -m verl.trainer.main_ppo data.val_batch_size=64`
     Good: `python3 -m verl.trainer.main_ppo data.train_batch_size=64`
     """
-    if fork(target):
+    if is_of_fork(target):
         return
     yield from _changed(target, DEPRECATED)
     if not target.tree:

@@ -244,7 +244,10 @@ def visible_devices(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _devices_of_training(target: ScriptText) -> Iterable[Assignment]:
-    """The last choice of devices for the run, not for a server next to it, by name."""
+    """The last choice of devices for the run, not for a server next to it, by name.
+
+    There is none where the command of a server has its own: they share the machine.
+    """
     found: dict[str, Assignment] = {}
     if target.run is None:
         return ()
@@ -254,6 +257,8 @@ def _devices_of_training(target: ScriptText) -> Iterable[Assignment]:
             continue
         is_before = item.exported and item.place < command.place
         is_its_own = item.prefix and command.place <= item.place <= command.end
+        if item.prefix and not is_its_own:
+            return ()
         if is_before or is_its_own:
             found[item.name] = item
     return found.values()

@@ -94,7 +94,7 @@ class Site:
         self.site_url = site_url or ""
         self.at = site_url or LOCAL
         reports = Counter(text_of(row, "size") for row in dataset.records["reports"])
-        self._things = _urls_of_things(dataset)
+        self._things = urls_of_things(dataset)
         self.sizes: list[Size] = []
         for row in dataset.records["sizes"]:
             name = str(row["size"])
@@ -176,7 +176,7 @@ class Site:
         return found if is_web_address(found) else ""
 
 
-def _urls_of_things(dataset: Dataset) -> dict[tuple[str, str], str]:
+def urls_of_things(dataset: Dataset) -> dict[tuple[str, str], str]:
     """The page of each model, device and framework below the root.
 
     A model's is that of its architecture.
@@ -184,13 +184,13 @@ def _urls_of_things(dataset: Dataset) -> dict[tuple[str, str], str]:
     models = dataset.by_key["models"]
     firsts = architectures(dataset)
     found: dict[tuple[str, str], str] = {}
-    for table in ("devices", "frameworks"):
-        for name in map(str, dataset.by_key[table]):
-            found[table, name] = f"{table}/{name}/"
     for key, row in models.items():
         first = models[firsts.get(str(key), key)]
         mark = "" if first is row else f"#{row['slug']}"
         found["models", str(key)] = f"models/{first['slug']}/{mark}"
+    for table in ("devices", "frameworks"):
+        for name in map(str, dataset.by_key[table]):
+            found[table, name] = f"{table}/{name}/"
     return found
 
 

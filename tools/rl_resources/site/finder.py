@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 from rl_resources.certainty import MARKS, REWRITTEN, SCALE
 from rl_resources.dataset import Dataset, grouped
-from rl_resources.devices import NOTES, VENDORS, Device
+from rl_resources.devices import Device
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.frameworks import profiles
 from rl_resources.estimate.plan import rules
 from rl_resources.estimate.time import PHASES
 from rl_resources.files import table_beside
-from rl_resources.query import plan_question, sentences, understand
+from rl_resources.query import plan_question, sentences
 from rl_resources.query.configurations import (
     NOT_TEXT_ALONE,
     Configuration,
@@ -33,16 +33,13 @@ from rl_resources.query.vocabulary import (
     ADAPTERS,
     FIELDS,
     FILTERS,
-    MESSAGES,
     NO_TAG,
-    PATTERNS,
-    UNITS,
     WEIGHTS,
     vocabulary,
     words_of,
     words_of_filters,
 )
-from rl_resources.site.environment import Site, place
+from rl_resources.site.environment import Site, place, urls_of_things
 from rl_resources.site.things import arithmetic_of, fewest_run
 from rl_resources.text import is_web_address
 
@@ -100,7 +97,7 @@ def front(site: Site) -> str:
 
 def said() -> dict[str, str]:
     """What scripts of the front page write, by name."""
-    found = {**MESSAGES, **NOTES, **_hints(), **_TABLE["said"], **_TABLE["mistakes"]}
+    found = {**sentences.MESSAGES, **_hints(), **_TABLE["said"], **_TABLE["mistakes"]}
     for table, texts in _PLAN_SENTENCES.items():
         for name, text in texts.items():
             found[f"{table}.{name}"] = text
@@ -122,15 +119,15 @@ def said_of_calculator() -> dict[str, str]:
         words += [moment["phase"], moment["name"], *moment["components"]]
     prices = [knob["price"] for knob in written["knob"]]
     prices += filter(None, [knob.get("price_in_verl") for knob in written["knob"]])
-    read = {name: MESSAGES[name] for name in _TABLE["calculator_messages"]}
+    read = {name: sentences.MESSAGES[name] for name in _TABLE["calculator_messages"]}
     own: dict[str, str] = _TABLE["mistakes"] | _TABLE["calculator_said"]
-    found = {**read, **NOTES, **_hints(), **own}
+    found = {**read, **_hints(), **own}
     return found | {text: text for text in texts} | _words(words, _fields(), prices)
 
 
 def _hints() -> dict[str, str]:
     """What to write in each field."""
-    return {f"hint.{field}": understand.hint(field) for field in FIELDS}
+    return {f"hint.{field}": sentences.hint(field) for field in FIELDS}
 
 
 def _fields() -> list[str]:
@@ -222,20 +219,20 @@ def _words_of_questions(dataset: Dataset) -> dict[str, Any]:
             "spellings": known.spellings,
             "models": known.models,
             "sizes": [size._asdict() for size in known.sizes],
-            "devices": {"known": _devices(known.devices.known)},
+            "devices": {
+                "known": _devices(known.devices.known),
+                "spellings": known.devices.spellings,
+            },
             "tasks": known.tasks,
             "architectures": known.architectures,
             "experts": known.experts,
             "projects": known.projects,
-            "vendors": VENDORS,
+            "frameworks": known.frameworks,
         },
-        "patterns": {**PATTERNS, "four_bits": formula()["names"]["four_bits"]},
-        "units": UNITS,
-        "most_gigabytes": understand.MOST_GIGABYTES,
         "weights": WEIGHTS,
         "no_tag": NO_TAG,
         "filters": list(FILTERS),
-        "things": _urls_of_things(dataset),
+        "things": {key: url for (_, key), url in urls_of_things(dataset).items()},
         "profiled": list(profiles()),
         "without_rollouts": [task.lower() for task in formula()["offline"]],
         "plan": _plan(dataset),
@@ -257,16 +254,6 @@ def _plan(dataset: Dataset) -> dict[str, Any]:
 
 def _devices(known: Mapping[str, Device]) -> dict[str, dict[str, Any]]:
     return {key: device._asdict() for key, device in known.items()}
-
-
-def _urls_of_things(dataset: Dataset) -> dict[str, str]:
-    """The page of each model, device and framework below the root."""
-    site = Site(dataset)
-    urls: dict[str, str] = {}
-    for table in ("models", "devices", "frameworks"):
-        for key in map(str, dataset.by_key[table]):
-            urls[key] = site.thing(table, key)
-    return urls
 
 
 def columns(rows: Sequence[Configuration]) -> dict[str, list[Any]]:

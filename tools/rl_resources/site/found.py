@@ -16,7 +16,7 @@ from rl_resources.query.configurations import (
 )
 from rl_resources.query.find import Found, folded, verdicts
 from rl_resources.query.fit import RAN_ON_NO_MORE
-from rl_resources.query.vocabulary import say, vocabulary
+from rl_resources.query.vocabulary import vocabulary
 from rl_resources.site import rendered, terminal
 from rl_resources.text import json_text
 
@@ -30,34 +30,34 @@ def as_json(dataset: Dataset, found: Found, notes: Sequence[str]) -> str:
 
 def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, Any]:
     """Everything that was found, in values that JSON has."""
-    value: dict[str, Any] = {
+    start = None
+    if found.script:
+        start = sentences.start(found.script, _root(dataset))
+    extremes = {name: getattr(found, name) for name in _EXTREMES}
+    against = _contradictions(dataset, found)
+    return {
         "dataset_version": dataset.version,
         "query": {name: value or None for name, value in found.query._asdict().items()},
         "notes": list(notes),
         "verdict": verdicts(dataset, found),
-        "answers": [_flat(row) for row in found.answers],
-        "start": sentences.start(found.script, _root(dataset))
-        if found.script
-        else None,
+        "answers": list(map(_flat, found.answers)),
+        "start": start,
         "estimate": estimate_command(dataset, found) or None,
+        **{name: row and row.id for name, row in extremes.items()},
+        "largest": [
+            {"task": row.task, "size": row.size, "best": row.id}
+            for row in found.largest
+        ],
+        "nearest": [
+            {"nearest": item.kind, "missing": item.reason, **_flat(item.row)}
+            for item in found.nearest
+        ],
+        "failures": list(map(_flat, found.failures)),
+        "unclear": list(map(_flat, found.unclear)),
+        "contradictions": {
+            name: list(map(_cells, rows)) for name, rows in against.items()
+        },
     }
-    for name in _EXTREMES:
-        extreme = getattr(found, name)
-        value[name] = extreme.id if extreme else None
-    value["largest"] = []
-    for row in found.largest:
-        value["largest"].append({"task": row.task, "size": row.size, "best": row.id})
-    value["nearest"] = []
-    for item in found.nearest:
-        why = {"nearest": item.kind, "missing": item.reason}
-        value["nearest"].append(why | _flat(item.row))
-    value["failures"] = list(map(_flat, found.failures))
-    value["unclear"] = list(map(_flat, found.unclear))
-    against = _contradictions(dataset, found)
-    value["contradictions"] = {
-        name: list(map(_cells, rows)) for name, rows in against.items()
-    }
-    return value
 
 
 def _flat(row: Configuration) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def as_text(
         extremes=_EXTREMES,
         folded=folded,
         join=posixpath.join,
-        say=say,
+        say=sentences.say,
         words=sentences,
     )
     return terminal(text, width, color=color)

@@ -11,6 +11,7 @@ import ast
 import builtins
 import inspect
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -93,12 +94,14 @@ def _place(name: str, module: str) -> str:
     return _PLACES[module]
 
 
-def _is_table(value: object) -> bool:
-    """Whether it is a cached function, which returns data."""
-    return hasattr(value, "cache_info")
+def _is_table(value: Any) -> bool:
+    """Whether it is a cached function without arguments, which returns data."""
+    return hasattr(value, "cache_info") and not inspect.signature(value).parameters
 
 
 def _json(value: object) -> str:
+    if isinstance(value, re.Pattern):
+        return f"re.compile({json.dumps(value.pattern)})"
     if hasattr(value, "_fields"):
         _no_data(value)
     return json.dumps(value, default=_no_data, ensure_ascii=False)

@@ -46,7 +46,7 @@ def plan_as_text(
         "plan.txt",
         plan=plan,
         first=_first(plan),
-        options=plan.options or {_unfit(plan.shown): plan.shown},
+        options=_shown_options(plan),
         runs=runs,
         failures=failures,
         most_gpus=counts_up_to(question.query.gpus)[-1],
@@ -66,10 +66,14 @@ def plan_as_text(
     )
 
 
-def _unfit(found: Estimate) -> str:
-    """The word for settings that do not fit."""
-    said: Mapping[str, str] = sentences()["unfit"]
-    return said.get(found.verdict, said["other"])
+def _shown_options(plan: Plan) -> dict[str, Estimate]:
+    """RECOMMENDED before MIN, or both as one where they are the same; else what does not fit."""
+    if not plan.options:
+        said: Mapping[str, str] = sentences()["unfit"]
+        return {said.get(plan.shown.verdict, said["other"]): plan.shown}
+    if plan.recommended == plan.minimum:
+        return {"RECOMMENDED and MIN": plan.shown}
+    return dict(reversed(plan.options.items()))
 
 
 def _what(plan: Plan, name: str) -> str:
@@ -87,28 +91,38 @@ def _hardware(plan: Plan) -> str:
 
 
 def _first(plan: Plan) -> str:
+    """The sentence of the verdict; its model is that of the run that it names, where one ran."""
     sentence: str = sentences()["verdict"][plan.verdict]
     question = plan.question
-    runs = question.ran(question.weights)
     named = question.query.model or question.asked["model"].strip()
     _, _, asked = named.rpartition("/")
-    ran = ""
     model = asked
-    if runs and plan.verdict.startswith("yes"):
-        ran = _where(runs[0])
-        model = runs[0].row.model_label
+    decisive = _decisive_run(plan)
+    run = ""
+    if decisive:
+        run = _where(decisive)
+        if plan.verdict.startswith("yes"):
+            model = decisive.row.model_label
+    return sentence.format(
+        what=_what(plan, model),
+        model=asked,
+        hardware=_hardware(plan),
+        ran=run,
+        failed=run,
+    )
+
+
+def _decisive_run(plan: Plan) -> KnownRun | None:
+    """The published run that a verdict rests on, if it rests on one."""
+    question = plan.question
+    if plan.verdict == "failed":
+        return question.failed_alike[0]
     if plan.verdict == "probably":
         values = plan.shown.values
-        on_no_more = question.ran_on_no_more(values["gpus"] * values["device_gb"])
-        ran = _where(on_no_more[0])
-    failed = ""
-    if plan.verdict == "failed":
-        failed = _where(question.failed_alike[0])
-    what = _what(plan, model)
-    hardware = _hardware(plan)
-    return sentence.format(
-        what=what, model=asked, hardware=hardware, ran=ran, failed=failed
-    )
+        return question.ran_on_no_more(values["gpus"] * values["device_gb"])[0]
+    if plan.verdict.startswith("yes"):
+        return next(iter(question.ran(question.weights)), None)
+    return None
 
 
 def _where(known: KnownRun) -> str:

@@ -7,6 +7,7 @@
 import { EITHER, minBy, say, word } from "../elements.js";
 import { INDEX } from "../finder/index.js";
 import { understand } from "../finder/understand.js";
+import { active_billions_in, billions_in, models_begun } from "../finder/vocabulary.js";
 import { refuse } from "../form.js";
 import { made } from "../python.js";
 import { Estimate } from "./estimate.js";
@@ -19,16 +20,25 @@ const WEIGHTS = { full: { lora_rank: 0 }, lora: {}, qlora: { quantized: 1 } };
 /** An input that nobody gave: the value taken, and why; `open` where no framework says it. */
 export class Assumed { static fields = ["input", "value", "reason"]; }
 
+/** The model that is computed where a name means one, or begins with that of one; otherwise what its name says. @param {Record<string, any>} query @param {string} named */
+export function modelMeant({ model }, named) {
+  const keys = model ? [model] : [...models_begun(INDEX.vocabulary, named)];
+  const key = keys.find((one) => one in INDEX.things) ?? named;
+  return { model: key, named, isRead: !model && key !== named, billions: billions_in(named), isMixture: active_billions_in(named) > 0 };
+}
+
 /** The words of the form as keys of the formula, with notes on how they were read. @param {Record<string, string>} words */
 export function meant(words) {
   const offline = words.task in formula().offline ? words.task : "";
-  const { computed, device, framework, gpus, infer, memory_gb, notes, task, train, weights } = understand(offline ? { ...words, task: "" } : words);
+  const [query, notes] = understand(INDEX.vocabulary, offline ? { ...words, task: "" } : words);
+  const { device, framework, gpus, infer, memory_gb, task, train, weights } = query;
   const profiled = framework.split(EITHER).find((one) => INDEX.profiled.includes(one)) ?? framework;
+  const computed = modelMeant(query, words.model ?? "");
   const keys = { ...computed, device, framework: profiled, gpus, infer, task: offline || task, train, weights };
   const { model, named: text, isRead } = computed;
   if (isRead) notes.push(say("read-as", { text, meaning: model }));
   if (text && !formula().models.some((row) => row.model === model)) notes.push(say("by-number", { text }));
-  return { notes, asked: { ...words, ...keys, device_gb: words.device_gb ?? (device ? undefined : memory_gb) } };
+  return { notes: notes.filter(Boolean), asked: { ...words, ...keys, device_gb: words.device_gb ?? (device ? undefined : memory_gb) } };
 }
 
 /** What is asked, as `EstimateInputs` of `estimate/configuration.py`; no script is read here. */
@@ -73,7 +83,7 @@ function sharded(words) {
   return other;
 }
 
-/** The figures of a model: of one that is known, or by the number in its name of the nearest typical one, as wide as its size asks for (`completed` of `estimate/model.py`). @param {Record<string, any>} words `computed` of `understand.js` */
+/** The figures of a model: of one that is known, or by the number in its name of the nearest typical one, as wide as its size asks for (`completed` of `estimate/model.py`). @param {Record<string, any>} words `modelMeant` */
 function modelOf({ model: name, named, isRead, billions, isMixture }) {
   const { models, time, typical } = formula();
   const known = models.find((row) => row.model === name);

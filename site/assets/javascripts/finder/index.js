@@ -4,7 +4,9 @@
  * @typedef {Record<string, any>} Row a `Configuration` of `query/configurations.py`, with its finished words
  */
 
-import { EITHER, word } from "../elements.js";
+import { word } from "../elements.js";
+import { made } from "../python.js";
+import { Devices } from "./devices.js";
 
 /** The published value, once it is loaded. @type {Record<string, any>} */
 export const INDEX = {};
@@ -17,15 +19,6 @@ class Row {
   words(field) { return this.asked[field]; }
 }
 
-/** A question in keys, as `Query` of `query/understand.py`; an empty text or a 0 leaves open. */
-export class Query {
-  get devices() { return this.device.split(EITHER).filter(Boolean); }
-
-  get adapter_tasks() { return this.adapter_task.split(EITHER).filter(Boolean); }
-
-  asked(...names) { return Object.fromEntries(names.filter((name) => this[name]).map((name) => [name, this[name]])); }
-}
-
 /** Take what was published. @param {Record<string, any>} data */
 export function load(data) {
   const { columns: { model_label: labels = [], ...others } = {} } = data; // only the front page has rows
@@ -34,5 +27,7 @@ export function load(data) {
     const cells = Object.fromEntries(columns.map(([name, own]) => [name, own[place]]));
     return { __proto__: Row.prototype, ...cells, model_label: label.replace(MIXTURE, word(MIXTURE)) }; // many times faster to copy than what is filled later
   };
-  return Object.assign(INDEX, data, { rows: INDEX.rows ?? labels.map(rowAt) });
+  const { vocabulary: known } = data;
+  const vocabulary = { ...known, devices: made(Devices, [], known.devices) };
+  return Object.assign(INDEX, data, { vocabulary, rows: INDEX.rows ?? labels.map(rowAt) });
 }

@@ -1,11 +1,12 @@
 /** The form of the front page: what is published at once, and a plan once nothing has changed for a moment. */
 
-import { filled, queryOf, QUIET_MS, say, without_owner, word } from "../elements.js";
+import { filled, queryOf, QUIET_MS, say, word } from "../elements.js";
 import { answer } from "../form.js";
 import { by_device, find, first_sentence, folded } from "./find.js";
 import { INDEX, load } from "./index.js";
 import { asked_hardware, certaintyOf, headline, reason } from "./sentences.js";
 import { understand } from "./understand.js";
+import { without_owner } from "./vocabulary.js";
 
 /**
  * @typedef {import("./index.js").Row} Row
@@ -23,8 +24,8 @@ async function addPlan(room, words, found) {
   if (room.isConnected) drawPlan(room, data, words, found);
 }
 
-/** Draw all that was found; returns what a screen reader announces. @param {HTMLElement} place @param {Record<string, string>} words what was asked, by field @param {Found} found @param {string[]} strange what no field takes of the URL */
-function draw(place, words, found, strange) {
+/** Draw all that was found; returns what a screen reader announces. @param {HTMLElement} place @param {Record<string, string>} words what was asked, by field @param {Found} found @param {string[]} notes how they were read, and what no field takes of the URL */
+function draw(place, words, found, notes) {
   const { answers, failures, largest, nearest, query, unclear, worse } = found;
   const title = by_device(INDEX.rows, found, INDEX.vocabulary).map((one) => first_sentence(one, INDEX.vocabulary)).join(" ");
   const [verdict] = title.split(" (", 1);
@@ -34,7 +35,7 @@ function draw(place, words, found, strange) {
   place.toggleAttribute("data-open", isOpen); // There is no hardware that anything "ran on".
   place.replaceChildren(filled("finder-answer", {
     verdict, given: title.slice(verdict.length), warning,
-    headline: headline(query, answers), notes: [...query.notes, strange.length && say("strange", { words: strange.join(", ") })],
+    headline: headline(query, answers), notes,
     isPlanned: Boolean(query.size),
     wider: query.model && { size: query.size, query: queryOf({ ...words, model: query.size }) },
     [isOpen ? "minimum" : "extremes"]: extremes(found),
@@ -119,8 +120,10 @@ function card([row, ...others], why = "") {
 
 answer(form, { size: "model", memory: "device" }, (place, data, words, strange) => {
   load(data);
-  const found = find(INDEX.rows, understand(words));
-  const said = draw(place, words, found, strange);
+  const [query, notes] = understand(INDEX.vocabulary, words);
+  const found = find(INDEX.rows, query);
+  const ignored = strange.length && say("strange", { words: strange.join(", ") });
+  const said = draw(place, words, found, [...notes, ignored]);
   const room = place.querySelector(".finder-plan");
   setTimeout(() => room?.isConnected && addPlan(room, words, found), QUIET_MS);
   return said;

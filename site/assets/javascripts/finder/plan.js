@@ -8,35 +8,37 @@
  * @typedef {Record<string, any>} Settings MIN and RECOMMENDED: those of `estimate/plan.py`
  */
 
-import { EITHER, filled, queryOf, quoted, SAID, say, word } from "../elements.js";
+import { EITHER, filled, queryOf, quoted, SAID, say, without_owner, word } from "../elements.js";
 import { formula, load } from "../estimate/formula.js";
 import { PlanStart, planned, rare_settings, smallest, turned_on } from "../estimate/plan.js";
-import { configuration, estimated } from "../estimate/question.js";
+import { configuration, estimated, modelMeant } from "../estimate/question.js";
 import { step_time } from "../estimate/time.js";
 import { Mistake } from "../form.js";
 import { made, min, replace } from "../python.js";
 import { matches_of, no_less, ordered, size_of } from "./fit.js";
 import { INDEX } from "./index.js";
 import { deviceOf, gpusOf } from "./sentences.js";
-import { understand } from "./understand.js";
+import { lengths_in, understand } from "./understand.js";
+import { whole_match } from "./vocabulary.js";
 
 // Inputs of the estimate that other fields of its form stand for.
 const OTHER_FIELDS = ["gpus", "quantized", "has_engine", "device_gb"];
 
-/** What a plan is asked, in words of the estimate's form; nothing where the model is open. @param {Query} query */
-export function planWords(query) {
-  const { patterns, plan: { usual }, profiled } = INDEX;
-  const { memory_gb, device, prompt, length } = query;
+/** What a plan is asked, in words of the estimate's form; nothing where the model is open. @param {Query} query @param {Record<string, string>} words of the form */
+export function planWords(query, { model: named, length: lengths = "" }) {
+  const { plan: { usual }, profiled } = INDEX;
+  const { memory_gb, device, length } = query;
+  const [prompt] = lengths_in(lengths);
   const [task] = (query.task || usual.task).split(EITHER);
-  const inFourBits = ["", "lora"].includes(query.weights) && new RegExp(patterns.four_bits, "i").test(query.computed.named);
+  const inFourBits = ["", "lora"].includes(query.weights) && new RegExp(formula().names.four_bits, "i").test(named);
   const weights = inFourBits ? "qlora" : query.weights || (task.endsWith("-LoRA") ? "lora" : "full");
   const open = weights === "qlora" ? usual.framework_of_qlora : usual.framework;
   const framework = query.framework ? query.framework.split(EITHER).find((one) => profiled.includes(one)) : open;
   const infer = query.infer || usual.infer_of[framework] || usual.infer_of[query.vendor] || usual.infer;
   const first = prompt < length ? prompt : Math.min(usual.prompt_length, Math.floor(length / 2));
-  if (!query.computed.model || weights === "partial") return undefined;
+  if (!named || weights === "partial") return undefined;
   return {
-    ...query.computed, weights, task, framework: framework ?? usual.framework, gpus: query.gpus, train: query.train, infer,
+    ...modelMeant(query, named), weights, task, framework: framework ?? usual.framework, gpus: query.gpus, train: query.train, infer,
     ...(device ? { device } : { device_gb: memory_gb }), host_memory: query.host_memory_gb,
     prompt_length: length ? first : usual.prompt_length, response_length: length ? length - first : usual.response_length,
   };
@@ -66,7 +68,7 @@ export function begin({ framework, host_memory = 0, ...words }) {
 /** Draw the plan of a question, or without hardware the fewest GPUs of each class of devices. @param {HTMLElement} room @param {any} data `api/v1/estimate.json` @param {Record<string, string>} words of the form @param {Found} found what is published */
 export function drawPlan(room, data, words, { query, best }) {
   load(data);
-  const asked = planWords(query);
+  const asked = planWords(query, words);
   try {
     if (!asked) room.replaceChildren();
     else if (!query.memory_gb && !query.vendor) drawTable(room, words, query);
@@ -93,7 +95,7 @@ async function drawTable(room, words, query) {
   const devices = classes.map(({ device }) => INDEX.vocabulary.devices.known[device]).sort((a, b) => a.memory_gb - b.memory_gb);
   for (const { label, memory_gb } of devices) {
     const cells = kinds.map((kind) => {
-      const asked = planWords(replace(query, { weights: kind, memory_gb, device: "" }));
+      const asked = planWords(replace(query, { weights: kind, memory_gb, device: "" }), words);
       const counts = search.gpus.filter((count) => !(count > fewest[kind]));
       const gpus = (fewest[kind] = smallest(begin(asked), counts, { rare: false })?.values.gpus ?? fewest[kind]);
       const color = gpus ? "certain certain--estimated" : "fewest-none";
@@ -114,7 +116,7 @@ function published({ first: { values } }, query) {
   const wanted = replace(query, { task: "", experts: values.experts ? "mixture" : "dense" });
   const matching = matches_of(INDEX.rows, wanted).filter(isMeant);
   const marked = ordered(matching, query).map((row) => {
-    const mark = row.differs.includes("model") && say("mark.twin", { model: nameOf(row.model) });
+    const mark = row.differs.includes("model") && say("mark.twin", { model: without_owner(row.model) });
     return replace(row, { mark, where: `${row.hardware} (${[row.framework_label, row.context, mark].filter(Boolean).join(", ")})` });
   });
   return marked.sort((a, b) => Boolean(a.mark) - Boolean(b.mark));
@@ -122,7 +124,7 @@ function published({ first: { values } }, query) {
 
 /** The first sentence of the command: the word of `query/plan.py`, the words of `site/plan.py`. @param {Start} start @param {Settings} found @param {Record<string, string>} words @param {Record<string, any>} asked */
 export function sentenceOf(start, { recommended, short }, words, { task, weights, prompt_length, response_length }) {
-  const query = understand({ ...words, task, weights });
+  const [query] = understand(INDEX.vocabulary, { ...words, task, weights });
   const { values } = recommended ?? short;
   const length = prompt_length + response_length;
   const gb = values.gpus * values.device_gb;
@@ -134,18 +136,15 @@ export function sentenceOf(start, { recommended, short }, words, { task, weights
   const failed = query.model && min(failures, { key: size_of });
   const isRare = recommended && rare_settings(recommended).length > 0;
   const verdicts = {
-    yes: near && (query.model || new RegExp(`^(?:${INDEX.patterns.billions})$`, "i").test(words.model)), yes_of_size: near,
+    yes: near && (query.model || whole_match("billions", words.model)), yes_of_size: near,
     probably: recommended && !isRare && less, failed: recommended && failed, rare: isRare, arithmetic: recommended,
-    tight: short?.verdict === "tight", no: true,
+    tight: short?.verdict === "tight", unlikely: short?.verdict === "unlikely", no: true,
   };
-  const model = nameOf(query.model || words.model);
-  const what = say("asked.what", { task: query.task, model: near ? nameOf(near.model) : model, weights: word(INDEX.weights[weights]) });
+  const model = without_owner(query.model || words.model);
+  const what = say("asked.what", { task: query.task, model: near ? without_owner(near.model) : model, weights: word(INDEX.weights[weights]) });
   const name = Object.keys(verdicts).find((one) => verdicts[one]);
   return say(`verdict.${name}`, { what, model, hardware: hardwareOf({ values: query.gpus ? query : values }, query), ran: (near || less)?.where, failed: failed?.where });
 }
-
-/** A model without its owner. @param {string} model */
-const nameOf = (model) => model.replace(/^[\w.-]+\/(?=[\w.-]+$)/, "");
 
 const hardwareOf = ({ values }, query) => `${values.gpus} × ${deviceOf(query)}`;
 
@@ -163,10 +162,11 @@ function wordsOf(start, { minimum, recommended, short, more }, words, asked, que
 }
 
 /** What a plan takes where the question is open, as the command says it. @param {Start} start @param {Record<string, any>} asked @param {Query} query */
-function takenOf({ first: { values } }, { task, infer, prompt_length, response_length }, query) {
+function takenOf({ first: { values } }, { framework, task, infer, prompt_length, response_length }, query) {
   return [
     !query.task && task, !query.infer && infer,
     !query.length && word(`${prompt_length} + ${response_length} tokens`),
+    framework !== "verl" && !query.framework && say("plan.defaults", { framework: INDEX.vocabulary.frameworks[framework] }),
     !query.memory_gb && say("plan.least_memory", { gb: values.device_gb, vendor: query.vendor }),
   ].filter(Boolean);
 }

@@ -5,10 +5,30 @@
  * @typedef {import("./index.js").Query} Query
  */
 
-import { say, word, without_owner } from "../elements.js";
+import { SAID, say, word } from "../elements.js";
+import { Mistake } from "../form.js";
 import { INDEX } from "./index.js";
+import { plain, without_owner } from "./vocabulary.js";
+
+export { say };
 
 const SPOKEN = ["said", "kind", "memory_kind", "weights_label", "task_label", "context"];
+
+/** What to throw for a word that is no number, or that no answer can have. @param {string} name @param {string} field @param {string} text */
+export const refusal = (name, field, text) =>
+  new Mistake(say(name, { field: word(field), text }), { cause: { field, help: say(`hint.${field}`) } });
+
+/** What to throw for a word that is not known; what is near it, the form knows. @param {any} _ @param {string} field @param {string} text */
+export function unreadable(_, field, text) {
+  const isOffline = field === "task" && "offline" in SAID && INDEX.without_rollouts.includes(plain(text));
+  return refusal(isOffline ? "offline" : "unknown", field, text);
+}
+
+/** What to throw where two words of a question exclude each other. @param {string} message */
+export const contradiction = (message) => new Mistake(message, { cause: { field: "device", help: say("hint.device") } });
+
+/** Texts any of which may be meant. @param {string[]} texts */
+export const either = (texts) => texts.join(` ${word("or")} `);
 
 /** The word of its certainty. @param {Row} row */
 export const certaintyOf = ({ said }) => word(said).toLowerCase();
@@ -31,7 +51,7 @@ export const is_of_project = ({ project }, { software }) => software.toLowerCase
 
 /** Model, filters and context of a question. @param {Query} query @param {string} otherwise */
 export function asked_words(query, otherwise) {
-  const words = INDEX.filters.map((name) => word(INDEX.weights[query[name]] ?? query[name]));
+  const words = INDEX.filters.map((name) => word(INDEX.weights[query[name]] ?? query[`${name}_label`] ?? query[name]));
   const model = without_owner(query.model || query.architecture);
   return [model || query.size, ...words, query.length && say("asked.length", query)].filter(Boolean).join(", ") || word(otherwise);
 }
@@ -50,7 +70,7 @@ export const gpusOf = (number) => say(number > 1 ? "asked.gpus" : "asked.gpu", {
 /** The device of a question, or its memory. @param {Query} query */
 export function deviceOf({ devices, memory_gb, vendor }) {
   const labels = devices.map((key) => INDEX.vocabulary.devices.known[key].label);
-  return labels.join(` ${word("or")} `) || (memory_gb ? `${vendor} ${memory_gb} GB`.trim() : "");
+  return either(labels) || (memory_gb ? `${vendor} ${memory_gb} GB`.trim() : "");
 }
 
 /** The hardware of a question. @param {Query} query */

@@ -234,6 +234,21 @@ class Evaluator(Expander):
             return
         elif name in _CHANGES_NAMES or name in self.function_names:
             self._lose(node, " ".join(word.text or "" for word in words))
+            self._read_document(node, words)
+
+    def _read_document(self, node: Node, words: Sequence[Word]) -> None:
+        """`read -r -d '' NAME <<END` sets the variable to the lines that follow."""
+        *options, name = [word.raw for word in words]
+        for redirect in node["Redirs"]:
+            document = redirect.get("Hdoc")
+            mark = self.raw(redirect["Word"])
+            is_text = options == ["read", "-r", "-d", "''"] and NAME.fullmatch(mark)
+            if document and is_text:
+                *before, last = document["Parts"]
+                # For shfmt the mark of its end is a part of it.
+                last = {**last, "End": last["End"] - len(mark)}
+                pieces = self._expand([*before, last], "quoted", starts_word=False)
+                self.state.variables[name] = self._in_one(pieces, document)
 
     def _declaration(self, node: Node) -> None:
         """`export`, `declare`, `local` or `readonly` with its names."""

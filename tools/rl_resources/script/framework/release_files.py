@@ -13,7 +13,7 @@ import posixpath
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import chdir, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -217,23 +217,33 @@ def checkout(framework: str, place: Path) -> Release | None:
 
     Its packages are those next to the framework's own. Nothing of it is run or imported.
     """
-    inside = place.resolve()
+    package = _package(framework, place.resolve())
+    if package is None:
+        return None
+    root = package.parent
+    return Release(framework, _version_of(package), _modules(root), root)
+
+
+def _package(framework: str, inside: Path) -> Path | None:
+    """The framework's package beside or above a place.
+
+    In a repository it may be two levels down, as in `train/verl/verl`. Of several the one that
+    shares most of its path with the place counts.
+    """
     for folder in (inside, *inside.parents):
-        for package in _packages(folder, framework):
-            root = package.parent
-            return Release(framework, _version_of(package), _modules(root), root)
+        depths = ["", "[!.]*/", "[!.]*/[!.]*/"]
+        if not (folder / ".git").exists():
+            depths = [""]
+        found: list[Path] = []
+        for depth in depths:
+            found += sorted(folder.glob(f"{depth}{framework}/trainer"))
+        if found:
+            return max(found, key=lambda path: _shared(path, inside)).parent
     return None
 
 
-def _packages(folder: Path, framework: str) -> Iterator[Path]:
-    """The framework's package in a directory, in a repository also one level down: `src/verl`."""
-    places = [folder]
-    if (folder / ".git").exists():
-        places += sorted(folder.glob("[!.]*"))
-    for place in places:
-        package = place / framework
-        if (package / "__init__.py").is_file():
-            yield package
+def _shared(path: Path, other: Path) -> int:
+    return len(os.path.commonpath((path, other)))
 
 
 def _version_of(package: Path) -> str:

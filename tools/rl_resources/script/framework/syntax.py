@@ -53,6 +53,9 @@ def parse(text: str) -> Any:
 
 def _reason(text: str, error: str) -> str:
     """Why Hydra does not read an override, from the words of its parser."""
+    placeholder = re.search("<[^<>]+>", text)
+    if placeholder:
+        return f"has the placeholder `{placeholder[0]}`, which Hydra refuses"
     character = re.search("token recognition error at: '(.)", error)
     if character:
         return f"has `{character[1]}`, which must be in quotes, or is a wrong character"
@@ -149,8 +152,12 @@ _ALSO: dict[str, type] = {
     "resume_from_path": str,
     "reshard_after_forward": int,
     "rollout_is_threshold": str,
+    "save_freq": str,
+    "test_freq": str,
 }
-"""Keys that take a second type: `False` or a path, a truth value or a group size, `0.5_4.0`."""
+"""Keys that take a second type: `False` or a path, a truth value or a group size, `0.5_4.0`, of the
+SFT trainer `after_each_epoch`.
+"""
 
 
 def disagreement(key: str, default: Any, value: Any) -> str | None:
