@@ -257,6 +257,15 @@ def test_the_device_is_named_or_in_the_log_and_decides_the_edition(
     assert only(row, found.row) == row
 
 
+def test_the_example_that_a_framework_takes_by_default_is_no_model_of_a_record(
+    proposed,
+):
+    path = "actor_rollout_ref.model.path"
+    draft = proposed(re.sub(rf" *{path}=.*\n", "", script({})))
+    assert draft.row["model"] == ""
+    assert draft.unknown["model"] == f"the script does not set `{path}`"
+
+
 def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(proposed):
     name = "actor_rollout_ref.rollout.name"
     strategy = "actor_rollout_ref.actor.strategy"

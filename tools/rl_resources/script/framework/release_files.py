@@ -238,12 +238,9 @@ def _package(framework: str, inside: Path) -> Path | None:
         for depth in depths:
             found += sorted(folder.glob(f"{depth}{framework}/trainer"))
         if found:
-            return max(found, key=lambda path: _shared(path, inside)).parent
+            common = [os.path.commonpath((path, inside)) for path in found]
+            return found[common.index(max(common, key=len))].parent
     return None
-
-
-def _shared(path: Path, other: Path) -> int:
-    return len(os.path.commonpath((path, other)))
 
 
 def _version_of(package: Path) -> str:
