@@ -8,7 +8,7 @@
  * @typedef {Record<string, any>} Settings MIN and RECOMMENDED: those of `estimate/plan.py`
  */
 
-import { EITHER, filled, queryOf, quoted, SAID, say, without_owner, word } from "../elements.js";
+import { EITHER, filled, queryOf, quoted, SAID, say, word } from "../elements.js";
 import { formula, load } from "../estimate/formula.js";
 import { PlanStart, planned, rare_settings, smallest, turned_on } from "../estimate/plan.js";
 import { configuration, estimated, modelMeant } from "../estimate/question.js";
@@ -19,7 +19,7 @@ import { matches_of, no_less, ordered, size_of } from "./fit.js";
 import { INDEX } from "./index.js";
 import { deviceOf, gpusOf } from "./sentences.js";
 import { lengths_in, understand } from "./understand.js";
-import { whole_match } from "./vocabulary.js";
+import { whole_match, without_owner } from "./vocabulary.js";
 
 // Inputs of the estimate that other fields of its form stand for.
 const OTHER_FIELDS = ["gpus", "quantized", "has_engine", "device_gb"];
