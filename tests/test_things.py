@@ -195,3 +195,10 @@ def test_a_name_in_a_table_leads_to_its_page(visit):
         page.wait_for_url("**/devices/*/")
         page.locator("[data-label=Model] a").first.click()
         page.wait_for_url("**/models/**")
+
+
+def test_every_list_above_a_table_has_a_name():
+    drawn = (ROOT / "site/assets/partials/drawn.html").read_text()
+    for table in ("models", "devices"):
+        for name in TABLES[table]["lists"].split():
+            assert f'"facet.{name}"' in drawn

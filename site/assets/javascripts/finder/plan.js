@@ -125,11 +125,13 @@ const hardwareOf = ({ values }, query) => `${values.gpus} × ${deviceOf(query)}`
 
 /** What the page says of a plan: its cards, and what to do where nothing fits. @param {Start} start @param {Settings} found @param {Record<string, string>} words @param {Record<string, any>} asked @param {Query} query */
 function wordsOf(start, { minimum, recommended, short, more }, words, asked, query) {
-  const options = recommended ? { RECOMMENDED: recommended, MIN: minimum } : { "": short };
+  const factsOf = (found) => JSON.stringify([found?.configuration.train, found?.values]);
+  const isSame = recommended && factsOf(recommended) === factsOf(minimum);
+  const options = recommended ? { RECOMMENDED: recommended, ...(!isSame && { MIN: minimum }) } : { "": short };
   const isHost = short && short.deciding.high_gb <= short.device_gb;
   return {
     taken: takenOf(start, asked, query).join(", "),
-    cards: Object.entries(options).map(([tag, one]) => ({ ...cardOf(start, tag, one, words, query), calculator: settingsIn(one, asked) })),
+    cards: Object.entries(options).map(([tag, one]) => ({ ...cardOf(start, tag, one, words, query), calculator: settingsIn(one, asked), ...(isSame && { tag: "RECOMMENDED, MIN" }) })),
     short_of_host: isHost && { most: (start.host_gb ? short.host_interval_gb[1] : short.host_memory_gb).toFixed(0), room: start.room_gb(short) },
     more: more && { gpus: more.values.gpus, query: queryOf({ ...words, gpus: more.values.gpus }) },
     lora: short && asked.weights === "full" && { query: queryOf({ ...words, weights: "lora" }) },
