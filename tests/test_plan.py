@@ -17,6 +17,7 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import Device, devices_of
 from rl_resources.errors import Finding
 from rl_resources.estimate.plan import divides, rare_settings, rules
+from rl_resources.query.configurations import every_configuration
 from rl_resources.query.estimate import estimate
 from rl_resources.query.plan import (
     Plan,
@@ -205,7 +206,8 @@ def test_a_script_that_does_not_fit_says_what_to_change(planned: Command) -> Non
 
 
 def test_a_published_run_without_a_task_has_no_gap(dataset: Dataset) -> None:
-    labels = [run_of_size(row)["label"] for row in published_runs(dataset)]
+    rows = published_runs(every_configuration(dataset))
+    labels = [run_of_size(row)["label"] for row in rows]
     assert any("B on " in label for label in labels)
     assert not any("  " in label for label in labels)
 

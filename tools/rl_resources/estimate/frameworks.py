@@ -232,7 +232,7 @@ def profile(name: str = VERL, release: str = "") -> Profile:
     """
     row = profiles().get(name)
     if row is None:
-        known = f"Known are {quoted(profiles(), 'and')}."
+        known = f"Known values are {quoted(profiles(), 'and')}."
         fix = nearest(name, profiles()).sentence() or known
         raise UnusableInput(f"{shown(name)}: no profile of this framework", fix)
     release = release or row["release"]

@@ -6,7 +6,7 @@ What decides the memory of a run goes with every answer, in words.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import cached_property, lru_cache
 from operator import attrgetter
@@ -193,10 +193,18 @@ def configurations(dataset: Dataset) -> tuple[Configuration, ...]:
 @lru_cache(maxsize=1)
 def every_configuration(dataset: Dataset) -> tuple[Configuration, ...]:
     """All records and all reports of a dataset, in the order of `configurations`."""
-    rows = (*dataset.records["tuning"], *dataset.records["reports"])
+    return in_series(configurations_of(dataset, rows_of_runs(dataset)))
+
+
+def rows_of_runs(dataset: Dataset) -> Sequence[Record]:
+    """All records, then all reports."""
+    return (*dataset.records["tuning"], *dataset.records["reports"])
+
+
+def configurations_of(dataset: Dataset, rows: Iterable[Record]) -> list[Configuration]:
+    """These records and reports, in the order of `configurations`."""
     found = [_configuration(dataset, row) for row in rows]
-    found.sort(key=_order)
-    return in_series(found)
+    return sorted(found, key=_order)
 
 
 @lru_cache(maxsize=1)

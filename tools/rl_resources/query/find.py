@@ -178,7 +178,7 @@ def _opening(query: Query, row: Configuration, on: str) -> str:
     is_part = row.weights == "partial" and not query.weights
     is_base = not sentences.is_of_project(query, row)
     openings = {
-        "project-open": is_base and not query.size and not on,
+        "project-open": is_base and not query.size and not query.gpus,
         "project-base": is_base,
         "disputed": row.doubtful,
         "largest": not query.size and not is_claim,

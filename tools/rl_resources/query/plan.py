@@ -6,9 +6,9 @@ hardware the answer is a table: for each class of devices the fewest GPUs, known
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -34,7 +34,8 @@ from rl_resources.estimate.search import Combination, cheapest
 from rl_resources.query.configurations import (
     Configuration,
     configurations,
-    every_configuration,
+    configurations_of,
+    rows_of_runs,
 )
 from rl_resources.query.estimate import as_asked, understood
 from rl_resources.query.plan_question import (
@@ -273,19 +274,18 @@ def answer_plan(dataset: Dataset, asked: Mapping[str, str], script: str = "") ->
     return plan_table(dataset, asked)
 
 
-@lru_cache(maxsize=1)
-def published_runs(dataset: Dataset) -> tuple[Configuration, ...]:
+def published_runs(rows: Iterable[Configuration]) -> list[Configuration]:
     """What ran on text and what ran out of GPU memory, where size, weights and memory are known.
 
     The least memory first.
     """
     found: list[Configuration] = []
-    for row in every_configuration(dataset):
+    for row in rows:
         is_run = row.state in {"run", OUT_OF_MEMORY} and row.out_of_memory_on != "host"
         is_known = row.size and row.weights and row.total_memory_gb
         if is_run and is_known and row.is_text_alone:
             found.append(row)
-    return tuple(sorted(found, key=attrgetter("total_memory_gb")))
+    return sorted(found, key=attrgetter("total_memory_gb"))
 
 
 def run_of_size(row: Configuration) -> dict[str, Any]:
@@ -312,14 +312,11 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     """
     if found.configuration.offline:
         return []
-    kind = (*size_and_experts(dataset, found), found.weights)
     gb = found.values["gpus"] * found.values["device_gb"]
     length = found.values["sequence_length"]
     failed: list[Configuration] = []
     ran: list[Configuration] = []
-    for row in published_runs(dataset):
-        if (row.size, row.experts == "mixture", row.weights) != kind:
-            continue
+    for row in _alike(dataset, found):
         is_run = row.state == "run"
         if is_run and row.total_memory_gb <= gb and row.length >= length:
             ran.append(row)
@@ -338,3 +335,14 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     if ran:
         lines.append(said[names["ran"]].format(**run_of_size(ran[-1])))
     return lines
+
+
+def _alike(dataset: Dataset, found: Estimate) -> list[Configuration]:
+    """The published runs of this size, with experts or without, that train the same weights."""
+    size, has_experts = size_and_experts(dataset, found)
+    # Few rows are configurations to look at; a record has the size of its model.
+    rows = [row for row in rows_of_runs(dataset) if row["weights"] == found.weights]
+    of_size = [row for row in rows if row.get("size", size) == size]
+    runs = published_runs(configurations_of(dataset, of_size))
+    sized = [run for run in runs if run.size == size]
+    return [run for run in sized if (run.experts == "mixture") == has_experts]
