@@ -125,8 +125,8 @@ class EstimateInputs:
         needed = support(self.framework).architecture(slug, self.train)
         if needed is None:
             return True
-        cells = [cell for cell in earlier_cells(self.framework) if cell.input == name]
-        return Version(needed.since) < Version(cells[0].before)
+        earlier = {cell.input: cell for cell in earlier_cells(self.framework)}
+        return Version(needed.since) < Version(earlier[name].before)
 
     @property
     def _often_set(self) -> Iterator[str]:
@@ -163,12 +163,11 @@ class EstimateInputs:
 
     def assume(self, name: str, value: Number | None, reason: str) -> None:
         """Take a value that nobody gave, if there is one, and say so."""
-        if name in self.inputs:
+        if name in self.inputs or value is None:
             return
-        if value is not None:
-            self.inputs[name] = value
-            why = self.unknown.get(name, reason)
-            self.assumed.append(Assumed(name, value, why))
+        self.inputs[name] = value
+        why = self.unknown.get(name, reason)
+        self.assumed.append(Assumed(name, value, why))
 
     def set(self, text: str) -> None:
         """Take `KEY=VALUE`, of an input or a setting of the framework. Raises `UnusableInput`."""

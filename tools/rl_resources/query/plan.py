@@ -18,7 +18,6 @@ from rl_resources.devices import Device, devices_of
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.plan import (
-    FITS,
     RECOMMENDED,
     PlanStart,
     counts_up_to,
@@ -30,7 +29,7 @@ from rl_resources.estimate.plan import (
     rules,
     smallest,
 )
-from rl_resources.estimate.search import Combination, cheapest
+from rl_resources.estimate.search import Combination, cheapest, fits
 from rl_resources.query.configurations import (
     Configuration,
     configurations,
@@ -245,7 +244,7 @@ def plan_of_script(
     start = PlanStart([[found]], query.host_memory_gb)
 
     def holds(one: Estimate) -> bool:
-        return one.verdict == FITS and one.host_memory_gb <= start.room_gb(one)
+        return fits(one) and one.host_memory_gb <= start.room_gb(one)
 
     combination = cheapest(found, holds, rare_inputs(found)) or cheapest(found, holds)
     ran = ""
@@ -324,7 +323,7 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
             failed.append(row)
     # What contradicts the estimate has another sentence than what agrees with it.
     names = {"failed": "failed_too", "ran": "ran"}
-    if found.verdict == FITS:
+    if fits(found):
         names = {"failed": "failed", "ran": "ran_too"}
     said = formula()["said"]
     lines: list[str] = []
@@ -341,8 +340,10 @@ def _alike(dataset: Dataset, found: Estimate) -> list[Configuration]:
     """The published runs of this size, with experts or without, that train the same weights."""
     size, has_experts = size_and_experts(dataset, found)
     # Few rows are configurations to look at; a record has the size of its model.
-    rows = [row for row in rows_of_runs(dataset) if row["weights"] == found.weights]
-    of_size = [row for row in rows if row.get("size", size) == size]
+    of_weights = [
+        row for row in rows_of_runs(dataset) if row["weights"] == found.weights
+    ]
+    of_size = [row for row in of_weights if row.get("size", size) == size]
     runs = published_runs(configurations_of(dataset, of_size))
-    sized = [run for run in runs if run.size == size]
-    return [run for run in sized if (run.experts == "mixture") == has_experts]
+    kind = (size, has_experts)
+    return [row for row in runs if (row.size, row.experts == "mixture") == kind]
