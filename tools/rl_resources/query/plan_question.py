@@ -35,7 +35,7 @@ from rl_resources.query.question_inputs import (
     has_adapters_alone,
     without_offline,
 )
-from rl_resources.query.sentences import NO_TASK, say
+from rl_resources.query.sentences import NO_TASK, contradiction, say
 from rl_resources.query.understand import Query, lengths_in, stated
 from rl_resources.query.vocabulary import (
     ADAPTERS,
@@ -235,8 +235,8 @@ def _weights(query: Query, named: str) -> str:
     """What trains, in full unless something says otherwise. Raises `UnusableInput`."""
     is_adapter = query.task.endswith("-LoRA")
     if is_adapter and query.weights == "full":
-        message = sentences()["contradiction"].format(task=query.task)
-        raise UnusableInput(message, sentences()["contradiction_help"])
+        task = query.task
+        raise contradiction(f"full weights and the task {task} contradict each other")
     if has_adapters_alone(query, named):
         return "qlora"
     if is_adapter:

@@ -147,7 +147,7 @@ class Vocabulary(NamedTuple):
     tasks: Mapping[str, str]
 
     def written(self, field: str) -> list[str]:
-        """What people may write for a field: its keys, of frameworks also the projects."""
+        """What people may write for a field: its keys, also projects and sizes."""
         if field == "device":
             keys = chain.from_iterable(self.devices.spellings.values())
             return list(dict.fromkeys(keys))
@@ -155,6 +155,8 @@ class Vocabulary(NamedTuple):
         names = list(map(without_owner, dict.fromkeys(meanings.split(EITHER))))
         if field == "framework":
             names += self.projects.values()
+        if field == "model":
+            names += [size.name for size in self.sizes]
         return list(filter(None, names))
 
 
@@ -311,6 +313,5 @@ def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, s
             begun.setdefault(plain(text), {})[key] = None
     either = {spelling: EITHER.join(keys) for spelling, keys in begun.items()}
     found = own_names | published | either | exact
-    # `7b` of `7b-chat` is any model of the size.
-    is_size = pattern("billions").fullmatch
-    return {name: keys for name, keys in found.items() if not is_size(name)}
+    # `7b` is any model of the size, also where a name begins with it or a source has no other.
+    return {name: found[name] for name in found if not whole_match("billions", name)}

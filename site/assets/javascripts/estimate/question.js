@@ -100,13 +100,6 @@ function modelOf({ model: name, named, isRead, billions, isMixture }) {
   };
 }
 
-/** Of the devices of a vendor the one with the least memory that is known; nothing without a device. @param {string} [key] of one of them */
-function leastOf(key) {
-  const { known } = INDEX.vocabulary.devices;
-  const own = Object.values(known).filter(({ vendor, memory_gb }) => memory_gb && vendor === known[key]?.vendor);
-  return minBy(own, (one) => one.memory_gb) ?? {};
-}
-
 /** What is asked, in inputs, and what nobody gave. Throws `Mistake`. @param {Record<string, any>} words by field of the form, with those of its model */
 export function configuration({ model: name, named = name, isRead, billions, isMixture, device, weights: trained = "", train = "", infer = "", task: asked = "", framework = "", ...settings }) {
   const { backends, frameworks, inputs: known, names, of_engine, said, speeds } = formula();
@@ -124,8 +117,8 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   const devices = (device || "").split(EITHER).map((key) => ({ ...speeds[key], device_gb: settings.device_gb ?? formula().devices[key] }));
   const least = Object.keys(devices[0]).map((input) => [input, Math.min(...devices.map((one) => Number(one[input] ?? 0)))]);
   const stated = Object.fromEntries(least.filter(([, figure]) => figure));
-  const { vendor, memory_gb } = leastOf(device);
-  const hardware = { device_gb: memory_gb, ...stated };
+  const { [device]: { vendor } = {} } = INDEX.vocabulary.devices.known;
+  const hardware = { device_gb: vendor && INDEX.vocabulary.devices.least_gb(vendor), ...stated };
 
   if (framework && !profile) refuse("estimate.unknown", { field: word("framework"), text: framework }, "framework");
   if (!model || !hardware.device_gb || !settings.gpus) refuse("estimate.open", {});
