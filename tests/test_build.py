@@ -21,7 +21,7 @@ from rl_resources.script.framework.composition import (
     compose_launch,
 )
 from rl_resources.script.launch import Launch
-from sample_tree import files, plant_site, succeeded
+from sample_tree import files, plant_site, ran, succeeded
 from website import MENU, RECORD, ROOT, address_of, edit_row
 
 OLD = {f"site/{MARK}", "site/index.html"}
@@ -156,6 +156,19 @@ def test_bad_data_stop_the_build_and_keep_the_old_output(copy, out, answer):
     edit_row(copy, "tuning", f"{RECORD}.sh", device="h8000")
     said = answer("build", "--root", copy, "--out", out, status=1).err
     assert "vocabulary" in said
+    assert files(out).keys() == OLD
+
+
+def test_a_dead_link_stops_the_build_and_is_named(copy, out):
+    page = copy / "site/pages/contributing.md"
+    page.write_text(f"{page.read_text()}\nSee [this](gone.md).\n")
+    done = ran(BIN / "rl-resources", "build", "--out", out, cwd=copy)
+    assert done.stderr == (
+        "Doc file 'contributing.md' contains a link 'gone.md', but the target is not "
+        "found among documentation files.\n"
+        "rl-resources: error: MkDocs: Aborted with 1 warnings in strict mode!\n"
+    )
+    assert done.returncode == 1
     assert files(out).keys() == OLD
 
 

@@ -527,6 +527,14 @@ def test_a_backend_of_verl_has_its_settings_in_its_own_section(train, tmp_path):
     assert found.values["parameter_offload"] == 1
 
 
+def test_what_a_profile_does_not_say_is_published_as_null():
+    cells = [cell for item in published()["frameworks"] for cell in item["cells"]]
+    for name in ("setting", "source"):
+        said = [cell[name] for cell in cells]
+        assert None in said, name
+        assert "" not in said, name
+
+
 def test_a_knob_is_published_for_one_training_backend_at_a_time():
     settings = set().union(*(item["settings"] for item in published()["knobs"]))
     assert "ms-swift fsdp2 sft" in settings

@@ -192,7 +192,8 @@ def test_new_writes_a_script_that_can_be_started_and_its_row(root, new, command)
 def test_a_question_mark_lists_the_words(root, command):
     out = command("new", "?", "--root", root)
     assert " Qwen/Qwen2.5-7B-Instruct, " in " ".join(out.split())
-    assert "--tag: MIN, RECOMMENDED" in out
+    assert "--tag: MIN, RECOMMENDED\n" in out
+    assert "\n--gpus: a number\n" in out
 
 
 @pytest.mark.parametrize("gpus, rule", [("4", "run-memory"), ("16", "unlikely-memory")])

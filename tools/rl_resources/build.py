@@ -37,7 +37,6 @@ def build(root: Path, out: Path) -> Path:
             f"{target}: exists and was not built by this program",
             "Name another directory with --out, or remove it yourself.",
         )
-    os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
     logging.basicConfig(format="%(message)s")  # what MkDocs warns of, and stops at
     # What MkDocs uses as the time of the build.
     os.environ.setdefault(

@@ -140,20 +140,24 @@ class Settings:
             return ()
         choices = tuple(map(_read, content.choices))
         if choices and content.may_lack:
-            choices = (*self._without(index, key), *choices)
+            choices = (*self._values_without(index, key), *choices)
         if UNKNOWN in choices:
             return ()
         return choices
 
-    def _without(self, left_out: int, key: str) -> tuple[Any, ...]:
-        """What a key may be without one override: by the one before it, or by default."""
-        kept = list(self.launch.overrides)
-        del kept[left_out]
-        launch = replace(self.launch, overrides=kept)
-        rest = replace(self, launch=launch)
+    def _values_without(self, place: int, key: str) -> tuple[Any, ...]:
+        """What a key may be in a run that lacks the override at this place.
+
+        What is before it counts then, otherwise the default.
+        """
+        overrides = list(self.launch.overrides)
+        del overrides[place]
+        launch = replace(self.launch, overrides=overrides)
+        composition = self.composition
         if self.is_composed:
-            rest = replace(rest, composition=compose_launch(shipped(FRAMEWORK), launch))
-        setting = rest.setting(key)
+            composition = compose_launch(shipped(FRAMEWORK), launch)
+        others = replace(self, launch=launch, composition=composition)
+        setting = others.setting(key)
         return setting.choices or (setting.value,)
 
     def index(self, key: str) -> int | None:
