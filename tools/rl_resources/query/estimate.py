@@ -21,6 +21,7 @@ from rl_resources.estimate.formula import Number, backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
+    frameworks,
     plain_setting,
     profile,
     profiles,
@@ -98,6 +99,7 @@ def as_asked(
     """
     asked = {name: text.strip() for name, text in asked.items() if text.strip()}
     words = {name: asked[name] for name in (*WORDS, *OF_ROLLOUTS) if name in asked}
+    read_as = _take_backend(words)
     framework, release = release_of(words.get("framework", ""))
     if framework:
         words["framework"] = framework
@@ -114,7 +116,7 @@ def as_asked(
     words, offline = without_offline(words)
     model, query = _model_and_query(dataset, words)
     inputs = _of_backend(query, source, release, sets)
-    read_as = [_read_as_another(words.get("model", ""), str(model["model"]))]
+    read_as.append(_read_as_another(words.get("model", ""), str(model["model"])))
     read_as += _notes_of_device(dataset, words)
     inputs.read_as = " ".join(filter(None, read_as))
     if offline:
@@ -139,6 +141,19 @@ def as_asked(
             item.input for item in inputs.assumed if not inputs.leaves_open(item)
         ]
     return sized(found, settled=settled)
+
+
+def _take_backend(words: dict[str, str]) -> list[str]:
+    """Take a training backend that is named as a framework, and say what is not as it was asked."""
+    named, _ = release_of(words.get("framework", ""))
+    backend = frameworks()["backends"].get(plain(named))
+    if not backend:
+        return []
+    del words["framework"]
+    if "train" in words:
+        return []
+    words["train"] = backend
+    return [say("read-as", text=named, meaning=f"--train {backend}")]
 
 
 def _sharded(
