@@ -160,7 +160,7 @@ def _case(found: Estimate, share: float = 1, least: float = 1, **facts: Any) -> 
 def _read_share(found: Estimate, kind: str) -> float:
     """What a reading of the training process counts, as a part of the peak of training.
 
-    Where the release decides and nobody said it, most: so do 9 of 12 public peaks.
+    Where the release decides and nobody said it, most: so do 8 of 12 public peaks.
     """
     _, most = _read_gb(found, kind)
     return most / found.peak_gb

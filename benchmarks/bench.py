@@ -29,7 +29,6 @@ from rl_resources.tabular import mappings, write
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
-WITH_PANDAS = [sys.executable, "-m", "rl_resources"]
 LEAN = """
 import sys
 class Absent:
@@ -173,10 +172,6 @@ def bench_commands() -> None:
     tables = [*OURS, "check", "--select", ",".join(on_tables)]
     title = "check of the tables / frictionless, CPU"
     compare(title, "2", tables, frictionless, measure=cpu_seconds)
-    title = "check with the scripts / frictionless"
-    compare(title, "none", [*OURS, "check"], frictionless)
-    title = "the same where pandas is installed"
-    compare(title, "none", [*WITH_PANDAS, "check"], frictionless)
     compare("--help / import pandas", "1", [*OURS, "--help"], pandas)
     question = ["find", "--size", "7B", "--gpus", "8", "--device", "h100"]
     compare("find / import pandas", "1", [*OURS, *question], pandas)

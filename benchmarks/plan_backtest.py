@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
         prompt, response = question.lengths
         lengths = [f"prompt_length={prompt}", f"response_length={response}"]
         infer = self.plan.shown.configuration.infer
-        words = {"task": question.task, "infer": infer, **question.asked}
+        words = {"task": question.task, "infer": infer, **question.words}
         sets = [*self.row["settings"].split(), *lengths]
         return estimate(question.dataset, words, sets)
 

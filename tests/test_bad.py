@@ -227,8 +227,8 @@ def test_one_answer_in_all_formats(root, command):
     assert all(line.startswith("::error ") for line in lines)
     assert lines[0] == (
         "::error file=records/tuning.csv,line=2,col=44,title=vocabulary::"
-        "tag of qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh is `MAX1`, not found in the words of "
-        "its column%0Ahelp: Known are `MIN`, `RECOMMENDED`."
+        "tag of qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh is `MAX1`, not one of the words of "
+        "its column%0Ahelp: Known values are `MIN`, `RECOMMENDED`."
     )
 
 

@@ -257,6 +257,15 @@ def test_the_device_is_named_or_in_the_log_and_decides_the_edition(
     assert only(row, found.row) == row
 
 
+def test_the_example_that_a_framework_takes_by_default_is_no_model_of_a_record(
+    proposed,
+):
+    path = "actor_rollout_ref.model.path"
+    draft = proposed(re.sub(rf" *{path}=.*\n", "", script({})))
+    assert draft.row["model"] == ""
+    assert draft.unknown["model"] == f"the script does not set `{path}`"
+
+
 def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(proposed):
     name = "actor_rollout_ref.rollout.name"
     strategy = "actor_rollout_ref.actor.strategy"
@@ -307,6 +316,11 @@ def test_of_another_framework_only_what_the_script_sets_is_known(run, mine):
     assert named.row["precision"] == ""
 
 
+def test_a_script_of_another_framework_may_start_anything(run, tmp_path):
+    mine = saved(tmp_path, "trl grpo\n", "mine.sh")
+    assert run(mine, "--set", "framework=trl").row["framework"] == "trl"
+
+
 def test_a_run_out_of_memory_is_no_record(run, mine, tmp_path, root):
     before = files(root)
     log = saved(tmp_path, FAILED)
@@ -315,7 +329,7 @@ def test_a_run_out_of_memory_is_no_record(run, mine, tmp_path, root):
     assert files(root) == before
     assert (
         "draft: cannot be written yet: the run of the log ended with `CUDA out of memory. Tried to "
-        "allocate 2.90 GiB.`: that is a line of records/trials.csv\n"
+        "allocate 2.90 GiB.`: add it to records/trials.csv\n"
     ) in found.said
 
 
@@ -480,3 +494,17 @@ def test_a_header_that_leaves_the_tag_open_is_not_given_one(proposed):
     assert proposed(text, log=log).row["tag"] == "MIN"
     left_open = f"# Tag:      {NO_TAG}\n{text}"
     assert proposed(left_open, log=log).row["tag"] == ""
+
+
+def test_min_is_for_less_memory_than_any_run_known(run, mine):
+    assert run(mine, *OURS, "--write").row["tag"] == "MIN"
+    mine.write_text(script({"trainer.nnodes": "8"}))
+    assert run(mine, *OURS).row["tag"] == ""
+
+
+def test_min_is_for_settings_that_are_known(proposed):
+    lines = script({"actor_rollout_ref.actor.strategy": '"$1"'}).splitlines()
+    text = "\n".join(line for line in lines if "fsdp_config" not in line)
+    found = proposed(f"{text}\n", name=NAME)
+    assert found.row["train"] == "fsdp"
+    assert found.row["tag"] == ""

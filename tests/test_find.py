@@ -19,9 +19,9 @@ from rl_resources.devices import (
 )
 from rl_resources.package import items_of
 from rl_resources.query.configurations import configurations, recorded
-from rl_resources.query.estimate import estimate
 from rl_resources.query.find import ALTERNATIVES, ask, nobody, verdict
 from rl_resources.query.fit import fit, matches_of
+from rl_resources.query.plan import answer_plan
 from rl_resources.query.sentences import line, reason, resource, say
 from rl_resources.query.understand import Query, understand
 from rl_resources.query.vocabulary import EITHER, FILTERS, PROJECTS, plain, vocabulary
@@ -33,7 +33,8 @@ from website import ROOT
 
 def words_of(options):
     """The words of a question as the command line has them."""
-    return dict(re.findall(r"--(\S+) (\S+)", options))
+    words = re.findall(r"--(\S+) (\S+)", options)
+    return {name.replace("-", "_"): text for name, text in words}
 
 
 def found_for(dataset, options):
@@ -392,16 +393,16 @@ def test_no_line_is_wider_than_the_terminal(dataset, asked):
         )
 
 
-@each(read_cases("find")["estimated"], "tokens command")
-def test_what_no_run_answers_can_be_estimated(dataset, tokens, command):
+@each(read_cases("find")["planned"], "tokens command")
+def test_what_no_run_answers_can_be_planned(dataset, tokens, command):
     found, notes = ask(dataset, tokens)
-    assert as_value(dataset, found, notes)["estimate"] == command
+    assert as_value(dataset, found, notes)["plan"] == command
     text = as_text(dataset, found, notes)
     if command is None:
-        assert "rl-resources estimate" not in text
+        assert "rl-resources plan" not in text
     else:
         assert f"  {command}\n" in text
-        assert estimate(dataset, words_of(command)).peak_gb > 0
+        assert answer_plan(dataset, words_of(command)).shown.peak_gb > 0
 
 
 def test_the_vendor_of_every_device_is_read_where_it_is_before_its_name(dataset):

@@ -74,8 +74,7 @@ def _question(words: Mapping[str, list[str]], chance: random.Random) -> dict[str
         if chance.random() >= share:
             continue
         word = chance.choice(words[name])
-        # A task is chosen from a list, where nobody misspells it.
-        if name != "task" and chance.random() < 0.03:
+        if chance.random() < 0.03:
             word = _misspelt(word, chance)
         asked[name] = word
     return asked
@@ -86,6 +85,8 @@ _SHARES = {
     "device": 0.6,
     "length": 0.2,
     "model": 0.5,
+    "memory": 0.05,
+    "size": 0.05,
     **dict.fromkeys(FILTERS, 0.12),
     "task": 0.5,
     "weights": 0.15,
@@ -96,44 +97,23 @@ _SHARES = {
 
 
 def _words(dataset: Dataset) -> dict[str, list[str]]:
-    """Keys of the tables, what people write for them, and a few impossible words.
-
-    A task of the page is chosen from a list; size and memory are what its fields for model and
-    device may have.
-    """
+    """Keys of the tables, what people write for them, and a few impossible words."""
     known = vocabulary(dataset)
     words = {field: known.written(field) for field in [*known.spellings, "device"]}
-    words["task"] = [
-        spelt for task in known.tasks for spelt in (task, task.lower(), "zx81")
-    ]
     words["device"] += [str(row["name"]) for row in dataset.records["devices"]]
     words["model"] += [key.rpartition("/")[2] for key in dataset.by_key["models"]]
     for case in UNDERSTOOD * 3:
-        for name, text in case["words"].items():
-            field = _FIELDS.get(name, name)
-            if field != "task":
-                words.setdefault(field, []).append(text)
+        for field, text in case["words"].items():
+            words.setdefault(field, []).append(text)
     for item in _ASKED["more"]:
         for field in item["fields"]:
             words[field] += item["words"] * item["times"]
     return words
 
 
-_FIELDS = {"memory": "device", "size": "model"}
-
-
-def _cases() -> Iterator[dict[str, str]]:
-    """The cases of `find/words.toml` in the fields that the page has."""
-    for case in UNDERSTOOD:
-        if "task" not in case["words"]:
-            yield {
-                _FIELDS.get(name, name): text for name, text in case["words"].items()
-            }
-
-
 def test_every_field_has_a_case_that_both_sides_read():
     asked = set().union(*(case["words"] for case in UNDERSTOOD))
-    assert asked >= FIELDS.keys() - {"task"}
+    assert asked >= FIELDS.keys()
 
 
 _STRANGE = "aA0 -_/.+Bé\u00df<&\"'`{}\U0001f600"
@@ -154,7 +134,8 @@ def published() -> dict[str, str]:
 
 @pytest.mark.parametrize("number", [12, pytest.param(3000, marks=pytest.mark.nightly)])
 def test_the_page_answers_as_python_does(tmp_path, number):
-    asked = [{}, *_cases(), *questions(DATASET, number)]
+    cases = [case["words"] for case in UNDERSTOOD]
+    asked = [{}, *cases, *questions(DATASET, number)]
     answers = answers_in_node("finder", published(), asked, tmp_path)
     for tokens, answer in zip(asked, answers, strict=True):
         assert answer == answer_of_python(DATASET, tokens), tokens

@@ -324,7 +324,7 @@ def test_a_release_is_fetched_once_and_never_run(cache, tmp_path):
 
 @pytest.mark.parametrize("version", ["../../x", "--pre", "", "9.0/..", "main"])
 def test_a_version_is_not_a_path_and_not_an_option(cache, version):
-    with refused(f"{version!r} is not a version", "Write it as in 0.9.1."):
+    with refused(f"{version!r} is not a version", "Write it like 0.9.1."):
         configuration("verl", version)
 
 
@@ -340,7 +340,7 @@ def test_a_wheel_without_configuration_is_reported(cache):
     cached(cache, **dict.fromkeys(modules, ""))
     folder = cache / "releases/verl/9.0"
     fix = f"If it was not fetched as a whole, delete {folder}."
-    with refused("verl 9.0 holds no configuration that Hydra would read", fix):
+    with refused("verl 9.0 has no configuration that Hydra can read", fix):
         configuration("verl", "9.0")
 
 

@@ -17,12 +17,14 @@ from rl_resources.dataset import Dataset
 from rl_resources.devices import Device, devices_of
 from rl_resources.errors import Finding
 from rl_resources.estimate.plan import divides, rare_settings, rules
+from rl_resources.query.configurations import every_configuration
 from rl_resources.query.estimate import estimate
 from rl_resources.query.plan import (
     Plan,
     plan,
     plan_table,
     published_runs,
+    run_of_size,
     settings_for,
 )
 from rl_resources.query.plan_question import ask_plan
@@ -204,7 +206,8 @@ def test_a_script_that_does_not_fit_says_what_to_change(planned: Command) -> Non
 
 
 def test_a_published_run_without_a_task_has_no_gap(dataset: Dataset) -> None:
-    labels = [one.label for one in published_runs(dataset)]
+    rows = published_runs(every_configuration(dataset))
+    labels = [run_of_size(row)["label"] for row in rows]
     assert any("B on " in label for label in labels)
     assert not any("  " in label for label in labels)
 
@@ -235,7 +238,7 @@ def test_runs_of_a_config_are_those_of_its_size(
     path = tmp_path / "config.json"
     path.write_text(json.dumps(CASES["config"]))
     question = ask_plan(dataset, {"model": str(path), "gpus": "8", "device": "h100"})
-    assert {known.row.size for known in question.scope} == {"1.5B"}
+    assert {row.size for row in question.scope} == {"1.5B"}
 
 
 def test_the_time_of_a_step_and_the_hours_of_a_run_are_said(planned: Command) -> None:

@@ -122,7 +122,7 @@ class Field:
         short = len(self.description) <= LONGEST_HELP
         if short and all(word in self.description for word in quoted):
             return self.description
-        return f"Known are {', '.join(quoted)}."
+        return f"Known values are {', '.join(quoted)}."
 
     @property
     def sentence(self) -> str:

@@ -225,7 +225,7 @@ class Snapshot:
         row = table.keys.get(key)
         if row is None:
             return {}
-        return {name: table.cell(row, name) for name in table.columns}
+        return dict(zip(table.schema.names, table.rows[row].cells, strict=True))
 
 
 def take_snapshot(package: Package) -> Snapshot:

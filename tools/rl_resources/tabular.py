@@ -13,7 +13,7 @@ from functools import lru_cache
 from mmap import mmap
 from typing import Literal, NamedTuple
 
-_CELL = r'("(?:[^"]|"")*+"|[^,"]*+)'
+_CELL = r'("(?:[^"]++|"")*+"|[^,"]*+)'
 _CELLS = re.compile(rf"(?:\A|,){_CELL}")
 _RECORD = re.compile(rf"{_CELL}(?:,{_CELL})*+")
 _NEEDS_QUOTES = re.compile(r'[,"\n\r]')

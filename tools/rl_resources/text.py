@@ -30,7 +30,7 @@ class Nearest(NamedTuple):
             return f"Did you mean {quoted(self.words, 'or')}?"
         if 0 < len(self.known) <= MOST_LISTED:
             known = ", ".join(map(_in_backticks, self.known))
-            return f"Known are {known}."
+            return f"Known values are {known}."
         return ""
 
 

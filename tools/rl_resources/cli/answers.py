@@ -213,7 +213,7 @@ def export(arguments: Arguments) -> str:
     if arguments.size not in {"", *dataset.by_key["sizes"]}:
         known = ", ".join(map(str, dataset.by_key["sizes"]))
         raise UnusableInput(
-            f"no size is called `{shown(arguments.size)}`", f"Known are {known}."
+            f"no size is called `{shown(arguments.size)}`", f"Known values are {known}."
         )
     text = KINDS[arguments.kind](dataset, arguments.size, script_url)
     if arguments.keep_title:

@@ -91,7 +91,7 @@ class Proposal:
         if out_of_memory:
             found.append(
                 f"the run of the log ended with `{out_of_memory}`: "
-                "that is a line of records/trials.csv"
+                "add it to records/trials.csv"
             )
         return found
 

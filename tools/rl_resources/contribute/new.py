@@ -96,7 +96,8 @@ def new_record(asked: Asked, dataset: Dataset, snapshot: Snapshot) -> Proposal:
     if record.existing:
         raise UnusableInput(
             f"records/tuning.csv has a row for {name} already",
-            "Change that row, or choose another configuration. One of another tag lies beside it.",
+            "Change that row, or choose another configuration. "
+            "One with another tag is stored beside it.",
         )
     return record
 

@@ -44,7 +44,7 @@ _READABLE = (
     "step_seconds=93.5."
 )
 _STATE_YOURSELF = (
-    "Its figures are counted otherwise: state them yourself, such as step_seconds=93.5."
+    "It counts its figures differently: state them yourself, such as step_seconds=93.5."
 )
 _STEP = re.compile(r"(?<![\w/.@-])step:\s?(\d{1,12}) - ")
 _ANSI = re.compile(

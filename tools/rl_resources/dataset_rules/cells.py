@@ -117,7 +117,7 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
         key = broken.foreign_key
         if key is None:
             yield broken.mistake(
-                f"not found in the words of its column{also}",
+                f"not one of the words of its column{also}",
                 _help(snapshot, broken, _item(broken.field, broken.text)),
             )
             continue
@@ -340,7 +340,7 @@ def email_address(snapshot: Snapshot) -> Iterator[Mistake]:
     for broken in _cells(snapshot, "email"):
         yield broken.mistake(
             "which contains an e-mail address",
-            "Write the public handle alone. If it is already committed, redo the commit.",
+            "Write the public handle alone. If it is already committed, amend the commit.",
         )
 
 

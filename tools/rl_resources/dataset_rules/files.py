@@ -224,6 +224,9 @@ def _header_mistake(snapshot: Snapshot, table: Table) -> Mistake:
     """The first name that differs from the schema."""
     header = table.text.header or Row(1, (), "")
     wanted = table.schema.names
+    if not any(header.cells):
+        fix = f"The header must be: {','.join(wanted)}"
+        return Mistake(table.path, header.line, 1, "the header is missing", fix)
     index, name, right = _first_difference(header.cells, wanted)
     line, column = header.place(index)
     if _SEPARATOR.fullmatch(header.text):

@@ -58,7 +58,8 @@ def minimum_memory(snapshot: Snapshot) -> Iterator[Mistake]:
                 "gpus",
                 f": {own:g} GB together, but {parameters:g} billion parameters need at least "
                 f"{minimum:.0f} GB with `{weights or 'full'}` as weights",
-                "Fill `weights` and `memory_optimizations` as the source has them, or fix `gpus`.",
+                "Fill `weights` and `memory_optimizations` as the source states them, "
+                "or fix `gpus`.",
             )
 
 

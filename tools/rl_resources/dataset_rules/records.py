@@ -83,7 +83,7 @@ def backend_role(snapshot: Snapshot) -> Iterator[Mistake]:
                 yield record.mistake(
                     name,
                     f", which is for `{other}`",
-                    f"Known are {quoted(known)}.",
+                    f"Known values are {quoted(known)}.",
                 )
 
 

@@ -131,8 +131,8 @@ class EstimateInputs:
         needed = support(self.framework).architecture(slug, self.train)
         if needed is None:
             return True
-        cells = [cell for cell in earlier_cells(self.framework) if cell.input == name]
-        return Version(needed.since) < Version(cells[0].before)
+        earlier = {cell.input: cell for cell in earlier_cells(self.framework)}
+        return Version(needed.since) < Version(earlier[name].before)
 
     @property
     def _often_set(self) -> Iterator[str]:
@@ -169,12 +169,11 @@ class EstimateInputs:
 
     def assume(self, name: str, value: Number | None, reason: str) -> None:
         """Take a value that nobody gave, if there is one, and say so."""
-        if name in self.inputs:
+        if name in self.inputs or value is None:
             return
-        if value is not None:
-            self.inputs[name] = value
-            why = self.unknown.get(name, reason)
-            self.assumed.append(Assumed(name, value, why))
+        self.inputs[name] = value
+        why = self.unknown.get(name, reason)
+        self.assumed.append(Assumed(name, value, why))
 
     def set(self, text: str) -> None:
         """Take `KEY=VALUE`, of an input or a setting of the framework. Raises `UnusableInput`."""
@@ -285,30 +284,25 @@ class EstimateInputs:
         return name
 
     def _names(self) -> dict[str, list[ProfileCell]]:
-        """Each input by its setting in the framework, and by its own name."""
+        """Each input by its setting in the framework, by its own name and by a short one."""
         own = {name: [ProfileCell(name, "")] for name in inputs_by_name()}
-        return self.profile.settings(self.words | WEIGHTS) | own
+        short = {name: own[long] for name, long in formula()["short"].items()}
+        return short | self.profile.settings(self.words | WEIGHTS) | own
 
     def written(self, knob: Mapping[str, Any], value: Number) -> str:
         """A knob at a value as the framework writes it; empty where it has no such setting."""
         return self.profile.written(knob, value, self.words | WEIGHTS)
 
     def finished(self, model: Record) -> Self:
-        """This, with figures of the model and a default for what nobody gave, all of it listed."""
+        """Add the figures of the model, and a default for what nobody gave; all of it is listed."""
         figures, guessed = model_figures(model)
-        own = dict(backends()[self.train])
-        if self.inputs.get("lora_rank"):
-            own |= formula()["train_lora"].get(self.train, {})
-        if not (self.framework or self.is_rl):
-            own |= formula()["train_sft"].get(self.train, {})
-        if self.names_train and not self.framework:
-            own |= formula()["train_named"].get(self.train, {})
         for name, value in formula()["of_engine"].get(self.infer, {}).items():
             self.assume(name, value, f"what {self.infer} does")
+        of_train = self._defaults_of_train()
         for name, item in inputs_by_name().items():
-            if name in own:
+            if name in of_train:
                 reason = f"what {self.train} does by default"
-                self.assume(name, own[name], reason)
+                self.assume(name, of_train[name], reason)
             else:
                 self.assume(name, item.get("default"), "not given")
         self.model = str(model["model"])
@@ -322,6 +316,19 @@ class EstimateInputs:
         if values["undivided"]:
             raise undivided(values)
         return self
+
+    def _defaults_of_train(self) -> dict[str, Number]:
+        """What the training backend does where no framework says otherwise."""
+        found = dict(backends()[self.train])
+        if self.inputs.get("lora_rank"):
+            found |= formula()["train_lora"].get(self.train, {})
+        if self.framework:
+            return found
+        if not self.is_rl:
+            found |= formula()["train_sft"].get(self.train, {})
+        if self.names_train:
+            found |= formula()["train_named"].get(self.train, {})
+        return found
 
     def _take_first_branch(self) -> None:
         """Take the sizes of one branch: those of several need not divide the GPUs of any."""

@@ -55,8 +55,8 @@ class Moment(NamedTuple):
 
     def held_gb(self, titles: Sequence[str]) -> float:
         """What components with these titles hold of it."""
-        terms = [self.terms[title] for title in titles if title in self.terms]
-        return sum(self.values[term] for term in terms) / GB
+        held = self.components
+        return sum(held.get(title, 0) for title in titles)
 
     def as_dict(self) -> dict[str, Any]:
         """The moment as JSON holds it."""
@@ -195,15 +195,12 @@ class Estimate:
                 or not self.configuration.leaves_open(item)
             ):
                 continue
-            ratios = [self._changed(item.input, value) for value in values]
+            others = [self.with_inputs(**{item.input: value}) for value in values]
+            ratios = [other.peak_gb / self.peak_gb for other in others]
             least = min(ratios)
             saving = values[ratios.index(least)]
             found[item.input] = Doubt(min(1.0, least), max(1.0, *ratios), saving)
         return found
-
-    def _changed(self, name: str, value: Number) -> float:
-        """By which factor another value of an input would change the peak."""
-        return self.with_inputs(**{name: value}).peak_gb / self.peak_gb
 
     @property
     def _saving(self) -> float:
@@ -482,7 +479,8 @@ class Estimate:
             "inputs": dict(self.configuration.inputs),
             "assumed": [item._asdict() for item in self.configuration.assumed],
         }
-        return rounded(figures, 2) | asked
+        figures = rounded(figures, 2)
+        return figures | asked
 
 
 def of_script(

@@ -57,19 +57,15 @@ def as_number(value: object) -> Number | None:
     return found
 
 
-def rounded(values: Mapping[str, Any], digits: int) -> dict[str, Any]:
-    """Values of JSON with every fraction in them rounded."""
-    return {name: _rounded(value, digits) for name, value in values.items()}
-
-
-def _rounded(value: Any, digits: int) -> Any:
+def rounded(value: Any, digits: int) -> Any:
+    """A value of JSON with every fraction in it rounded."""
     match value:
         case float():
             return round(value, digits)
         case dict():
-            return rounded(value, digits)
+            return {name: rounded(one, digits) for name, one in value.items()}
         case list():
-            return [_rounded(one, digits) for one in value]
+            return [rounded(one, digits) for one in value]
     return value
 
 
@@ -254,8 +250,8 @@ def engine_sizes() -> list[dict[str, Number]]:
 
 def undivided(values: Mapping[str, Number]) -> UnusableInput:
     """What to raise about parallel sizes that do not divide the GPUs, with the nearest that do."""
-    terms = [item for item in formula()["term"] if item.get("sizes")]
-    item = next(item for item in terms if values[item["name"]])
+    terms = formula()["term"]
+    item = next(item for item in terms if "sizes" in item and values[item["name"]])
     gpus = int(values[item["gpus"]])
     wanted = 1
     written: list[str] = []
@@ -267,6 +263,7 @@ def undivided(values: Mapping[str, Number]) -> UnusableInput:
     message = f"{gpus} GPUs cannot be divided by {' x '.join(written)}"
     divisors = [size for size in range(1, gpus + 1) if gpus % size == 0]
     divisors.sort(key=lambda size: abs(size - wanted))
-    near = " or ".join(map(str, sorted(divisors[:2])))
+    nearest = sorted(divisors[:2])
+    near = " or ".join(map(str, nearest))
     fix = f"They can be divided by {near}. {item.get('hint', '')}"
     return UnusableInput(message, fix.rstrip())

@@ -159,9 +159,10 @@ class Profile:
 
     def usual_train(self, gpus: int) -> str:
         """The training backend that it takes on so many GPUs, where nobody names one."""
+        usual = self.trains[0]
         if gpus == 1:
-            return str(self.row.get("alone", self.trains[0]))
-        return self.trains[0]
+            usual = self.row.get("alone", usual)
+        return usual
 
     @property
     def is_verl(self) -> bool:
@@ -232,7 +233,7 @@ def profile(name: str = VERL, release: str = "") -> Profile:
     """
     row = profiles().get(name)
     if row is None:
-        known = f"Known are {quoted(profiles(), 'and')}."
+        known = f"Known values are {quoted(profiles(), 'and')}."
         fix = nearest(name, profiles()).sentence() or known
         raise UnusableInput(f"{shown(name)}: no profile of this framework", fix)
     release = release or row["release"]
@@ -476,13 +477,12 @@ class FrameworkStart(NamedTuple):
     @property
     def words(self) -> Mapping[str, str]:
         """What it says in the words of a question."""
-        found = {"model": self.model, "train": self.train, "task": self.task}
-        return found | {"framework": self.profile.name}
-
-    @property
-    def model(self) -> str:
-        """The model that it names; empty where none is known."""
-        return self.text_of(*self.profile.row["model"])
+        return {
+            "model": self.text_of(*self.profile.row["model"]),
+            "train": self.train,
+            "task": self.task,
+            "framework": self.profile.name,
+        }
 
     @property
     def train(self) -> str:

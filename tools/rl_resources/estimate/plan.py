@@ -23,6 +23,7 @@ from rl_resources.estimate.formula import (
 from rl_resources.estimate.search import (
     Combination,
     Turn,
+    fits,
     is_divided,
     sized,
     sufficient,
@@ -32,7 +33,6 @@ from rl_resources.files import table_beside
 
 MIN = "MIN"
 RECOMMENDED = "RECOMMENDED"
-FITS = "fits"
 
 
 @cache
@@ -76,7 +76,7 @@ class PlanStart:
             _, needed = found.host_interval_gb
         if needed > self.room_gb(found):
             return False
-        return divides(found) and found.verdict == FITS
+        return divides(found) and fits(found)
 
     def surely_holds(self, found: Estimate) -> bool:
         """Whether what fits does so with the whole interval of host memory, said or usual."""

@@ -192,9 +192,7 @@ def _cell(cell: ProfileCell) -> dict[str, Any]:
 
 
 def _term(item: Mapping[str, Any]) -> dict[str, Any]:
-    row = _row(item, _TERM)
-    row["tree"] = parse(item["formula"])
-    return row | _cited(item)
+    return _row(item, _TERM) | {"tree": parse(item["formula"])} | _cited(item)
 
 
 def _backend(name: str, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -291,18 +291,16 @@ def limits(estimate: Estimate) -> dict[str, int | None]:
     filled up by them, and the longest response in tokens.
     """
 
-    def fits(name: str, value: int) -> bool:
+    def runs(name: str, value: int) -> bool:
         changed = estimate.with_inputs(**{name: value})
-        if changed.values["undivided"]:
-            return False
-        return changed.verdict == "fits"
+        return is_divided(changed) and fits(changed)
 
     def largest(name: str, step: int) -> int | None:
         """The largest multiple of `step` that fits, if all smaller ones do."""
         size = 0
         further = _bound("largest_size")
         while further >= step:
-            if fits(name, size + further):
+            if runs(name, size + further):
                 size += further
             further //= 2
         return size or None
@@ -314,7 +312,7 @@ def limits(estimate: Estimate) -> dict[str, int | None]:
         step = _bound("length_step")
     return {
         "gpus": next(
-            (count for count in _bound("gpu_counts") if fits("gpus", count)), None
+            (count for count in _bound("gpu_counts") if runs("gpus", count)), None
         ),
         batch: largest(batch, step),
         "response_length": largest("response_length", _bound("length_step")),

@@ -74,9 +74,9 @@ class StepTime(NamedTuple):
             "tokens_per_second_per_gpu": rate.middle,
             "interval_tokens_per_second_per_gpu": [rate.low, rate.high],
         }
-        found = rounded(figures, 1)
-        found["assumed"] = [item._asdict() for item in self.assumed]
-        return found
+        figures = rounded(figures, 1)
+        figures["assumed"] = [item._asdict() for item in self.assumed]
+        return figures
 
 
 def lacking(estimate: Estimate) -> list[str]:

@@ -80,7 +80,7 @@ _SIZE = re.compile(r"(?<![a-z0-9])\d+(?:[.-]\d+)?[bm](?![a-z0-9])")
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 """An owner and a name on Hugging Face; a folder and a file look the same."""
 _FOLDER = re.compile(
-    r".*(?:model|ckpt|checkpoint|weight|pretrain).*|data|llms?|hf|huggingface|outputs?|workspace"
+    r".*(?:model|ckpt|checkpoint|weight|pretrain).*|data|llms?|hf|hub|huggingface|outputs?|workspace"
     r"|home|root|mnt|nas|share|shared|cache|local|verl"
 )
 """What is called so is a folder and no owner."""

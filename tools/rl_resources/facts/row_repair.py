@@ -66,7 +66,13 @@ class RowRepair(NamedTuple):
         return self._sound(self._of_right_length(row.cells))
 
     def requoted(self, line: str) -> list[Cells]:
-        """The rows that may be meant by a line with a missing or an extra quote."""
+        """The rows that may be meant by a line with a missing or an extra quote.
+
+        One with another separator has its quotes in other places.
+        """
+        separated = self._separated(line)
+        if separated:
+            return [separated]
         rows = self._of_right_length(tuple(line.split(",")))
         return self._sound(map(_without_quotes, rows))
 

@@ -131,7 +131,9 @@ def _cell(dataset: Dataset, column: str, text: str) -> Fact:
         if fits(field, meant):
             return Fact(field.write(field.read(meant)))
     return Fact(
-        "", f"`{shown(text)}` is not one such as `{field.example}`", field.description
+        "",
+        f"`{shown(text)}` is not valid; an example is `{field.example}`",
+        field.description,
     )
 
 

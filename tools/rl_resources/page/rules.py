@@ -50,7 +50,7 @@ def page_table(reading: Reading) -> Iterator[Mistake]:
     tables = reading.tables or reading.page.tables
     if tables:
         place = min(tables, key=lambda table: len(missing_columns(table))).header
-    message = "the page has no table with a row of a run"
+    message = "the page has no table of runs"
     if tables and not reading.tables:
         names = ", ".join(shown(cell.text, 40) for cell in place.cells)
         message += f"; this one has the columns {names}"
@@ -116,7 +116,7 @@ def page_table_columns(reading: Reading) -> Iterator[Mistake]:
         if not table.rows or not missing:
             continue
         names = ", ".join(missing)
-        message = f"the table has no column {names}; its rows are read without"
+        message = f"the table has no column {names}; its rows are read without it"
         if "Link" in missing:
             message = f"the table has no column {names}, so none of its rows is read"
         yield reading.mistake(

@@ -6,7 +6,7 @@ What decides the memory of a run goes with every answer, in words.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import cached_property, lru_cache
 from operator import attrgetter
@@ -151,6 +151,11 @@ class Configuration(NamedTuple):
         return self.gpus * self.memory_gb
 
     @property
+    def is_text_alone(self) -> bool:
+        """Whether its memory is that of a run on text."""
+        return NOT_TEXT_ALONE.isdisjoint(self.scenario)
+
+    @property
     def state(self) -> str:
         """`out-of-memory`, `no-answer`, `claim` or `run`."""
         if self.outcome != "ran":
@@ -188,10 +193,18 @@ def configurations(dataset: Dataset) -> tuple[Configuration, ...]:
 @lru_cache(maxsize=1)
 def every_configuration(dataset: Dataset) -> tuple[Configuration, ...]:
     """All records and all reports of a dataset, in the order of `configurations`."""
-    rows = (*dataset.records["tuning"], *dataset.records["reports"])
+    return in_series(configurations_of(dataset, rows_of_runs(dataset)))
+
+
+def rows_of_runs(dataset: Dataset) -> Sequence[Record]:
+    """All records, then all reports."""
+    return (*dataset.records["tuning"], *dataset.records["reports"])
+
+
+def configurations_of(dataset: Dataset, rows: Iterable[Record]) -> list[Configuration]:
+    """These records and reports, in the order of `configurations`."""
     found = [_configuration(dataset, row) for row in rows]
-    found.sort(key=_order)
-    return in_series(found)
+    return sorted(found, key=_order)
 
 
 @lru_cache(maxsize=1)
@@ -317,17 +330,11 @@ def _conditions(dataset: Dataset, row: Record) -> Conditions:
 
 def _labels(row: Record) -> dict[str, Any]:
     """What a source calls model, task, framework and backends, else their keys."""
-    model = _text(row, "model", "model_as_published")
-    framework = _text(row, "framework_as_published", "framework")
-    train = _text(row, "train", "train_as_published")
-    infer = _text(row, "infer", "infer_as_published")
-    return {
-        "model": model,
-        "model_label": _OWNER.sub("", model),
-        "task_label": _text(row, "task", "task_as_published"),
-        "framework_label": _joined(framework, _text(row, "framework_version")),
-        "backends_label": _joined(train, infer, _text(row, "infer_version")),
-    }
+    labels: dict[str, str] = {}
+    for name, parts in _TABLES["labels"].items():
+        words = [_text(row, *columns) for columns in parts]
+        labels[name] = " ".join(filter(None, words))
+    return {**labels, "model_label": _OWNER.sub("", labels["model"])}
 
 
 def _batch(row: Record) -> dict[str, Any]:
@@ -341,16 +348,10 @@ def _batch(row: Record) -> dict[str, Any]:
     return {"batch": 0, "batch_unit": ""}
 
 
-def _joined(*texts: str) -> str:
-    return " ".join(filter(None, texts))
-
-
 def _text(row: Record, *columns: str) -> str:
     """The first of several cells that is filled."""
-    for name in columns:
-        if row.get(name) is not None:
-            return text_of(row, name)
-    return ""
+    filled = (text_of(row, name) for name in columns if row.get(name) is not None)
+    return next(filled, "")
 
 
 _POOL = re.compile(r"\b[0-9]+ (?:or [0-9]+ )?(?:[GN]PUs?|train|gen|actor)\b", re.ASCII)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from operator import add, attrgetter
 from typing import Any, NamedTuple
 
@@ -101,17 +102,16 @@ def coverage(dataset: Dataset) -> Coverage:
     by_combination = grouped(
         configurations(dataset), attrgetter("size", "task", "device")
     )
-    orders = [["", *dataset.by_key[name]] for name in ("sizes", "tasks", "devices")]
-
-    def rank(combination: Combination) -> list[int]:
-        return [
-            order.index(word) for order, word in zip(orders, combination, strict=True)
-        ]
-
     reports = dataset.by_key["reports"]
+
+    def keys(table: str) -> list[str]:
+        return ["", *map(str, dataset.by_key[table])]
+
+    places = product(keys("sizes"), keys("tasks"), keys("devices"))
     every = [
-        _cell(one, by_combination[one], reports)
-        for one in sorted(by_combination, key=rank)
+        _cell(place, by_combination[place], reports)
+        for place in places
+        if place in by_combination
     ]
     cells = [cell for cell in every if not cell.is_partial]
     partial = [cell for cell in every if cell.is_partial]

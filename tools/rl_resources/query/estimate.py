@@ -51,7 +51,7 @@ from rl_resources.query.question_inputs import (
     without_offline,
 )
 from rl_resources.query.sentences import say
-from rl_resources.query.understand import Query, not_covered, understand
+from rl_resources.query.understand import Query, not_covered, stated, understand
 from rl_resources.query.vocabulary import (
     EITHER,
     active_billions_in,
@@ -97,18 +97,16 @@ def as_asked(
 
     What is asked wins over the script; what nobody says is as usual. Raises `UnusableInput`.
     """
-    asked = {name: text.strip() for name, text in asked.items() if text.strip()}
+    asked = stated(asked)
     words = {name: asked[name] for name in (*WORDS, *OF_ROLLOUTS) if name in asked}
-    read_as = _take_backend(words)
+    backend_taken = _take_backend(words)
     framework, release = release_of(words.get("framework", ""))
     if framework:
         words["framework"] = framework
     name = _own_name(dataset, script)
     source = None
     if script:
-        if framework:
-            framework = framework_meant(dataset, framework)
-        source = _read(script, framework, words.get("task", ""))
+        source = _start_of(dataset, script, words)
         said = _said(dataset, source, name, words)
         _refuse_other_task(script, said, words)
         words = said | words
@@ -116,11 +114,12 @@ def as_asked(
     words, offline = without_offline(words)
     model, query = _model_and_query(dataset, words)
     inputs = _of_backend(query, source, release, sets)
-    read_as.append(_read_as_another(words.get("model", ""), str(model["model"])))
-    read_as += _notes_of_device(dataset, words)
-    inputs.read_as = " ".join(filter(None, read_as))
+    said_of_names = _said_of_names(dataset, words, model)
+    inputs.read_as = " ".join(filter(None, [backend_taken, said_of_names]))
     if offline:
         offline.begin(inputs)
+    # An input keeps the first value that it gets: what is asked comes before the script, and
+    # both before what is usual.
     numbers = [f"{number}={asked[number]}" for number in NUMBERS if number in asked]
     for setting in (*sets, *numbers):
         inputs.set(setting)
@@ -135,25 +134,27 @@ def as_asked(
     _refuse_mean_above_longest(inputs.inputs)
     take_defaults(query, offline, inputs)
     found = Estimate(inputs.finished(model))
-    settled: list[str] = []
-    if source:
-        settled = [
-            item.input for item in inputs.assumed if not inputs.leaves_open(item)
-        ]
-    return sized(found, settled=settled)
+    return sized(found, settled=_settled_by(source, inputs))
 
 
-def _take_backend(words: dict[str, str]) -> list[str]:
+def _settled_by(source: Source | None, inputs: EstimateInputs) -> list[str]:
+    """What a script settles although it does not set it: it leaves that to its framework."""
+    if source is None:
+        return []
+    return [item.input for item in inputs.assumed if not inputs.leaves_open(item)]
+
+
+def _take_backend(words: dict[str, str]) -> str:
     """Take a training backend that is named as a framework, and say what is not as it was asked."""
     named, _ = release_of(words.get("framework", ""))
     backend = frameworks()["backends"].get(plain(named))
     if not backend:
-        return []
+        return ""
     del words["framework"]
     if "train" in words:
-        return []
+        return ""
     words["train"] = backend
-    return [say("read-as", text=named, meaning=f"--train {backend}")]
+    return say("read-as", text=named, meaning=f"--train {backend}")
 
 
 def _sharded(
@@ -173,8 +174,15 @@ def _sharded(
     return found
 
 
-def _read(path: str, framework: str, task: str) -> Source:
-    """The start that trains the task, else the first. Raises `UnusableInput` without any."""
+def _start_of(dataset: Dataset, path: str, words: Mapping[str, str]) -> Source:
+    """The start that trains the task, else the first, of a framework where one is asked.
+
+    Raises `UnusableInput` without any.
+    """
+    framework = words.get("framework", "")
+    if framework:
+        framework = framework_meant(dataset, framework)
+    task = words.get("task", "")
     text = read_text(Path(path), LARGEST_SCRIPT_BYTES, "Name your own shell script.")
     script = ScriptText(Path(path).name, text)
     starts = list(starts_of(script.script, framework))
@@ -215,7 +223,10 @@ def _said(
     if isinstance(source, FrameworkStart):
         found = {**source.words}
     else:
-        model = model_meant(source.model_path_end or "", models.values())
+        path = ""
+        if source.model_path.place:  # nobody trains the framework's example by default
+            path = source.model_path_end or ""
+        model = model_meant(path, models.values())
         found = {"model": model, "train": _train_backend(source)}
     if name:
         found["model"] = models.get(name.model, found["model"])
@@ -322,26 +333,27 @@ def _model_and_query(
         return read_config(config), query
     if not named:
         raise UnusableInput("which model?", OWN_CONFIG)
-    row = dataset.by_key["models"].get(query.model) or _read_as(dataset, named)
+    row = dataset.by_key["models"].get(query.model) or _row_by_beginning(dataset, named)
     return _with_layers(dataset, row), query
 
 
-def _notes_of_device(dataset: Dataset, words: Mapping[str, str]) -> Sequence[str]:
-    """What to know of a device that is named: which it may be, and whether it lacks BF16."""
-    query, notes = understood(dataset, {"device": words.get("device", "")})
+def _said_of_names(dataset: Dataset, words: Mapping[str, str], model: Record) -> str:
+    """What to say where a model or a device is taken that is not just the one named."""
+    notes = [_other_model(words.get("model", ""), str(model["model"]))]
+    query, of_device = understood(dataset, {"device": words.get("device", "")})
     if query.vendor and query.memory_gb:
-        return notes
-    return []
+        notes += of_device
+    return " ".join(filter(None, notes))
 
 
-def _read_as_another(named: str, key: str) -> str:
+def _other_model(named: str, key: str) -> str:
     """What to say where another model than the one that is named is taken."""
     if config_file(named) or plain(named) in {plain(key), plain(without_owner(key))}:
         return ""
     return say("read-as", text=shown(named), meaning=key)
 
 
-def _read_as(dataset: Dataset, named: str) -> Record:
+def _row_by_beginning(dataset: Dataset, named: str) -> Record:
     """The model whose name a longer one begins with; without any nothing but name and size."""
     models = dataset.by_key["models"]
     for key in models_begun(vocabulary(dataset), named):

@@ -36,6 +36,7 @@ The page has this module and `fit.py` too, as `site/javascript.py` writes them i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from shlex import quote
 from typing import Any, NamedTuple
 
@@ -110,10 +111,7 @@ class Found(NamedTuple):
     @property
     def script(self) -> Configuration | None:
         """The best answer that has a script here."""
-        for row in self.answers:
-            if row.script:
-                return row
-        return None
+        return next((row for row in self.answers if row.script), None)
 
 
 def by_device(
@@ -180,7 +178,7 @@ def _opening(query: Query, row: Configuration, on: str) -> str:
     is_part = row.weights == "partial" and not query.weights
     is_base = not sentences.is_of_project(query, row)
     openings = {
-        "project-open": is_base and not query.size and not on,
+        "project-open": is_base and not query.size and not query.gpus,
         "project-base": is_base,
         "disputed": row.doubtful,
         "largest": not query.size and not is_claim,
@@ -245,9 +243,8 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     long = [row for row in runs if row.length]
     own = [row for row in matching if "adapters" not in row.differs]
     smallest = min(runs, key=size_of, default=None)
-    smallest_full = min(
-        [row for row in runs if row.weights == "full"], key=size_of, default=None
-    )
+    full = [row for row in runs if row.weights == "full"]
+    smallest_full = min(full, key=size_of, default=None)
     if smallest_full == smallest:
         smallest_full = None
     return Found(
@@ -260,15 +257,13 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
         largest=[] if query.size else _largest(runs),
         smallest=smallest,
         smallest_full=smallest_full,
-        longest=max(long, key=_length, default=None),
+        longest=max(long, key=attrgetter("length"), default=None),
     )
 
 
 def _for_headlines(query: Query, rows: list[Configuration]) -> list[Configuration]:
     """The rows that nothing contradicts; of these the asked project's own. All if there is none."""
     undisputed = [row for row in rows if not row.doubtful] or rows
-    if not query.project:
-        return undisputed
     own = [row for row in undisputed if sentences.is_of_project(query, row)]
     return own or undisputed
 
@@ -317,19 +312,21 @@ def _nearest(
     """What is missing, then what would fit instead of no answer; no configuration twice."""
     found = list(_missing(rows, matching, query))
     if not fitting:
-        groups = (_instead_of(rows, query, group) for group in ALTERNATIVES)
-        found += next(filter(None, groups), [])
+        found += _alternatives(rows, query)
     first: dict[str, NearAnswer] = {}
     for item in found:
         first.setdefault(item.row.id, item)
     return list(first.values())
 
 
-def _instead_of(
-    rows: Sequence[Configuration], query: Query, group: Iterable[Alternative]
-) -> list[NearAnswer]:
-    instead = [_instead(rows, query, alternative) for alternative in group]
-    return list(filter(None, instead))
+def _alternatives(rows: Sequence[Configuration], query: Query) -> list[NearAnswer]:
+    """The best answers to the wider questions of the first group that has any."""
+    for group in ALTERNATIVES:
+        answers = [_instead(rows, query, alternative) for alternative in group]
+        found = list(filter(None, answers))
+        if found:
+            return found
+    return []
 
 
 def _missing(
@@ -388,14 +385,14 @@ def _instead(
         return None
     if alternative.get("smaller"):
         rows = [row for row in rows if 0 < row.position < query.position]
-    most = _position
+    most = "position"
     if query.length > wider.length:
-        most = _length
+        most = "length"
     matching = matches_of(rows, wider)
     fitting = ordered(of_fits(matching, *FITTING), wider)
     if not fitting:
         return None
-    best = max(fitting, key=most)
+    best = max(fitting, key=attrgetter(most))
     is_open = not query.position and not query.memory_gb and not query.gpus
     if alternative.get("nearest") or is_open:
         best = min(fitting, key=size_of)
@@ -406,14 +403,6 @@ def _instead(
 def _largest(runs: Iterable[Configuration]) -> list[Configuration]:
     """The best of the largest size of each task, largest first. `runs` are in order of answers."""
     known = (row for row in runs if row.task and row.size)
-    of_task = grouped(known, lambda row: row.task)
-    found = [max(rows, key=_position) for rows in of_task.values()]
+    of_task = grouped(known, attrgetter("task")).values()
+    found = [max(rows, key=attrgetter("position")) for rows in of_task]
     return sorted(found, key=lambda row: (-row.position, row.task))
-
-
-def _position(row: Configuration) -> int:
-    return row.position
-
-
-def _length(row: Configuration) -> int:
-    return row.length

@@ -6,11 +6,11 @@ hardware the answer is a table: for each class of devices the fewest GPUs, known
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rl_resources.certainty import OUT_OF_MEMORY
 from rl_resources.dataset import Dataset
@@ -18,7 +18,6 @@ from rl_resources.devices import Device, devices_of
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.plan import (
-    FITS,
     RECOMMENDED,
     PlanStart,
     counts_up_to,
@@ -30,19 +29,19 @@ from rl_resources.estimate.plan import (
     rules,
     smallest,
 )
-from rl_resources.estimate.search import Combination, cheapest
+from rl_resources.estimate.search import Combination, cheapest, fits
 from rl_resources.query.configurations import (
-    NOT_TEXT_ALONE,
     Configuration,
     configurations,
-    every_configuration,
+    configurations_of,
+    rows_of_runs,
 )
 from rl_resources.query.estimate import as_asked, understood
 from rl_resources.query.plan_question import (
-    KnownRun,
     PlanQuestion,
     ask_plan,
     lengths_of,
+    settings_of_lengths,
     size_and_experts,
 )
 from rl_resources.query.sentences import resource
@@ -63,12 +62,10 @@ class Plan:
     """
 
     question: PlanQuestion
-    verdict: str
     minimum: Estimate | None
     recommended: Estimate | None
     short: Estimate | None = None
     more: Estimate | None = None
-    adapters: Estimate | None = None
 
     @property
     def options(self) -> dict[str, Estimate]:
@@ -82,49 +79,43 @@ class Plan:
         found = [self.recommended, self.minimum, self.short]
         return next(filter(None, found))
 
+    @cached_property
+    def adapters(self) -> Estimate | None:
+        """The fewest GPUs for LoRA, where nobody said what trains and all weights may not fit."""
+        question = self.question
+        gpus = question.query.gpus
+        is_asked = question.weights != "full" or question.query.weights
+        if is_asked or (self.recommended and gpus):
+            return None
+        other = ask_plan(question.dataset, {**question.words, "weights": "lora"})
+        return smallest(other.start, counts_up_to(gpus), rare=False)
 
-def plan(question: PlanQuestion) -> Plan:
-    """Answer a question with hardware."""
-    gpus = question.query.gpus
-    answer = Plan(question, "", *planned(question.start, gpus))
-    if answer.recommended is None or not gpus:
-        adapters = _adapters(question, counts_up_to(gpus))
-        answer = replace(answer, adapters=adapters)
-    return replace(answer, verdict=_verdict(answer))
+    @cached_property
+    def verdict(self) -> str:
+        """The word of the answer: a key of `verdict` in `plan_question.toml`."""
+        question = self.question
+        if question.query.gpus and question.ran(question.weights):
+            if question.is_named:
+                return "yes"
+            return "yes_of_size"
+        if self.recommended:
+            return _verdict_of_fitting(question, self.recommended)
+        if self.short and self.short.verdict in _DOUBTFUL:
+            return self.short.verdict
+        return "no"
 
-
-def _adapters(question: PlanQuestion, counts: Sequence[int]) -> Estimate | None:
-    """The fewest GPUs for LoRA, where all weights were to train."""
-    if question.weights != "full" or question.query.weights:
+    @property
+    def decisive(self) -> Configuration | None:
+        """The published run that the verdict rests on, if it rests on one."""
+        question = self.question
+        if self.verdict == "failed":
+            return question.failed_alike[0]
+        if self.verdict == "probably":
+            values = self.shown.values
+            return question.ran_on_no_more(values["gpus"] * values["device_gb"])[0]
+        if self.verdict.startswith("yes"):
+            return question.ran(question.weights)[0]
         return None
-    other = ask_plan(question.dataset, {**question.asked, "weights": "lora"})
-    return smallest(other.start, counts, rare=False)
-
-
-def settings_for(question: PlanQuestion, tag: str) -> Estimate:
-    """The settings of a tag on just these GPUs, the best where none fits.
-
-    Without a tag they are those of MIN, which are the likeliest to fit.
-    """
-    start = question.start
-    gpus = question.query.gpus
-    found = None
-    if tag == RECOMMENDED:
-        found = fastest(start, gpus)
-    return found or smallest(start, [gpus]) or most_saving(start, gpus)
-
-
-def _verdict(answer: Plan) -> str:
-    question = answer.question
-    if question.query.gpus and question.ran(question.weights):
-        if question.is_named:
-            return "yes"
-        return "yes_of_size"
-    if answer.recommended:
-        return _verdict_of_fitting(question, answer.recommended)
-    if answer.short and answer.short.verdict in _DOUBTFUL:
-        return answer.short.verdict
-    return "no"
 
 
 def _verdict_of_fitting(question: PlanQuestion, found: Estimate) -> str:
@@ -141,10 +132,28 @@ def _verdict_of_fitting(question: PlanQuestion, found: Estimate) -> str:
     return "arithmetic"
 
 
+def plan(question: PlanQuestion) -> Plan:
+    """Answer a question with hardware."""
+    return Plan(question, *planned(question.start, question.query.gpus))
+
+
+def settings_for(question: PlanQuestion, tag: str) -> Estimate:
+    """The settings of a tag on just these GPUs, the best where none fits.
+
+    Without a tag they are those of MIN, which are the likeliest to fit.
+    """
+    start = question.start
+    gpus = question.query.gpus
+    found = None
+    if tag == RECOMMENDED:
+        found = fastest(start, gpus)
+    return found or smallest(start, [gpus]) or most_saving(start, gpus)
+
+
 class FewestGpus(NamedTuple):
     """The fewest GPUs of one device for one kind of weights: what ran, and what fits."""
 
-    ran: KnownRun | None
+    ran: Configuration | None
     fits: Estimate | None
 
 
@@ -179,8 +188,8 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
 def _column(question: PlanQuestion, devices: Sequence[Device]) -> dict[str, FewestGpus]:
     """The cells of one kind of weights: what fits on less memory fits on more."""
     length = question.query.length
-    published = question.runs(question.weights)
-    runs = [known for known in published if known.row.length >= length]
+    known = question.runs(question.weights)
+    published = [row for row in known if row.length >= length]
     found: dict[str, FewestGpus] = {}
     counts: Sequence[int] = counts_up_to(0)
     fits: Estimate | None = None
@@ -190,12 +199,9 @@ def _column(question: PlanQuestion, devices: Sequence[Device]) -> dict[str, Fewe
         fits = smallest(start, counts, rare=False) or on_less
         if fits:
             counts = [count for count in counts if count <= fits.values["gpus"]]
-        own: list[KnownRun] = []
-        for known in runs:
-            is_small = 0 < known.row.memory_gb <= device.memory_gb
-            if is_small and known.row.vendor == device.vendor:
-                own.append(known)
-        ran = min(own, key=attrgetter("row.gpus"), default=None)
+        small = [row for row in published if 0 < row.memory_gb <= device.memory_gb]
+        own = [row for row in small if row.vendor == device.vendor]
+        ran = min(own, key=attrgetter("gpus"), default=None)
         found[device.label] = FewestGpus(ran, fits)
     return found
 
@@ -233,13 +239,12 @@ def plan_of_script(
     length = words.pop("length", "")
     sets: list[str] = []
     if length:
-        prompt, response = lengths_of(length)
-        sets = [f"prompt_length={prompt}", f"response_length={response}"]
+        sets = settings_of_lengths(lengths_of(length))
     found = as_asked(dataset, words, sets, script)
     start = PlanStart([[found]], query.host_memory_gb)
 
     def holds(one: Estimate) -> bool:
-        return one.verdict == FITS and one.host_memory_gb <= start.room_gb(one)
+        return fits(one) and one.host_memory_gb <= start.room_gb(one)
 
     combination = cheapest(found, holds, rare_inputs(found)) or cheapest(found, holds)
     ran = ""
@@ -268,48 +273,34 @@ def answer_plan(dataset: Dataset, asked: Mapping[str, str], script: str = "") ->
     return plan_table(dataset, asked)
 
 
-class Evidence(NamedTuple):
-    """A published run, or one that ran out of memory, beside an estimate of its size.
+def published_runs(rows: Iterable[Configuration]) -> list[Configuration]:
+    """What ran on text and what ran out of GPU memory, where size, weights and memory are known.
 
-    `gb` is the memory of all its GPUs, `length` its context in tokens, 0 where it is not known.
+    The least memory first.
     """
-
-    ran: bool
-    size: str
-    has_experts: bool
-    weights: str
-    gb: float
-    length: int
-    label: str
-    source: str
+    found: list[Configuration] = []
+    for row in rows:
+        is_run = row.state in {"run", OUT_OF_MEMORY} and row.out_of_memory_on != "host"
+        is_known = row.size and row.weights and row.total_memory_gb
+        if is_run and is_known and row.is_text_alone:
+            found.append(row)
+    return sorted(found, key=attrgetter("total_memory_gb"))
 
 
-@lru_cache(maxsize=1)
-def published_runs(dataset: Dataset) -> tuple[Evidence, ...]:
-    """All runs of text whose size, weights and memory are known, the least memory first."""
-    rows = filter(_is_evidence, every_configuration(dataset))
-    return tuple(sorted(map(_evidence, rows), key=attrgetter("gb")))
-
-
-def _is_evidence(row: Configuration) -> bool:
-    if row.state not in {"run", OUT_OF_MEMORY} or row.out_of_memory_on == "host":
-        return False
-    is_known = row.size and row.weights and row.total_memory_gb
-    return bool(is_known) and NOT_TEXT_ALONE.isdisjoint(row.scenario)
-
-
-def _evidence(row: Configuration) -> Evidence:
-    named = " ".join(filter(None, [row.model_label, row.task]))
-    return Evidence(
-        ran=row.state == "run",
-        size=row.size,
-        has_experts=row.experts == "mixture",
-        weights=row.weights,
-        gb=row.total_memory_gb,
-        length=row.length,
-        label=f"{named} on {resource(row)}",
-        source=row.source,
-    )
+def run_of_size(row: Configuration) -> dict[str, Any]:
+    """One of `published_runs` as the page of the estimate reads it."""
+    return {
+        "ran": row.state == "run",
+        "size": row.size,
+        "has_experts": row.experts == "mixture",
+        "weights": row.weights,
+        "gb": row.total_memory_gb,
+        "length": row.length,
+        "label": " ".join(
+            filter(None, [row.model_label, row.task, "on", resource(row)])
+        ),
+        "source": row.source,
+    }
 
 
 def evidence(dataset: Dataset, found: Estimate) -> list[str]:
@@ -320,32 +311,39 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     """
     if found.configuration.offline:
         return []
-    kind = (*size_and_experts(dataset, found), found.weights)
     gb = found.values["gpus"] * found.values["device_gb"]
     length = found.values["sequence_length"]
-    failed: list[Evidence] = []
-    ran: list[Evidence] = []
-    for one in published_runs(dataset):
-        if (one.size, one.has_experts, one.weights) != kind:
-            continue
-        if one.ran and one.gb <= gb and one.length >= length:
-            ran.append(one)
-        if not one.ran and one.gb >= gb and one.length <= length:
-            failed.append(one)
+    failed: list[Configuration] = []
+    ran: list[Configuration] = []
+    for row in _alike(dataset, found):
+        is_run = row.state == "run"
+        if is_run and row.total_memory_gb <= gb and row.length >= length:
+            ran.append(row)
+        if not is_run and row.total_memory_gb >= gb and row.length <= length:
+            failed.append(row)
     # What contradicts the estimate has another sentence than what agrees with it.
-    name_of_failed = "failed_too"
-    name_of_ran = "ran"
-    if found.verdict == FITS:
-        name_of_failed = "failed"
-        name_of_ran = "ran_too"
+    names = {"failed": "failed_too", "ran": "ran"}
+    if fits(found):
+        names = {"failed": "failed", "ran": "ran_too"}
     said = formula()["said"]
     lines: list[str] = []
     if failed:
-        first = list(dict.fromkeys(one.source for one in failed))[:_MOST_SOURCES]
-        line = said[name_of_failed].format(count=len(failed), sources=", ".join(first))
-        lines.append(line)
+        sources = list(dict.fromkeys(row.source for row in failed))
+        first = ", ".join(sources[:_MOST_SOURCES])
+        lines.append(said[names["failed"]].format(count=len(failed), sources=first))
     if ran:
-        nearest = ran[-1]
-        line = said[name_of_ran].format(label=nearest.label, source=nearest.source)
-        lines.append(line)
+        lines.append(said[names["ran"]].format(**run_of_size(ran[-1])))
     return lines
+
+
+def _alike(dataset: Dataset, found: Estimate) -> list[Configuration]:
+    """The published runs of this size, with experts or without, that train the same weights."""
+    size, has_experts = size_and_experts(dataset, found)
+    # Few rows are configurations to look at; a record has the size of its model.
+    of_weights = [
+        row for row in rows_of_runs(dataset) if row["weights"] == found.weights
+    ]
+    of_size = [row for row in of_weights if row.get("size", size) == size]
+    runs = published_runs(configurations_of(dataset, of_size))
+    kind = (size, has_experts)
+    return [row for row in runs if (row.size, row.experts == "mixture") == kind]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from rl_resources.certainty import OUT_OF_MEMORY
 from rl_resources.dataset import Dataset
@@ -19,17 +19,14 @@ from rl_resources.estimate.frameworks import VERL, profile, profiles
 from rl_resources.estimate.plan import PlanStart, rules
 from rl_resources.files import table_beside
 from rl_resources.package import Record
-from rl_resources.query.configurations import (
-    NOT_TEXT_ALONE,
-    Configuration,
-    configurations,
-)
+from rl_resources.query.configurations import Configuration, configurations
 from rl_resources.query.estimate import as_asked, understood
 from rl_resources.query.fit import (
     RAN_ON_IT,
     RAN_ON_NO_MORE,
     matches_of,
     no_less,
+    of_fits,
     ordered,
     size_of,
 )
@@ -38,11 +35,17 @@ from rl_resources.query.question_inputs import (
     has_adapters_alone,
     without_offline,
 )
+from rl_resources.query.sentences import NO_TASK, say
 from rl_resources.query.understand import Query, lengths_in, stated
-from rl_resources.query.vocabulary import EITHER, size_class, vocabulary, whole_match
+from rl_resources.query.vocabulary import (
+    ADAPTERS,
+    EITHER,
+    size_class,
+    vocabulary,
+    whole_match,
+    without_owner,
+)
 from rl_resources.script.algorithm import ALGORITHMS, GROUP_ESTIMATORS, OwnSettings
-
-_MOST_SOURCES = 3
 
 
 @cache
@@ -51,29 +54,21 @@ def sentences() -> Mapping[str, Any]:
     return table_beside(__file__)
 
 
-class KnownRun(NamedTuple):
-    """A published run or failure; `mark` says how it differs from what was asked."""
-
-    row: Configuration
-    mark: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The run as JSON holds it."""
-        found: dict[str, Any] = {"differs": self.mark or None}
-        for name in sentences()["columns"]:
-            found[name] = getattr(self.row, name) or None
-        return found
+def run_as_dict(row: Configuration) -> dict[str, Any]:
+    """A published run or failure as JSON holds it."""
+    known = {name: getattr(row, name) or None for name in sentences()["columns"]}
+    return {"differs": ", ".join(row.differs) or None, **known}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PlanQuestion:
     """A question with what was `taken` where it was open; `notes` say how its words were read.
 
-    `query` has only what was asked, besides the task.
+    `query` has only what was asked, besides the task and the size.
     """
 
     dataset: Dataset
-    asked: Mapping[str, str]
+    words: Mapping[str, str]
     query: Query
     task: str
     weights: str
@@ -91,7 +86,7 @@ class PlanQuestion:
     @property
     def is_named(self) -> bool:
         """Whether runs of the question are of its model, or of any of the size that it asks for."""
-        is_size = whole_match("billions", self.model)
+        is_size = whole_match("billions", self.words["model"])
         return bool(self.query.model or is_size)
 
     @property
@@ -112,88 +107,69 @@ class PlanQuestion:
         }
 
     @cached_property
-    def scope(self) -> Sequence[KnownRun]:
+    def scope(self) -> list[Configuration]:
         """All that is published of this model and task, best first: of its twins and with LoRA too.
 
-        Those are marked. Without a model it is what is published of text models of the size.
+        What `differs` is said in words. Without a model it is what is published of text models of
+        the size.
         """
-        size, has_experts = size_and_experts(self.dataset, self.start.first)
-        wanted = self.query._replace(
-            task="",
-            weights="",
-            experts="mixture" if has_experts else "dense",
-            size=self.query.size or size,
-        )
-        tasks = {"", self.task, *self.query.adapter_tasks}
-        found: list[KnownRun] = []
-        for row in ordered(
-            matches_of(configurations(self.dataset), wanted), self.query
-        ):
-            is_alike = self.query.model or NOT_TEXT_ALONE.isdisjoint(row.scenario)
+        experts = "dense"
+        if self.start.first.values["experts"]:
+            experts = "mixture"
+        wanted = self.query._replace(task="", weights="", experts=experts)
+        tasks = {"", NO_TASK, self.task, *self.query.adapter_tasks}
+        matching = matches_of(configurations(self.dataset), wanted)
+        found: list[Configuration] = []
+        for row in ordered(matching, self.query):
+            is_alike = self.query.model or row.is_text_alone
             if is_alike and row.task_label in tasks:
-                found.append(KnownRun(row, self._mark(row)))
-        return sorted(found, key=lambda known: bool(known.mark))
+                found.append(row._replace(differs=self._differences(row)))
+        return sorted(found, key=lambda row: bool(row.differs))
 
-    def _mark(self, row: Configuration) -> str:
-        said = sentences()["mark"]
-        twin = ""
+    def _differences(self, row: Configuration) -> tuple[str, ...]:
+        """In what a published run differs from what was asked, in words."""
+        words: list[str] = []
         if "model" in row.differs:
-            twin = said["twin"].format(model=row.model_label)
-        adapters = ""
-        if row.weights != self.weights:
-            adapters = said.get(row.weights, "")
-        return ", ".join(filter(None, [twin, adapters]))
+            words.append(say("twin", model=without_owner(row.model)))
+        if row.weights != self.weights and row.weights in ADAPTERS:
+            words.append(say(f"with-{row.weights}"))
+        return tuple(words)
 
-    def runs(self, weights: str) -> list[KnownRun]:
+    def runs(self, weights: str) -> list[Configuration]:
         """The runs of these weights that nothing contradicts, on any hardware."""
-        found: list[KnownRun] = []
-        for known in self.scope:
-            row = known.row
-            if (
-                row.weights == weights
-                and row.task
-                and row.state == "run"
-                and not row.doubtful
-            ):
-                found.append(known)
-        return found
+        alike = [row for row in self.scope if row.weights == weights and row.task]
+        return [row for row in alike if row.state == "run" and not row.doubtful]
 
-    def ran(self, weights: str) -> list[KnownRun]:
+    def ran(self, weights: str) -> list[Configuration]:
         """Runs of these weights on this hardware or less, the nearest first."""
-        runs = self.runs(weights)
-        return [known for known in runs if known.row.fit in {RAN_ON_IT, RAN_ON_NO_MORE}]
+        return of_fits(self.runs(weights), RAN_ON_IT, RAN_ON_NO_MORE)
 
     @property
-    def failed(self) -> list[KnownRun]:
+    def failed(self) -> list[Configuration]:
         """What ran out of memory on as much or more, with the weights that are asked."""
-        failures = [known for known in self.scope if self._failed_on_as_much(known.row)]
-        return sorted(
-            failures, key=lambda known: (bool(known.mark), size_of(known.row))
-        )
+        found = [row for row in self.scope if self._failed_on_as_much(row)]
+        return sorted(found, key=lambda row: (bool(row.differs), size_of(row)))
 
     @property
-    def failed_alike(self) -> list[KnownRun]:
+    def failed_alike(self) -> list[Configuration]:
         """What ran out of memory on as much, of just the model and the weights that are asked."""
-        return [known for known in self.failed if known.row.weights and not known.mark]
+        return [row for row in self.failed if row.weights and not row.differs]
 
     def _failed_on_as_much(self, row: Configuration) -> bool:
         if row.state != OUT_OF_MEMORY or row.weights not in {"", self.weights}:
             return False
         return row.length <= sum(self.lengths) and no_less(self.query, row)
 
-    def ran_on_no_more(self, gb: float) -> list[KnownRun]:
+    def ran_on_no_more(self, gb: float) -> list[Configuration]:
         """Runs of no shorter a context on no more memory in all, whatever the number of GPUs."""
-        found: list[KnownRun] = []
-        for known in self.runs(self.weights):
-            is_long = known.row.length >= sum(self.lengths)
-            if is_long and 0 < known.row.total_memory_gb <= gb:
-                found.append(known)
-        return found
+        length = sum(self.lengths)
+        long = [row for row in self.runs(self.weights) if row.length >= length]
+        return [row for row in long if 0 < row.total_memory_gb <= gb]
 
-    def least(self, weights: str) -> KnownRun | None:
+    def least(self, weights: str) -> Configuration | None:
         """The run of these weights that needed the least memory in all."""
-        runs = [known for known in self.runs(weights) if known.row.memory_gb]
-        return min(runs, key=lambda known: size_of(known.row), default=None)
+        runs = [row for row in self.runs(weights) if row.memory_gb]
+        return min(runs, key=size_of, default=None)
 
 
 def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
@@ -236,12 +212,14 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
         taken.append(sentences()["usual_framework"].format(framework=title))
     words["framework"] = framework
     starts = _starts(dataset, words, query, lengths)
+    size, _ = size_and_experts(dataset, starts[0][0])
+    query = query._replace(size=query.size or size)
     if query.vendor and not query.memory_gb:
         gb = starts[0][0].values["device_gb"]
         taken.append(sentences()["least_memory"].format(gb=gb, vendor=query.vendor))
     return PlanQuestion(
         dataset=dataset,
-        asked=asked,
+        words=asked,
         query=query,
         task=task,
         weights=words["weights"],
@@ -314,33 +292,40 @@ def lengths_of(text: str) -> tuple[int, int]:
     return prompt, first - prompt
 
 
+def settings_of_lengths(lengths: tuple[int, int]) -> list[str]:
+    """The settings of a context."""
+    prompt, response = lengths
+    return [f"prompt_length={prompt}", f"response_length={response}"]
+
+
 def _starts(
     dataset: Dataset, words: Mapping[str, str], query: Query, lengths: tuple[int, int]
 ) -> list[list[Estimate]]:
     """The estimate with each training backend that may be taken; GPUs are filled in later."""
-    prompt, response = lengths
-    sets = [f"prompt_length={prompt}", f"response_length={response}"]
+    framework = words["framework"]
+    is_verl = framework == VERL
     words = {**words, "gpus": str(query.gpus or 8)}
+    if is_verl:
+        words["framework"] = ""
     if not query.memory_gb and not query.vendor:
         words["memory"] = "80"
-    if words["framework"] != VERL:
-        trains = profile(words["framework"]).trains
-        if query.train:
-            trains = [query.train]
-        return [
-            [as_asked(dataset, {**words, "train": train}, sets)] for train in trains
-        ]
+    sets = settings_of_lengths(lengths)
 
-    def of_verl(train: str) -> Estimate:
-        named = {**words, "train": train, "framework": ""}
-        return _as_verl(as_asked(dataset, named, sets), query)
+    def with_backend(train: str) -> Estimate:
+        found = as_asked(dataset, {**words, "train": train}, sets)
+        if is_verl:
+            return _as_verl(found, query)
+        return found
 
-    if query.train:
-        return [[of_verl(query.train)]]
-    kind = "lora"
-    if words["weights"] == "full":
-        kind = "experts" if of_verl("fsdp").values["experts"] else "full"
-    return [list(map(of_verl, group)) for group in rules()["search"][kind]]
+    groups: Sequence[Sequence[str]] = [[query.train]]
+    if not query.train and not is_verl:
+        groups = [[train] for train in profile(framework).trains]
+    elif not query.train:
+        kind = "lora"
+        if words["weights"] == "full":
+            kind = "experts" if with_backend("fsdp").values["experts"] else "full"
+        groups = rules()["search"][kind]
+    return [list(map(with_backend, group)) for group in groups]
 
 
 def _as_verl(found: Estimate, query: Query) -> Estimate:

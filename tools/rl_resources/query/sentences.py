@@ -13,8 +13,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rl_resources import devices
 from rl_resources.certainty import script_said
+from rl_resources.devices import device_label, hardware
 from rl_resources.errors import UnusableInput
 from rl_resources.files import environment, table_beside
 from rl_resources.query.vocabulary import (
@@ -45,7 +45,7 @@ def say(name: str, /, **words: object) -> str:
 @cache
 def _macros() -> Any:
     templates = environment(Path(__file__).parent)
-    words = {**TABLES, "hardware": devices.hardware}
+    words = {**TABLES, "hardware": hardware}
     return templates.get_template("sentences.jinja", globals=words).module
 
 
@@ -88,8 +88,23 @@ def _said(name: str, /, *given: object) -> str:
     return ", ".join(pieces(name, *given))
 
 
-resource = partial(_said, "resource")
-"""The hardware of a configuration: `2 × H800 80 GB`."""
+def resource(row: Configuration) -> str:
+    """The hardware of a configuration: `2 × H800 80 GB`.
+
+    The memory of each device is left out where it is unknown, or in the name already.
+    """
+    gpus = str(row.gpus)
+    if row.gpus_maximum:
+        gpus = f"{gpus} to {row.gpus_maximum}"
+    named = hardware(gpus, row.device_label)
+    memory = f"{row.memory_gb:g} GB"
+    if not row.memory_gb or memory in row.device_label:
+        return named
+    may_be_several = len(row.possible_devices) > 1 and not row.memory_stated
+    if may_be_several and not row.device:
+        return f"{named} (at most {memory})"
+    return f"{named} {memory}"
+
 
 context = partial(_said, "context")
 """The context of a configuration, as far as it is known."""
@@ -130,7 +145,7 @@ def parts(row: Configuration) -> dict[str, str]:
         model_label = f"{model_label} (mixture of experts)"
     names = {
         "hardware": resource(row),
-        "variants": EITHER.join(map(devices.device_label, row.possible_devices)),
+        "variants": EITHER.join(map(device_label, row.possible_devices)),
     }
     return {
         **names,

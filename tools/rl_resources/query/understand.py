@@ -33,6 +33,9 @@ from rl_resources.text import figure, only, shown
 
 _MOST_GIGABYTES = 512
 """No device has more. A larger number in place of a device is part of its name: `5090`."""
+_LEAST_BILLIONS = 0.001
+_MOST_BILLIONS = 100_000
+"""Of parameters. No language model has fewer or more."""
 
 Tokens = Mapping[str, str]
 """The words of a question by field: `gpus`, `device`, `memory`, and others of `Query`."""
@@ -112,7 +115,14 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, list[str]]:
     elif task.endswith("qlora"):
         words["task"] = task.removesuffix("qlora")
         words.setdefault("weights", "qlora")
-    reader = Reader(known, words, [])
+    notes: list[str] = []
+    framework = plain(words.get("framework", ""))
+    is_backend = framework in known.spellings["train"]
+    if is_backend and framework not in known.spellings["framework"]:
+        text = words.pop("framework")
+        words.setdefault("train", text)
+        notes.append(sentences.say("backend", text=shown(text)))
+    reader = Reader(known, words, notes)
     return reader.in_keys(), reader.notes
 
 
@@ -222,6 +232,8 @@ class Reader:
         if not text:
             return [], ""
         billions, _ = amount_of("billions", text)
+        if billions > _MOST_BILLIONS or 0 < billions < _LEAST_BILLIONS:
+            raise sentences.unreadable(self.known, "model", text)
         if billions:
             size = size_class(self.known.sizes, billions)
             if billions != billions_in(size):

@@ -309,5 +309,7 @@ def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, s
         without_organization = whole.removeprefix(f"{organization}-")
         for text in (*beginnings(whole), *beginnings(without_organization)):
             begun.setdefault(plain(text), {})[key] = None
+    for size in filter(pattern("billions").fullmatch, list(begun)):
+        del begun[size]  # `7b` of `7b-chat` is any model of the size
     either = {spelling: EITHER.join(keys) for spelling, keys in begun.items()}
     return own_names | published | either | exact

@@ -142,35 +142,27 @@ class Launch:
             override = parse_override(script, word)
             if override is not None:
                 self.overrides.append(override)
-            elif word.text is not None:
-                self._add_known(word, word.text, rest)
-            elif _has_arguments(word):
+            elif word.text is None and _has_arguments(word):
                 self.passes_arguments = True
             else:
-                self._add_unknown(word)
+                self._add_option(word, rest)
 
-    def _add_known(self, word: Word, text: str, rest: Iterator[Word]) -> None:
+    def _add_option(self, word: Word, rest: Iterator[Word]) -> None:
         """Take an option of Hydra, with its value from the `rest` unless it follows a `=`."""
-        option, equals, written = text.partition("=")
+        option, equals, written = word.value.marked.partition("=")
         name = _option(option)
         value: str | None = None
         if name in _WITH_VALUE:
-            value = written
+            value = word.text and written
             if not equals:
                 value = next(rest, _NO_WORD).text
-        elif name not in _SWITCHES or equals:
+        elif word.text is None:
+            self.unresolved.append(word)
+            return
+        elif name not in _SWITCHES:
             self.stray.append(word)
             return
         self.flags[name] = Flag(value, word.place)
-
-    def _add_unknown(self, word: Word) -> None:
-        """Take an option of Hydra whose value is not known; another word may set anything."""
-        option, equals, _ = word.value.marked.partition("=")
-        name = _option(option)
-        if equals and name in _WITH_VALUE:
-            self.flags[name] = Flag(None, word.place)
-        else:
-            self.unresolved.append(word)
 
 
 def _has_arguments(word: Word) -> bool:

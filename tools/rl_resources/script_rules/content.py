@@ -100,8 +100,6 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
     Bad: `echo "start`
     Good: `echo "start"`
     """
-    if "\r\n" in target.text:
-        return  # the line ends are the mistake
     # The other problems follow from the first.
     for place, problem in target.script.problems[:1]:
         yield _unclosed_quote(target) or target.mistake(

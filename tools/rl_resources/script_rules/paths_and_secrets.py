@@ -14,10 +14,10 @@ from itertools import chain
 from rl_resources.files import table_beside
 from rl_resources.rule import Mistake, rule
 from rl_resources.script.bash.script import Value
-from rl_resources.script.launch import TRAINER, Override
-from rl_resources.script.script_text import ScriptText, trains, value_of
+from rl_resources.script.launch import Override
+from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules.data import FILES
-from rl_resources.script_rules.variables import dollars_missing, places, split_of
+from rl_resources.script_rules.variables import dollars_missing, places
 from rl_resources.text import shown
 
 _TABLE = table_beside(__file__)
@@ -65,6 +65,8 @@ def private_path(target: ScriptText) -> Iterator[Mistake]:
 
 
 def _private_paths(target: ScriptText) -> Iterator[Mistake]:
+    """The first private path in each line: a search path may have many."""
+    seen = set()
     tested = set(chain.from_iterable(_TESTED.findall(target.text)))
     tested.update(
         item.value.text for item in target.script.assignments if item.name in tested
@@ -72,6 +74,9 @@ def _private_paths(target: ScriptText) -> Iterator[Mistake]:
     for text, part, place in places(target, _PRIVATE, values(target)):
         if text in tested or (part.default and not _HOME.match(text)):
             continue
+        if place.line in seen:
+            continue
+        seen.add(place.line)
         fix = 'Leave it out, or make it a setting that works for everyone: `${NAME:-"$HOME/…"}`.'
         own = _OWN_HOME.match(text)
         if own:
@@ -141,82 +146,6 @@ def _relative_paths(target: ScriptText, override: Override) -> Iterator[Mistake]
 
 
 _RELATIVE = re.compile(r"(?:^|(?<=[\[,'\" ]))(?:\.\.?/)?[\w-][\w.-]*(?:/[\w.-]+)+")
-_NAME_BOTH = (
-    "Name training data in `data.train_files`, and other data in `data.val_files`."
-)
-
-
-@rule("warning")
-def data_split(target: ScriptText) -> Iterator[Mistake]:
-    """A script trains on training data and validates on other data.
-
-    Validation scores on training data mean nothing, and training on test data spoils the test.
-
-    Bad: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a.parquet"
-        data.val_files="$HOME/a.parquet"`
-    Good: `python3 -m verl.trainer.main_ppo data.train_files="$HOME/a/train.parquet"
-        data.val_files="$HOME/a/test.parquet"`
-
-    A program that is not of the framework may make its data itself.
-    """
-    for launch in target.launches:
-        if not (trains(launch) and TRAINER.fullmatch(launch.module)):
-            continue
-        files = {item.key: item for item in launch.overrides if item.key in FILES}
-        train = files.get("data.train_files")
-        wrong = [item for item in files.values() if _is_other_split(item, train)]
-        for item in wrong:
-            yield target.mistake(
-                item.origin,
-                f"`{item.key}` is `{shown(value_of(item))}`, a file of the wrong split",
-                _NAME_BOTH,
-            )
-        held_out = files.get("data.val_files")
-        if train and held_out and not wrong and _same(train, held_out):
-            yield target.mistake(
-                held_out.place,
-                f"`{held_out.key}` is the same file as `{train.key}`",
-                _NAME_BOTH,
-            )
-
-
-def _same(train: Override, held_out: Override) -> bool:
-    """Whether two values are certainly the same file."""
-    file = value_of(train)
-    is_same = file and file == value_of(held_out) and split_of(file) == ""
-    return bool(is_same) and _is_known(train)
-
-
-def _is_known(override: Override) -> bool:
-    """Whether no argument, command or branch decides a value."""
-    if re.search(r"\$[\d@*]", value_of(override)):
-        return False
-    content = override.content or Value()
-    return all(part.text is not None or part.name for part in content.parts)
-
-
-def _data_files(override: Override) -> list[str]:
-    """The data files in a value."""
-    return re.findall(r"[^\s,'\"\[\]]+\.(?:parquet|jsonl?)", value_of(override))
-
-
-def _folders(files: Iterable[str]) -> set[str]:
-    return {file.rpartition("/")[0] for file in files}
-
-
-def _is_other_split(override: Override, train: Override | None) -> bool:
-    """Whether all files are named after the other split.
-
-    Validation files of another data set may be its only split, called `train`.
-    """
-    files = _data_files(override)
-    splits = {split_of(file) for file in files}
-    if override is train:
-        return splits == {"test"}
-    if train is None:
-        return splits == {"train"}
-    of_training = _folders(_data_files(train))
-    return splits == {"train"} and not of_training.isdisjoint(_folders(files))
 
 
 def values(target: ScriptText) -> Iterator[Value]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from rl_resources.files import table_beside
@@ -58,11 +59,14 @@ class RejectedArgument(NamedTuple):
     @property
     def is_of_a_fork(self) -> bool:
         """Whether no release has its key."""
-        return self.release is None and not _newest_has(self.rejection.key)
+        return _is_of_no_release(self.rejection.key)
 
 
-def _newest_has(key: str) -> bool:
-    return any(key in engine.values for engine in shipped(FRAMEWORK).engines.values())
+def _is_of_no_release(key: str) -> bool:
+    newest = shipped(FRAMEWORK).engines.values()
+    if any(key in engine.values for engine in newest):
+        return False
+    return history(FRAMEWORK).last_with(key) is None
 
 
 def rejections(target: ScriptText) -> Iterator[RejectedArgument]:
@@ -102,19 +106,13 @@ def is_of_fork(target: ScriptText) -> bool:
 
     A checkout that is newer than all releases may have keys of the next one.
     """
-    tree = target.tree
-    if tree is None:
+    if target.tree is None:
         return bool(fork(target))
-    if is_since(tree.version, shipped(FRAMEWORK).version):
+    if is_since(target.tree.version, shipped(FRAMEWORK).version):
         return False
-    past = history(FRAMEWORK)
-    own = set()
-    for launch, composition in target.composed:
-        for item in launch.overrides:
-            is_taken = not item.prefix and item.key in composition.values
-            if is_taken and not (past.last_with(item.key) or _newest_has(item.key)):
-                own.add(item.key)
-    return len(own) >= _FEWEST
+    overrides = chain.from_iterable(launch.overrides for launch in target.of_framework)
+    keys = {item.key for item in overrides if not item.prefix}
+    return len(list(filter(_is_of_no_release, keys))) >= _FEWEST
 
 
 def fork_name(own: Sequence[RejectedArgument]) -> str:

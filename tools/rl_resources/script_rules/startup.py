@@ -278,8 +278,11 @@ def micro_batch_keys(pair: Pair, run: Run) -> Iterator[Mistake]:
     verl/trainer/ppo/ray_trainer.py `_validate_config` since 0.2.
 
     Now verl/utils/config.py `validate_config` and verl/workers/config/actor.py `ActorConfig`. With
-    dynamic batches it is not read; `deprecated_key` reports one that is given as a total.
+    dynamic batches it is not read; `deprecated_key` reports one that is given as a total. A refused
+    key may mean it.
     """
+    if run.composition.rejected:
+        return
     has_critic = algorithm_of(pair.text("task")) in {"PPO", ""}
     for total, per_gpu, dynamic in _micro_batches(run):
         is_read = has_critic or not total.key.startswith("critic.")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
-from posixpath import basename
 from typing import NamedTuple
 
 from rl_resources.rule import Mistake, rule
@@ -17,7 +16,7 @@ from rl_resources.script.launch import Override
 from rl_resources.script.run import Run
 from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules.shellcheck import UNDEFINED, UNUSED, Comment, comments
-from rl_resources.text import only, shown
+from rl_resources.text import shown
 
 _DEVICES = re.compile(r"(?:CUDA|ASCEND_RT|HIP|ROCR)_VISIBLE_DEVICES")
 _OUTSIDE = re.compile(
@@ -140,6 +139,7 @@ _NAME = re.compile(
     r"|(?<![^\s,\[\]'\"(])[A-Za-z_]\w*(?=[\s,\[\]'\")/]|$)"
 )
 """The name of a variable with `$` or in braces, or as a word or as the first folder of a path."""
+_WORD = re.compile(r"\w+")
 _ELSEWHERE = re.compile(r"\$\{!|^[^#\n]*\b(?:ray[\s\\]+job|ssh)\s", re.M)
 """Where names are read by their text, or by a shell on another machine."""
 
@@ -170,9 +170,12 @@ def dollars_missing(target: ScriptText, override: Override) -> Iterator[MissingD
     # Ray expands the names in an environment.
     if override.content is None or ".env_vars." in key:
         return
+    names = _names(target)
+    if names.isdisjoint(_WORD.findall(override.content.marked)):
+        return  # nearly always, and places take time
     for word, _, place in places(target, _NAME, [override.content]):
         name = word.strip("${}")
-        if name not in _names(target):
+        if name not in names:
             continue
         is_bare = word == name
         if is_bare and (key.endswith("_key") or not _is_telling(target, name)):
@@ -308,24 +311,9 @@ def misleading_name(target: ScriptText) -> Iterator[Mistake]:
         )
 
 
-def _sets_in(text: str) -> set[str]:
+def _sets_in(text: str) -> frozenset[str]:
     """The datasets that appear in a name or a path."""
-    return _words(text.lower()) & _SETS
+    return _SETS.intersection(re.split(r"[^a-z0-9]+", text.lower()))
 
 
 _SETS = frozenset({"gsm8k", "math", "geo3k", "hellaswag"})
-_SPLITS = {
-    "train": {"train", "training"},
-    "test": {"test", "val", "valid", "validation", "eval"},
-}
-
-
-def _words(text: str) -> set[str]:
-    return set(re.split(r"[^a-z0-9]+", text))
-
-
-def split_of(path: str) -> str:
-    """`train` or `test` if the name of a data file says one of them, otherwise empty."""
-    words = _words(basename(path.lower()))
-    splits = [split for split, names in _SPLITS.items() if names & words]
-    return only(splits)

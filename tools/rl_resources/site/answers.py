@@ -17,6 +17,7 @@ from rl_resources.estimate.search import Knob, cheapest, knobs, limits, seconds_
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Coverage, CoverageCell
 from rl_resources.query.plan import FewestGpus, PlanTable
+from rl_resources.query.plan_question import run_as_dict
 from rl_resources.query.vocabulary import WEIGHTS
 from rl_resources.site import rendered
 from rl_resources.text import json_text
@@ -190,7 +191,7 @@ def _fewest(cell: FewestGpus) -> str:
     """The fewest GPUs that ran, and by arithmetic."""
     ran = "-"
     if cell.ran:
-        ran = f"{cell.ran.row.gpus}"
+        ran = f"{cell.ran.gpus}"
     fits = "-"
     if cell.fits:
         fits = f"{cell.fits.values['gpus']:g}"
@@ -206,11 +207,11 @@ def table_as_json(table: PlanTable) -> str:
                 {
                     "device": device,
                     "weights": weights,
-                    "gpus_that_ran": cell.ran.row.gpus if cell.ran else None,
+                    "gpus_that_ran": cell.ran.gpus if cell.ran else None,
                     "gpus_by_arithmetic": cell.fits.values["gpus"]
                     if cell.fits
                     else None,
-                    "ran": cell.ran.as_dict() if cell.ran else None,
+                    "ran": run_as_dict(cell.ran) if cell.ran else None,
                 }
             )
     version = table.question.dataset.version

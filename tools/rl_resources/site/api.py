@@ -23,8 +23,9 @@ from rl_resources.estimate.published import published
 from rl_resources.files import table_beside
 from rl_resources.git import Repository, utc
 from rl_resources.package import Record, TableSchema, text_of
+from rl_resources.query.configurations import every_configuration
 from rl_resources.query.estimate import estimated_models, sizes_as_models
-from rl_resources.query.plan import published_runs
+from rl_resources.query.plan import published_runs, run_of_size
 from rl_resources.query.vocabulary import vocabulary
 from rl_resources.schema import Schema, array_of, object_of, property_schema
 from rl_resources.site import document
@@ -135,7 +136,7 @@ def _estimate_parts(dataset: Dataset) -> dict[str, Any]:
         },
         "speeds": {str(row["device"]): _speeds(row) for row in devices},
         "sizes_of_models": [size._asdict() for size in vocabulary(dataset).sizes],
-        "runs": [run._asdict() for run in published_runs(dataset)],
+        "runs": list(map(run_of_size, published_runs(every_configuration(dataset)))),
     }
 
 

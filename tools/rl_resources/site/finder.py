@@ -23,7 +23,6 @@ from rl_resources.estimate.time import PHASES
 from rl_resources.files import table_beside
 from rl_resources.query import plan_question, sentences
 from rl_resources.query.configurations import (
-    NOT_TEXT_ALONE,
     Configuration,
     configurations,
 )
@@ -243,8 +242,6 @@ def _plan(dataset: Dataset) -> dict[str, Any]:
     """What the page's plan begins with."""
     published = {name: rules()[name] for name in _TABLE["plan"]}
     return published | {
-        "no_task": sentences.NO_TASK,
-        "no_text": sorted(NOT_TEXT_ALONE),
         "tasks": {
             name: plan_question.of_task(name) for name in vocabulary(dataset).tasks
         },

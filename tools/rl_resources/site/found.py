@@ -15,8 +15,8 @@ from rl_resources.query.configurations import (
     every_configuration,
 )
 from rl_resources.query.find import Found, folded, verdicts
-from rl_resources.query.fit import RAN_ON_NO_MORE
-from rl_resources.query.vocabulary import vocabulary
+from rl_resources.query.fit import RAN_ON_IT
+from rl_resources.query.vocabulary import EITHER, vocabulary
 from rl_resources.site import rendered, terminal
 from rl_resources.text import json_text
 
@@ -42,7 +42,7 @@ def as_value(dataset: Dataset, found: Found, notes: Sequence[str]) -> dict[str, 
         "verdict": verdicts(dataset, found),
         "answers": list(map(_flat, found.answers)),
         "start": start,
-        "estimate": estimate_command(dataset, found) or None,
+        "plan": plan_command(dataset, found) or None,
         **{name: row and row.id for name, row in extremes.items()},
         "largest": [
             {"task": row.task, "size": row.size, "best": row.id}
@@ -94,27 +94,23 @@ def _root(dataset: Dataset) -> str:
     return str(root) if is_packaged(root) else ""
 
 
-def estimate_command(dataset: Dataset, found: Found) -> str:
-    """The command that estimates the memory of a question that no run on its device answers.
+def plan_command(dataset: Dataset, found: Found) -> str:
+    """The command that plans the run of a question that nobody ran on its device.
 
-    Empty where one does, or where model, GPUs or device are open.
+    Empty where somebody did, where model or hardware are open, or where it has no plan.
     """
     query = found.query
     several = len(query.devices) > 1 or query.weights == "partial"
-    if several or not (query.model and query.gpus and query.memory_gb):
+    if several or not (query.size and query.memory_gb):
         return ""
-    fits = {row.fit for row in found.answers}
-    if fits and RAN_ON_NO_MORE not in fits:
+    if any(row.fit == RAN_ON_IT for row in found.answers):
         return ""
-    from rl_resources.estimate.frameworks import profiles
     from rl_resources.query.estimate import estimated_models
 
     models = {row["model"] for row in estimated_models(dataset)}
-    if query.model not in models:
+    if query.model and query.model not in models:
         return ""
-    return rendered(
-        "estimate_command", query=query, profiled=profiles(), quote=shlex.quote
-    )
+    return rendered("plan_command", query=query, quote=shlex.quote, either=EITHER)
 
 
 def as_text(
@@ -142,7 +138,7 @@ def as_text(
         against=_contradictions(dataset, found),
         root=_root(dataset),
         is_open=not sentences.asked_hardware(found.query, vocabulary(dataset)),
-        estimate=estimate_command(dataset, found),
+        plan=plan_command(dataset, found),
         known=vocabulary(dataset),
         extremes=_EXTREMES,
         folded=folded,

@@ -12,8 +12,9 @@ from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.frameworks import VERL, profiles
 from rl_resources.estimate.plan import counts_up_to, rare_settings, turned_on
 from rl_resources.estimate.time import lacking, step_time
+from rl_resources.query.configurations import Configuration
 from rl_resources.query.plan import Answer, Plan, PlanTable, ScriptPlan
-from rl_resources.query.plan_question import KnownRun, sentences
+from rl_resources.query.plan_question import run_as_dict, sentences
 from rl_resources.query.sentences import asked_hardware, context, resource
 from rl_resources.query.vocabulary import WEIGHTS, vocabulary
 from rl_resources.site import rendered
@@ -94,15 +95,14 @@ def _first(plan: Plan) -> str:
     """The sentence of the verdict; its model is that of the run that it names, where one ran."""
     sentence: str = sentences()["verdict"][plan.verdict]
     question = plan.question
-    named = question.query.model or question.asked["model"].strip()
+    named = question.query.model or question.words["model"].strip()
     _, _, asked = named.rpartition("/")
     model = asked
-    decisive = _decisive_run(plan)
     run = ""
-    if decisive:
-        run = _where(decisive)
+    if plan.decisive:
+        run = _where(plan.decisive)
         if plan.verdict.startswith("yes"):
-            model = decisive.row.model_label
+            model = plan.decisive.model_label
     return sentence.format(
         what=_what(plan, model),
         model=asked,
@@ -112,24 +112,10 @@ def _first(plan: Plan) -> str:
     )
 
 
-def _decisive_run(plan: Plan) -> KnownRun | None:
-    """The published run that a verdict rests on, if it rests on one."""
-    question = plan.question
-    if plan.verdict == "failed":
-        return question.failed_alike[0]
-    if plan.verdict == "probably":
-        values = plan.shown.values
-        return question.ran_on_no_more(values["gpus"] * values["device_gb"])[0]
-    if plan.verdict.startswith("yes"):
-        return next(iter(question.ran(question.weights)), None)
-    return None
-
-
-def _where(known: KnownRun) -> str:
+def _where(row: Configuration) -> str:
     """Where something ran, and how it differs: `1 × A100 80 GB (TRL, LoRA)`."""
-    row = known.row
-    differs = filter(None, [row.framework_label, context(row), known.mark])
-    in_brackets = ", ".join(differs)
+    words = [row.framework_label, context(row), *row.differs]
+    in_brackets = ", ".join(filter(None, words))
     return f"{resource(row)} ({in_brackets})"
 
 
@@ -211,9 +197,9 @@ def plan_as_json(plan: Plan, steps: float = 0, price: float = 0) -> str:
         "options": options,
         "short": plan.short.as_dict() if plan.short else None,
         "more_gpus": plan.more.values["gpus"] if plan.more else None,
-        "runs": [known.as_dict() for known in question.ran(question.weights)],
-        "failures": [known.as_dict() for known in question.failed],
-        "least_that_ran": least.as_dict() if least else None,
+        "runs": list(map(run_as_dict, question.ran(question.weights))),
+        "failures": list(map(run_as_dict, question.failed)),
+        "least_that_ran": run_as_dict(least) if least else None,
     }
     return json_text(value, 2)
 

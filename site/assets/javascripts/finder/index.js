@@ -19,6 +19,9 @@ class Row {
   words(field) { return this.asked[field]; }
 }
 
+/** All rows. */
+export const configurations = () => INDEX.rows;
+
 /** Take what was published. @param {Record<string, any>} data */
 export function load(data) {
   const { columns: { model_label: labels = [], ...others } = {} } = data; // only the front page has rows

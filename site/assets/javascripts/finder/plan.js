@@ -8,18 +8,19 @@
  * @typedef {Record<string, any>} Settings MIN and RECOMMENDED: those of `estimate/plan.py`
  */
 
-import { EITHER, filled, queryOf, quoted, SAID, say, without_owner, word } from "../elements.js";
+import { EITHER, filled, queryOf, quoted, SAID, say, word } from "../elements.js";
 import { formula, load } from "../estimate/formula.js";
-import { PlanStart, planned, rare_settings, smallest, turned_on } from "../estimate/plan.js";
+import { PlanStart, planned, smallest, turned_on } from "../estimate/plan.js";
 import { configuration, estimated, modelMeant } from "../estimate/question.js";
 import { step_time } from "../estimate/time.js";
 import { Mistake } from "../form.js";
-import { made, min, replace } from "../python.js";
-import { matches_of, no_less, ordered, size_of } from "./fit.js";
+import { made, replace } from "../python.js";
 import { INDEX } from "./index.js";
+import { PlanQuestion } from "./published.js";
 import { deviceOf, gpusOf } from "./sentences.js";
 import { lengths_in, understand } from "./understand.js";
-import { whole_match } from "./vocabulary.js";
+import { Plan } from "./verdict.js";
+import { without_owner } from "./vocabulary.js";
 
 // Inputs of the estimate that other fields of its form stand for.
 const OTHER_FIELDS = ["gpus", "quantized", "has_engine", "device_gb"];
@@ -108,42 +109,16 @@ async function drawTable(room, words, query) {
   }
 }
 
-/** What is published of the model, task and weights of a plan, best first: `scope` of `query/plan_question.py`. @param {Start} start @param {Query} query */
-function published({ first: { values } }, query) {
-  const { no_task, no_text } = INDEX.plan;
-  const tasks = [no_task, query.task, ...query.adapter_tasks];
-  const isMeant = (row) => tasks.includes(row.task_label) && (query.model || !row.words("scenario").some((one) => no_text.includes(one)));
-  const wanted = replace(query, { task: "", experts: values.experts ? "mixture" : "dense" });
-  const matching = matches_of(INDEX.rows, wanted).filter(isMeant);
-  const marked = ordered(matching, query).map((row) => {
-    const mark = row.differs.includes("model") && say("mark.twin", { model: without_owner(row.model) });
-    return replace(row, { mark, where: `${row.hardware} (${[row.framework_label, row.context, mark].filter(Boolean).join(", ")})` });
-  });
-  return marked.sort((a, b) => Boolean(a.mark) - Boolean(b.mark));
-}
-
-/** The first sentence of the command: the word of `query/plan.py`, the words of `site/plan.py`. @param {Start} start @param {Settings} found @param {Record<string, string>} words @param {Record<string, any>} asked */
-export function sentenceOf(start, { recommended, short }, words, { task, weights, prompt_length, response_length }) {
+/** The first sentence of the command, in the words of `site/plan.py`. @param {Start} start @param {Settings} found @param {Record<string, string>} words @param {Record<string, any>} asked */
+export function sentenceOf(start, found, words, { task, weights, prompt_length, response_length }) {
   const [query] = understand(INDEX.vocabulary, { ...words, task, weights });
-  const { values } = recommended ?? short;
-  const length = prompt_length + response_length;
-  const gb = values.gpus * values.device_gb;
-  const rows = published(start, query);
-  const runs = rows.filter((row) => row.task && row.state === "run" && !row.doubtful);
-  const near = query.gpus && runs.find(({ fit }) => ["ran-on-it", "ran-on-no-more"].includes(fit));
-  const less = runs.find((row) => row.length >= length && row.memory_gb > 0 && row.gpus > 0 && row.gpus * row.memory_gb <= gb);
-  const failures = rows.filter((row) => !row.mark && row.state === "out-of-memory" && row.length <= length && no_less(query, row));
-  const failed = query.model && min(failures, { key: size_of });
-  const isRare = recommended && rare_settings(recommended).length > 0;
-  const verdicts = {
-    yes: near && (query.model || whole_match("billions", words.model)), yes_of_size: near,
-    probably: recommended && !isRare && less, failed: recommended && failed, rare: isRare, arithmetic: recommended,
-    tight: short?.verdict === "tight", unlikely: short?.verdict === "unlikely", no: true,
-  };
+  const lengths = [prompt_length, response_length];
+  const question = made(PlanQuestion, [], { words, query, task: query.task, weights, lengths, start });
+  const { verdict, decisive, shown: { values } } = made(Plan, [question], found);
   const model = without_owner(query.model || words.model);
-  const what = say("asked.what", { task: query.task, model: near ? without_owner(near.model) : model, weights: word(INDEX.weights[weights]) });
-  const name = Object.keys(verdicts).find((one) => verdicts[one]);
-  return say(`verdict.${name}`, { what, model, hardware: hardwareOf({ values: query.gpus ? query : values }, query), ran: (near || less)?.where, failed: failed?.where });
+  const what = say("asked.what", { task: query.task, model: verdict.startsWith("yes") ? without_owner(decisive.model) : model, weights: word(INDEX.weights[weights]) });
+  const run = decisive && `${decisive.hardware} (${[decisive.framework_label, decisive.context, ...decisive.differs].filter(Boolean).join(", ")})`;
+  return say(`verdict.${verdict}`, { what, model, hardware: hardwareOf({ values: query.gpus ? query : values }, query), ran: run, failed: run });
 }
 
 const hardwareOf = ({ values }, query) => `${values.gpus} × ${deviceOf(query)}`;

@@ -241,13 +241,12 @@ class Evaluator(Expander):
         *options, name = [word.raw for word in words]
         for redirect in node["Redirs"]:
             document = redirect.get("Hdoc")
-            mark = self.raw(redirect["Word"])
-            is_text = options == ["read", "-r", "-d", "''"] and NAME.fullmatch(mark)
-            if document and is_text:
+            if document and options == ["read", "-r", "-d", "''"]:
                 *before, last = document["Parts"]
-                # For shfmt the mark of its end is a part of it.
-                last = {**last, "End": last["End"] - len(mark)}
-                pieces = self._expand([*before, last], "quoted", starts_word=False)
+                # For shfmt the line that ends it is a part of it.
+                end = self.source.text.rfind("\n", 0, last["End"])
+                parts = [*before, {**last, "End": end}]
+                pieces = self._expand(parts, "quoted", starts_word=False)
                 self.state.variables[name] = self._in_one(pieces, document)
 
     def _declaration(self, node: Node) -> None:

@@ -159,7 +159,7 @@ def configuration(framework: str, version: str) -> Release:
     has it, and if it has no configuration.
     """
     if not re.fullmatch(r"[0-9][0-9A-Za-z.+!_-]*", version):
-        raise UnusableInput(f"{version!r} is not a version", "Write it as in 0.9.1.")
+        raise UnusableInput(f"{version!r} is not a version", "Write it like 0.9.1.")
     folder = _cache() / "releases" / framework / version
     if not folder.is_dir():
         into = ("--no-compile", "--target", str(folder))
@@ -174,7 +174,7 @@ def configuration(framework: str, version: str) -> Release:
     modules = _modules(folder)
     if not modules:
         raise UnusableInput(
-            f"{framework} {version} holds no configuration that Hydra would read",
+            f"{framework} {version} has no configuration that Hydra can read",
             f"If it was not fetched as a whole, delete {folder}.",
         )
     return Release(framework, version, modules, folder)
@@ -238,12 +238,9 @@ def _package(framework: str, inside: Path) -> Path | None:
         for depth in depths:
             found += sorted(folder.glob(f"{depth}{framework}/trainer"))
         if found:
-            return max(found, key=lambda path: _shared(path, inside)).parent
+            common = [os.path.commonpath((path, inside)) for path in found]
+            return found[common.index(max(common, key=len))].parent
     return None
-
-
-def _shared(path: Path, other: Path) -> int:
-    return len(os.path.commonpath((path, other)))
 
 
 def _version_of(package: Path) -> str:

@@ -47,7 +47,7 @@ def parse(text: str) -> Any:
     except (HydraException, RecursionError) as error:
         raise ValueError(_reason(text, str(error))) from None
     if parsed.is_sweep_override():
-        raise ValueError("holds several values, separated by commas outside brackets")
+        raise ValueError("has several values, separated by commas outside brackets")
     return parsed.value()
 
 
