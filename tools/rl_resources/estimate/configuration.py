@@ -34,12 +34,18 @@ from rl_resources.estimate.frameworks import (
     owners,
     plain_setting,
     profile,
+    shared_cells,
     usual_run,
 )
 from rl_resources.estimate.model import model_figures
 from rl_resources.package import Record
 from rl_resources.script.backends import ACTOR, ROLLOUT
-from rl_resources.script.framework.shipped import FRAMEWORK, shipped, support
+from rl_resources.script.framework.shipped import (
+    FRAMEWORK,
+    history,
+    shipped,
+    support,
+)
 from rl_resources.text import nearest, shown
 
 if TYPE_CHECKING:
@@ -174,8 +180,8 @@ class EstimateInputs:
         if not key:
             raise UnusableInput(f"`{shown(text)}` is not KEY=VALUE", _SETTINGS)
         names = self._names()
-        cells = names.get(key)
-        if cells is None:
+        cells = names.get(key) or self._shared(key, value)
+        if not cells:
             self._take_other(key, value, names)
             return
         taken: set[str] = set()
@@ -195,6 +201,16 @@ class EstimateInputs:
             ):  # a word that its own cell knows, not that of a library
                 raise _unreadable(key, value, cell)
 
+    def _shared(self, key: str, value: str) -> Sequence[ProfileCell]:
+        """What a setting changes where no framework is named; nothing where frameworks differ."""
+        if self.framework:
+            return ()
+        cells = shared_cells(key, value, self.words | WEIGHTS, self.offline)
+        named = dict.fromkeys(cell.input for cell in cells)
+        if cells:
+            self.notes.append(f"{key} is read as {', '.join(named)}.")
+        return cells
+
     def _take_other(self, key: str, value: str, names: Collection[str]) -> None:
         """Take a setting that is no input: a key of verl or its end, or one that decides nothing.
 
@@ -203,17 +219,30 @@ class EstimateInputs:
         keys: Collection[str] = ()
         if self.framework == VERL:
             keys = usual_run(self.train).composition.values
+            newer = _successor(key)
+            if newer != key:
+                self.notes.append(f"{key} is read as {newer}.")
+                self.set(f"{newer}={value}")
+                return
         own = next((known for known in keys if f".{known}".endswith(f".{key}")), "")
+        ignored = {*self.profile.ignored}
+        if not self.framework:
+            ignored.update(frameworks()["ignored"]["trainer"])
         option = frameworks()["by_option"].get(own)
         if option:
             raise UnusableInput(f"{own}: has an option of its own", f"Write {option}.")
         if own:
             self.settings.append((own, value))
-        elif not {key, f"{key}={value.lower()}"}.isdisjoint(self.profile.ignored):
+        elif not {key, f"{key}={value.lower()}"}.isdisjoint(ignored):
             self.ignore(key)
+        elif keys and history(VERL).last_with(key):
+            last = history(VERL).last_with(key)
+            self.notes.append(
+                f"{key} is not counted: verl {last} was the last with it."
+            )
         else:
             ends = [known.rpartition(".")[2] for known in keys]
-            raise self._unknown(key, [*names, *ends, *keys, *self.profile.ignored])
+            raise self._unknown(key, [*names, *ends, *keys, *ignored])
 
     def ignore(self, key: str) -> None:
         """Say of a setting that it decides nothing."""
@@ -308,6 +337,14 @@ class EstimateInputs:
                 before = f"otherwise {first:g}"
                 reason = item.reason.replace(before, f"otherwise {item.value:g}")
                 self.assumed[index] = Assumed(item.input, first, reason)
+
+
+def _successor(key: str) -> str:
+    """What the newest verl calls a key of an older one; the key itself without such a name."""
+    for before, after in frameworks()["renamed"].items():
+        if key.startswith(before):
+            return f"{after}{key.removeprefix(before)}"
+    return key
 
 
 def _unreadable(key: str, value: str, cell: ProfileCell) -> UnusableInput:

@@ -355,6 +355,12 @@ def owners(setting: str, offline: str) -> dict[str, str]:
     Of a task without rollouts, only those that train it.
     """
     found: dict[str, str] = {}
+    for title, cell in _owned(setting, offline):
+        found.setdefault(title, cell.input)
+    return found
+
+
+def _owned(setting: str, offline: str) -> Iterator[tuple[str, ProfileCell]]:
     for name, row in profiles().items():
         trained = {task.lower() for task in row.get("offline", (offline,))}
         if offline and offline not in trained:
@@ -364,8 +370,32 @@ def owners(setting: str, offline: str) -> dict[str, str]:
             cells += chain.from_iterable(_keys(train, "") for train in BACKENDS)
         for cell in cells:
             if setting in map(plain_setting, cell.names):
-                found.setdefault(row["title"], cell.input)
-    return found
+                yield row["title"], cell
+
+
+def shared_cells(
+    setting: str, text: str, words: Collection[str], offline: str
+) -> Sequence[ProfileCell]:
+    """What a setting changes where no framework is named: as the trainer of Transformers has it,
+    otherwise as several frameworks have it that agree.
+    """
+    cells = [
+        cell
+        for cell in library("trainer")
+        if setting in cell.names and set(cell.when) <= set(words)
+    ]
+    if cells:
+        return cells
+    titles: set[str] = set()
+    said: set[tuple[str, Number | None]] = set()
+    for title, cell in _owned(setting, offline):
+        if set(cell.when) <= set(words):
+            titles.add(title)
+            said.add((cell.input, cell.read(text)))
+            cells = [cell]
+    if len(titles) > 1 and len(said) == 1:
+        return cells
+    return ()
 
 
 def _share_of_modules(name: str, text: str) -> Number | None:

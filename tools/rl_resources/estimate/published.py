@@ -69,6 +69,7 @@ _KNOB = (
     "value",
     "times",
     "least",
+    "most",
     "word",
     "price",
     "price_in_verl",

@@ -41,7 +41,7 @@ class Knob(NamedTuple):
     """A setting that would lower a peak: its value, what it saves by phase (GB), and its price.
 
     `line` is where the script sets it, 0 where it does not. `cost` ranks prices. `inputs` are
-    those of the estimate that it changes.
+    those of the estimate that it changes. `gain` is what it saves of a tight moment, 0 if little.
     """
 
     setting: str
@@ -50,6 +50,7 @@ class Knob(NamedTuple):
     line: int
     cost: float
     inputs: Mapping[str, Number]
+    gain: float
 
 
 class Combination(NamedTuple):
@@ -67,19 +68,15 @@ def _bound(name: str) -> Any:
 
 
 def knobs(estimate: Estimate) -> list[Knob]:
-    """The settings that would lower the tightest phase, by price and then by gain."""
-    phase, _ = _tightest(estimate)
-    share = _bound("least_gain")
-    least = max(share * estimate.phases[phase].peak_gb, _bound("smallest_gb"))
-    found = [
-        knob for knob in _every_knob(estimate) if knob.saves.get(phase, 0) >= least
-    ]
-    cheapest_first = sorted(found, key=lambda knob: (knob.cost, -knob.saves[phase]))
+    """The settings that would lower what is tight, by price and then by gain."""
+    found = [knob for knob in _every_knob(estimate) if knob.gain]
+    cheapest_first = sorted(found, key=lambda knob: (knob.cost, -knob.gain))
     return cheapest_first[: _bound("most_knobs")]
 
 
 def _every_knob(estimate: Estimate) -> Iterator[Knob]:
     """All that can be set otherwise here."""
+    places = _tight(estimate)
     for item, changed, turn in _changes(estimate):
         if not turn.setting:
             continue
@@ -88,15 +85,31 @@ def _every_knob(estimate: Estimate) -> Iterator[Knob]:
             saved = moment.peak_gb - changed.phases[phase].peak_gb
             if abs(saved) >= _bound("smallest_gb"):
                 saves[phase] = saved
-        name = item["input"]
+        most = 0.0
+        for phase, name, gain in _gains(estimate, changed, places):
+            most = max(most, gain)
+            if name and phase not in saves:  # another moment of it is as high
+                saves[name] = gain
         yield Knob(
             setting=turn.setting,
             saves=saves,
             price=turn.price,
             line=turn.line,
             cost=item.get("cost", item.get("rank", inf)),
-            inputs={name: changed.values[name]},
+            inputs={item["input"]: changed.values[item["input"]]},
+            gain=most,
         )
+
+
+def _gains(
+    before: Estimate, after: Estimate, places: Sequence[tuple[str, str]]
+) -> Iterator[tuple[str, str, float]]:
+    """What is saved of each of these moments, if it is a part of it worth naming."""
+    for phase, name in places:
+        need = _need(before, (phase, name))
+        saved = need - _need(after, (phase, name))
+        if saved >= max(_bound("least_gain") * need, _bound("smallest_gb")):
+            yield phase, name, saved
 
 
 def _changes(estimate: Estimate) -> Iterator[tuple[Mapping[str, Any], Estimate, Turn]]:
@@ -146,7 +159,7 @@ def _turned(item: Mapping[str, Any], values: Mapping[str, Number]) -> Number:
     if "from" in item:
         value: Number = item["value"]
         return value
-    after: Number = before * item["times"]
+    after: Number = min(before * item["times"], item.get("most", inf))
     if after >= 1:
         after = int(after)
     if after < item.get("least", 0):
@@ -155,7 +168,7 @@ def _turned(item: Mapping[str, Any], values: Mapping[str, Number]) -> Number:
 
 
 def _tightest(estimate: Estimate) -> tuple[str, str]:
-    """The moment that must become smaller first: of rollouts if they do not fit."""
+    """The moment that must become smaller first."""
     if not estimate.cache_fits:
         return _CACHE
     training = estimate.training
@@ -163,9 +176,31 @@ def _tightest(estimate: Estimate) -> tuple[str, str]:
     needs = [Need(training, training.peak_gb, high_gb)]
     needs += [estimate.need_of(phase) for phase in OTHERS]
     moment = max(needs, key=attrgetter("high_gb")).moment
-    if not estimate.rollout_fits:
-        moment = estimate.phases[ROLLOUT]
     return moment.phase, moment.name
+
+
+def _tight(estimate: Estimate) -> list[tuple[str, str]]:
+    """The tightest moment, those of its phase that are nearly as high, and rollouts that fill GPUs.
+
+    What an engine finds free when it wakes up beside the training is less than arithmetic says.
+    """
+    tightest = _tightest(estimate)
+    phase, name = tightest
+    if not name:
+        return [tightest]
+    near_gb = _bound("near") * _need(estimate, tightest)
+    found = [
+        (moment.phase, moment.name)
+        for moment in estimate.moments
+        if moment.phase == phase and moment.peak_gb >= near_gb
+    ]
+    rollout = estimate.phases.get(ROLLOUT)
+    room_gb = estimate.device_gb
+    if estimate.values["shares"]:
+        room_gb *= _bound("filled")
+    if rollout and rollout.peak_gb >= room_gb:
+        found.append((ROLLOUT, rollout.name))
+    return found
 
 
 def _need(estimate: Estimate, place: tuple[str, str]) -> float:
@@ -242,7 +277,10 @@ def _turns(start: Estimate, turned: Mapping[str, Number]) -> Iterator[Turn]:
     """The settings of a combination, in the order of the table."""
     for item in formula()["knob"]:
         name = item["input"]
-        if name in turned:
+        if name not in turned:
+            continue
+        is_raised = turned[name] > start.values[name]
+        if "times" not in item or is_raised == (item["times"] > 1):
             yield _turn(start, item, turned[name])
 
 

@@ -21,6 +21,7 @@ from rl_resources.estimate.formula import Number, backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
+    frameworks,
     plain_setting,
     profile,
     profiles,
@@ -98,6 +99,7 @@ def as_asked(
     """
     asked = stated(asked)
     words = {name: asked[name] for name in (*WORDS, *OF_ROLLOUTS) if name in asked}
+    backend_taken = _take_backend(words)
     framework, release = release_of(words.get("framework", ""))
     if framework:
         words["framework"] = framework
@@ -112,7 +114,8 @@ def as_asked(
     words, offline = without_offline(words)
     model, query = _model_and_query(dataset, words)
     inputs = _of_backend(query, source, release, sets)
-    inputs.read_as = _said_of_names(dataset, words, model)
+    said_of_names = _said_of_names(dataset, words, model)
+    inputs.read_as = " ".join(filter(None, [backend_taken, said_of_names]))
     if offline:
         offline.begin(inputs)
     # An input keeps the first value that it gets: what is asked comes before the script, and
@@ -139,6 +142,19 @@ def _settled_by(source: Source | None, inputs: EstimateInputs) -> list[str]:
     if source is None:
         return []
     return [item.input for item in inputs.assumed if not inputs.leaves_open(item)]
+
+
+def _take_backend(words: dict[str, str]) -> str:
+    """Take a training backend that is named as a framework, and say what is not as it was asked."""
+    named, _ = release_of(words.get("framework", ""))
+    backend = frameworks()["backends"].get(plain(named))
+    if not backend:
+        return ""
+    del words["framework"]
+    if "train" in words:
+        return ""
+    words["train"] = backend
+    return say("read-as", text=named, meaning=f"--train {backend}")
 
 
 def _sharded(
