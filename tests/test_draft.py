@@ -263,7 +263,7 @@ def test_the_example_that_a_framework_takes_by_default_is_no_model_of_a_record(
     path = "actor_rollout_ref.model.path"
     draft = proposed(re.sub(rf" *{path}=.*\n", "", script({})))
     assert draft.row["model"] == ""
-    assert draft.unknown["model"] == f"the script does not set `{path}`"
+    assert draft.unknown["model"] == f"`{path}` is not set"
 
 
 def test_a_backend_that_the_script_leaves_out_or_that_is_none_is_not_known(proposed):

@@ -367,7 +367,7 @@ DECISIVE = set(CASES["decisive"])
 
 
 TASKS = [*map(str.lower, formula()["offline"])]
-CONDITIONS = {*backends(), "vllm", "full", "lora", "qlora", "rl", "offline", *TASKS}
+CONDITIONS = {*backends(), "vllm", "full", "lora", "rl", "offline", *TASKS}
 """What a cell may depend on."""
 
 

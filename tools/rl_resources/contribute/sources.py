@@ -251,10 +251,8 @@ def _count(setting: Setting) -> Fact:
 
 def _model(run: Run, dataset: Dataset) -> Fact:
     path = run.model_path_end
-    if path is None:
+    if path is None or not run.model_path.place:
         return _unknown(run.model_path)
-    if not run.model_path.place:
-        return Fact(doubt=f"the script does not set `{run.model_path.key}`")
     model = model_meant(path, list(map(str, dataset.by_key["models"])))
     if model:
         return Fact(model)

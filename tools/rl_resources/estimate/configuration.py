@@ -58,7 +58,7 @@ OF_FRAMEWORK = "default of the framework"
 DERIVED = "derived: the smallest that fits, else the best"
 FITTING = "derived: what fits, else the best"
 _SETTINGS = "`--set list` shows all settings."
-WEIGHTS = frozenset({"full", "lora", "qlora"})
+WEIGHTS = frozenset({"full", "lora"})
 """What a setting may ask for that its name does not depend on."""
 
 
@@ -150,8 +150,6 @@ class EstimateInputs:
         if self.is_rl:
             stage = "rl"
         words = {self.train, self.infer, trained, stage}
-        if self.inputs.get("quantized"):
-            words.add("qlora")
         if self.offline:
             words |= {"offline", self.offline}
         return words

@@ -32,7 +32,7 @@ from rl_resources.script.framework.shipped import GROUP, MODULE, shipped
 from rl_resources.script.framework.syntax import ParsedOverride
 from rl_resources.script.launch import Launch
 from rl_resources.script.run import Run
-from rl_resources.text import nearest, quoted, shown
+from rl_resources.text import quoted, shown
 
 VERL = "verl"
 """The framework whose settings the formula names, and whose own configuration is shipped."""
@@ -234,8 +234,7 @@ def profile(name: str = VERL, release: str = "") -> Profile:
     row = profiles().get(name)
     if row is None:
         known = f"Known values are {quoted(profiles(), 'and')}."
-        fix = nearest(name, profiles()).sentence() or known
-        raise UnusableInput(f"{shown(name)}: no profile of this framework", fix)
+        raise UnusableInput(f"{shown(name)}: no profile of this framework", known)
     release = release or row["release"]
     try:
         released_cells(name, release)

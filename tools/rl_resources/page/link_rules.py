@@ -224,7 +224,7 @@ def _is_same_model(reading: Reading, row: ReadRow, said: str, named: str) -> boo
     """Whether one of two names says more than the other; a name may say the section's size."""
     heading = reading.page.heading_above(row.cells["Model"])
     size = parameters_in_name(named)
-    if size and heading and heading.billions == size:
+    if heading and heading.billions == size:
         said = SIZE_IN_NAME.sub("#", said)
         named = SIZE_IN_NAME.sub("#", named)
     one = _SEPARATORS.sub("", said)
