@@ -209,6 +209,8 @@ class EstimateInputs:
         named = dict.fromkeys(cell.input for cell in cells)
         if cells:
             self.notes.append(f"{key} is read as {', '.join(named)}.")
+        if "response_length" in named and not self.is_rl:
+            self.assume("prompt_length", 0, f"{key} is that of prompt and response")
         return cells
 
     def _take_other(self, key: str, value: str, names: Collection[str]) -> None:

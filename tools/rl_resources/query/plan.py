@@ -100,8 +100,8 @@ class Plan:
             return "yes_of_size"
         if self.recommended:
             return _verdict_of_fitting(question, self.recommended)
-        if self.short and self.short.verdict in _DOUBTFUL:
-            return self.short.verdict
+        if self.short:
+            return _verdict_of_short(question.start, self.short)
         return "no"
 
     @property
@@ -116,6 +116,21 @@ class Plan:
         if self.verdict.startswith("yes"):
             return question.ran(question.weights)[0]
         return None
+
+
+def _verdict_of_short(start: PlanStart, found: Estimate) -> str:
+    """Of what does not fit; if it fits the GPUs, host memory decides, which may be assumed."""
+    if found.verdict in _DOUBTFUL:
+        return found.verdict
+    if not fits(found) or start.surely_holds(found):
+        return "no"
+    least, _ = found.host_interval_gb
+    room = start.room_gb(found)
+    if found.host_memory_gb <= room:
+        return "tight"
+    if least <= room or not start.host_gb:
+        return "unlikely"
+    return "no"
 
 
 def _verdict_of_fitting(question: PlanQuestion, found: Estimate) -> str:
