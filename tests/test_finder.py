@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,13 @@ def published() -> dict[str, str]:
     """What the modules of the finder read: its data, and the sentences of its page."""
     files = {Path(path).name: text for path, text in finder.files(DATASET).items()}
     return files | {"said.json": json.dumps(finder.said())}
+
+
+def test_the_page_quotes_no_word_of_a_command_that_the_shell_takes_as_it_is(tmp_path):
+    words = ["7B", "2048+16384", "a=b,c@d%e:f", "A100 80 GB", "a;b", "$HOME"]
+    module = {"asked.js": 'export { quoted as f } from "./elements.js";\n'}
+    answers = answers_in_node("python", module, [[word] for word in words], tmp_path)
+    assert answers == [shlex.quote(word) for word in words]
 
 
 @pytest.mark.parametrize("number", [12, pytest.param(3000, marks=pytest.mark.nightly)])

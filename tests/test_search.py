@@ -160,12 +160,16 @@ def test_failures_and_runs_of_the_same_size_stand_beside_the_arithmetic():
         "https://github.com/Open-Reasoner-Zero/Open-Reasoner-Zero/issues/21, "
         "https://github.com/PeterGriffinJin/Search-R1/issues/111"
     )
-    assert ran.startswith("So does the nearest published run, on no more: ")
+    assert ran.startswith(
+        "So does the nearest published run, on no more memory in all: "
+    )
     tight, ran = evidence(DATASET, asked(TIGHT))
     assert tight.startswith(
         "Published runs of this size ran out of memory on as much ("
     )
-    assert ran.startswith("A published run of this size did fit on no more: ")
+    assert ran.startswith(
+        "A published run of this size did fit on no more memory in all: "
+    )
 
 
 def test_no_constant_is_from_a_stranger():

@@ -208,6 +208,12 @@ def test_search_works_under_the_policy_and_leads_to_the_right_page(visit, words,
         tab.locator(f".md-search-result__link[href$='{page}']").wait_for()
 
 
+def test_the_size_of_a_download_stands_in_its_sentence(visit):
+    with visit("/data/", width=1440) as page:
+        size = page.locator("li > .said[title$=bytes]").first
+        assert size.evaluate("one => getComputedStyle(one).display") == "inline"
+
+
 def test_examples_name_the_origin_of_their_page(visit, address):
     for path in ("/recipes/", f"/records/{RECORD}/"):
         with visit(path) as page:

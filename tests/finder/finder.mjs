@@ -8,7 +8,7 @@ const module = (name) => import(pathToFileURL(`${folder}/finder/${name}.js`).hre
 const { SAID, say } = await module("../elements");
 const { understand } = await module("understand");
 const { Mistake } = await module("../form");
-const { by_device, find, first_sentence, folded } = await module("find");
+const { find, first_sentences, folded } = await module("find");
 const { INDEX, load } = await module("index");
 const { headline, reason } = await module("sentences");
 
@@ -35,7 +35,7 @@ function answer(words) {
     query,
     notes,
     headline: headline(query, found.answers),
-    verdict: by_device(INDEX.rows, found, INDEX.vocabulary).map((one) => first_sentence(one, INDEX.vocabulary)),
+    verdict: first_sentences(INDEX.rows, found, INDEX.vocabulary),
     answers: ids(found.answers),
     unclear: ids(found.unclear),
     failures: ids(found.failures),

@@ -66,7 +66,7 @@ const copiesOf = (pattern, words) => [words[pattern.dataset.of]].flat().filter(B
 export const queryOf = (words) => String(new URLSearchParams(Object.entries(words).filter(([, text]) => text)));
 
 /** A text as a word of a command. @param {string} text */
-export const quoted = (text) => (/^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+export const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
 /** What a terminal shows of a text; here it is all of it. @param {string} text */
 export const shown = (text) => text;

@@ -129,10 +129,20 @@ def by_device(
 
 
 def verdicts(dataset: Dataset, found: Found) -> list[str]:
-    """What a colleague would say first: a sentence, of an open device one for each memory."""
-    known = vocabulary(dataset)
-    rows = configurations(dataset)
-    return [first_sentence(one, known) for one in by_device(rows, found, known)]
+    """What a colleague would say first: a sentence, of an open device those of its memories."""
+    return first_sentences(configurations(dataset), found, vocabulary(dataset))
+
+
+def first_sentences(
+    rows: Sequence[Configuration], found: Found, known: Vocabulary
+) -> list[str]:
+    """The answer in a sentence; of an open device one for each memory, the same one once."""
+    said: list[str] = []
+    for one in by_device(rows, found, known):
+        sentence = first_sentence(one, known)
+        if sentence not in said:
+            said.append(sentence)
+    return said
 
 
 def first_sentence(found: Found, known: Vocabulary) -> str:

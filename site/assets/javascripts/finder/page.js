@@ -2,7 +2,7 @@
 
 import { filled, queryOf, QUIET_MS, say, word } from "../elements.js";
 import { answer } from "../form.js";
-import { by_device, find, first_sentence, folded } from "./find.js";
+import { find, first_sentences, folded } from "./find.js";
 import { INDEX, load } from "./index.js";
 import { asked_hardware, certaintyOf, headline, reason } from "./sentences.js";
 import { understand } from "./understand.js";
@@ -27,7 +27,7 @@ async function addPlan(room, words, found) {
 /** Draw all that was found; returns what a screen reader announces. @param {HTMLElement} place @param {Record<string, string>} words what was asked, by field @param {Found} found @param {string[]} notes how they were read, and what no field takes of the URL */
 function draw(place, words, found, notes) {
   const { answers, failures, largest, nearest, query, unclear, worse } = found;
-  const title = by_device(INDEX.rows, found, INDEX.vocabulary).map((one) => first_sentence(one, INDEX.vocabulary)).join(" ");
+  const title = first_sentences(INDEX.rows, found, INDEX.vocabulary).join(" ");
   const [verdict] = title.split(" (", 1);
   const isOpen = !asked_hardware(query);
   const kind = worse === failures.length ? "failures.worse" : "failures.some";
