@@ -191,7 +191,7 @@ def _device(row: Record) -> Device:
 def _notes(
     row: Record, label: str, memory_gb: float
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """The names of the messages that say what the label of a device leaves out, with their words."""
+    """The names of the messages that say what a label leaves out, with their words."""
     name = text_of(row, "name")
     family = device_label(text_of(row, "device"))
     said = {device_name(label), device_name(family)}
