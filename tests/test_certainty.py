@@ -16,11 +16,11 @@ from rl_resources.certainty import (
     marks,
     script_said,
 )
+from rl_resources.facts.comparison import NO_TAG
 from rl_resources.query.configurations import configurations
 from rl_resources.query.find import ask
 from rl_resources.query.fit import FITTING
 from rl_resources.query.sentences import step_time
-from rl_resources.query.vocabulary import NO_TAG
 from rl_resources.site.environment import Site
 from rl_resources.site.pages import pages
 from rl_resources.site.rst import device_tuning

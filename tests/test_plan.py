@@ -220,11 +220,6 @@ def test_python_gives_the_answer_of_the_command(planned: Command) -> None:
     assert answer.script("MIN").startswith("#!/usr/bin/env bash\n")
 
 
-def test_a_device_without_bf16_is_said(dataset: Dataset) -> None:
-    question = ask_plan(dataset, {"model": "7B", "gpus": "8", "device": "v100-32g"})
-    assert any("BF16" in note for note in question.notes)
-
-
 @each(CASES["first"], "asked first")
 def test_an_answer_begins_with_this_line(
     asked: Mapping[str, str], first: str, planned: Command

@@ -12,9 +12,9 @@ from mkdocs.config import load_config
 
 from rl_resources.certainty import certainty
 from rl_resources.dataset import script_path
+from rl_resources.facts.comparison import NO_TAG
 from rl_resources.git import Repository
 from rl_resources.package import Record
-from rl_resources.query.vocabulary import NO_TAG
 from rl_resources.script.script_text import ScriptText
 from rl_resources.site import record_page
 from rl_resources.site.api import record_id

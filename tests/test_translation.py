@@ -112,23 +112,15 @@ def test_the_other_language_gets_the_question(visit, begin, asked, language, end
         page.wait_for_url(f"**{end}")
 
 
-def test_what_is_not_clear_is_said_in_chinese(visit):
-    with visit("/zh/?model=7B&gpus=8&device=H20") as page:
+@cases("translation", "unclear")
+def test_what_is_not_clear_is_said_in_chinese(visit, query, said, in_english):
+    with visit(f"/zh/{query}") as page:
         unclear = page.locator("#finder-unclear")
         unclear.wait_for()
         text = unclear.text_content() or ""
-        assert "来源未说明是哪种型号。" in text
-        assert "does not say which variant" not in text
-
-
-def test_another_variant_and_its_evidence_are_named_in_chinese(visit):
-    with visit("/zh/?model=3B&gpus=8&device=4090") as page:
-        unclear = page.locator("#finder-unclear")
-        unclear.wait_for()
-        text = unclear.text_content() or ""
-    assert "在 2 × 4090 (48 GB per GPU) 上实测" in text
-    assert "它是 RTX 4090 的另一种型号。" in text
-    assert "报告, 实测; " in text
+    for sentence in said:
+        assert sentence in text
+    assert in_english not in text
 
 
 def test_the_example_is_in_chinese(visit):

@@ -285,23 +285,15 @@ def _annotated(runner: Runner, page: str, status: int, report: str = "") -> str:
     )
 
 
-def test_the_action_annotates_the_page_of_another_repository(runner):
-    printed = _annotated(runner, "page.rst", 1)
-    assert "::error file=page.rst,line=28,col=9,title=gpus-agree::" in printed
-
-
-def test_the_action_annotates_a_page_and_writes_its_report(runner):
-    printed = _annotated(runner, "page.rst", 1, "found.sarif")
-    assert printed != ""
-    report = runner.root / "found.sarif"
-    assert "gpus-agree" in report.read_text()
-
-
-def test_the_action_writes_no_report_of_a_page_that_is_not_there(runner):
-    printed = _annotated(runner, "gone.rst", 2, "nothing.sarif")
-    assert "gone.rst: cannot be read" in printed
-    report = runner.root / "nothing.sarif"
-    assert not report.exists()
+@cases("workflows", "audit")
+def test_the_action_annotates_a_page_and_writes_its_report(
+    runner, page, status, report, said, names
+):
+    assert said in _annotated(runner, page, status, report)
+    written = list(runner.root.glob("*.sarif"))
+    assert [path.name for path in written] == names
+    for path in written:
+        assert "gpus-agree" in path.read_text()
 
 
 def test_the_exported_page_comes_as_a_pull_request(runner):

@@ -34,8 +34,8 @@ _FIRST_WITH_BF16 = 8.0
 class Device(NamedTuple):
     """What is known of one device; `memory_gb` is the most that it can have, 0 if unknown.
 
-    `label` is its name for people; `notes` are the messages of what that does not say, each with
-    its words.
+    `label` is its name for people; `notes` are the messages that say what it leaves out, by name,
+    each with its words.
     """
 
     vendor: str = ""
@@ -191,7 +191,7 @@ def _device(row: Record) -> Device:
 def _notes(
     row: Record, label: str, memory_gb: float
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """The messages of what the label of a device does not say, with their words."""
+    """The names of the messages that say what a label leaves out, with their words."""
     name = text_of(row, "name")
     family = device_label(text_of(row, "device"))
     said = {device_name(label), device_name(family)}

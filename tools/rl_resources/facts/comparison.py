@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 SPEEDS = ("tokens_per_second_per_gpu", "step_seconds")
 NO_TAG = "\N{EN DASH}"
-"""What a script's header has for an empty tag."""
+"""In place of a tag, in the header of a script and on pages."""
 ALIKE = ("model", "weights", "scenario", "device")
 """Where two RECOMMENDED records agree in these columns, only the faster one keeps its tag."""
 COMPARED = (

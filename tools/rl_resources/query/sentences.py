@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from rl_resources.certainty import script_said
 from rl_resources.devices import device_label, hardware
 from rl_resources.errors import UnusableInput
+from rl_resources.facts.comparison import NO_TAG
 from rl_resources.files import environment, table_beside
 from rl_resources.query.vocabulary import (
     ADAPTERS,
     EITHER,
     FIELDS,
-    NO_TAG,
     TABLES,
     Vocabulary,
     without_owner,

@@ -18,9 +18,6 @@ from rl_resources.package import items_of, text_of
 
 EITHER = " or "
 """Between the keys that one spelling may mean."""
-NO_TAG = "\u2013"
-"""In place of the tag of a record that earns none."""
-
 TABLES = table_beside(__file__)
 FIELDS: Mapping[str, str] = TABLES["fields"]
 FILTERS: Mapping[str, Mapping[str, str]] = TABLES["filters"]

@@ -44,7 +44,7 @@ _PRIVATE_HOST = re.compile(
 )
 
 _NOBODYS = re.compile(rf"(?i)x{{3}}|your|<|{_PRIVATE_HOST.pattern}")
-"""In what is to be filled in, or is reported as a private host."""
+"""What an account has that is to be filled in, or is reported as a private host."""
 _OF_ITS_AUTHOR = re.compile(r"(?:https?|all|ftp)_proxy|WANDB_ENTITY", re.IGNORECASE)
 
 

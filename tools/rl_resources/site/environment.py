@@ -24,12 +24,13 @@ from markupsafe import escape as escape_html
 from rl_resources.certainty import FIGURES, MARKS, REWRITTEN, SCALE, TESTED
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of, hardware
+from rl_resources.facts.comparison import NO_TAG
 from rl_resources.files import environment, table_beside
 from rl_resources.package import Field, Record, TableSchema, text_of
 from rl_resources.page.records import HEADERS
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.sentences import resource, step_time, sure, tag
-from rl_resources.query.vocabulary import NO_TAG, architectures
+from rl_resources.query.vocabulary import architectures
 from rl_resources.site import OWN
 from rl_resources.site.api import BASE
 from rl_resources.site.tuning_table import escape, meaning, records_of_size, sure_of

@@ -20,6 +20,7 @@ from rl_resources.estimate.formula import formula
 from rl_resources.estimate.frameworks import profiles
 from rl_resources.estimate.plan import rules
 from rl_resources.estimate.time import PHASES
+from rl_resources.facts.comparison import NO_TAG
 from rl_resources.files import table_beside
 from rl_resources.query import plan_question, sentences
 from rl_resources.query.configurations import (
@@ -32,7 +33,6 @@ from rl_resources.query.vocabulary import (
     ADAPTERS,
     FIELDS,
     FILTERS,
-    NO_TAG,
     WEIGHTS,
     vocabulary,
     words_of,

@@ -11,10 +11,10 @@ import unicodedata
 from urllib.parse import quote
 
 from rl_resources.dataset import Dataset
+from rl_resources.facts.comparison import NO_TAG
 from rl_resources.facts.script_names import FORM
 from rl_resources.package import SCRIPTS, Record
 from rl_resources.page.records import HEADERS
-from rl_resources.query.vocabulary import NO_TAG
 from rl_resources.site import rendered
 from rl_resources.site.tuning_table import (
     escaped_cells,

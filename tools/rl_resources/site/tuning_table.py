@@ -20,9 +20,9 @@ from rl_resources.certainty import (
 )
 from rl_resources.dataset import Dataset, script_path
 from rl_resources.devices import devices_of, hardware
+from rl_resources.facts.comparison import NO_TAG
 from rl_resources.package import Field, Record, text_of
 from rl_resources.page.records import HEADERS
-from rl_resources.query.vocabulary import NO_TAG
 from rl_resources.site import rendered
 
 _MEANING = re.compile(
