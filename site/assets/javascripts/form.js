@@ -115,7 +115,7 @@ export function answer(form, same, draw) {
       const field = form.elements.namedItem(name);
       if (field) field.ariaInvalid = true;
       const others = near(field, words[name]).map((word) => ({ word, query: queryOf({ ...words, [name]: word }) }));
-      const isOffline = name === "task" && data.without_rollouts.includes(words.task.toLowerCase());
+      const isOffline = form.id === "finder" && name === "task" && data.without_rollouts.includes(words.task.toLowerCase());
       const { length, host_memory, scenario, tag, ...ofCalculator } = words;
       const calculator = isOffline && { query: queryOf(ofCalculator) };
       place.replaceChildren(filled("form-says", { message: coded(error.message), help: isOffline ? "" : coded(help), others, calculator }));
