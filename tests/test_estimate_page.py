@@ -104,7 +104,7 @@ def test_what_lowers_it_only_together_is_not_denied(visit):
 
 
 def test_an_address_in_any_words_fills_the_form(visit):
-    settings = ["response_length=4096", "fsdp_size=2", "checkpointing=0.5"]
+    settings = ["response_length=4096", "fsdp_size=2", "checkpointing=0.5", "sp=2"]
     query = "&".join([QUERY, *settings])
     with visit(f"/estimate/?{query}") as page:
         assert verdict(page) == headline(ASKED, *settings)

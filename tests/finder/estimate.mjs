@@ -23,12 +23,13 @@ function timeOf(found) {
 }
 
 function answer(tokens) {
-  const found = answered(meant(tokens).asked);
+  const { asked, notes: read_as } = meant(tokens);
+  const found = answered(asked);
   const { values, phases, interval_gb: [low, high], verdict, host_memory_gb: host, deciding, doubts, configuration: { notes } } = found;
   const combination = cheapest(found);
   const turned = knobs(found).map(({ setting, saves, price }) => [setting, saves, price]);
   return { values, phases: Object.fromEntries(Object.entries(phases).map(([phase, { name, peak_gb, components }]) => [phase, { phase, name, components, peak: peak_gb }])),
-    low, high, verdict, host, notes, evidence: evidence(found), deciding: [deciding.moment.phase, deciding.low_gb, deciding.high_gb],
+    low, high, verdict, host, notes, read_as, evidence: evidence(found), deciding: [deciding.moment.phase, deciding.low_gb, deciding.high_gb],
     cheapest: combination?.turns.map(({ setting, price }) => [setting, price]) ?? null, assumed: found.configuration.assumed.map((one) => one.input),
     time: timeOf(found), knobs: turned, limits: Object.fromEntries(Object.entries(limits(found)).map(([name, size]) => [name, size ?? 0])),
     doubts: Object.fromEntries(Object.entries(doubts).map(([input, { least, most }]) => [input, [least, most]])) };

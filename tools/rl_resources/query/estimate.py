@@ -51,7 +51,13 @@ from rl_resources.query.question_inputs import (
     without_offline,
 )
 from rl_resources.query.sentences import say
-from rl_resources.query.understand import Query, not_covered, stated, understand
+from rl_resources.query.understand import (
+    Query,
+    not_covered,
+    stated,
+    take_backend,
+    understand,
+)
 from rl_resources.query.vocabulary import (
     EITHER,
     active_billions_in,
@@ -59,6 +65,7 @@ from rl_resources.query.vocabulary import (
     models_begun,
     plain,
     vocabulary,
+    without_hub,
     without_owner,
 )
 from rl_resources.script.framework.shipped import support
@@ -99,10 +106,10 @@ def as_asked(
     """
     asked = stated(asked)
     words = {name: asked[name] for name in (*WORDS, *OF_ROLLOUTS) if name in asked}
-    backend_taken = _take_backend(words)
     framework, release = release_of(words.get("framework", ""))
     if framework:
         words["framework"] = framework
+    backend_taken = take_backend(frameworks()["backends"], words)
     name = _own_name(dataset, script)
     source = None
     if script:
@@ -142,19 +149,6 @@ def _settled_by(source: Source | None, inputs: EstimateInputs) -> list[str]:
     if source is None:
         return []
     return [item.input for item in inputs.assumed if not inputs.leaves_open(item)]
-
-
-def _take_backend(words: dict[str, str]) -> str:
-    """Take a training backend that is named as a framework, and say what is not as it was asked."""
-    named, _ = release_of(words.get("framework", ""))
-    backend = frameworks()["backends"].get(plain(named))
-    if not backend:
-        return ""
-    del words["framework"]
-    if "train" in words:
-        return ""
-    words["train"] = backend
-    return say("read-as", text=named, meaning=f"--train {backend}")
 
 
 def _sharded(
@@ -348,7 +342,8 @@ def _said_of_names(dataset: Dataset, words: Mapping[str, str], model: Record) ->
 
 def _other_model(named: str, key: str) -> str:
     """What to say where another model than the one that is named is taken."""
-    if config_file(named) or plain(named) in {plain(key), plain(without_owner(key))}:
+    name = plain(without_hub(named))
+    if config_file(named) or name in {plain(key), plain(without_owner(key))}:
         return ""
     return say("read-as", text=shown(named), meaning=key)
 
@@ -422,8 +417,10 @@ def _of_backend(
     """The inputs of a training backend and an engine. Raises `UnusableInput`."""
     name = _with_profile(query.framework)
     found = unprofiled(name)
-    if not name or name in profiles():
-        found = profile(name or VERL, release)
+    if not name:
+        found = profile()
+    elif name in profiles():
+        found = profile(name, release)
     if isinstance(source, Run) and not found.is_verl:
         message = f"the script is of verl, not of {found.title}"
         raise UnusableInput(message, "Leave out --framework.")

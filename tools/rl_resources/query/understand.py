@@ -96,6 +96,18 @@ def stated(tokens: Tokens) -> dict[str, str]:
     return {name: text.strip() for name, text in tokens.items() if text.strip()}
 
 
+def take_backend(backends: Mapping[str, str], words: dict[str, str]) -> str:
+    """Take what trains where it is named as a framework, and say what is not as it was asked."""
+    backend = backends.get(plain(words.get("framework", "")), "")
+    if not backend:
+        return ""
+    text = words.pop("framework")
+    if "train" in words:
+        return ""
+    words["train"] = backend
+    return sentences.say("read-as", text=shown(text), meaning=f"--train {backend}")
+
+
 def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, list[str]]:
     """The question in keys, and what a person must know of how it was read.
 

@@ -154,6 +154,7 @@ def _estimate_pages(site: Site) -> dict[str, str]:
         "time": formula()["time"],
         "timed": time_backtest(folder),
         "verdicts": formula()["verdicts"],
+        "short": formula()["short"],
         "gb_per_gib": GB_PER_GIB,
         "own_fields": OWN_FIELDS,
         "models": {row["model"] for row in estimated_models(dataset)},

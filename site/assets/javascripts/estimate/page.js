@@ -105,7 +105,7 @@ form.elements.task.addEventListener("input", ({ target }) => {
   if (target.selectedOptions[0].matches("[data-alone]")) form.elements.infer.value = form.elements.rollout_n.value = "";
 });
 
-answer(form, { memory: "device_gb" }, (place, data, words, strange) => {
+answer(form, { memory: "device_gb", ...JSON.parse(form.dataset.short) }, (place, data, words, strange) => {
   load(data);
   loadWords(data);
   if (strange.length) refuse("estimate.strange", { words: strange.join(", ") });

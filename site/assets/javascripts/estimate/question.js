@@ -5,9 +5,10 @@
  */
 
 import { EITHER, minBy, say, word } from "../elements.js";
+import { stated_gigabytes } from "../finder/devices.js";
 import { INDEX } from "../finder/index.js";
-import { understand } from "../finder/understand.js";
-import { active_billions_in, billions_in, models_begun } from "../finder/vocabulary.js";
+import { not_covered, take_backend, understand } from "../finder/understand.js";
+import { active_billions_in, billions_in, models_begun, plain } from "../finder/vocabulary.js";
 import { refuse } from "../form.js";
 import { made } from "../python.js";
 import { Estimate } from "./estimate.js";
@@ -27,15 +28,44 @@ export function modelMeant({ model }, named) {
   return { model: key, named, isRead: !model && key !== named, billions: billions_in(named), isMixture: active_billions_in(named) > 0 };
 }
 
-/** The words of the form as keys of the formula, with notes on how they were read. @param {Record<string, string>} words */
-export function meant(words) {
-  const offline = words.task in formula().offline ? words.task : "";
-  const [query, notes] = understand(INDEX.vocabulary, offline ? { ...words, task: "" } : words);
-  const { device, framework, gpus, infer, memory_gb, task, train, weights } = query;
-  const profiled = framework.split(EITHER).find((one) => INDEX.profiled.includes(one)) ?? framework;
+/** The question in keys, with notes; of a device that nobody knows the memory in its name. @param {Record<string, string>} words */
+function understood(words) {
+  const { device = "" } = words;
+  const gb = stated_gigabytes(device);
+  try {
+    return understand(INDEX.vocabulary, words);
+  } catch (error) {
+    if (!gb || not_covered(device)) throw error;
+    return understand(INDEX.vocabulary, { ...words, device: `${gb} GB` });
+  }
+}
+
+/** The words without their task, if that has no rollouts, and that task: `without_offline` of `query/question_inputs.py`. @param {Record<string, string>} words */
+function withoutOffline(words) {
+  const { task = "", ...others } = words;
+  const asked = plain(task);
+  const adapters = ["qlora", "lora"].find((one) => asked.endsWith(one)) ?? "";
+  const isAsked = ([name, { names }]) => [name, ...names].some((one) => plain(one) + adapters === asked);
+  const [offline] = Object.entries(formula().offline).find(isAsked) ?? [];
+  if (!offline) return { others: words };
+  if (adapters) others.weights ??= adapters;
+  if (adapters && others.weights === "full") refuse("estimate.contradiction", { weights: "full", setting: `${word("task")} ${task}` });
+  return { offline, others };
+}
+
+/** The words of the form as keys of the formula, with notes on how they were read. @param {Record<string, string>} form */
+export function meant(form) {
+  const given = { ...form };
+  const backendTaken = take_backend(INDEX.backends, given);
+  const { offline, others: words } = withoutOffline(given);
+  const [query, notes] = understood(words);
+  const { device, framework, gpus, infer, memory_gb, task, weights } = query;
+  const profiled = framework.split(EITHER).find((one) => one in INDEX.profiled) ?? framework;
+  const train = INDEX.profiled[profiled]?.[query.train] ?? query.train;
   const computed = modelMeant(query, words.model ?? "");
   const keys = { ...computed, device, framework: profiled, gpus, infer, task: offline || task, train, weights };
   const { model, named: text, isRead } = computed;
+  notes.unshift(backendTaken);
   if (isRead) notes.push(say("read-as", { text, meaning: model }));
   if (text && !formula().models.some((row) => row.model === model)) notes.push(say("by-number", { text }));
   return { notes: notes.filter(Boolean), asked: { ...words, ...keys, device_gb: words.device_gb ?? (device ? undefined : memory_gb) } };
@@ -45,7 +75,7 @@ export function meant(words) {
 class EstimateInputs {
   lines = {};
 
-  get profile() { return { is_verl: this.framework ? this.framework === "verl" : !this.offline }; }
+  get profile() { return { is_verl: this.framework ? this.framework === "verl" : !this.offline && !this.isUnprofiled }; }
 
   get lacking() { return this.offline && !this.offline.reference ? ["log-probs"] : []; }
 
@@ -53,7 +83,8 @@ class EstimateInputs {
 
   /** A knob at a value as the framework writes it. @param {Record<string, any>} row @param {number} value */
   written({ settings }, value) {
-    const { framework, train, infer, stage, offline, profile } = this;
+    const { framework, train, infer, offline, profile } = this;
+    const stage = framework ? this.stage : "sft"; // without a profile inputs have their own names in any stage
     const named = offline && settings[`${framework} ${train} offline`];
     const setting = profile.is_verl ? settings[`${train} ${infer}`] ?? settings[train] : named ?? settings[`${framework} ${train} ${stage}`];
     return setting?.endsWith("=") ? setting + Number(value.toPrecision(10)) : setting;
@@ -111,6 +142,7 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   const inFourBits = ["", "lora"].includes(trained) && new RegExp(names.four_bits, "i").test(named);
   const weights = inFourBits || (!trained && settings.quantized > 0) ? "qlora" : trained; // nothing but adapters trains on a base in 4 bits
   const profile = frameworks.find((row) => row.framework === framework);
+  const isUnprofiled = Boolean(framework && !profile);
   const usualTrain = profile ? (isOne ? profile.alone : profile.trains[0]) : isOne ? "transformers" : "fsdp";
   const own = train || usualTrain;
   const backend = backends.find((row) => row.backend === own);
@@ -120,8 +152,8 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   const { [device]: { vendor } = {} } = INDEX.vocabulary.devices.known;
   const hardware = { device_gb: vendor && INDEX.vocabulary.devices.least_gb(vendor), ...stated };
 
-  if (framework && !profile) refuse("estimate.unknown", { field: word("framework"), text: framework }, "framework");
   if (!model || !hardware.device_gb || !settings.gpus) refuse("estimate.open", {});
+  if (weights === "partial") refuse("estimate.weights", { weights }, "weights");
   if (profile && !profile.trains.includes(own)) refuse("estimate.backend", { framework: profile.title, train: own }, "train");
   if (offline && infer) refuse("estimate.rollouts", { task: asked, what: word("rollout engine") }, "infer");
   if (offline && settings.rollout_n) refuse("estimate.rollouts", { task: asked, what: word("rollouts per prompt") }, "rollout_n");
@@ -180,6 +212,7 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   known.filter((item) => item.name in inputs).forEach((item) => check(item, inputs[item.name]));
   const notes = [
     !train && (profile ? say("assumed.train", { train: own, framework: profile.title }) : say(isOne ? said.one_gpu : said.sharded)),
+    isUnprofiled && say(said.no_profile, { framework, train: own }),
     inFourBits && say(said.four_bits),
     !offline && !("has_engine" in given || "has_engine" in ofFramework) && say(task ? said.engine : said.training),
     offline && say(said.offline, { task: asked }),
@@ -187,7 +220,7 @@ export function configuration({ model: name, named = name, isRead, billions, isM
     offline && inputs.has_reference > 0 && say(said.reference),
     offline?.reference && !inputs.has_reference && adapted.lora_rank && say(said.own_reference),
   ];
-  return Object.assign(new EstimateInputs(), { framework, stage, offline, train: own, infer, earlier, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) });
+  return Object.assign(new EstimateInputs(), { framework: profile ? framework : "", isUnprofiled, stage, offline, train: own, infer, earlier, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) });
 }
 
 /** What a framework does by default: of each input the first cell whose words the run has. @param {any} profile @param {string[]} words @param {Record<string, any>} [known] @returns {Record<string, any>} */

@@ -34,7 +34,7 @@ export function planWords(query, { model: named, length: lengths = "" }) {
   const inFourBits = ["", "lora"].includes(query.weights) && new RegExp(formula().names.four_bits, "i").test(named);
   const weights = inFourBits ? "qlora" : query.weights || (task.endsWith("-LoRA") ? "lora" : "full");
   const open = weights === "qlora" ? usual.framework_of_qlora : usual.framework;
-  const framework = query.framework ? query.framework.split(EITHER).find((one) => profiled.includes(one)) : open;
+  const framework = query.framework ? query.framework.split(EITHER).find((one) => one in profiled) : open;
   const infer = query.infer || usual.infer_of[framework] || usual.infer_of[query.vendor] || usual.infer;
   const first = prompt < length ? prompt : Math.min(usual.prompt_length, Math.floor(length / 2));
   if (!named || weights === "partial") return undefined;
