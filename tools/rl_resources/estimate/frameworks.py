@@ -165,6 +165,11 @@ class Profile:
         return usual
 
     @property
+    def trains_rl(self) -> bool:
+        """Whether it trains any task with rollouts."""
+        return bool(self.row.get("trains_rl", True))
+
+    @property
     def is_verl(self) -> bool:
         """Whether the formula names its settings, and its own configuration is shipped."""
         return self.name == VERL

@@ -159,6 +159,7 @@ def _profile(name: str) -> dict[str, Any]:
         "trains": list(found.trains),
         "alone": found.usual_train(1),
         "offline": found.row.get("offline"),
+        "trains_rl": found.trains_rl,
         "cells": [_cell(cell) for cell in _cells(name)],
         "earlier": [_cell(cell) for cell in earlier_cells(name)],
     }

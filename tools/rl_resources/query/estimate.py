@@ -435,6 +435,7 @@ def _of_backend(
         inputs.is_rl = source.is_rl
     if (query.framework or source) and found.release:
         inputs.framework = found.name
+    _refuse_rollouts(query, inputs)
     if not query.train:
         _take_usual_train(query, inputs, sets)
     if not found.release:
@@ -442,6 +443,15 @@ def _of_backend(
         inputs.notes.append(said.format(framework=name, train=inputs.train))
     _check_backend(query, source, inputs)
     return inputs
+
+
+def _refuse_rollouts(query: Query, inputs: EstimateInputs) -> None:
+    """Raise `UnusableInput` if a task with rollouts is asked of a framework that has none."""
+    own = inputs.profile
+    if inputs.is_rl and not own.trains_rl:
+        message = f"{own.title} does not train {query.task or 'RL'}"
+        trained = quoted(own.row["offline"], "and")
+        raise UnusableInput(message, f"It trains {trained}. Others: --framework trl")
 
 
 def _take_usual_train(

@@ -157,6 +157,7 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   if (profile && !profile.trains.includes(own)) refuse("estimate.backend", { framework: profile.title, train: own }, "train");
   if (offline && infer) refuse("estimate.rollouts", { task: asked, what: word("rollout engine") }, "infer");
   if (offline && settings.rollout_n) refuse("estimate.rollouts", { task: asked, what: word("rollouts per prompt") }, "rollout_n");
+  if ((task || infer) && profile && !profile.trains_rl) refuse("estimate.offline", { framework: profile.title, task: task || "RL" }, "task");
   if (offline && profile?.offline && !profile.offline.includes(asked)) refuse("estimate.offline", { framework: profile.title, task: asked }, "task");
 
   // What is given, and the rank of adapters.
