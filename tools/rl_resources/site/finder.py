@@ -233,7 +233,7 @@ def _words_of_questions(dataset: Dataset) -> dict[str, Any]:
         "filters": list(FILTERS),
         "things": {key: url for (_, key), url in urls_of_things(dataset).items()},
         "profiled": {name: row.get("called", {}) for name, row in profiles().items()},
-        "backends": frameworks()["backends"],
+        "trains_named": frameworks()["backends"],
         "without_rollouts": [task.lower() for task in formula()["offline"]],
         "plan": _plan(dataset),
     }

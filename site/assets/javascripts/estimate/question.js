@@ -56,7 +56,7 @@ function withoutOffline(words) {
 /** The words of the form as keys of the formula, with notes on how they were read. @param {Record<string, string>} form */
 export function meant(form) {
   const given = { ...form };
-  const backendTaken = take_backend(INDEX.backends, given);
+  const backendTaken = take_backend(INDEX.trains_named, given);
   const { offline, others: words } = withoutOffline(given);
   const [query, notes] = understood(words);
   const { device, framework, gpus, infer, memory_gb, task, weights } = query;
