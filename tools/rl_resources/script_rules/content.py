@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from rl_resources.rule import Edit, Mistake, rewritten, rule, with_lines
 from rl_resources.script.bash.script import Command, Option, Script
 from rl_resources.script.script_text import ScriptText, settings_of
-from rl_resources.script_rules.safety import COMMANDS, OTHER_COMMANDS
 from rl_resources.script_rules.shellcheck import (
     UNQUOTED,
     Comment,
@@ -24,7 +23,6 @@ from rl_resources.script_rules.shellcheck import (
 )
 from rl_resources.text import shown
 
-_PREPARING = COMMANDS | OTHER_COMMANDS
 SHEBANG = "#!/usr/bin/env bash"
 _BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?bash(?:\s|$)")
 _SH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:da|a)?sh\s*")
@@ -41,7 +39,7 @@ _HIDDEN = re.compile(
 _ASKS_STATUS = re.compile(r"\$\{?(?:\?|PIPESTATUS)|^\s*wait\b", re.M)
 
 
-@rule()
+@rule(follows=["syntax", "broken-continuation", "unexpected-command"])
 def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     """A script starts a training program.
 
@@ -50,26 +48,15 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     Bad: `#!/bin/bash ⏎ set -e ⏎ echo start`
     Good: `#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
-    if target.launches or target.broken_continuations or _may_start_more(target):
-        return
-    if _PREPARING.issuperset(
-        [command.name for command in target.script.commands if command.words]
-    ):
+    if target.ours and not target.launches:
         yield Mistake(
             target.path,
             1,
             1,
             "the script starts no program",
             "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`.",
+            ((target.path, 0, 0),),  # any other mistake in the script may be the cause
         )
-
-
-def _may_start_more(target: ScriptText) -> bool:
-    """Whether a script may start programs that we cannot see."""
-    if target.script.problems or not target.script.complete:
-        return True
-    # A program within another command is not followed.
-    return re.search(r"(?:\$\(|`)\s*(?:python|torchrun)", target.text) is not None
 
 
 @rule()
