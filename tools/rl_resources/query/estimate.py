@@ -140,8 +140,8 @@ def as_asked(
     _needs_gpus(script, source, inputs)
     _refuse_mean_above_longest(inputs.inputs)
     take_defaults(query, offline, inputs)
-    found = Estimate(inputs.finished(model))
-    return sized(found, settled=_settled_by(source, inputs))
+    inputs.complete(model)
+    return sized(Estimate(inputs), settled=_settled_by(source, inputs))
 
 
 def _settled_by(source: Source | None, inputs: EstimateInputs) -> list[str]:
