@@ -21,7 +21,6 @@ from rl_resources.estimate.formula import Number, backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
-    frameworks,
     plain_setting,
     profile,
     profiles,
@@ -55,7 +54,6 @@ from rl_resources.query.understand import (
     Query,
     not_covered,
     stated,
-    take_backend,
     understand,
 )
 from rl_resources.query.vocabulary import (
@@ -109,7 +107,6 @@ def as_asked(
     framework, release = release_of(words.get("framework", ""))
     if framework:
         words["framework"] = framework
-    backend_taken = take_backend(frameworks()["backends"], words)
     name = _own_name(dataset, script)
     source = None
     if script:
@@ -121,8 +118,7 @@ def as_asked(
     words, offline = without_offline(words)
     model, query = _model_and_query(dataset, words)
     inputs = _of_backend(query, source, release, sets)
-    said_of_names = _said_of_names(dataset, words, model)
-    inputs.read_as = " ".join(filter(None, [backend_taken, said_of_names]))
+    inputs.read_as = _said_of_names(dataset, words, model)
     if offline:
         offline.begin(inputs)
     # An input keeps the first value that it gets: what is asked comes before the script, and
@@ -332,8 +328,10 @@ def _model_and_query(
 
 
 def _said_of_names(dataset: Dataset, words: Mapping[str, str], model: Record) -> str:
-    """What to say where a model or a device is taken that is not just the one named."""
-    notes = [_other_model(words.get("model", ""), str(model["model"]))]
+    """What to say where another framework, model or device is taken than the one named."""
+    asked = {name: words.get(name, "") for name in ("framework", "train")}
+    _, of_framework = understood(dataset, asked)
+    notes = [*of_framework, _other_model(words.get("model", ""), str(model["model"]))]
     query, of_device = understood(dataset, {"device": words.get("device", "")})
     if query.vendor and query.memory_gb:
         notes += of_device

@@ -96,18 +96,6 @@ def stated(tokens: Tokens) -> dict[str, str]:
     return {name: text.strip() for name, text in tokens.items() if text.strip()}
 
 
-def take_backend(backends: Mapping[str, str], words: dict[str, str]) -> str:
-    """Take what trains where it is named as a framework, and say what is not as it was asked."""
-    backend = backends.get(plain(words.get("framework", "")), "")
-    if not backend:
-        return ""
-    text = words.pop("framework")
-    if "train" in words:
-        return ""
-    words["train"] = backend
-    return sentences.say("read-as", text=shown(text), meaning=f"--train {backend}")
-
-
 def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, list[str]]:
     """The question in keys, and what a person must know of how it was read.
 
@@ -129,11 +117,13 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, list[str]]:
         words.setdefault("weights", "qlora")
     notes: list[str] = []
     framework = plain(words.get("framework", ""))
-    is_backend = framework in known.spellings["train"]
-    if is_backend and framework not in known.spellings["framework"]:
+    backend = known.spellings["train"].get(framework, "")
+    if backend and framework not in known.spellings["framework"]:
         text = words.pop("framework")
-        words.setdefault("train", text)
-        notes.append(sentences.say("backend", text=shown(text)))
+        if "train" not in words:
+            words["train"] = backend
+            meaning = f"--train {backend}"
+            notes.append(sentences.say("read-as", text=shown(text), meaning=meaning))
     reader = Reader(known, words, notes)
     return reader.in_keys(), reader.notes
 

@@ -7,7 +7,7 @@
 import { EITHER, minBy, say, word } from "../elements.js";
 import { stated_gigabytes } from "../finder/devices.js";
 import { INDEX } from "../finder/index.js";
-import { not_covered, take_backend, understand } from "../finder/understand.js";
+import { not_covered, understand } from "../finder/understand.js";
 import { active_billions_in, billions_in, models_begun, plain } from "../finder/vocabulary.js";
 import { refuse } from "../form.js";
 import { made } from "../python.js";
@@ -55,9 +55,7 @@ function withoutOffline(words) {
 
 /** The words of the form as keys of the formula, with notes on how they were read. @param {Record<string, string>} form */
 export function meant(form) {
-  const given = { ...form };
-  const backendTaken = take_backend(INDEX.trains_named, given);
-  const { offline, others: words } = withoutOffline(given);
+  const { offline, others: words } = withoutOffline(form);
   const [query, notes] = understood(words);
   const { device, framework, gpus, infer, memory_gb, task, weights } = query;
   const profiled = framework.split(EITHER).find((one) => one in INDEX.profiled) ?? framework;
@@ -65,7 +63,6 @@ export function meant(form) {
   const computed = modelMeant(query, words.model ?? "");
   const keys = { ...computed, device, framework: profiled, gpus, infer, task: offline || task, train, weights };
   const { model, named: text, isRead } = computed;
-  notes.unshift(backendTaken);
   if (isRead) notes.push(say("read-as", { text, meaning: model }));
   if (text && !formula().models.some((row) => row.model === model)) notes.push(say("by-number", { text }));
   return { notes: notes.filter(Boolean), asked: { ...words, ...keys, device_gb: words.device_gb ?? (device ? undefined : memory_gb) } };
