@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from rl_resources.dataset import Dataset
-from rl_resources.devices import stated_gigabytes
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.configuration import (
@@ -17,7 +16,7 @@ from rl_resources.estimate.configuration import (
     where_hidden,
 )
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import Number, backends, formula
+from rl_resources.estimate.formula import backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
@@ -52,7 +51,6 @@ from rl_resources.query.question_inputs import (
 from rl_resources.query.sentences import say
 from rl_resources.query.understand import (
     Query,
-    not_covered,
     stated,
     understand,
 )
@@ -74,7 +72,6 @@ from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.text import nearest, quoted, shown
 
 _IN_WORDS = "Give --framework, --model, --gpus and the settings: --set KEY=VALUE"
-_NO_SHELL = (".py", ".ipynb", ".yaml", ".yml", ".toml", ".json")
 Source = Run | FrameworkStart
 """What a script starts."""
 
@@ -134,7 +131,6 @@ def as_asked(
     if name:
         inputs.assume("gpus", name.gpus, "the script's name")
     _needs_gpus(script, source, inputs)
-    _refuse_mean_above_longest(inputs.inputs)
     take_defaults(query, offline, inputs)
     inputs.complete(model)
     return sized(Estimate(inputs), settled=_settled_by(source, inputs))
@@ -241,15 +237,6 @@ def _refuse_other_task(
         raise UnusableInput(message, "Leave out --task, or name another script.")
 
 
-def _refuse_mean_above_longest(given: Mapping[str, Number]) -> None:
-    """Raise `UnusableInput` if the mean response that is given is longer than the longest."""
-    mean = given.get("mean_response_length", 0)
-    longest = given.get("response_length", mean)
-    if mean > longest:
-        message = f"mean_response_length {mean:.10g} is more than response_length {longest:.10g}"
-        raise UnusableInput(message, "Correct one of them.")
-
-
 def _train_backend(run: Run) -> str:
     """What trains, as far as the estimate needs it; empty if that is not known."""
     setting = run.train_backend
@@ -292,17 +279,13 @@ def _needs_gpus(script: str, source: Source | None, inputs: EstimateInputs) -> N
 def _starts_nothing(path: str, framework: str, script: ScriptText) -> UnusableInput:
     """What to raise for a script that starts nothing that can be read, or not what is asked."""
     read = [VERL] + [name for name, row in profiles().items() if "starts" in row]
-    title = profiles().get(framework, {"title": framework})["title"]
-    if path.endswith(_NO_SHELL):
-        return UnusableInput(f"{path}: is no shell script", _IN_WORDS)
+    titles = ", ".join(profile(name).title for name in read)
+    if framework:
+        titles = profiles().get(framework, {"title": framework})["title"]
     if framework and framework not in read:
-        return _reads_none_of(path, title)
+        return _reads_none_of(path, titles)
     if any("sft_trainer" in launch.module for launch in script.launches):
         return _reads_none_of(path, "SFT in verl")
-    message = f"{path}: starts no training of {title}"
-    if framework:
-        return UnusableInput(message, "Leave out --framework.")
-    titles = ", ".join(profile(name).title for name in read)
     message = f"{path}: starts no training of {titles}"
     fix = "Name the script that does, or give --model and --framework."
     return UnusableInput(message, fix)
@@ -382,18 +365,10 @@ def sizes_as_models(dataset: Dataset) -> Iterator[Record]:
 def understood(
     dataset: Dataset, words: Mapping[str, str]
 ) -> tuple[Query, Sequence[str]]:
-    """The question in keys, with notes; of a device that nobody knows the memory in its name."""
-    known = vocabulary(dataset)
+    """The question in keys, with notes; a config.json is no name of a model."""
     if config_file(words.get("model", "")):
         words = {**words, "model": ""}
-    device = words.get("device", "")
-    try:
-        return understand(known, words)
-    except UnusableInput:
-        stated_gb = stated_gigabytes(device)
-        if not stated_gb or not_covered(device):
-            raise
-        return understand(known, {**words, "device": f"{stated_gb:g} GB"})
+    return understand(vocabulary(dataset), words)
 
 
 def framework_meant(dataset: Dataset, asked: str) -> str:
