@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
@@ -20,6 +21,7 @@ from rl_resources.estimate.formula import backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
+    Profile,
     plain_setting,
     profile,
     profiles,
@@ -41,6 +43,7 @@ from rl_resources.files import read_text
 from rl_resources.package import Record
 from rl_resources.query.question_inputs import (
     OF_ROLLOUTS,
+    OfflineTask,
     generates_itself,
     offline_of,
     take_defaults,
@@ -76,6 +79,23 @@ Source = Run | FrameworkStart
 """What a script starts."""
 
 
+class _Question(NamedTuple):
+    """What is asked in words, with what a script says of them, and in keys.
+
+    `release` is that of the framework, `settings` are texts `KEY=VALUE`, `offline` is the task
+    where it has no rollouts, `name` that of one of our own scripts.
+    """
+
+    words: Mapping[str, str]
+    query: Query
+    release: str
+    settings: Sequence[str]
+    offline: OfflineTask | None
+    script: str
+    source: Source | None
+    name: ScriptName | None
+
+
 def estimate(
     dataset: Dataset,
     asked: Mapping[str, str],
@@ -99,7 +119,19 @@ def as_asked(
 
     What is asked wins over the script; what nobody says is as usual. Raises `UnusableInput`.
     """
-    asked = stated(asked)
+    question = _question(dataset, stated(asked), sets, script)
+    model = _model(dataset, question)
+    inputs = _of_backend(question)
+    inputs.read_as = _said_of_names(dataset, question.words, model)
+    _take_inputs(dataset, question, inputs)
+    inputs.complete(model)
+    return sized(Estimate(inputs), settled=_settled_by(question, inputs))
+
+
+def _question(
+    dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str], script: str
+) -> _Question:
+    """What is asked; a word that only the script says is asked as well."""
     words = {name: asked[name] for name in (*WORDS, *OF_ROLLOUTS) if name in asked}
     framework, release = release_of(words.get("framework", ""))
     if framework:
@@ -113,32 +145,41 @@ def as_asked(
         words = said | words
         _needs_model(script, source, words)
     words, offline = without_offline(words)
-    model, query = _model_and_query(dataset, words)
-    inputs = _of_backend(query, source, release, sets)
-    inputs.read_as = _said_of_names(dataset, words, model)
-    if offline:
-        offline.begin(inputs)
-    # An input keeps the first value that it gets: what is asked comes before the script, and
-    # both before what is usual.
+    query, _ = understood(dataset, words)
     numbers = [f"{number}={asked[number]}" for number in NUMBERS if number in asked]
-    for setting in (*sets, *numbers):
+    settings = [*sets, *numbers]
+    return _Question(words, query, release, settings, offline, script, source, name)
+
+
+def _take_inputs(dataset: Dataset, question: _Question, inputs: EstimateInputs) -> None:
+    """Take all that is said, and what is usual where nothing is.
+
+    An input keeps the first value that it gets, so the order decides: what is asked, then the
+    script, then what its name says, then what is usual.
+    """
+    query = question.query
+    if question.offline:
+        question.offline.begin(inputs)
+    for setting in question.settings:
         inputs.set(setting)
     take_hardware(dataset, query, inputs)
-    take_weights(query, words.get("model", ""), inputs)
-    _take_script(source, inputs)
+    take_weights(query, question.words.get("model", ""), inputs)
+    if isinstance(question.source, Run):
+        of_run(question.source, inputs)
+    elif question.source:
+        of_start(question.source, inputs)
     if query.infer:
         inputs.give("has_engine", int(not generates_itself(query.infer)))
-    if name:
-        inputs.assume("gpus", name.gpus, "the script's name")
-    _needs_gpus(script, source, inputs)
-    take_defaults(query, offline, inputs)
-    inputs.complete(model)
-    return sized(Estimate(inputs), settled=_settled_by(source, inputs))
+    if question.name:
+        inputs.assume("gpus", question.name.gpus, "the script's name")
+    if "gpus" not in inputs.inputs:
+        raise _needs_gpus(question)
+    take_defaults(query, question.offline, inputs)
 
 
-def _settled_by(source: Source | None, inputs: EstimateInputs) -> list[str]:
+def _settled_by(question: _Question, inputs: EstimateInputs) -> list[str]:
     """What a script settles although it does not set it: it leaves that to its framework."""
-    if source is None:
+    if question.source is None:
         return []
     return [item.input for item in inputs.assumed if not inputs.leaves_open(item)]
 
@@ -191,13 +232,6 @@ def _is_of_verl(launch: Launch) -> bool:
     if TRAINER.fullmatch(launch.module) or launch.unresolved:
         return True
     return any(item.key.startswith("actor_rollout_ref.") for item in launch.overrides)
-
-
-def _take_script(source: Source | None, inputs: EstimateInputs) -> None:
-    if isinstance(source, Run):
-        of_run(source, inputs)
-    elif source:
-        of_start(source, inputs)
 
 
 def _said(
@@ -266,14 +300,12 @@ def _needs_model(script: str, source: Source, known: Collection[str]) -> None:
     raise UnusableInput(f"{script}: {why}", OWN_CONFIG)
 
 
-def _needs_gpus(script: str, source: Source | None, inputs: EstimateInputs) -> None:
-    """Raises `UnusableInput` with the line that hides the GPUs, unless they are known."""
-    if "gpus" in inputs.inputs:
-        return
+def _needs_gpus(question: _Question) -> UnusableInput:
+    """What to raise where nobody says the number of GPUs: with the line that hides it."""
     why = "how many GPUs?"
-    if isinstance(source, Run):
-        why = f"{script}: {where_hidden(source.training_gpus)}"
-    raise UnusableInput(why, "Say it: --gpus 8")
+    if isinstance(question.source, Run):
+        why = f"{question.script}: {where_hidden(question.source.training_gpus)}"
+    return UnusableInput(why, "Say it: --gpus 8")
 
 
 def _starts_nothing(path: str, framework: str, script: ScriptText) -> UnusableInput:
@@ -295,30 +327,29 @@ def _reads_none_of(path: str, title: str) -> UnusableInput:
     return UnusableInput(f"{path}: no scripts of {title} are read", _IN_WORDS)
 
 
-def _model_and_query(
-    dataset: Dataset, words: Mapping[str, str]
-) -> tuple[Record, Query]:
-    """The row of the model or its config.json, and the question in keys."""
-    named = words.get("model", "")
-    query, _ = understood(dataset, words)
+def _model(dataset: Dataset, question: _Question) -> Record:
+    """The row of the model with its layers, or its config.json."""
+    named = question.words.get("model", "")
     config = config_file(named)
     if config:
-        return read_config(config), query
+        return read_config(config)
     if not named:
         raise UnusableInput("which model?", OWN_CONFIG)
-    row = dataset.by_key["models"].get(query.model) or _row_by_beginning(dataset, named)
-    return _with_layers(dataset, row), query
+    row = dataset.by_key["models"].get(question.query.model)
+    return _with_layers(dataset, row or _row_by_beginning(dataset, named))
 
 
 def _said_of_names(dataset: Dataset, words: Mapping[str, str], model: Record) -> str:
-    """What to say where another framework, model or device is taken than the one named."""
-    asked = {name: words.get(name, "") for name in ("framework", "train")}
-    _, of_framework = understood(dataset, asked)
-    notes = [*of_framework, _other_model(words.get("model", ""), str(model["model"]))]
-    query, of_device = understood(dataset, {"device": words.get("device", "")})
-    if query.vendor and query.memory_gb:
-        notes += of_device
-    return " ".join(filter(None, notes))
+    """What to say where a backend, model or device is taken that is not just the word named."""
+    asked = {name: words.get(name, "") for name in ("framework", "train", "device")}
+    query, of_device = understood(dataset, {"device": asked.pop("device")})
+    if not (query.vendor and query.memory_gb):
+        of_device = ()
+    query, of_backend = understood(dataset, asked)
+    if query.framework:
+        of_backend = ()
+    of_model = _other_model(words.get("model", ""), str(model["model"]))
+    return " ".join(filter(None, [*of_backend, of_model, *of_device]))
 
 
 def _other_model(named: str, key: str) -> str:
@@ -384,19 +415,11 @@ def _with_profile(names: str) -> str:
     return next((name for name in (first, *others) if name in profiles()), first)
 
 
-def _of_backend(
-    query: Query, source: Source | None, release: str, sets: Sequence[str]
-) -> EstimateInputs:
+def _of_backend(question: _Question) -> EstimateInputs:
     """The inputs of a training backend and an engine. Raises `UnusableInput`."""
-    name = _with_profile(query.framework)
-    found = unprofiled(name)
-    if not name:
-        found = profile()
-    elif name in profiles():
-        found = profile(name, release)
-    if isinstance(source, Run) and not found.is_verl:
-        message = f"the script is of verl, not of {found.title}"
-        raise UnusableInput(message, "Leave out --framework.")
+    query = question.query
+    source = question.source
+    found = _profile_of(question)
     train = found.row.get("called", {}).get(query.train, query.train)
     inputs = EstimateInputs(train, query.infer, profile=found)
     inputs.is_rl = bool(query.task or query.infer)
@@ -410,12 +433,26 @@ def _of_backend(
         inputs.framework = found.name
     _refuse_rollouts(query, inputs)
     if not query.train:
-        _take_usual_train(query, inputs, sets)
+        _take_usual_train(question, inputs)
     if not found.release:
         said = formula()["said"]["no_profile"]
-        inputs.notes.append(said.format(framework=name, train=inputs.train))
-    _check_backend(query, source, inputs)
+        inputs.notes.append(said.format(framework=found.name, train=inputs.train))
+    _check_backend(question, inputs)
     return inputs
+
+
+def _profile_of(question: _Question) -> Profile:
+    """The profile of the framework that is asked, that of verl without any."""
+    name = _with_profile(question.query.framework)
+    found = unprofiled(name)
+    if not name:
+        found = profile()
+    elif name in profiles():
+        found = profile(name, question.release)
+    if isinstance(question.source, Run) and not found.is_verl:
+        message = f"the script is of verl, not of {found.title}"
+        raise UnusableInput(message, "Leave out --framework.")
+    return found
 
 
 def _refuse_rollouts(query: Query, inputs: EstimateInputs) -> None:
@@ -427,26 +464,25 @@ def _refuse_rollouts(query: Query, inputs: EstimateInputs) -> None:
         raise UnusableInput(message, f"It trains {trained}. Others: --framework trl")
 
 
-def _take_usual_train(
-    query: Query, inputs: EstimateInputs, sets: Sequence[str]
-) -> None:
+def _take_usual_train(question: _Question, inputs: EstimateInputs) -> None:
     """Take the training backend that a setting chooses, else the usual one of the framework,
     otherwise FSDP, and say so.
 
     One GPU shards nothing.
     """
     said = formula()["said"]
-    chosen = inputs.profile.chosen_train(
-        [plain_setting(text.partition("=")[0]) for text in sets]
-    )
+    gpus = question.query.gpus
+    own = inputs.profile
+    names = [plain_setting(text.partition("=")[0]) for text in question.settings]
+    chosen = own.chosen_train(names)
     if inputs.framework and chosen:
         inputs.train = chosen
         inputs.notes.append(f"No --train: {chosen}, as the settings choose.")
     elif inputs.framework:
-        inputs.train = inputs.profile.usual_train(query.gpus)
-        title = inputs.profile.title
-        inputs.notes.append(f"No --train: {inputs.train}, as {title} usually has it.")
-    elif query.gpus == 1:
+        inputs.train = own.usual_train(gpus)
+        note = f"No --train: {inputs.train}, as {own.title} usually has it."
+        inputs.notes.append(note)
+    elif gpus == 1:
         inputs.train = "transformers"
         inputs.notes.append(said["one_gpu"])
     else:
@@ -454,18 +490,19 @@ def _take_usual_train(
         inputs.notes.append(said["sharded"])
 
 
-def _check_backend(query: Query, source: Source | None, inputs: EstimateInputs) -> None:
+def _check_backend(question: _Question, inputs: EstimateInputs) -> None:
     """Raises `UnusableInput` where the formula, the framework or the script has no such backend."""
-    found = inputs.profile
+    query = question.query
+    source = question.source
+    train = inputs.train
+    own = inputs.profile
     if isinstance(source, Run) and not query.train:
         raise UnusableInput(where_hidden(source.train_backend), "Say it: --train fsdp")
-    if inputs.train not in backends():
-        known = nearest(inputs.train, backends()).sentence()
-        raise UnusableInput(
-            f"{inputs.train}: no estimate for this training backend", known
-        )
-    if query.framework and inputs.train not in found.trains:
-        known = quoted(found.trains, "or")
-        raise UnusableInput(
-            f"{found.title} does not train with {inputs.train}", f"Use {known}."
-        )
+    if train not in backends():
+        known = nearest(train, backends()).sentence()
+        message = f"{train}: no estimate for this training backend"
+        raise UnusableInput(message, known)
+    if query.framework and train not in own.trains:
+        known = quoted(own.trains, "or")
+        message = f"{own.title} does not train with {train}"
+        raise UnusableInput(message, f"Use {known}.")
