@@ -226,11 +226,12 @@ class EstimateInputs:
         """
         if self.framework != VERL:
             return False
-        newer = _successor(key)
-        if newer != key:
-            self.notes.append(f"{key} is read as {newer}.")
-            self.set(f"{newer}={value}")
-            return True
+        for before, now in frameworks()["renamed"].items():
+            if key.startswith(before):
+                newer = key.replace(before, now)
+                self.notes.append(f"{key} is read as {newer}.")
+                self.set(f"{newer}={value}")
+                return True
         for known in usual_run(self.train).composition.values:
             if f".{known}".endswith(f".{key}"):
                 option = frameworks()["by_option"].get(known)
@@ -362,14 +363,6 @@ class EstimateInputs:
                 before = f"otherwise {first:g}"
                 reason = item.reason.replace(before, f"otherwise {item.value:g}")
                 self.assumed[index] = Assumed(item.input, first, reason)
-
-
-def _successor(key: str) -> str:
-    """What the newest verl calls a key of an older one; the key itself without such a name."""
-    for before, after in frameworks()["renamed"].items():
-        if key.startswith(before):
-            return f"{after}{key.removeprefix(before)}"
-    return key
 
 
 def _unreadable(key: str, value: str, cell: ProfileCell) -> UnusableInput:
