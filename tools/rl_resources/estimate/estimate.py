@@ -436,8 +436,10 @@ class Estimate:
             if item.input not in values:
                 assumed.append(item)
                 continue
+            value = values[item.input]
             reason = f"{item.reason}, {why}"
-            assumed.append(Assumed(item.input, values[item.input], reason))
+            # The items of the page say too whether they are open.
+            assumed.append(item._replace(value=value, reason=reason))
         inputs = {**before.inputs, **values}
         return Estimate(replace(before, inputs=inputs, assumed=assumed))
 
