@@ -38,7 +38,7 @@ VERL = "verl"
 """The framework whose settings the formula names, and whose own configuration is shipped."""
 OTHER = "*"
 """Stands for all other values of a setting."""
-_MODULE_INPUTS = frozenset({"lora_mlp", "lora_attention"})
+_MODULE_INPUTS = frozenset({"lora_mlp", "lora_attention", "saved_modules"})
 _WORD = re.compile(r"[a-z][\w-]*")
 _SWITCH = "0 or 1"
 _STAGE = re.compile(
@@ -409,7 +409,8 @@ def _share_of_modules(name: str, text: str) -> Number | None:
     words = _WORD.findall(text)
     if not words or not known.keys() >= set(words):
         return None
-    return min(1, sum(known[word].get(name, 0) for word in words))
+    most: Number = inputs_by_name()[name]["maximum"]
+    return min(most, sum(known[word].get(name, 0) for word in words))
 
 
 @cache
