@@ -179,6 +179,9 @@ class EstimateInputs:
         key = plain_setting(key)
         if not key:
             raise UnusableInput(f"`{shown(text)}` is not KEY=VALUE", _SETTINGS)
+        if f"{key}={value.lower()}" in self._ignored:
+            self.ignore(key)
+            return
         names = self._names()
         cells = names.get(key) or self._shared(key, value)
         if not cells:
@@ -227,16 +230,19 @@ class EstimateInputs:
                 self.set(f"{newer}={value}")
                 return
         own = next((known for known in keys if f".{known}".endswith(f".{key}")), "")
-        ignored = {*self.profile.ignored}
-        if not self.framework:
-            ignored.update(frameworks()["ignored"]["trainer"])
-        option = frameworks()["by_option"].get(own)
+        ignored = {name.partition("=")[0] for name in self._ignored}
+        option = frameworks()["by_option"].get(own or key)
         if option:
-            raise UnusableInput(f"{own}: has an option of its own", f"Write {option}.")
+            raise UnusableInput(
+                f"{own or key}: has an option of its own", f"Write {option}."
+            )
         if own:
             self.settings.append((own, value))
-        elif not {key, f"{key}={value.lower()}"}.isdisjoint(ignored):
+        elif key in self._ignored:
             self.ignore(key)
+        elif key in ignored:
+            message = f"{key}: no estimate with `{shown(value)}`"
+            raise UnusableInput(message, "Leave it out: the answer is without it.")
         elif keys and history(VERL).last_with(key):
             last = history(VERL).last_with(key)
             self.notes.append(
@@ -245,6 +251,14 @@ class EstimateInputs:
         else:
             ends = [known.rpartition(".")[2] for known in keys]
             raise self._unknown(key, [*names, *ends, *keys, *ignored])
+
+    @property
+    def _ignored(self) -> Collection[str]:
+        """The settings that decide nothing, or not with a value."""
+        ignored = {*self.profile.ignored}
+        if not self.framework:
+            ignored.update(frameworks()["ignored"]["trainer"])
+        return ignored
 
     def ignore(self, key: str) -> None:
         """Say of a setting that it decides nothing."""

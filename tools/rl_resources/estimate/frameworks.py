@@ -213,9 +213,14 @@ class Profile:
         """A knob at a value as it writes it; empty where it has no setting for that."""
         if set(knob.get("train", words)).isdisjoint(words):
             return ""
-        for cell in self.of(words):
+        cells = [cell for cell in self.of(words) if cell.input == knob["input"]]
+        vain: set[str] = set()
+        for cell in cells:
+            if set(cell.words) == {OTHER}:
+                vain.update(cell.names)
+        for cell in cells:
             text = cell.written(value)
-            if cell.input == knob["input"] and text:
+            if text and cell.setting not in vain:
                 return cell.where.format(text) or str(self.row.get("prefix", "")) + text
         return ""
 
@@ -381,12 +386,12 @@ def _owned(setting: str, offline: str) -> Iterator[tuple[str, ProfileCell]]:
 def shared_cells(
     setting: str, text: str, words: Collection[str], offline: str
 ) -> Sequence[ProfileCell]:
-    """What a setting changes where no framework is named: as the trainer of Transformers has it,
-    otherwise as several frameworks have it that agree.
+    """What a setting changes where no framework is named: as the trainer of Transformers or
+    DeepSpeed has it, otherwise as several frameworks have it that agree.
     """
     cells = [
         cell
-        for cell in library("trainer")
+        for cell in (*library("trainer"), *library("deepspeed"))
         if setting in cell.names and set(cell.when) <= set(words)
     ]
     if cells:
@@ -404,7 +409,7 @@ def shared_cells(
 
 
 def _share_of_modules(name: str, text: str) -> Number | None:
-    """The share of the layer that a list of modules has; `None` where it names an unknown one."""
+    """What a list of modules has of the layer, or adds; `None` where one is unknown."""
     known: Mapping[str, Mapping[str, Number]] = frameworks()["modules"]
     words = _WORD.findall(text)
     if not words or not known.keys() >= set(words):

@@ -466,7 +466,7 @@ def _take_usual_train(
     chosen = inputs.profile.chosen_train(
         [plain_setting(text.partition("=")[0]) for text in sets]
     )
-    if inputs.framework and chosen:
+    if chosen:
         inputs.train = chosen
         inputs.notes.append(f"No --train: {chosen}, as the settings choose.")
     elif inputs.framework:

@@ -29,11 +29,14 @@ OF_ROLLOUTS = {"infer": "rollout engine", "rollout_n": "rollouts per prompt"}
 
 
 class OfflineTask(NamedTuple):
-    """A task without rollouts: the sequences of a sample, and whether there is a reference."""
+    """A task without rollouts: the sequences of a sample, and its reference.
+
+    0: it has none, 1: with LoRA it is the model without adapters, 2: it is a model of its own.
+    """
 
     name: str
     sequences: int
-    reference: bool
+    reference: int
 
     def begin(self, inputs: EstimateInputs) -> None:
         """Take what it decides whatever the framework does. Raises `UnusableInput`."""
@@ -72,7 +75,7 @@ class OfflineTask(NamedTuple):
             inputs.notes.append(said["teacher"])
         elif inputs.inputs["has_reference"] and not is_own:
             inputs.notes.append(said["reference"])
-        elif self.reference and is_adapter:
+        else:
             inputs.notes.append(said["own_reference"])
 
     @property
