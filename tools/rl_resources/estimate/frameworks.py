@@ -219,13 +219,14 @@ class Profile:
         if set(knob.get("train", words)).isdisjoint(words):
             return ""
         cells = [cell for cell in self.of(words) if cell.input == knob["input"]]
-        vain: set[str] = set()
+        # Settings that change nothing in such a run: all their words mean the same.
+        idle: set[str] = set()
         for cell in cells:
             if set(cell.words) == {OTHER}:
-                vain.update(cell.names)
+                idle.update(cell.names)
         for cell in cells:
             text = cell.written(value)
-            if text and cell.setting not in vain:
+            if text and cell.setting not in idle:
                 return cell.where.format(text) or str(self.row.get("prefix", "")) + text
         return ""
 
