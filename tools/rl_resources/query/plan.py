@@ -207,17 +207,17 @@ def _column(question: PlanQuestion, devices: Sequence[Device]) -> dict[str, Fewe
     published = [row for row in known if row.length >= length]
     found: dict[str, FewestGpus] = {}
     counts: Sequence[int] = counts_up_to(0)
-    fits: Estimate | None = None
+    least: Estimate | None = None
     for device in sorted(devices, key=attrgetter("memory_gb")):
         start = _start_on(question.start, device)
-        on_less = fits and fits.with_inputs(device_gb=device.memory_gb)
-        fits = smallest(start, counts, rare=False) or on_less
-        if fits:
-            counts = [count for count in counts if count <= fits.values["gpus"]]
+        on_less = least and least.with_inputs(device_gb=device.memory_gb)
+        least = smallest(start, counts, rare=False) or on_less
+        if least:
+            counts = [count for count in counts if count <= least.values["gpus"]]
         small = [row for row in published if 0 < row.memory_gb <= device.memory_gb]
         own = [row for row in small if row.vendor == device.vendor]
         ran = min(own, key=attrgetter("gpus"), default=None)
-        found[device.label] = FewestGpus(ran, fits)
+        found[device.label] = FewestGpus(ran, least)
     return found
 
 
