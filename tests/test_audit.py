@@ -273,6 +273,7 @@ def test_the_script_of_a_row_that_is_not_read_is_audited(reported, scripts, page
         (SHORT.replace(FOURTEEN_ROW, ""), 0),
         (PAGE.replace(FOURTEEN_ROW, "    * - MIN\n      - GRPO\n"), 0),
         (PAGE.replace("      - 116\n", ""), 0),
+        (PAGE.replace(FOURTEEN_ROW, f"    no list\n{FOURTEEN_ROW}"), 0),
     ],
 )
 def test_a_script_that_a_row_may_mean_is_no_orphan(reported, page, orphans):
