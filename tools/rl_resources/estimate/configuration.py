@@ -179,12 +179,6 @@ class EstimateInputs:
         key = plain_setting(key)
         if not key:
             raise UnusableInput(f"`{shown(text)}` is not KEY=VALUE", _SETTINGS)
-        if key == "tp" and self._trains_without_tp:
-            title = self.profile.title
-            self.notes.append(
-                f"tp is the engine's: {title} has none with {self.train}."
-            )
-            key = ENGINE_SIZE
         names = self._names()
         cells = names.get(key) or self._shared(key, value)
         if not cells:
@@ -206,15 +200,6 @@ class EstimateInputs:
                 cell.input not in taken
             ):  # a word that its own cell knows, not that of a library
                 raise _unreadable(key, value, cell)
-
-    @property
-    def _trains_without_tp(self) -> bool:
-        """Whether it is RL with a framework that has no tensor parallelism in this training."""
-        is_named = self.framework and self.is_rl
-        if not is_named or backends()[self.train].get("splits"):
-            return False
-        inputs = {cell.input for cell in self.profile.of(self.words | WEIGHTS)}
-        return "tensor_parallel" not in inputs
 
     def _shared(self, key: str, value: str) -> Sequence[ProfileCell]:
         """What a setting changes where no framework is named; nothing where frameworks differ."""
