@@ -179,6 +179,9 @@ class EstimateInputs:
         key = plain_setting(key)
         if not key:
             raise UnusableInput(f"`{shown(text)}` is not KEY=VALUE", _SETTINGS)
+        if f"{key}={value.lower()}" in self._ignored:
+            self.ignore(key)
+            return
         cells = self._names().get(key) or self._shared(key, value)
         if cells:
             self._take_setting(key, value, cells)
@@ -248,12 +251,25 @@ class EstimateInputs:
 
     def _ignore_known(self, key: str, value: str) -> None:
         """Ignore a setting that decides nothing. Raises `UnusableInput` where it is not known."""
+        option = frameworks()["by_option"].get(key)
+        if option:
+            raise UnusableInput(f"{key}: has an option of its own", f"Write {option}.")
+        if key in self._ignored:
+            self.ignore(key)
+            return
+        ignored = {name.partition("=")[0] for name in self._ignored}
+        if key in ignored:
+            message = f"{key}: no estimate with `{shown(value)}`"
+            raise UnusableInput(message, "Leave it out: the answer is without it.")
+        raise self._unknown(key, ignored)
+
+    @property
+    def _ignored(self) -> Collection[str]:
+        """The settings that decide nothing, or not with a value."""
         ignored = {*self.profile.ignored}
         if not self.framework:
             ignored.update(frameworks()["ignored"]["trainer"])
-        if ignored.isdisjoint({key, f"{key}={value.lower()}"}):
-            raise self._unknown(key, ignored)
-        self.ignore(key)
+        return ignored
 
     def ignore(self, key: str) -> None:
         """Say of a setting that it decides nothing."""

@@ -38,7 +38,7 @@ VERL = "verl"
 """The framework whose settings the formula names, and whose own configuration is shipped."""
 OTHER = "*"
 """Stands for all other values of a setting."""
-_MODULE_INPUTS = frozenset({"lora_mlp", "lora_attention"})
+_MODULE_INPUTS = frozenset({"lora_mlp", "lora_attention", "saved_modules"})
 _WORD = re.compile(r"[a-z][\w-]*")
 _SWITCH = "0 or 1"
 _STAGE = re.compile(
@@ -218,9 +218,14 @@ class Profile:
         """A knob at a value as it writes it; empty where it has no setting for that."""
         if set(knob.get("train", words)).isdisjoint(words):
             return ""
-        for cell in self.of(words):
+        cells = [cell for cell in self.of(words) if cell.input == knob["input"]]
+        vain: set[str] = set()
+        for cell in cells:
+            if set(cell.words) == {OTHER}:
+                vain.update(cell.names)
+        for cell in cells:
             text = cell.written(value)
-            if cell.input == knob["input"] and text:
+            if text and cell.setting not in vain:
                 return cell.where.format(text) or str(self.row.get("prefix", "")) + text
         return ""
 
@@ -384,12 +389,12 @@ def _owned(setting: str, offline: str) -> Iterator[tuple[str, ProfileCell]]:
 def shared_cells(
     setting: str, text: str, words: Collection[str], offline: str
 ) -> Sequence[ProfileCell]:
-    """What a setting changes where no framework is named: as the trainer of Transformers has it,
-    otherwise as several frameworks have it that agree.
+    """What a setting changes where no framework is named: as the trainer of Transformers or
+    DeepSpeed has it, otherwise as several frameworks have it that agree.
     """
     cells = [
         cell
-        for cell in library("trainer")
+        for cell in (*library("trainer"), *library("deepspeed"))
         if setting in cell.names and set(cell.when) <= set(words)
     ]
     if cells:
@@ -407,12 +412,13 @@ def shared_cells(
 
 
 def _share_of_modules(name: str, text: str) -> Number | None:
-    """The share of the layer that a list of modules has; `None` where it names an unknown one."""
+    """What a list of modules has of the layer, or adds; `None` where one is unknown."""
     known: Mapping[str, Mapping[str, Number]] = frameworks()["modules"]
     words = _WORD.findall(text)
     if not words or not known.keys() >= set(words):
         return None
-    return min(1, sum(known[word].get(name, 0) for word in words))
+    most: Number = inputs_by_name()[name]["maximum"]
+    return min(most, sum(known[word].get(name, 0) for word in words))
 
 
 @cache

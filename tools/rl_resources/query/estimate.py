@@ -475,7 +475,7 @@ def _take_usual_train(question: _Question, inputs: EstimateInputs) -> None:
     own = inputs.profile
     names = [plain_setting(text.partition("=")[0]) for text in question.settings]
     chosen = own.chosen_train(names)
-    if inputs.framework and chosen:
+    if chosen:
         inputs.train = chosen
         inputs.notes.append(f"No --train: {chosen}, as the settings choose.")
     elif inputs.framework:
