@@ -49,7 +49,12 @@ _RELEASE = re.compile(r"[\s=@]+v?(\d\S*)$")
 
 
 class ProfileCell(NamedTuple):
-    """What a framework does about one input; `where` a setting is that it has no option for."""
+    """What a framework does about one input; the head of `frameworks.toml` explains its fields.
+
+    It holds of runs with all words of `when`, in releases `before` one, or in the `only` one.
+    `where` says how a setting without an option is set, `needs` names the option without which it
+    changes nothing.
+    """
 
     input: str
     source: str
@@ -318,33 +323,31 @@ def _cell(row: Mapping[str, Any]) -> ProfileCell:
 def _keys(train: str, infer: str) -> Iterator[ProfileCell]:
     """The keys of verl for each input; they are read by their ends too, the first of equal ends.
 
-    What has no key, but is a knob of a backend that verl lacks, is set by the input's own name.
+    A training backend that verl lacks has no keys: what is a knob there has the input's own name.
     """
     knobs = formula()["knob"]
     words = {
         row["input"]: {row["word"]: row["value"]} for row in knobs if "word" in row
     }
-    turned: set[str] = set()
+    own_knobs: set[str] = set()
     if train not in BACKENDS:
-        turned = {row["input"] for row in knobs if train in row.get("train", ())}
+        own_knobs = {row["input"] for row in knobs if train in row.get("train", ())}
     ends: set[str] = set()
     for name, item in inputs_by_name(infer).items():
         key = key_of(item, train)
-        if "key" in item and not key and name not in turned:
+        if "key" in item and not key and name not in own_knobs:
             continue
         _, _, end = key.rpartition(".")
-        also = key
-        if end not in ends:
-            also = f"{key} {end}"
-            ends.add(end)
+        if end in ends:
+            end = ""
+        ends.add(end)
         said = words.get(name, {})
         if "recompute" in key:
             said = {"full": 1}
-        setting = key
-        if not key or train not in BACKENDS:
-            setting = name
-            said = {}
-        yield ProfileCell(name, "", setting=setting, also=also, words=said)
+        if key and train in BACKENDS:
+            yield ProfileCell(name, "", setting=key, also=end, words=said)
+        else:
+            yield ProfileCell(name, "", setting=name, also=f"{key} {end}")
 
 
 def profiles() -> Mapping[str, Any]:
