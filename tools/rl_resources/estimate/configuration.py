@@ -182,12 +182,6 @@ class EstimateInputs:
         if f"{key}={value.lower()}" in self._ignored:
             self.ignore(key)
             return
-        if key == "tp" and self._trains_without_tp:
-            title = self.profile.title
-            self.notes.append(
-                f"tp is the engine's: {title} has none with {self.train}."
-            )
-            key = ENGINE_SIZE
         cells = self._names().get(key) or self._shared(key, value)
         if cells:
             self._take_setting(key, value, cells)
@@ -215,15 +209,6 @@ class EstimateInputs:
             self.inputs.pop(name, None)
             self.assumed = [item for item in self.assumed if item.input != name]
             self.give(name, prod(parts.values()))
-
-    @property
-    def _trains_without_tp(self) -> bool:
-        """Whether it is RL with a framework that has no tensor parallelism in this training."""
-        is_named = self.framework and self.is_rl
-        if not is_named or backends()[self.train].get("splits"):
-            return False
-        inputs = {cell.input for cell in self.profile.of(self.words | WEIGHTS)}
-        return "tensor_parallel" not in inputs
 
     def _shared(self, key: str, value: str) -> Sequence[ProfileCell]:
         """What a setting changes where no framework is named; nothing where frameworks differ."""

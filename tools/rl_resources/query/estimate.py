@@ -22,6 +22,7 @@ from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
     Profile,
+    frameworks,
     plain_setting,
     profile,
     profiles,
@@ -148,7 +149,14 @@ def _question(
     query, _ = understood(dataset, words)
     numbers = [f"{number}={asked[number]}" for number in NUMBERS if number in asked]
     settings = [*sets, *numbers]
+    release = release or _copied(words)
     return _Question(words, query, release, settings, offline, script, source, name)
+
+
+def _copied(words: Mapping[str, str]) -> str:
+    """The release of verl that the project which is asked has a copy of; else empty."""
+    releases: Mapping[str, str] = frameworks()["copied"]
+    return releases.get(plain(words.get("framework", "")), "")
 
 
 def _take_inputs(dataset: Dataset, question: _Question, inputs: EstimateInputs) -> None:
@@ -444,6 +452,11 @@ def _of_backend(question: _Question) -> EstimateInputs:
     _refuse_rollouts(query, inputs)
     if not query.train:
         _take_usual_train(question, inputs)
+    copied = _copied(question.words)
+    if copied:
+        said = formula()["said"]["copied"]
+        project = question.words["framework"]
+        inputs.notes.append(said.format(project=project, release=copied))
     if not found.release:
         said = formula()["said"]["no_profile"]
         inputs.notes.append(said.format(framework=found.name, train=inputs.train))
