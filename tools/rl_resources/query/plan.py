@@ -341,15 +341,15 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     if failed:
         sources = list(dict.fromkeys(row.source for row in failed))
         first = ", ".join(sources[:_MOST_SOURCES])
-        sentence = _evidence("failed", agrees=not is_fit)
+        sentence = _sentence_about("failed", agrees=not is_fit)
         lines.append(sentence.format(count=len(failed), sources=first))
     if ran:
-        sentence = _evidence("ran", agrees=is_fit)
+        sentence = _sentence_about("ran", agrees=is_fit)
         lines.append(sentence.format(**run_of_size(ran[-1])))
     return lines
 
 
-def _evidence(outcome: str, *, agrees: bool) -> str:
+def _sentence_about(outcome: str, *, agrees: bool) -> str:
     """The sentence about published runs: that they agree with the estimate, or contradict it."""
     name = outcome
     if agrees:
