@@ -268,6 +268,9 @@ class Reader:
         found = whole_match("count_device", text)
         if found and self._means_a_device(found[2]):
             return found[1], found[2]
+        # `7800 XT 16GB` is a card; `8x Z90 80GB` are eight, though nobody knows them.
+        if found and len(found[1]) < 3 and stated_gigabytes(found[2]):
+            return found[1], found[2]
         return "", text
 
     def _means_a_device(self, text: str) -> bool:
