@@ -127,12 +127,12 @@ def _profile(name: str) -> dict[str, Any]:
         "alone": found.usual_train(1),
         "offline": found.row.get("offline"),
         "trains_rl": found.trains_rl,
-        "cells": [_cell(cell) for cell in _cells(name)],
-        "earlier": [_cell(cell) for cell in earlier_cells(name)],
+        "cells": [_cell_as_json(cell) for cell in _cells_with_source(name)],
+        "earlier": [_cell_as_json(cell) for cell in earlier_cells(name)],
     }
 
 
-def _cells(name: str) -> Iterator[ProfileCell]:
+def _cells_with_source(name: str) -> Iterator[ProfileCell]:
     """The cells of a profile that have a source; of verl also what its own configuration says."""
     found = profile(name)
     yield from (cell for cell in released_cells(name, found.release) if cell.source)
@@ -147,7 +147,7 @@ def _cells(name: str) -> Iterator[ProfileCell]:
                 yield ProfileCell(item.input, "", value=item.value, when=(train,))
 
 
-def _cell(cell: ProfileCell) -> dict[str, Any]:
+def _cell_as_json(cell: ProfileCell) -> dict[str, Any]:
     repository, _, path = cell.source.partition(" ")
     source = frameworks()["repositories"].get(repository, "") + path
     return {

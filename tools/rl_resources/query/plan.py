@@ -207,17 +207,17 @@ def _column(question: PlanQuestion, devices: Sequence[Device]) -> dict[str, Fewe
     published = [row for row in known if row.length >= length]
     found: dict[str, FewestGpus] = {}
     counts: Sequence[int] = counts_up_to(0)
-    fits: Estimate | None = None
+    least: Estimate | None = None
     for device in sorted(devices, key=attrgetter("memory_gb")):
         start = _start_on(question.start, device)
-        on_less = fits and fits.with_inputs(device_gb=device.memory_gb)
-        fits = smallest(start, counts, rare=False) or on_less
-        if fits:
-            counts = [count for count in counts if count <= fits.values["gpus"]]
+        on_less = least and least.with_inputs(device_gb=device.memory_gb)
+        least = smallest(start, counts, rare=False) or on_less
+        if least:
+            counts = [count for count in counts if count <= least.values["gpus"]]
         small = [row for row in published if 0 < row.memory_gb <= device.memory_gb]
         own = [row for row in small if row.vendor == device.vendor]
         ran = min(own, key=attrgetter("gpus"), default=None)
-        found[device.label] = FewestGpus(ran, fits)
+        found[device.label] = FewestGpus(ran, least)
     return found
 
 
@@ -341,15 +341,15 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     if failed:
         sources = list(dict.fromkeys(row.source for row in failed))
         first = ", ".join(sources[:_MOST_SOURCES])
-        sentence = _evidence("failed", agrees=not is_fit)
+        sentence = _sentence_about("failed", agrees=not is_fit)
         lines.append(sentence.format(count=len(failed), sources=first))
     if ran:
-        sentence = _evidence("ran", agrees=is_fit)
+        sentence = _sentence_about("ran", agrees=is_fit)
         lines.append(sentence.format(**run_of_size(ran[-1])))
     return lines
 
 
-def _evidence(outcome: str, *, agrees: bool) -> str:
+def _sentence_about(outcome: str, *, agrees: bool) -> str:
     """The sentence about published runs: that they agree with the estimate, or contradict it."""
     name = outcome
     if agrees:

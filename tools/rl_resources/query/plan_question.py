@@ -182,7 +182,7 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
         raise UnusableInput(sentences()["no_model"], sentences()["no_model_help"])
     words, offline = without_offline(words)
     read, _ = understood(dataset, words)
-    words["weights"] = _weights(read, words["model"])
+    words["weights"] = _weights_of_plan(read, words["model"])
     framework = _framework(read, words["weights"], offline)
     if not offline:
         words |= _usual_rollouts(read, framework)
@@ -236,7 +236,7 @@ def _taken(
         yield said["least_memory"].format(gb=gb, vendor=read.vendor)
 
 
-def _weights(query: Query, named: str) -> str:
+def _weights_of_plan(query: Query, named: str) -> str:
     """What trains, in full unless something says otherwise. Raises `UnusableInput`."""
     is_adapter = query.task.endswith("-LoRA")
     if is_adapter and query.weights == "full":
