@@ -403,11 +403,7 @@ def of_run(run: Run, inputs: EstimateInputs) -> None:
         value = None
         if setting.known:
             value = as_number(setting.value)
-        if (
-            value is None
-            and name not in inputs.inputs
-            and _is_hidden_size(name, setting, inputs)
-        ):
+        if value is None and _is_hidden_size(name, setting, inputs):
             hidden[name] = setting
         elif value is None:
             _take_choice(inputs, name, setting)
@@ -466,16 +462,12 @@ def _take_choice(inputs: EstimateInputs, name: str, setting: Setting) -> None:
 
 def _is_hidden_size(name: str, setting: Setting, inputs: EstimateInputs) -> bool:
     """Whether a script sets a parallel size of which nothing is known, not even by the hardware."""
-    if (
-        setting.place is None
-        or setting.choices
-        or not _is_parallel(inputs_by_name()[name])
-    ):
-        return False
-    derived = {ENGINE_SIZE}
+    known = {ENGINE_SIZE, *inputs.inputs}
     if backends()[inputs.train].get("splits"):
-        derived |= parallel_sizes()[0].keys()
-    return name not in derived
+        known |= parallel_sizes()[0].keys()
+    if name in known or setting.place is None or setting.choices:
+        return False
+    return _is_parallel(inputs_by_name()[name])
 
 
 def _is_parallel(item: Mapping[str, Any]) -> bool:

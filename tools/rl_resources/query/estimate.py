@@ -17,7 +17,7 @@ from rl_resources.estimate.configuration import (
     where_hidden,
 )
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import backends, formula
+from rl_resources.estimate.formula import Number, backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
@@ -182,6 +182,7 @@ def _take_inputs(dataset: Dataset, question: _Question, inputs: EstimateInputs) 
         inputs.assume("gpus", question.name.gpus, "the script's name")
     if "gpus" not in inputs.inputs:
         raise _needs_gpus(question)
+    _refuse_longer_mean(inputs.inputs)
     take_defaults(query, question.offline, inputs)
 
 
@@ -277,6 +278,15 @@ def _refuse_other_task(
         trained = own.name if own else "RL"
         message = f"{script}: trains {trained}, not {shown(task)}"
         raise UnusableInput(message, "Leave out --task, or name another script.")
+
+
+def _refuse_longer_mean(given: Mapping[str, Number]) -> None:
+    """Raise `UnusableInput` if the mean response that is given is longer than the longest."""
+    mean = given.get("mean_response_length", 0)
+    longest = given.get("response_length", mean)
+    if mean > longest:
+        message = f"mean_response_length {mean:.10g} is more than response_length {longest:.10g}"
+        raise UnusableInput(message, "Correct one of them.")
 
 
 def _train_backend(run: Run) -> str:
