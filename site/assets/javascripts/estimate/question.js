@@ -151,9 +151,10 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   const hasAdapters = weights.endsWith("lora") || task.endsWith("-LoRA");
   const ownRank = defaultsOf(profile, [own, "lora"]).lora_rank;
   const rank = numbers.lora_rank ?? (hasAdapters ? ownRank || names.usual_rank : undefined);
-  const { quantized } = numbers;
+  const { quantized, mean_response_length: mean, response_length: longest } = numbers;
   if (weights && rank !== undefined && rank > 0 === (weights === "full")) refuse("estimate.contradiction", { weights, setting: `lora_rank ${rank}` });
   if ((weights === "full" && quantized === 1) || (weights === "qlora" && quantized === 0)) refuse("estimate.contradiction", { weights, setting: `quantized ${quantized}` });
+  if (mean > longest) refuse("estimate.longer", { mean, longest });
   const weighed = { lora_rank: given.lora_rank ?? rank, quantized: given.quantized ?? (weights ? 0 : undefined) };
 
   // What the framework does by default, once it is known whether it trains adapters.
