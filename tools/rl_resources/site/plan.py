@@ -10,10 +10,21 @@ from rl_resources.certainty import ESTIMATED
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.frameworks import VERL, profiles
-from rl_resources.estimate.plan import counts_up_to, rare_settings, turned_on
+from rl_resources.estimate.plan import (
+    counts_up_to,
+    rare_settings,
+    rules,
+    turned_on,
+)
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.configurations import Configuration
-from rl_resources.query.plan import Answer, Plan, PlanTable, ScriptPlan
+from rl_resources.query.plan import (
+    Answer,
+    Plan,
+    PlanTable,
+    ScriptPlan,
+    fits_gpus,
+)
 from rl_resources.query.plan_question import run_as_dict, sentences
 from rl_resources.query.sentences import asked_hardware, context, resource
 from rl_resources.query.vocabulary import WEIGHTS, vocabulary
@@ -58,6 +69,7 @@ def plan_as_text(
         estimated=ESTIMATED,
         weights=WEIGHTS,
         rare=rare_settings,
+        fits_gpus=fits_gpus,
         turned_on=turned_on,
         where=_where,
         step_time=step_time,
@@ -84,16 +96,20 @@ def _what(plan: Plan, name: str) -> str:
 
 
 def _hardware(plan: Plan) -> str:
+    """The asked hardware, and that what fits on it is in part in host memory."""
     query = plan.question.query
+    values = plan.shown.values
     if not query.gpus:
-        gpus = int(plan.shown.values["gpus"])
-        query = query._replace(gpus=gpus)
-    return asked_hardware(query, vocabulary(plan.question.dataset))
+        query = query._replace(gpus=int(values["gpus"]))
+    hardware = asked_hardware(query, vocabulary(plan.question.dataset))
+    if plan.recommended and any(values[name] for name in rules()["search"]["offload"]):
+        return str(sentences()["hardware"]["offload"].format(hardware=hardware))
+    return hardware
 
 
 def _first(plan: Plan) -> str:
     """The sentence of the verdict; its model is that of the run that it names, where one ran."""
-    sentence: str = sentences()["verdict"][plan.verdict]
+    sentence: str = sentences()["verdict"][plan.sentence]
     question = plan.question
     named = question.query.model or question.words["model"].strip()
     _, _, asked = named.rpartition("/")

@@ -19,7 +19,7 @@ import { INDEX } from "./index.js";
 import { PlanQuestion } from "./published.js";
 import { deviceOf, gpusOf } from "./sentences.js";
 import { lengths_in, understand } from "./understand.js";
-import { Plan } from "./verdict.js";
+import { fits_gpus, Plan } from "./verdict.js";
 import { without_owner } from "./vocabulary.js";
 
 // Inputs of the estimate that other fields of its form stand for.
@@ -114,11 +114,14 @@ export function sentenceOf(start, found, words, { task, weights, prompt_length, 
   const [query] = understand(INDEX.vocabulary, { ...words, task, weights });
   const lengths = [prompt_length, response_length];
   const question = made(PlanQuestion, [], { words, query, task: query.task, weights, lengths, start });
-  const { verdict, decisive, shown: { values } } = made(Plan, [question], found);
+  const { verdict, sentence, decisive, shown: { values } } = made(Plan, [question], found);
   const model = without_owner(query.model || words.model);
   const what = say("asked.what", { task: query.task, model: verdict.startsWith("yes") ? without_owner(decisive.model) : model, weights: word(INDEX.weights[weights]) });
   const run = decisive && `${decisive.hardware} (${[decisive.framework_label, decisive.context, ...decisive.differs].filter(Boolean).join(", ")})`;
-  return say(`verdict.${verdict}`, { what, model, hardware: hardwareOf({ values: query.gpus ? query : values }, query), ran: run, failed: run });
+  const on = hardwareOf({ values: query.gpus ? query : values }, query);
+  const isOffloaded = found.recommended && INDEX.plan.search.offload.some((input) => values[input]);
+  const hardware = isOffloaded ? say("hardware.offload", { hardware: on }) : on;
+  return say(`verdict.${sentence}`, { what, model, hardware, ran: run, failed: run });
 }
 
 const hardwareOf = ({ values }, query) => `${values.gpus} × ${deviceOf(query)}`;
@@ -128,7 +131,7 @@ function wordsOf(start, { minimum, recommended, short, more }, words, asked, que
   const factsOf = (found) => JSON.stringify([found?.configuration.train, found?.values]);
   const isSame = recommended && factsOf(recommended) === factsOf(minimum);
   const options = recommended ? { RECOMMENDED: recommended, ...(!isSame && { MIN: minimum }) } : { "": short };
-  const isHost = short && short.deciding.high_gb <= short.device_gb;
+  const isHost = short && fits_gpus(short);
   return {
     taken: takenOf(start, asked, query).join(", "),
     cards: Object.entries(options).map(([tag, one]) => ({ ...cardOf(start, tag, one, words, query), calculator: settingsIn(one, asked), ...(isSame && { tag: "RECOMMENDED, MIN" }) })),
@@ -144,7 +147,7 @@ function takenOf({ first: { values } }, { framework, task, infer, prompt_length,
     !query.task && task, !query.infer && infer,
     !query.length && word(`${prompt_length} + ${response_length} tokens`),
     framework !== "verl" && !query.framework && say("plan.defaults", { framework: INDEX.vocabulary.frameworks[framework] }),
-    !query.memory_gb && say("plan.least_memory", { gb: values.device_gb, vendor: query.vendor }),
+    !query.memory_gb && say("plan.usual_memory", { gb: values.device_gb, vendor: query.vendor }),
   ].filter(Boolean);
 }
 
