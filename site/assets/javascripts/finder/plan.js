@@ -27,7 +27,7 @@ const OTHER_FIELDS = ["gpus", "quantized", "has_engine", "device_gb"];
 
 /** What a plan is asked, in words of the estimate's form; nothing where the model is open. @param {Query} query @param {Record<string, string>} words of the form */
 export function planWords(query, { model: named, length: lengths = "" }) {
-  const { plan: { usual }, profiled } = INDEX;
+  const { plan: { usual }, profiled } = INDEX; // by framework, what it calls a training backend otherwise
   const { memory_gb, device, length } = query;
   const [prompt] = lengths_in(lengths);
   const [task] = (query.task || usual.task).split(EITHER);
@@ -39,7 +39,7 @@ export function planWords(query, { model: named, length: lengths = "" }) {
   const first = prompt < length ? prompt : Math.min(usual.prompt_length, Math.floor(length / 2));
   if (!named || weights === "partial") return undefined;
   return {
-    ...modelMeant(query, named), weights, task, framework: framework ?? usual.framework, gpus: query.gpus, train: query.train, infer,
+    ...modelMeant(query, named), weights, task, framework: framework ?? usual.framework, gpus: query.gpus, train: profiled[framework]?.[query.train] ?? query.train, infer,
     ...(device ? { device } : { device_gb: memory_gb }), host_memory: query.host_memory_gb,
     prompt_length: length ? first : usual.prompt_length, response_length: length ? length - first : usual.response_length,
   };
@@ -77,8 +77,10 @@ export function drawPlan(room, data, words, { query, best }) {
       const start = begin(asked);
       const settings = planned(start, query.gpus);
       const isBelieved = !settings.recommended && best?.state === "run";
-      room.replaceChildren(filled("finder-planned", { ...wordsOf(start, settings, words, asked, query), isBelieved }));
-      if (!best) room.parentNode.querySelector("h2").textContent = sentenceOf(start, settings, words, asked);
+      const sentence = sentenceOf(start, settings, words, asked);
+      const first = best?.differs.includes("adapters") && sentence; // what ran trains adapters, the plan all weights
+      room.replaceChildren(filled("finder-planned", { ...wordsOf(start, settings, words, asked, query), first, isBelieved }));
+      if (!best) room.parentNode.querySelector("h2").textContent = sentence;
     }
   } catch (error) {
     if (!(error instanceof Mistake)) throw error;
@@ -165,6 +167,7 @@ function cardOf({ first }, tag, found, words, query) {
     phases: Object.values(phases).map(({ phase, peak_gb }) => `${word(phase)} ${peak_gb.toFixed(0)}`).join(", "),
     host: host_memory_gb.toFixed(0), most: host_interval_gb[1].toFixed(0), node: gpusOf(values.local_gpus),
     time: tag && seconds && { seconds: seconds.middle.toFixed(0), low: seconds.low.toFixed(0), longest: seconds.high.toFixed(0) },
+    wider: !first.configuration.profile.is_verl && { framework: INDEX.vocabulary.frameworks[first.configuration.framework] },
     command: isWritten && ["rl-resources plan", ...options, `--script ${tag} > train.sh`].join(" "),
   };
 }
