@@ -1,6 +1,7 @@
 """Rules that hold a row to its script, and the run that both describe to the framework."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from rl_resources.facts.pairs import Pair, Said, Trial
 from rl_resources.script.algorithm import ESTIMATORS
 from rl_resources.script.backends import ENGINES, Engine
 from rl_resources.script.bash import read
+from rl_resources.script.framework.composition import Source
 from rl_resources.script.framework.shipped import shipped
 from rl_resources.script.script_text import ScriptText
 from rl_resources.script_rules.tags import trials_in_comments
@@ -52,6 +54,7 @@ def findings(
     memory_gb: float = 80,
     named: dict[str, bool] | None = None,
     facts: dict[str, Any] | None = None,
+    release: str = "",
 ) -> list[Finding]:
     """What one rule finds in the sound pair with these changes; `-` leaves a setting out."""
     cells = ROW | (row or {})
@@ -62,8 +65,12 @@ def findings(
     if text is None:
         text = script_of(SETTINGS | (settings or {}), before, start)
     script = script_text(text)
+    if release:
+        script = replace(script, tree=_older(release))
     model = cells["model"]
-    of_model = {"model": model, **TABLES["sound"]["facts"], **(facts or {})}
+    of_model = {}
+    if model:
+        of_model = {"model": model, **TABLES["sound"]["facts"], **(facts or {})}
     names = (model, model.rpartition("/")[2].lower())
     pair = Pair(
         "records/tuning.csv",
@@ -77,6 +84,15 @@ def findings(
         device_memory_gb=memory_gb,
     )
     return findings_in(pair, all_rules()[rule])
+
+
+def _older(release: str) -> Source:
+    """The newest release as if it were an older one."""
+    newest = shipped("verl")
+    choices = {
+        name: replace(one, version=release) for name, one in newest.choices.items()
+    }
+    return replace(newest, version=release, choices=choices)
 
 
 FAMILIES = {"agreement", "running", "data"}

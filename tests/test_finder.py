@@ -22,6 +22,7 @@ from rl_resources.query.plan_question import ask_plan
 from rl_resources.query.understand import understand
 from rl_resources.query.vocabulary import FIELDS, FILTERS, vocabulary
 from rl_resources.site import finder
+from rl_resources.site.environment import Site
 from rl_resources.site.plan import plan_as_text
 from shipped import DATASET, estimate_as_published
 from test_find import UNDERSTOOD
@@ -129,7 +130,9 @@ def _misspelt(word: str, chance: random.Random) -> str:
 
 def published() -> dict[str, str]:
     """What the modules of the finder read: its data, and the sentences of its page."""
-    files = {Path(path).name: text for path, text in finder.files(DATASET).items()}
+    files = {
+        Path(path).name: text for path, text in finder.files(Site(DATASET)).items()
+    }
     return files | {"said.json": json.dumps(finder.said())}
 
 

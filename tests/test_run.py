@@ -48,7 +48,7 @@ def test_what_is_not_known_is_unknown(arguments):
 @each(CASES["facts"], "arguments name expected")
 def test_what_a_run_does_follows_from_its_arguments(arguments, name, expected):
     run = run_of(f"NAME=Qwen3-8B\n{TRAIN} trainer.val_only=False {arguments}\n")
-    assert plain(getattr(run, name)) == expected
+    assert plain(attrgetter(name)(run)) == expected
 
 
 def plain(fact: object) -> object:

@@ -173,13 +173,13 @@ def devices_of(dataset: Dataset) -> Devices:
     return Devices(known, endings | families | exact, families)
 
 
-def _endings(stem: str) -> set[str]:
+def _endings(stem: str) -> list[str]:
     """The short forms of a name: all but its first part, and a last word such as `orin`."""
     _, _, rest = stem.partition("-")
     _, _, last = stem.rpartition("-")
-    if last.isalpha() and len(last) >= _SHORTEST_WORD:
-        return {rest, last}
-    return {rest}
+    if last != rest and last.isalpha() and len(last) >= _SHORTEST_WORD:
+        return [rest, last]
+    return [rest]
 
 
 def _device(row: Record) -> Device:

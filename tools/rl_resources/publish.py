@@ -45,7 +45,7 @@ def render(root: Path, repository: Repository | None = None) -> Files:
         **record_page.pages(site, scripts, repository),
         **{f"{api.SCRIPTS}/{name}": text for name, text in scripts.items()},
         **record_page.badges(dataset),
-        **finder.files(dataset),
+        **finder.files(site),
         **javascript.files(),
         **rst.files(dataset, repository.script_url()),
         **{f"{BASE}/{item.name}": item.content for item in downloaded},

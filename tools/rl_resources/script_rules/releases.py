@@ -72,7 +72,7 @@ def _is_of_no_release(key: str) -> bool:
 def rejections(target: ScriptText) -> Iterator[RejectedArgument]:
     """Rejected arguments, except those that a missing `$` explains and those of other programs."""
     for launch, composition in target.composed:
-        if composition.problem or launch not in target.of_framework:
+        if composition.problem:  # such as that of another program
             continue
         for rejection in composition.rejected:
             if not _lacks_dollar(target, launch, rejection):

@@ -21,6 +21,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import date
+from functools import partial
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -65,9 +66,12 @@ def downloads(site: Site) -> Iterator[Download]:
         content = (package.root / item.path).read_bytes()
         csv.append(Download(f"{name}.csv", "CSV", item.schema.title, content, name))
     yield from csv
-    for name, item in package.resources.items():
-        content = parquet(dataset, name)
-        yield Download(f"{name}.parquet", "Parquet", item.schema.title, content, name)
+    for file in csv:
+        facts = (file.table, "parquet", file.content)
+        content = site.once(facts, partial(parquet, dataset, file.table))
+        yield Download(
+            f"{file.table}.parquet", "Parquet", file.holds, content, file.table
+        )
     yield Download("rl-resources.sqlite", "SQLite", "All tables", database(dataset))
     holds = "Data Package 2.0 with all Table Schemas"
     yield _described("datapackage.json", holds, descriptor(package, csv))

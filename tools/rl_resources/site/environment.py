@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from itertools import cycle
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
 from jinja2 import Environment
@@ -32,11 +32,12 @@ from rl_resources.query.configurations import Configuration
 from rl_resources.query.sentences import resource, step_time, sure, tag
 from rl_resources.query.vocabulary import architectures
 from rl_resources.site import OWN
-from rl_resources.site.api import BASE
+from rl_resources.site.api import BASE, record_id
 from rl_resources.site.tuning_table import escape, meaning, records_of_size, sure_of
-from rl_resources.snapshot import RUNS
+from rl_resources.snapshot import TABLES_OF_RUNS
 from rl_resources.text import is_web_address, printable
 
+Made = TypeVar("Made")
 TEMPLATES = PurePosixPath("site/templates")
 UNKNOWN_SIZE = "Unknown size"
 LOCAL = "http://localhost:8000/"
@@ -118,26 +119,34 @@ class Site:
             shared | values
         )
 
-    def once(self, facts: object, make: Callable[[], str]) -> str:
-        """What `make` renders from `facts` alone and from what all pages share.
+    def once(self, facts: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` makes from `facts` alone and from what all pages share.
 
         A preview reuses it from an earlier build as long as nothing that all pages share changes.
         """
-        key = repr(facts)
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]
+        if facts not in self._made:
+            self._made[facts] = make()
+        made: Made = self._made[facts]
+        return made
 
     @cached_property
-    def _made(self) -> dict[str, str]:
+    def _made(self) -> dict[Hashable, Any]:
         return _made(repr(list(self._surroundings())))
+
+    @cached_property
+    def facts(self) -> Mapping[str, str]:
+        """All that the row of each run says, as one text, by the id of its record or report."""
+        found = {record_id(row): repr(row) for row in self.records["tuning"]}
+        for row in self.records["reports"]:
+            found[str(row["report"])] = repr(row)
+        return found
 
     def _surroundings(self) -> Iterator[object]:
         """What the rendering of a run depends on besides its own row and script."""
         yield self.repository, self.site_url, self.package.document
         for table in self.package.resources.values():
             yield table.schema.document
-            if table.name not in RUNS:
+            if table.name not in TABLES_OF_RUNS:
                 yield self.records[table.name]
         for folder in (self.package.root / TEMPLATES, OWN):
             for path in sorted(folder.glob("*.jinja")):
@@ -244,8 +253,8 @@ def source_name(report: Record) -> str:
 
 
 @lru_cache(maxsize=1)
-def _made(_: str) -> dict[str, str]:
-    """What was rendered, by its facts; emptied when what all pages share changes."""
+def _made(_: str) -> dict[Hashable, Any]:
+    """What was made, by its facts; emptied when what all pages share changes."""
     return {}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from rl_resources.certainty import MARKS, REWRITTEN, SCALE
 from rl_resources.dataset import Dataset, grouped
 from rl_resources.devices import Device
 from rl_resources.estimate.formula import formula
-from rl_resources.estimate.frameworks import frameworks, profiles
+from rl_resources.estimate.frameworks import profiles
 from rl_resources.estimate.plan import rules
 from rl_resources.estimate.time import PHASES
 from rl_resources.facts.comparison import NO_TAG
@@ -200,10 +201,10 @@ def choices(
     return found
 
 
-def files(dataset: Dataset) -> dict[str, str]:
+def files(site: Site) -> dict[str, str]:
     """The files by their paths on the site."""
-    rows = {"columns": columns(configurations(dataset))}
-    values = {PATH: rows, WORDS_PATH: _words_of_questions(dataset)}
+    rows = {"columns": columns(site, configurations(site.dataset))}
+    values = {PATH: rows, WORDS_PATH: _words_of_questions(site.dataset)}
     return {
         path: json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
         for path, value in values.items()
@@ -233,7 +234,6 @@ def _words_of_questions(dataset: Dataset) -> dict[str, Any]:
         "filters": list(FILTERS),
         "things": {key: url for (_, key), url in urls_of_things(dataset).items()},
         "profiled": {name: row.get("called", {}) for name, row in profiles().items()},
-        "trains_named": frameworks()["backends"],
         "without_rollouts": [task.lower() for task in formula()["offline"]],
         "plan": _plan(dataset),
     }
@@ -254,22 +254,25 @@ def _devices(known: Mapping[str, Device]) -> dict[str, dict[str, Any]]:
     return {key: device._asdict() for key, device in known.items()}
 
 
-def columns(rows: Sequence[Configuration]) -> dict[str, list[Any]]:
+def columns(site: Site, rows: Sequence[Configuration]) -> dict[str, list[Any]]:
     """Rows by column."""
     by_id = {row.id: row for row in rows}
     by_column: dict[str, list[Any]] = {}
     for row in rows:
-        for name, cell in _cells(row, by_id).items():
+        against = [by_id[name] for name in row.contradicts if name in by_id]
+        said = [site.facts[one.id] for one in (row, *against)]
+        make = partial(_cells, row, against)
+        for name, cell in site.once((row.series, *said), make).items():
             column = by_column.setdefault(name, [])
             column.append(cell)
     return by_column
 
 
-def _cells(row: Configuration, by_id: Mapping[str, Configuration]) -> dict[str, Any]:
+def _cells(row: Configuration, against: Sequence[Configuration]) -> dict[str, Any]:
+    """What the finder reads of a row, with the rows that contradict it."""
     doubts: list[str] = []
     if sentences.is_disputed(row) and row.notes:
         doubts.append(sentences.note(row))
-    against = [by_id[name] for name in row.contradicts if name in by_id]
     doubts += map(sentences.contradicted, against)
     # A link, or what the row names in its place.
     source = row.source

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from math import floor, log
 from operator import attrgetter, itemgetter
 from pathlib import Path, PurePosixPath
@@ -127,6 +127,7 @@ def charts(site: Site) -> dict[str, str]:
     memory = coverage.minimum_memory(known)
     throughputs = coverage.throughputs(known)
     named = [point for point in throughputs if point.configuration.device]
+    covered = coverage.coverage(dataset)
     values = {
         "memory": memory,
         "chart": memory_chart(memory, sizes(dataset)),
@@ -139,8 +140,8 @@ def charts(site: Site) -> dict[str, str]:
     return {
         "charts.md": site.page("charts.md", **values),
         "charts/memory.svg": site.page("charts.md", "memory.svg", **values),
-        "coverage.md": _coverage_page(site),
-        **_estimate_pages(site),
+        "coverage.md": site.once(repr(covered), partial(_coverage_page, site, covered)),
+        **site.once("estimate", partial(_estimate_pages, site)),
     }
 
 
@@ -210,8 +211,7 @@ def _rank_of_panel(panel: tuple[str, Sequence[coverage.Point]]) -> tuple[int, st
     return -sum(point.of for point in points), task
 
 
-def _coverage_page(site: Site) -> str:
-    found = coverage.coverage(site.dataset)
+def _coverage_page(site: Site, found: coverage.Coverage) -> str:
     names = sizes(site.dataset)
     every = (*found.cells, *found.partial)
     by_task = grid(every, "task", names)

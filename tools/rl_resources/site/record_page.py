@@ -86,7 +86,8 @@ def pages(
         near = related(every, row)
         others = {"failures": failed, "related": near}
         make = partial(_page, site, row, text, script_url, **others)
-        made[_path(row)] = site.once((record, text, script_url, others), make)
+        facts = (site.facts[row.id], text, script_url, repr(others))
+        made[_path(row)] = site.once(facts, make)
     return made | moved_pages(site, "tuning", "records")
 
 

@@ -84,7 +84,9 @@ def pages(site: Site, html: Mapping[str, str]) -> dict[str, str]:
         found[index] = site.page(index, "things.md", things=every, **shared)
         for thing in every:
             path = f"{site.thing(table, thing.key).strip('/')}.md"
-            found[path] = site.page(
+            runs = _shown(thing.runs)
+            make = partial(
+                site.page,
                 path,
                 "thing.md",
                 thing=thing,
@@ -92,11 +94,14 @@ def pages(site: Site, html: Mapping[str, str]) -> dict[str, str]:
                 weights={name: WEIGHTS[name] for name in HEADLINES},
                 arithmetic=arithmetic,
                 memory=_memory_of(thing, arithmetic),
-                runs=_shown(thing.runs),
+                runs=runs,
                 html=html,
                 is_profiled=thing.key in profiles(),
                 **shared,
             )
+            rows = tuple(html[run.id] for run in runs)
+            facts = (path, rows, *(site.facts[run.id] for run in thing.runs))
+            found[path] = site.once(facts, make)
             found |= _other_addresses(site, thing)
     return found
 
@@ -205,7 +210,7 @@ def run_rows(
         if row is None:
             row = dataset.by_key["tuning"][f"{item.id}.sh"]
         others = [place(by_id[other]) for other in item.contradicts if other in by_id]
-        facts = (page, row, others, also_records.get(item.id))
+        facts = (page, site.facts[item.id], *others, also_records.get(item.id))
         found[item.id] = site.once(facts, partial(html, item, row))
     return found
 
