@@ -25,11 +25,11 @@ const coded = (text) => text.split("`").map((part, i) => (i % 2 ? filled("code",
 /** The first words that a field offers and that contain a text, or stand in it, otherwise the most alike; none where it offers the text, which is no slip. @param {any} field @param {string} text */
 function near(field, text) {
   if (field?.selectedOptions?.[0]?.className === "") return [];
-  const offered = [...field?.list?.options ?? field?.options ?? []].map(({ value }) => value);
+  const offered = [...field?.list?.options ?? field?.options ?? []].map(({ value }) => value).filter((value) => value !== text);
   const parts = (one) => ` ${one.toLowerCase().replace(/[^a-z0-9.]+/g, " ")} `;
-  const isNear = (word) => word && word !== text && (word.toLowerCase().includes(text.toLowerCase()) || parts(text).includes(parts(word)));
+  const isNear = (word) => word && (word.toLowerCase().includes(text.toLowerCase()) || parts(text).includes(parts(word)));
   const found = offered.filter(isNear).slice(0, MOST_NEAR);
-  return found.length ? found : nearest(text, offered, LEAST_ALIKE);
+  return found.length || !text ? found : nearest(text, offered, LEAST_ALIKE);
 }
 
 /** Whether a field took a text, a list in any case; one that a list does not offer is added to it, with a class. @param {HTMLInputElement | HTMLSelectElement | null} field @param {string} text */
