@@ -89,12 +89,6 @@ def _shown_options(plan: Plan) -> dict[str, Estimate]:
     return dict(reversed(plan.options.items()))
 
 
-def _what(plan: Plan, name: str) -> str:
-    """What is trained and how: `GRPO of Qwen2.5-7B-Instruct, full fine-tuning,`."""
-    question = plan.question
-    return f"{question.task} of {name}, {WEIGHTS[question.weights]},"
-
-
 def _hardware(plan: Plan) -> str:
     """The asked hardware, and that what fits on it is in part in host memory."""
     query = plan.question.query
@@ -120,7 +114,7 @@ def _first(plan: Plan) -> str:
         if plan.verdict.startswith("yes"):
             model = plan.decisive.model_label
     return sentence.format(
-        what=_what(plan, model),
+        what=f"{question.task} of {model}, {WEIGHTS[question.weights]},",
         model=asked,
         hardware=_hardware(plan),
         ran=run,
@@ -152,7 +146,7 @@ def answer_as_text(
         case PlanTable():
             return table_as_text(answer)
         case ScriptPlan():
-            return script_as_text(answer)
+            return rendered("plan_script.txt", answer=answer)
         case Plan():
             return plan_as_text(
                 answer, asked, verbose=verbose, steps=steps, price=price
@@ -177,13 +171,8 @@ def answer_as_json(answer: Answer, steps: float = 0, price: float = 0) -> str:
             return plan_as_json(answer, steps, price)
 
 
-def script_as_text(answer: ScriptPlan) -> str:
-    """Whether a script fits, and what to change in it."""
-    return rendered("plan_script.txt", answer=answer)
-
-
 def script_as_json(answer: ScriptPlan) -> str:
-    """The same for a program; no `changes` where none suffices."""
+    """The same of a script; no `changes` where none suffices."""
     changes = None
     if answer.combination:
         changes = [turn._asdict() for turn in answer.combination.turns]
