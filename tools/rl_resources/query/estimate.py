@@ -228,7 +228,7 @@ def _start_of(dataset: Dataset, path: str, words: Mapping[str, str]) -> Source:
     if starts:
         return starts[0]
     run = script.training or script.run
-    if run is None or not (script.trainings and _is_of_verl(run.launch)):
+    if run is None or not (script.trainings and is_of_verl(run.launch)):
         raise _starts_nothing(path, framework, script)
     fork = support(VERL).fork(run.launch.module)
     if fork:
@@ -236,7 +236,7 @@ def _start_of(dataset: Dataset, path: str, words: Mapping[str, str]) -> Source:
     return run.usual
 
 
-def _is_of_verl(launch: Launch) -> bool:
+def is_of_verl(launch: Launch) -> bool:
     """Whether a program with overrides is of verl: SkyRL and AReaL take overrides too."""
     if TRAINER.fullmatch(launch.module) or launch.unresolved:
         return True

@@ -137,12 +137,20 @@ def first_sentences(
     rows: Sequence[Configuration], found: Found, known: Vocabulary
 ) -> list[str]:
     """The answer in a sentence; of an open device one for each memory, the same one once."""
-    said: list[str] = []
+    said: dict[str, Found] = {}
     for one in by_device(rows, found, known):
-        sentence = first_sentence(one, known)
-        if sentence not in said:
-            said.append(sentence)
-    return said
+        said.setdefault(first_sentence(one, known), one)
+    if len(said) == 1:
+        return list(said.keys())
+    return [_of_device(sentence, one, known) for sentence, one in said.items()]
+
+
+def _of_device(sentence: str, found: Found, known: Vocabulary) -> str:
+    """The sentence after the device that it is about, unless it names it."""
+    on = sentences.asked_hardware(found.query, known)
+    if on in sentence:
+        return sentence
+    return sentences.say("of-device", on=on, sentence=sentence)
 
 
 def first_sentence(found: Found, known: Vocabulary) -> str:

@@ -92,7 +92,7 @@ class Plan:
 
     @cached_property
     def verdict(self) -> str:
-        """The word of the answer: a key of `verdict` in `plan_question.toml`."""
+        """The word of the answer."""
         question = self.question
         if question.query.gpus and question.ran(question.weights):
             if question.is_named:
@@ -103,6 +103,18 @@ class Plan:
         if self.short:
             return _verdict_of_short(question.start, self.short)
         return "no"
+
+    @property
+    def sentence(self) -> str:
+        """The sentence of the verdict: a key of `verdict` in `plan_question.toml`."""
+        on_host = False
+        if self.decisive:
+            on_host = self.decisive.out_of_memory_on == "host"
+        elif self.short:
+            on_host = fits_gpus(self.short)
+        if on_host:
+            return f"{self.verdict}_of_host"
+        return self.verdict
 
     @property
     def decisive(self) -> Configuration | None:
@@ -116,6 +128,11 @@ class Plan:
         if self.verdict.startswith("yes"):
             return question.ran(question.weights)[0]
         return None
+
+
+def fits_gpus(found: Estimate) -> bool:
+    """Whether its whole interval is below the memory of the GPU, whatever its host memory."""
+    return found.deciding.high_gb <= found.device_gb
 
 
 def _verdict_of_short(start: PlanStart, found: Estimate) -> str:

@@ -232,8 +232,8 @@ def take_hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> Non
     elif query.vendor:
         inputs.assume(
             "device_gb",
-            devices.least_gb(query.vendor),
-            f"the memory of {named} is not known: the least of {query.vendor}",
+            devices.middle_gb(query.vendor),
+            f"the memory of {named} is not known: that of most of {query.vendor}",
         )
     if "device_gb" not in inputs.inputs:
         raise UnusableInput(

@@ -66,7 +66,7 @@ class Query(NamedTuple):
     device: str = ""
     vendor: str = ""
     memory_gb: float = 0
-    lacks_bf16: bool = False
+    lacks: Sequence[str] = ()
     length: int = 0
     host_memory_gb: float = 0
     project: str = ""
@@ -166,7 +166,7 @@ class Reader:
             device=EITHER.join(devices),
             vendor=smallest.vendor,
             memory_gb=smallest.memory_gb,
-            lacks_bf16=smallest.lacks_bf16,
+            lacks=smallest.lacks,
             length=sum(lengths),
             host_memory_gb=_gigabytes("host_memory", self._text("host_memory")),
             project=self._project(framework_label),
@@ -322,7 +322,7 @@ class Reader:
         if len(devices) > 1:
             labels = sentences.either([device.label for device in devices])
             self._note("read-as", text, meaning=labels)
-            if all(device.lacks_bf16 for device in devices):
+            if all("bf16" in device.lacks for device in devices):
                 self._note("no-bf16", text)
             return
         said = [sentences.say(name, **words) for name, words in devices[0].notes]

@@ -134,7 +134,7 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   const least = Object.keys(devices[0]).map((input) => [input, Math.min(...devices.map((one) => Number(one[input] ?? 0)))]);
   const stated = Object.fromEntries(least.filter(([, figure]) => figure));
   const { [device]: { vendor } = {} } = INDEX.vocabulary.devices.known;
-  const hardware = { device_gb: vendor && INDEX.vocabulary.devices.least_gb(vendor), ...stated };
+  const hardware = { device_gb: vendor && INDEX.vocabulary.devices.middle_gb(vendor), ...stated };
 
   if (!model || !hardware.device_gb || !settings.gpus) refuse("estimate.open", {});
   if (weights === "partial") refuse("estimate.weights", { weights }, "weights");
@@ -169,7 +169,7 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   const ofBackend = { ...backend.defaults, ...(adapted.lora_rank && formula().train_lora[own]), ...(profile || stage === "rl" ? {} : formula().train_sft[own]), ...(!profile && formula().train_named[train]) };
   const layers = [
     [usual, "not given"],
-    [hardware, say("assumed.device", { device: stated.device_gb ? device : vendor }), true],
+    [hardware, say(stated.device_gb ? "assumed.device" : "assumed.vendor", { device, vendor }), true],
     [of_engine[infer], say("assumed.engine", { infer })],
     [ofBackend, say("assumed.default", { name: own }), !profile],
     [offline && { has_reference: offline.reference > (adapted.lora_rank ? 1 : 0) ? 1 : 0, reference_offload: 0 }, say("assumed.task", { task: asked })],
