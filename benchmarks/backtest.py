@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from rl_resources import load
-from rl_resources.cli import PARSER
+from rl_resources.cli import PARSER, answers  # noqa: F401 (it adds `estimate`)
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS

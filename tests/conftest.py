@@ -17,8 +17,8 @@ from hypothesis import settings
 
 from botched_tree import plant_frozen
 from rl_resources import load
+from rl_resources.__main__ import status_of
 from rl_resources.build import build
-from rl_resources.cli import main
 from rl_resources.contribute import Fixed
 from rl_resources.contribute import draft as draft_module
 from rl_resources.dataset import Dataset
@@ -133,7 +133,7 @@ def answer(capsys: pytest.CaptureFixture[str]) -> Answer:
 
     def run(*words: object, status: int = 0) -> object:
         capsys.readouterr()
-        assert main([*map(str, words)]) == status
+        assert status_of([*map(str, words)]) == status
         return capsys.readouterr()
 
     return run

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from cases import each, read_cases
+from rl_resources.__main__ import status_of
 from rl_resources.check import FAMILIES
 from rl_resources.check.page_audit import audit
-from rl_resources.cli import main
 from rl_resources.dataset import Dataset, read_dataset
 from rl_resources.errors import Finding
 from rl_resources.package import Package
@@ -335,7 +335,7 @@ def _audit_of(
 ) -> list[str]:
     """What the audit of the page finds, and the first line of its notes."""
     command = import_command(scripts, PAGE)
-    main([*command, "--format", "json", *options])
+    status_of([*command, "--format", "json", *options])
     output = capsys.readouterr()
     found = json.loads(output.out)
     first, *_ = output.err.splitlines()
@@ -381,7 +381,7 @@ def test_the_settings_of_a_fork_are_not_judged(scripts, capsys):
     script = scripts / IN_7B
     own = "max_turns=4 retriever.topk=3 retriever.url=x trainer.total_epochs"
     _change(script, "trainer.total_epochs", own)
-    main(import_command(scripts, PAGE))
+    status_of(import_command(scripts, PAGE))
     notes = capsys.readouterr().err.splitlines()
     path = script.as_posix()
     assert (

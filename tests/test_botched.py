@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from botched_tree import load, plant_repository
+from rl_resources.__main__ import status_of
 from rl_resources.check import all_rules, check_root
-from rl_resources.cli import main
 from rl_resources.errors import Finding
 from sample_tree import apply
 
@@ -57,7 +57,7 @@ def follow(root: Path, step: Mapping[str, Any], found: Sequence[Finding]) -> Non
         return
     if arguments[0] == "draft":
         arguments = [str(root / part) if "/" in part else part for part in arguments]
-    assert main([*arguments, "--root", str(root)]) == 0
+    assert status_of([*arguments, "--root", str(root)]) == 0
 
 
 def is_said(asked: str, found: Sequence[Finding]) -> bool:

@@ -11,8 +11,8 @@ import pytest
 
 from botched_tree import commit, git
 from rl_resources import load
+from rl_resources.__main__ import INTERRUPTED, status_of
 from rl_resources.check import all_rules
-from rl_resources.cli import INTERRUPTED, main
 from sample_tree import apply, ran
 from website import ROOT
 
@@ -31,7 +31,7 @@ def test_the_shipped_tables_are_in_canonical_form_also_from_a_folder_below(
     capsys, monkeypatch
 ):
     monkeypatch.chdir(ROOT / "examples/tuning")
-    assert main(["fmt", "--check"]) == 0
+    assert status_of(["fmt", "--check"]) == 0
     printed, complaint = capsys.readouterr()
     assert printed == ""
     assert complaint == ""
@@ -47,7 +47,7 @@ def test_the_shipped_tables_are_in_canonical_form_also_from_a_folder_below(
 )
 def test_no_number_is_less_than_0(capsys, words, said):
     with pytest.raises(SystemExit) as ended:
-        main(words)
+        status_of(words)
     assert ended.value.code == 2
     assert capsys.readouterr().err.endswith(f"{words[0]}: error: argument {said}\n")
 
@@ -171,14 +171,14 @@ def test_a_command_that_is_interrupted_says_so_in_one_line(monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rl_resources.cli.find_root", interrupted)
-    assert main(["check"]) == INTERRUPTED
+    assert status_of(["check"]) == INTERRUPTED
     assert capsys.readouterr().err == "rl-resources: interrupted\n"
 
 
 LONG = """
 import time
 from pathlib import Path
-from rl_resources import __main__, cli
+from rl_resources import __main__
 from rl_resources.files import directory_beside
 
 def run(arguments):
@@ -186,7 +186,7 @@ def run(arguments):
         print("began", flush=True)
         time.sleep(60)
 
-cli._run = run
+__main__._run = run
 raise SystemExit(__main__.main())
 """
 
@@ -214,8 +214,8 @@ def test_a_command_whose_package_is_not_installed_names_it(root, command, monkey
 
 FIND = """
 import sys
-from rl_resources.cli import main
-main(["find", "--model", "7B", "--gpus", "8", "--device", "h100"])
+from rl_resources.__main__ import status_of
+status_of(["find", "--model", "7B", "--gpus", "8", "--device", "h100"])
 print(*sys.modules, file=sys.stderr)
 """
 

@@ -13,7 +13,7 @@ import pytest
 
 from botched_tree import plant_frozen
 from cases import each, read_cases
-from rl_resources.cli import main
+from rl_resources.__main__ import status_of
 from rl_resources.contribute.draft import Draft
 from rl_resources.contribute.merge import Proposal, Sources, merge
 from rl_resources.contribute.sources import read_form
@@ -133,7 +133,7 @@ def run(root: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     def draft(*arguments: object) -> Drafted:
         capsys.readouterr()
         words = [*map(str, arguments)]
-        status = main(["draft", *words, "--root", str(root)])
+        status = status_of(["draft", *words, "--root", str(root)])
         printed, said = capsys.readouterr()
         rows = csv.DictReader(io.StringIO(printed))
         return Drafted(next(rows, {}), status, said)

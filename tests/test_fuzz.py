@@ -10,7 +10,7 @@ import pytest
 
 from cases import read_cases
 from rl_resources import load
-from rl_resources.cli import main
+from rl_resources.__main__ import status_of
 from rl_resources.site.rst import device_tuning
 from sample_tree import REPOSITORY, plant
 
@@ -112,6 +112,6 @@ def test_a_broken_file_is_reported_and_breaks_nothing(path, root, capsys):
 
 def _status(arguments: list[str]) -> object:
     try:
-        return main(arguments)
+        return status_of(arguments)
     except SystemExit as stop:
         return stop.code

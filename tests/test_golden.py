@@ -21,7 +21,7 @@ import pytest
 
 from botched_tree import plant_frozen
 from cases import read_cases
-from rl_resources.cli import main
+from rl_resources.__main__ import status_of
 from rl_resources.cli.answers import KINDS
 from sample_tree import aligned
 
@@ -64,7 +64,7 @@ def ask(root: Path, question: list[str]) -> list[Any]:
     """Exit status; then of answers, nearest and failures the number and the first ten."""
     out = StringIO()
     with redirect_stdout(out), redirect_stderr(StringIO()):
-        status = main(["find", *question, "--format", "json", "--root", str(root)])
+        status = status_of(["find", *question, "--format", "json", "--root", str(root)])
     if status == 2:
         return [status]
     found = json.loads(out.getvalue())
@@ -88,7 +88,7 @@ def printed(root: Path, command: str) -> str:
     out = StringIO()
     wide = patch.dict(os.environ, COLUMNS="100")
     with redirect_stdout(out), chdir(root), wide:
-        main(command.split())
+        status_of(command.split())
     return out.getvalue()
 
 

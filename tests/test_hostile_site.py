@@ -14,8 +14,8 @@ from markdown_it import MarkdownIt
 from conftest import SharedFolder
 from payloads import PAYLOADS, free_columns, seen
 from rl_resources import check, publish
+from rl_resources.__main__ import status_of
 from rl_resources.build import build
-from rl_resources.cli import main
 from rl_resources.package import read_package
 from rl_resources.text import is_web_address
 from test_downloads import Rows, by_csv, by_polars, by_sqlite
@@ -255,7 +255,7 @@ def test_every_download_gives_every_payload_back(files, read, table, column, tex
 )
 def test_a_terminal_gets_no_character_that_it_obeys(command, root, monkeypatch, capsys):
     monkeypatch.chdir(root)
-    main(command.split())
+    status_of(command.split())
     written = "".join(capsys.readouterr())
     assert len(written) > 500
     assert written.replace("\n", "").isprintable()

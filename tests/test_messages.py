@@ -9,7 +9,7 @@ from pathlib import Path
 
 from botched_tree import commit, git, plant_frozen
 from cases import each, read_cases
-from rl_resources.cli import main
+from rl_resources.__main__ import status_of
 from rl_resources.contribute.new import ALGORITHMS, engines, strategies
 from rl_resources.package import read_package
 from rl_resources.script.backends import BACKENDS, ENGINES
@@ -49,7 +49,7 @@ def test_a_command_says_exactly_this_and_writes_nothing_where_it_fails(
     apply(root, edit or [])
     monkeypatch.chdir(root)
     before = files(root)
-    assert main(arguments) == status
+    assert status_of(arguments) == status
     assert status == 0 or files(root) == before
     output = capsys.readouterr()
     without_empty_cells = re.sub(",,+", ",", output.err)

@@ -9,7 +9,7 @@ import pytest
 
 import rl_resources
 from rl_resources import InvalidDataset
-from rl_resources.cli import main
+from rl_resources.__main__ import status_of
 from sample_tree import apply, ran, succeeded
 from website import ROOT
 
@@ -68,4 +68,4 @@ def test_an_answer_from_a_package_that_lacks_a_table_says_which(gone, root, comm
     answer = command("check", "--root", root, status=1)
     wrong = f"error: descriptor: there is no resource called `{gone}`"
     assert answer.endswith(f": {wrong}\n  help: Bring its entry back.\n")
-    assert main(["find", "--root", str(root)]) in (0, 1)
+    assert status_of(["find", "--root", str(root)]) in (0, 1)

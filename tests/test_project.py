@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from cases import cases
+from rl_resources.__main__ import status_of
 from rl_resources.check import all_rules
-from rl_resources.cli import main
 from sample_tree import succeeded
 from website import ROOT
 
@@ -184,7 +184,7 @@ def test_hooks_call_commands_that_exist(capsys):
     for hook in yaml.safe_load(_read(".pre-commit-hooks.yaml")):
         name, command, *_ = hook["entry"].split()
         with pytest.raises(SystemExit, match="0"):
-            main([command, "--help"])
+            status_of([command, "--help"])
         shown = capsys.readouterr()
         assert shown.out.startswith(f"usage: {name} {command}")
 

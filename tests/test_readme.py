@@ -7,7 +7,7 @@ from pathlib import Path
 
 from botched_tree import plant_frozen
 from conftest import program
-from rl_resources.cli import main
+from rl_resources.__main__ import status_of
 from rl_resources.dataset import script_path
 from rl_resources.site.tuning_table import records_of_size
 from sample_tree import ran
@@ -132,7 +132,7 @@ def test_new_as_printed_makes_a_row_that_draft_as_printed_turns_into_a_measured_
     (command,) = re.findall(r"`\.venv/bin/rl-resources (draft [^`]*)`", README)
     words = {"SCRIPT": str(script), "LOG": str(log), "HANDLE": "jane-doe"}
     arguments = [words.get(word, word) for word in command.split()]
-    assert main([*arguments, "--root", str(tmp_path)]) == 0
+    assert status_of([*arguments, "--root", str(tmp_path)]) == 0
     rows = read_rows(tmp_path / TUNING)
     (row,) = [row for row in rows if row["script"] == script.name]
     assert row["status"] == "reported"

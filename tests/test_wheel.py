@@ -21,8 +21,8 @@ from botched_tree import SCRIPT, git, plant_repository
 from cases import read_cases
 from conftest import SharedFolder
 from rl_resources import load
+from rl_resources.__main__ import status_of
 from rl_resources.cli import COMMANDS as OFFERED
-from rl_resources.cli import main
 from rl_resources.cli.answers import KINDS
 from rl_resources.package import DESCRIPTOR
 from sample_tree import succeeded
@@ -179,13 +179,13 @@ def test_importing_the_package_imports_nothing_but_the_standard_library(
 # Runs command lines in one process; prints of each its status, output and messages.
 MANY = """
 import contextlib, io, json, sys
-from rl_resources.cli import main
+from rl_resources.__main__ import status_of
 
 found = []
 for line in sys.argv[1:]:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = main(line.split())
+        status = status_of(line.split())
     found.append((status, out.getvalue(), err.getvalue()))
 print(json.dumps([found, "pandas" in sys.modules]))
 """
@@ -247,7 +247,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = plant_repository(tmp_path_factory.mktemp("checkout") / "root", new=False)
     script = root / SCRIPT
     # With all that its script states in the row, `draft` has nothing to validate.
-    assert main(["draft", str(script), "--root", str(root), "--write"]) == 0
+    assert status_of(["draft", str(script), "--root", str(root), "--write"]) == 0
     shutil.copy(ROOT / "tests/audit/page.rst", root)
     text = script.read_text()
     another = text.replace("Qwen2-7B", "Qwen2.5-7B")

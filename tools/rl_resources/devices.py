@@ -99,7 +99,8 @@ class Devices(NamedTuple):
     def published(self, text: str, stated_gb: float = 0) -> Meant:
         """The devices that a source's words can mean, with the memory that it states, if any.
 
-        Else the largest memory counts, so that a smaller device is never said to be enough.
+        Without a stated memory the largest counts, so that a smaller device is never said to be
+        enough.
         """
         names = filter(None, _OR.split(text))
         families = list(map(self._family, names))
@@ -109,17 +110,13 @@ class Devices(NamedTuple):
             if not all(families) or not all(sizes):
                 sizes = []
             return Meant(keys, self._vendor(keys, text), max(sizes, default=0))
-        is_variant = False
-        if not keys:
-            keys = self._named_within(text)
-            is_variant = bool(keys)
-        vendor = self._vendor(keys, text)
+        named = keys or self._named_within(text)
+        vendor = self._vendor(named, text)
+        same = named
         if len(families) == 1:
-            same = self.of_memory(keys, stated_gb)
-            if keys and not same:
-                is_variant = True
-            keys = same or keys
-        return Meant(keys, vendor, stated_gb, is_variant)
+            same = self.of_memory(named, stated_gb)
+        is_variant = bool(named) and not (keys and same)
+        return Meant(same or named, vendor, stated_gb, is_variant)
 
     def _vendor(self, keys: Iterable[str], text: str) -> str:
         """That of all these devices; without any that which the words say."""
@@ -167,6 +164,8 @@ def devices_of(dataset: Dataset) -> Devices:
         for ending in _endings(stem):
             endings.setdefault(device_name(ending), []).append(key)
     endings.pop("", None)
+    # A word means the device whose own name it is, otherwise those of that family, otherwise those
+    # whose names end so.
     return Devices(known, endings | families | exact, families)
 
 

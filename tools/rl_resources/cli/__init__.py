@@ -1,13 +1,10 @@
-"""`rl-resources COMMAND`: what commands are and share; arguments in, exit status out.
+"""What commands are and share.
 
-Exit status: 0 nothing wrong, 1 findings of severity error or nothing found, 2 wrong usage or
-unreadable input. Nothing heavy is imported before a command needs it.
+Nothing heavy is imported before a command needs it.
 """
 
 from __future__ import annotations
 
-import io
-import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,13 +15,9 @@ from typing import Any
 from rl_resources.dataset import Dataset, find_root, installed_root, read_dataset
 from rl_resources.errors import (
     Finding,
-    InvalidDataset,
-    InvalidOutput,
-    RlResourcesError,
     UnreadableDataset,
     UnusableInput,
     has_errors,
-    refuse_errors,
 )
 from rl_resources.files import table_beside
 from rl_resources.package import SCRIPTS, Package, read_package
@@ -35,8 +28,6 @@ FOUND = 1
 """Exit status: findings of severity error, or nothing found."""
 UNUSABLE = 2
 """Exit status: wrong usage or unreadable input."""
-INTERRUPTED = 130
-"""Exit status: stopped from the keyboard, as shells report it."""
 FORMATS = ("text", "json", "github", "sarif")
 """Of findings, as `command.toml` has them."""
 
@@ -150,28 +141,28 @@ def among(package: Package, paths: Sequence[str]) -> Callable[[str], bool]:
     Raises `UnusableInput` for a path that no rule looks at.
     """
     top = package.root.resolve()
-    wanted = [_known(package, path) for path in paths] or [top]
+    wanted = [_place_of(package, path) for path in paths] or [top]
     return lambda path: any((top / path).is_relative_to(place) for place in wanted)
 
 
-def _known(package: Package, path: str) -> Path:
-    """A table, a script or a directory of the dataset."""
+def _place_of(package: Package, path: str) -> Path:
+    """The absolute path of a table, a script or a directory of the dataset."""
     top = package.root.resolve()
     place = Path(path).resolve()
     tables = [top / item.path for item in package.resources.values()]
     is_ours = place.is_dir() or place in tables or place.is_relative_to(top / SCRIPTS)
-    if not (place.exists() and place.is_relative_to(top) and is_ours):
-        help_ = (
-            "To validate records in any other file, name the table that they are like: "
-            "--resource TABLE."
-        )
-        if place.is_file() and place.suffix == ".sh":
-            help_ = f"To check any other script: rl-resources draft {shown(path)}"
-        message = (
-            f"{path}: is no table, script or directory of the dataset at {package.root}"
-        )
-        raise UnusableInput(message, help_)
-    return place
+    if place.exists() and place.is_relative_to(top) and is_ours:
+        return place
+    help_ = (
+        "To validate records in any other file, name the table that they are like: "
+        "--resource TABLE."
+    )
+    if place.is_file() and place.suffix == ".sh":
+        help_ = f"To check any other script: rl-resources draft {shown(path)}"
+    message = (
+        f"{path}: is no table, script or directory of the dataset at {package.root}"
+    )
+    raise UnusableInput(message, help_)
 
 
 def show(findings: Iterable[Finding]) -> None:
@@ -214,60 +205,3 @@ def write_findings(
     if has_errors(findings) or (is_strict and findings):
         return FOUND
     return 0
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        status = _run(arguments)
-        sys.stdout.flush()
-    except InvalidDataset as error:
-        return report(error.findings)
-    except KeyboardInterrupt:
-        print("rl-resources: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has gone
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
-        return 0
-    except (RlResourcesError, OSError) as error:
-        print(f"rl-resources: error: {error}", file=sys.stderr)
-        help_ = getattr(error, "help", "")
-        if help_:
-            print(f"  help: {help_}", file=sys.stderr)
-        return FOUND if isinstance(error, InvalidOutput) else UNUSABLE
-    return status
-
-
-def _run(arguments: Sequence[str] | None) -> int:
-    parsed = PARSER.parse_args(arguments)
-    if parsed.version:
-        print(f"rl-resources {read_package(installed_root()).version}")
-        return 0
-    if "run" not in parsed:
-        PARSER.print_help(sys.stderr)
-        return UNUSABLE
-    try:
-        answer: int | str = parsed.run(parsed)
-    except (RlResourcesError, OSError):
-        raise
-    except ModuleNotFoundError as error:
-        raise UnusableInput(
-            f"{parsed.command} needs {error.name}, which is not installed: "
-            "pip install 'rl-resources[site]'"
-        ) from error
-    except Exception:
-        # Answers assume that the dataset keeps its rules: report those that it breaks.
-        from rl_resources.check import check_root
-
-        refuse_errors(check_root(root_of(parsed)))
-        raise
-    if isinstance(answer, int):
-        return answer
-    sys.stdout.write(answer)
-    return 0
-
-
-from rl_resources.cli import answers, contribution  # noqa: E402, F401 (they add their commands)

@@ -24,6 +24,7 @@ from rl_resources.package import read_package
 from rl_resources.text import nearest, printable
 
 if TYPE_CHECKING:
+    from rl_resources.check import Asked
     from rl_resources.rule import Rule
     from rl_resources.snapshot import Snapshot
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 def check(arguments: Arguments) -> int:
     """Validate dataset and scripts against all rules."""
     from rl_resources.check import chosen_rules, findings_in
-    from rl_resources.contribute import changes_between, fix, write_changes
     from rl_resources.snapshot import take_snapshot
 
     rules = chosen_rules(arguments.select, arguments.ignore)
@@ -43,32 +43,44 @@ def check(arguments: Arguments) -> int:
     snapshot = take_snapshot(package)
     if arguments.resource:
         return _check_records(arguments, snapshot, rules)
-    asked = among(snapshot.package, arguments.paths)
+    asked = among(package, arguments.paths)
     if arguments.fix:
-        fixed = fix(snapshot, rules, asked)
-        write_changes(
-            snapshot.package.root, list(changes_between(snapshot, fixed.snapshot))
-        )
-        sys.stderr.writelines(f"{line}\n" for line in fixed.done)
-        snapshot = fixed.snapshot
+        snapshot = _fixed(snapshot, rules, asked)
     found = findings_in(snapshot, rules, asked)
     scripts = [script for script in snapshot.scripts if script.name.endswith(".sh")]
     looked_at = {"record": len(snapshot.tables["tuning"].rows), "script": len(scripts)}
-    status = write_findings(found, arguments, snapshot.package, looked_at)
+    status = write_findings(found, arguments, package, looked_at)
     has_warnings = any(item.severity == "warning" for item in found)
     if has_warnings and not arguments.strict:
         print(
             "CI fails on warnings too: `rl-resources check --strict`.", file=sys.stderr
         )
-    if not arguments.fix:
-        reported = {item.rule for item in found}
-        fixable = [rule for rule in rules if rule.fixer and rule.name in reported]
-        if fixable and fix(snapshot, fixable, asked).done:
-            print(
-                "`rl-resources check --fix` applies the fixes that are certain.",
-                file=sys.stderr,
-            )
+    reported = {item.rule for item in found}
+    fixable = [rule for rule in rules if rule.fixer and rule.name in reported]
+    if not arguments.fix and _would_fix(snapshot, fixable, asked):
+        print(
+            "`rl-resources check --fix` applies the fixes that are certain.",
+            file=sys.stderr,
+        )
     return status
+
+
+def _fixed(snapshot: Snapshot, rules: Sequence[Rule], asked: Asked) -> Snapshot:
+    """The dataset after all fixes that are certain, which are written and listed."""
+    from rl_resources.contribute import changes_between, fix, write_changes
+
+    fixed = fix(snapshot, rules, asked)
+    changes = list(changes_between(snapshot, fixed.snapshot))
+    write_changes(snapshot.package.root, changes)
+    sys.stderr.writelines(f"{line}\n" for line in fixed.done)
+    return fixed.snapshot
+
+
+def _would_fix(snapshot: Snapshot, rules: Sequence[Rule], asked: Asked) -> bool:
+    """Whether one of these rules fixes anything."""
+    from rl_resources.contribute import fix
+
+    return bool(rules and fix(snapshot, rules, asked).done)
 
 
 def _check_records(

@@ -80,7 +80,7 @@ class StepTime(NamedTuple):
 
 
 def lacking(estimate: Estimate) -> list[str]:
-    """What nobody said and a step time needs, in words."""
+    """What a step time needs and nobody gave, in words."""
     if estimate.configuration.offline:
         return [formula()["said"]["no_rollouts"]]
     time = formula()["time"]

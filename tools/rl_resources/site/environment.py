@@ -45,7 +45,7 @@ LOCAL = "http://localhost:8000/"
 _THREAD = re.compile(
     r"^https://[^/]+/(.+?/.+?)/(?:issues|pull|discussions)/.*?([^/]*)$"
 )
-TABLES = table_beside(str(OWN / "things.py"))
+TABLES = table_beside(str(OWN / "run_pages.py"))
 """The columns of runs, what the pages of things show, and what code examples print."""
 SHOWN: Mapping[str, Sequence[str]] = TABLES["examples"]
 

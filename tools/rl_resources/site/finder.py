@@ -40,7 +40,7 @@ from rl_resources.query.vocabulary import (
     words_of_filters,
 )
 from rl_resources.site.environment import Site, place, urls_of_things
-from rl_resources.site.things import arithmetic_of, fewest_run
+from rl_resources.site.run_pages import arithmetic_of, fewest_run
 from rl_resources.text import is_web_address
 
 PATH = "assets/finder.json"

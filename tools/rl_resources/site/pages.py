@@ -29,7 +29,7 @@ from rl_resources.query.configurations import (
     every_configuration,
 )
 from rl_resources.query.estimate import estimate, estimated_models
-from rl_resources.site import finder, things
+from rl_resources.site import finder, run_pages
 from rl_resources.site.api import record_id
 from rl_resources.site.downloads import Download
 from rl_resources.site.environment import UNKNOWN_SIZE, Site, reports_url
@@ -48,12 +48,12 @@ STEP = 4
 
 def pages(site: Site, files: Sequence[Download] = ()) -> dict[str, str]:
     """All pages here by path; `files` are the downloads that the page of the data lists."""
-    rows = things.run_rows(site, every_configuration(site.dataset))
+    rows = run_pages.run_rows(site, every_configuration(site.dataset))
     return {
         "index.md": finder.front(site),
         **_reports(site, rows),
         **_records(site, rows),
-        **things.pages(site, rows),
+        **run_pages.pages(site, rows),
         "recipes.md": site.page("recipes.md"),
         "data.md": data_page(site, files),
         **charts(site),
@@ -66,7 +66,7 @@ def _records(site: Site, html: Mapping[str, str]) -> dict[str, str]:
     every = [by_id[record_id(record)] for record in site.records["tuning"]]
     by_size = grouped(every, attrgetter("size"))
     index = "records/index.md"
-    rows = things.run_rows(site, every, index)
+    rows = run_pages.run_rows(site, every, index)
     found = {
         index: site.page(index, "records.md", records=every, html=rows),
         "sizes/index.md": site.page("sizes/index.md", "sizes.md"),

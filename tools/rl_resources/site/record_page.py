@@ -35,7 +35,7 @@ from rl_resources.script.script_text import FRAMEWORK, script_text
 from rl_resources.script.settings import Setting, written
 from rl_resources.site.api import record_id
 from rl_resources.site.environment import Piece, Site
-from rl_resources.site.things import moved_pages
+from rl_resources.site.run_pages import moved_pages
 from rl_resources.text import is_web_address, json_text, printable
 
 MOST_RELATED = 3

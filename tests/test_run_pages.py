@@ -12,7 +12,7 @@ from rl_resources.package import items_of
 from rl_resources.query.configurations import configurations, every_configuration
 from rl_resources.site.environment import TABLES, Site
 from rl_resources.site.pages import pages
-from rl_resources.site.things import fewest_run, run_rows
+from rl_resources.site.run_pages import fewest_run, run_rows
 from sample_tree import with_tables
 from shipped import DATASET
 from test_site import made

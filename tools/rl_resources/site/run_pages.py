@@ -1,7 +1,8 @@
-"""The page of each model, device and framework: what runs on it, and on how few GPUs.
+"""The pages that list runs: those of each model, device and framework, with the fewest GPUs.
 
 A model's page is that of its architecture, with all models of the same layers and widths. A run has
-the same row in every table two directories deep, so it is rendered once.
+the same row in every table two directories deep, so it is rendered once. `run_pages.toml` has the
+columns of these tables.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from math import inf
 from operator import attrgetter
 from typing import NamedTuple
@@ -250,6 +250,6 @@ def _memory_of(thing: Thing, arithmetic: Arithmetic) -> int:
         has_gb = TYPICAL_GB
     if not isinstance(has_gb, int | float):
         return 0
-    memories = set(chain.from_iterable(arithmetic.values()))
-    enough = [memory for memory in memories if memory <= has_gb]
+    by_memory = next(iter(arithmetic.values()), ())
+    enough = [memory for memory in by_memory if memory <= has_gb]
     return max(enough, default=0)
