@@ -75,6 +75,8 @@ from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.text import nearest, quoted, shown
 
+_TOKENS = "ppo_max_token_len_per_gpu"
+_SEQUENCES = {"micro_batch", "ppo_micro_batch_size_per_gpu"}
 _IN_WORDS = "Give --framework, --model, --gpus and the settings: --set KEY=VALUE"
 Source = Run | FrameworkStart
 """What a script starts."""
@@ -168,7 +170,7 @@ def _take_inputs(dataset: Dataset, question: _Question, inputs: EstimateInputs) 
     query = question.query
     if question.offline:
         question.offline.begin(inputs)
-    for setting in question.settings:
+    for setting in _counted(question, inputs):
         inputs.set(setting)
     take_hardware(dataset, query, inputs)
     take_weights(query, question.words.get("model", ""), inputs)
@@ -184,6 +186,25 @@ def _take_inputs(dataset: Dataset, question: _Question, inputs: EstimateInputs) 
         raise _needs_gpus(question)
     _refuse_longer_mean(inputs.inputs)
     take_defaults(query, question.offline, inputs)
+
+
+def _counted(question: _Question, inputs: EstimateInputs) -> Sequence[str]:
+    """The settings without tokens of a micro batch that verl does not read, which a note says.
+
+    It reads them where `use_dynamic_bsz` is on, otherwise the sequences, which are the default.
+    """
+    texts = {_last_part(text): text for text in question.settings}
+    is_asked = _TOKENS in texts and not _SEQUENCES.isdisjoint(texts)
+    if inputs.framework != VERL or not is_asked or "use_dynamic_bsz" in texts:
+        return question.settings
+    inputs.notes.append(formula()["said"]["tokens_not_read"])
+    return [text for text in question.settings if text != texts[_TOKENS]]
+
+
+def _last_part(text: str) -> str:
+    """The last part of a setting's key."""
+    _, _, name = plain_setting(text.partition("=")[0]).rpartition(".")
+    return name
 
 
 def _settled_by(question: _Question, inputs: EstimateInputs) -> list[str]:
