@@ -148,9 +148,6 @@ MOVED = {
         LORA_ROW, LORA_ROW * 2
     ): f"page-same-script: 50:9: the row links {LORA}, as the "
     "row of line 41 does\nLink a script of its own.",
-    PAGE.replace(LORA_ROW, "")
-    + LORA_ROW: "page-model-section: 61:9: Qwen2.5-7B-Instruct is "
-    "listed under 14B\nMove the row under 7B, or fix its model.",
     PAGE.replace(
         FOURTEEN_ROW, ""
     ): "page-script-without-row: 16:5: no row links the script "

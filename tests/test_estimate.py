@@ -352,7 +352,7 @@ def test_where_nothing_is_known_of_a_framework_knobs_have_names_of_ours(case):
 def test_a_task_without_rollouts_has_no_phase_and_no_time_of_them(case):
     found = asked(**case["words"])
     assert "rollout" not in found.phases
-    has_reference = found.configuration.offline in {"dpo", "kto"}
+    has_reference = found.configuration.offline in {"dpo", "kto", "gkd"}
     assert ("log-probs" in found.phases) == has_reference
     assert lacking(found) == ["rollouts, which this task does not have"]
 

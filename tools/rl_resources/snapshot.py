@@ -22,7 +22,7 @@ from rl_resources.rule import Edit, Lines, rewritten, with_lines
 LARGEST_SCRIPT_BYTES = 64 * 2**10
 """Seven times the longest that is recorded."""
 STRANGE_NAME = "has a name that is not UTF-8"
-RUNS = ("tuning", "reports")
+TABLES_OF_RUNS = ("tuning", "reports")
 """The tables of configurations that ran. Their ids keep leading somewhere."""
 
 

@@ -1,9 +1,10 @@
 """All rules, and the run of them over a dataset: every finding once, in the order of the files.
 
-`check` runs all of them but the family of pages on a dataset; `import-page` runs those on pages,
-scripts and rows with their scripts. A family is a heading of the page of rules and a line of the
-contribution checklist. Both are the docstring of its first module: the first paragraph is the
-title, the second what the rules ask of a contribution. What follows is for readers of the code.
+`check` runs all families but the one of pages on a dataset; `import-page` runs that one on a page,
+and those of scripts and of rows with their scripts. A family is a heading of the page of rules and
+a line of the contribution checklist. Both are the docstring of its first module: the first
+paragraph is the title, the second what the rules ask of a contribution. What follows is for readers
+of the code.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from posixpath import basename
 from rl_resources.errors import Finding
 from rl_resources.facts import TableRow
 from rl_resources.rule import Mistake, Rule, rule
-from rl_resources.snapshot import RUNS, Snapshot, Table
+from rl_resources.snapshot import TABLES_OF_RUNS, Snapshot, Table
 from rl_resources.text import nearest, shown
 
 TABLE = "exemptions"
@@ -55,7 +55,7 @@ class Outcome:
     def _records_by_place(self) -> Mapping[tuple[str, int], str]:
         """The keys of records and reports by path and line."""
         found = {}
-        for resource in RUNS:
+        for resource in TABLES_OF_RUNS:
             table = self.snapshot.tables[resource]
             names = table.columns[table.schema.primary_key[0]]
             for row, name in zip(table.rows, names, strict=True):

@@ -11,7 +11,7 @@ from rl_resources.facts import TableRow, broken_columns, records, runs
 from rl_resources.facts.comparison import SPEEDS, same_runs
 from rl_resources.files import table_beside
 from rl_resources.rule import Mistake, rule
-from rl_resources.snapshot import RUNS, Snapshot, Table
+from rl_resources.snapshot import TABLES_OF_RUNS, Snapshot, Table
 from rl_resources.text import nearest, quoted, shown
 
 
@@ -24,7 +24,7 @@ def measured_figure(snapshot: Snapshot) -> Iterator[Mistake]:
     Bad: `measured-run` with empty `step_seconds`, `tokens_per_second_per_gpu` and `peak_memory_gb`
     Good: `measured-run` with `360` as `step_seconds`, or `stated-run`
     """
-    for resource in RUNS:
+    for resource in TABLES_OF_RUNS:
         figures = _figures(snapshot.tables[resource])
         for record in records(snapshot, resource, "statement", *figures):
             if record.text("statement") == MEASURED_RUN and not any(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from packaging.version import Version
 
@@ -179,27 +179,51 @@ class EstimateInputs:
         key = plain_setting(key)
         if not key:
             raise UnusableInput(f"`{shown(text)}` is not KEY=VALUE", _SETTINGS)
-        names = self._names()
-        cells = names.get(key) or self._shared(key, value)
-        if not cells:
-            self._take_other(key, value, names)
+        if f"{key}={value.lower()}" in self._ignored:
+            self.ignore(key)
             return
-        taken: set[str] = set()
+        if key == "tp" and self._trains_without_tp:
+            title = self.profile.title
+            self.notes.append(
+                f"tp is the engine's: {title} has none with {self.train}."
+            )
+            key = ENGINE_SIZE
+        cells = self._names().get(key) or self._shared(key, value)
+        if cells:
+            self._take_setting(key, value, cells)
+        elif not self._take_key_of_verl(key, value):
+            self._ignore_known(key, value)
+
+    def _take_setting(self, key: str, value: str, cells: Sequence[ProfileCell]) -> None:
+        """Take what a setting says of its inputs. Raises `UnusableInput` where it is not known.
+
+        A framework and its libraries may have cells of one input: the last counts that knows the
+        word.
+        """
+        read: dict[tuple[str, bool], Number] = {}
         for cell in cells:
             found = cell.read(value)
             if found is not None:
-                parts = self.parts.setdefault(cell.input, {})
-                parts[cell.times] = found
-                self.inputs.pop(cell.input, None)
-                self.assumed = [
-                    item for item in self.assumed if item.input != cell.input
-                ]
-                self.give(cell.input, prod(parts.values()))
-                taken.add(cell.input)
-            elif (
-                cell.input not in taken
-            ):  # a word that its own cell knows, not that of a library
+                read[cell.input, cell.times] = found
+        known = {name for name, _ in read}
+        for cell in cells:
+            if cell.input not in known:
                 raise _unreadable(key, value, cell)
+        for (name, times), found in read.items():
+            parts = self.parts.setdefault(name, {})
+            parts[times] = found
+            self.inputs.pop(name, None)
+            self.assumed = [item for item in self.assumed if item.input != name]
+            self.give(name, prod(parts.values()))
+
+    @property
+    def _trains_without_tp(self) -> bool:
+        """Whether it is RL with a framework that has no tensor parallelism in this training."""
+        is_named = self.framework and self.is_rl
+        if not is_named or backends()[self.train].get("splits"):
+            return False
+        inputs = {cell.input for cell in self.profile.of(self.words | WEIGHTS)}
+        return "tensor_parallel" not in inputs
 
     def _shared(self, key: str, value: str) -> Sequence[ProfileCell]:
         """What a setting changes where no framework is named; nothing where frameworks differ."""
@@ -213,68 +237,99 @@ class EstimateInputs:
             self.assume("prompt_length", 0, f"{key} is that of prompt and response")
         return cells
 
-    def _take_other(self, key: str, value: str, names: Collection[str]) -> None:
-        """Take a setting that is no input: a key of verl or its end, or one that decides nothing.
+    def _take_key_of_verl(self, key: str, value: str) -> bool:
+        """Take a key of verl, or its end, that is no input. Whether it is one.
 
-        Raises `UnusableInput`.
+        Raises `UnusableInput` where an option says it.
         """
-        keys: Collection[str] = ()
-        if self.framework == VERL:
-            keys = usual_run(self.train).composition.values
-            newer = _successor(key)
-            if newer != key:
+        if self.framework != VERL:
+            return False
+        for before, now in frameworks()["renamed"].items():
+            if key.startswith(before):
+                newer = key.replace(before, now)
                 self.notes.append(f"{key} is read as {newer}.")
                 self.set(f"{newer}={value}")
-                return
-        own = next((known for known in keys if f".{known}".endswith(f".{key}")), "")
+                return True
+        for known in usual_run(self.train).composition.values:
+            if f".{known}".endswith(f".{key}"):
+                option = frameworks()["by_option"].get(known)
+                if option:
+                    message = f"{known}: has an option of its own"
+                    raise UnusableInput(message, f"Write {option}.")
+                self.settings.append((known, value))
+                return True
+        last = history(VERL).last_with(key)
+        if last:
+            note = f"{key} is not counted: verl {last} was the last with it."
+            self.notes.append(note)
+        return bool(last)
+
+    def _ignore_known(self, key: str, value: str) -> None:
+        """Ignore a setting that decides nothing. Raises `UnusableInput` where it is not known."""
+        option = frameworks()["by_option"].get(key)
+        if option:
+            raise UnusableInput(f"{key}: has an option of its own", f"Write {option}.")
+        if key in self._ignored:
+            self.ignore(key)
+            return
+        ignored = {name.partition("=")[0] for name in self._ignored}
+        if key in ignored:
+            message = f"{key}: no estimate with `{shown(value)}`"
+            raise UnusableInput(message, "Leave it out: the answer is without it.")
+        raise self._unknown(key, ignored)
+
+    @property
+    def _ignored(self) -> Collection[str]:
+        """The settings that decide nothing, or not with a value."""
         ignored = {*self.profile.ignored}
         if not self.framework:
             ignored.update(frameworks()["ignored"]["trainer"])
-        option = frameworks()["by_option"].get(own)
-        if option:
-            raise UnusableInput(f"{own}: has an option of its own", f"Write {option}.")
-        if own:
-            self.settings.append((own, value))
-        elif not {key, f"{key}={value.lower()}"}.isdisjoint(ignored):
-            self.ignore(key)
-        elif keys and history(VERL).last_with(key):
-            last = history(VERL).last_with(key)
-            self.notes.append(
-                f"{key} is not counted: verl {last} was the last with it."
-            )
-        else:
-            ends = [known.rpartition(".")[2] for known in keys]
-            raise self._unknown(key, [*names, *ends, *keys, *ignored])
+        return ignored
 
     def ignore(self, key: str) -> None:
         """Say of a setting that it decides nothing."""
         self.notes.append(f"{key} does not change this estimate.")
 
-    def _unknown(self, key: str, names: Collection[str]) -> UnusableInput:
+    def _unknown(self, key: str, ignored: Collection[str]) -> UnusableInput:
         """What to raise for a setting that is not known here: another framework may have it."""
         found = owners(key, self.offline)
-        own = self.profile.title
-        for owner, name in found.items():
-            message = f"{shown(key)}: a setting of {owner}, not of {own}"
-            if own in found:
-                message = f"{shown(key)}: {own} has no such setting with {self.train}"
-            named = f"`{self._named(name)}=VALUE`."
-            fix = f"Write {named}"
-            if key in self.profile.settings({*self.words, "rl"}):
-                message = f"{shown(key)}: {own} has this setting in RL alone"
-                fix = f"Add --task GRPO, or write {named}"
-            if not own:
-                message = (
-                    f"{shown(key)}: a setting of {owner}, and no framework is named"
-                )
-            if not self.framework:
-                fix = f"Add --framework '{owner}', or write {named}"
-            return UnusableInput(message, fix)
-        if not self.framework and key in usual_run(self.train).composition.values:
+        if found:
+            return self._foreign(key, found)
+        keys = usual_run(self.train).composition.values
+        if key in keys and not self._asked_framework:
             message = f"{shown(key)}: a setting of verl, and no framework is named"
             return UnusableInput(message, "Add --framework verl.")
+        known = [*self._names(), *ignored]
+        if self.framework == VERL:
+            known += keys
+            known += [name.rpartition(".")[2] for name in keys]
         message = f"{shown(key)}: unknown setting"
-        return UnusableInput(message, nearest(key, names).sentence() or _SETTINGS)
+        return UnusableInput(message, nearest(key, known).sentence() or _SETTINGS)
+
+    def _foreign(self, key: str, found: Mapping[str, str]) -> UnusableInput:
+        """What to raise for a setting of these frameworks, which change these inputs with it."""
+        owner, name = next(iter(found.items()))
+        named = f"`{self._named(name)}=VALUE`."
+        own = self._asked_framework
+        if not own:
+            message = f"{shown(key)}: a setting of {owner}, and no framework is named"
+            return UnusableInput(
+                message, f"Add --framework '{owner}', or write {named}"
+            )
+        if key in self.profile.settings({*self.words, "rl"}):
+            message = f"{shown(key)}: {own} has this setting in RL alone"
+            return UnusableInput(message, f"Add --task GRPO, or write {named}")
+        message = f"{shown(key)}: a setting of {owner}, not of {own}"
+        if own in found:
+            message = f"{shown(key)}: {own} has no such setting with {self.train}"
+        return UnusableInput(message, f"Write {named}")
+
+    @property
+    def _asked_framework(self) -> str:
+        """The title of the framework that is asked; empty where none is."""
+        if self.profile.is_verl and not self.framework:
+            return ""
+        return self.profile.title
 
     def _named(self, name: str) -> str:
         """What the framework calls an input; its own name where it has no setting for it."""
@@ -293,19 +348,11 @@ class EstimateInputs:
         """A knob at a value as the framework writes it; empty where it has no such setting."""
         return self.profile.written(knob, value, self.words | WEIGHTS)
 
-    def finished(self, model: Record) -> Self:
+    def complete(self, model: Record) -> None:
         """Add the figures of the model, and a default for what nobody gave; all of it is listed."""
-        figures, guessed = model_figures(model)
-        for name, value in formula()["of_engine"].get(self.infer, {}).items():
-            self.assume(name, value, f"what {self.infer} does")
-        of_train = self._defaults_of_train()
-        for name, item in inputs_by_name().items():
-            if name in of_train:
-                reason = f"what {self.train} does by default"
-                self.assume(name, of_train[name], reason)
-            else:
-                self.assume(name, item.get("default"), "not given")
         self.model = str(model["model"])
+        figures, guessed = model_figures(model)
+        self._assume_defaults()
         self.inputs = {**figures, **self.inputs}
         for name, reason in guessed.items():
             self.assumed.append(Assumed(name, figures[name], reason))
@@ -315,7 +362,15 @@ class EstimateInputs:
             values = evaluate(self.inputs)
         if values["undivided"]:
             raise undivided(values)
-        return self
+
+    def _assume_defaults(self) -> None:
+        """Assume what the engine does, what the training backend does, else what is usual."""
+        for name, value in formula()["of_engine"].get(self.infer, {}).items():
+            self.assume(name, value, f"what {self.infer} does")
+        of_train = self._defaults_of_train()
+        for name, item in inputs_by_name().items():
+            self.assume(name, of_train.get(name), f"what {self.train} does by default")
+            self.assume(name, item.get("default"), "not given")
 
     def _defaults_of_train(self) -> dict[str, Number]:
         """What the training backend does where no framework says otherwise."""
@@ -339,14 +394,6 @@ class EstimateInputs:
                 before = f"otherwise {first:g}"
                 reason = item.reason.replace(before, f"otherwise {item.value:g}")
                 self.assumed[index] = Assumed(item.input, first, reason)
-
-
-def _successor(key: str) -> str:
-    """What the newest verl calls a key of an older one; the key itself without such a name."""
-    for before, after in frameworks()["renamed"].items():
-        if key.startswith(before):
-            return f"{after}{key.removeprefix(before)}"
-    return key
 
 
 def _unreadable(key: str, value: str, cell: ProfileCell) -> UnusableInput:

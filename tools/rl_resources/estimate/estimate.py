@@ -499,7 +499,8 @@ def of_script(
     inputs.give("gpus", gpus)
     inputs.give("device_gb", memory_gb)
     of_run(run, inputs)
-    return Estimate(inputs.finished(model))
+    inputs.complete(model)
+    return Estimate(inputs)
 
 
 def _together(factors: Iterable[float]) -> float:

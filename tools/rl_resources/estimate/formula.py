@@ -250,12 +250,12 @@ def engine_sizes() -> list[dict[str, Number]]:
 
 def undivided(values: Mapping[str, Number]) -> UnusableInput:
     """What to raise about parallel sizes that do not divide the GPUs, with the nearest that do."""
-    terms = formula()["term"]
-    item = next(item for item in terms if "sizes" in item and values[item["name"]])
-    gpus = int(values[item["gpus"]])
+    checks = (term for term in formula()["term"] if "sizes" in term)
+    failed = next(check for check in checks if values[check["name"]])
+    gpus = int(values[failed["gpus"]])
     wanted = 1
     written: list[str] = []
-    for name in item["sizes"]:
+    for name in failed["sizes"]:
         size = int(values[name])
         wanted *= size
         if size != 1:
@@ -265,5 +265,5 @@ def undivided(values: Mapping[str, Number]) -> UnusableInput:
     divisors.sort(key=lambda size: abs(size - wanted))
     nearest = sorted(divisors[:2])
     near = " or ".join(map(str, nearest))
-    fix = f"They can be divided by {near}. {item.get('hint', '')}"
+    fix = f"They can be divided by {near}. {failed.get('hint', '')}"
     return UnusableInput(message, fix.rstrip())

@@ -38,7 +38,7 @@ VERL = "verl"
 """The framework whose settings the formula names, and whose own configuration is shipped."""
 OTHER = "*"
 """Stands for all other values of a setting."""
-_MODULE_INPUTS = frozenset({"lora_mlp", "lora_attention"})
+_MODULE_INPUTS = frozenset({"lora_mlp", "lora_attention", "saved_modules"})
 _WORD = re.compile(r"[a-z][\w-]*")
 _SWITCH = "0 or 1"
 _STAGE = re.compile(
@@ -49,7 +49,12 @@ _RELEASE = re.compile(r"[\s=@]+v?(\d\S*)$")
 
 
 class ProfileCell(NamedTuple):
-    """What a framework does about one input; `where` a setting is that it has no option for."""
+    """What a framework does about one input; the head of `frameworks.toml` explains its fields.
+
+    It holds of runs with all words of `when`, in releases `before` one, or in the `only` one.
+    `where` says how a setting without an option is set, `needs` names the option without which it
+    changes nothing.
+    """
 
     input: str
     source: str
@@ -213,9 +218,14 @@ class Profile:
         """A knob at a value as it writes it; empty where it has no setting for that."""
         if set(knob.get("train", words)).isdisjoint(words):
             return ""
-        for cell in self.of(words):
+        cells = [cell for cell in self.of(words) if cell.input == knob["input"]]
+        vain: set[str] = set()
+        for cell in cells:
+            if set(cell.words) == {OTHER}:
+                vain.update(cell.names)
+        for cell in cells:
             text = cell.written(value)
-            if cell.input == knob["input"] and text:
+            if text and cell.setting not in vain:
                 return cell.where.format(text) or str(self.row.get("prefix", "")) + text
         return ""
 
@@ -313,33 +323,31 @@ def _cell(row: Mapping[str, Any]) -> ProfileCell:
 def _keys(train: str, infer: str) -> Iterator[ProfileCell]:
     """The keys of verl for each input; they are read by their ends too, the first of equal ends.
 
-    What has no key, but is a knob of a backend that verl lacks, is set by the input's own name.
+    A training backend that verl lacks has no keys: what is a knob there has the input's own name.
     """
     knobs = formula()["knob"]
     words = {
         row["input"]: {row["word"]: row["value"]} for row in knobs if "word" in row
     }
-    turned: set[str] = set()
+    own_knobs: set[str] = set()
     if train not in BACKENDS:
-        turned = {row["input"] for row in knobs if train in row.get("train", ())}
+        own_knobs = {row["input"] for row in knobs if train in row.get("train", ())}
     ends: set[str] = set()
     for name, item in inputs_by_name(infer).items():
         key = key_of(item, train)
-        if "key" in item and not key and name not in turned:
+        if "key" in item and not key and name not in own_knobs:
             continue
         _, _, end = key.rpartition(".")
-        also = key
-        if end not in ends:
-            also = f"{key} {end}"
-            ends.add(end)
+        if end in ends:
+            end = ""
+        ends.add(end)
         said = words.get(name, {})
         if "recompute" in key:
             said = {"full": 1}
-        setting = key
-        if not key or train not in BACKENDS:
-            setting = name
-            said = {}
-        yield ProfileCell(name, "", setting=setting, also=also, words=said)
+        if key and train in BACKENDS:
+            yield ProfileCell(name, "", setting=key, also=end, words=said)
+        else:
+            yield ProfileCell(name, "", setting=name, also=f"{key} {end}")
 
 
 def profiles() -> Mapping[str, Any]:
@@ -381,12 +389,12 @@ def _owned(setting: str, offline: str) -> Iterator[tuple[str, ProfileCell]]:
 def shared_cells(
     setting: str, text: str, words: Collection[str], offline: str
 ) -> Sequence[ProfileCell]:
-    """What a setting changes where no framework is named: as the trainer of Transformers has it,
-    otherwise as several frameworks have it that agree.
+    """What a setting changes where no framework is named: as the trainer of Transformers or
+    DeepSpeed has it, otherwise as several frameworks have it that agree.
     """
     cells = [
         cell
-        for cell in library("trainer")
+        for cell in (*library("trainer"), *library("deepspeed"))
         if setting in cell.names and set(cell.when) <= set(words)
     ]
     if cells:
@@ -404,12 +412,13 @@ def shared_cells(
 
 
 def _share_of_modules(name: str, text: str) -> Number | None:
-    """The share of the layer that a list of modules has; `None` where it names an unknown one."""
+    """What a list of modules has of the layer, or adds; `None` where one is unknown."""
     known: Mapping[str, Mapping[str, Number]] = frameworks()["modules"]
     words = _WORD.findall(text)
     if not words or not known.keys() >= set(words):
         return None
-    return min(1, sum(known[word].get(name, 0) for word in words))
+    most: Number = inputs_by_name()[name]["maximum"]
+    return min(most, sum(known[word].get(name, 0) for word in words))
 
 
 @cache

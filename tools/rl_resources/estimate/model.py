@@ -26,7 +26,6 @@ _TEXT_CONFIGS = ("thinker_config", "text_config", "llm_config", "language_config
 _VISION_CONFIGS = ("vision_config", "visual")
 _LARGEST_CONFIG = 2**20
 _POSSIBLE = range(10**8)
-_MOST_BILLIONS = 100_000
 _WIDTHS = ("intermediate_size", "moe_intermediate_size")
 _GATED = frozenset({"silu", "swish", "swiglu"})
 
@@ -118,9 +117,6 @@ def completed(
         raise UnusableInput(
             f"{model['model']}: neither layers nor size known", OWN_CONFIG
         )
-    if size > _MOST_BILLIONS:
-        message = f"{model['model']}: no model is so large"
-        raise UnusableInput(message, f"Sizes end at {_MOST_BILLIONS}B.")
     filled = dict(model)
     if billions and not figure(model, "parameters_b"):
         filled["parameters_b"] = billions
@@ -257,7 +253,6 @@ def read_config(path: Path) -> Record:
     for name in _lacking(row):
         key = keys_by_figure[name][0]
         raise config.mistake(key, f"no {key}")
-    _check_heads(config, row)
     return row
 
 
@@ -302,19 +297,3 @@ def _tower_of(config: _ConfigFile) -> Mapping[str, Number]:
     if "vision_layers" in found and config.vision.get("hidden_act") in _GATED:
         found["vision_matrices"] = 3
     return found
-
-
-def _check_heads(config: _ConfigFile, row: Mapping[str, Any]) -> None:
-    """Raise `UnusableInput` where the heads divide neither the hidden size nor each other."""
-    heads = row["attention_heads"]
-    if row["kv_heads"] and heads % row["kv_heads"]:
-        key = "num_key_value_heads"
-        message = (
-            f"{heads} attention heads are not divided by {row['kv_heads']} of keys"
-        )
-        raise config.mistake(key, f"{message} and values")
-    if not row["head_dim"] and row["hidden_size"] % heads:
-        message = (
-            f"a hidden size of {row['hidden_size']} is not divided by {heads} heads"
-        )
-        raise config.mistake("hidden_size", message)

@@ -311,7 +311,7 @@ def planned(start: PlanStart, gpus: int) -> Settings:
     minimum = smallest(start, counts, rare=False) or smallest(start, counts)
     recommended = fastest(start, gpus) if gpus else _comfortable(start, minimum)
     if minimum and not recommended:  # such as 72 GPUs, which no parallel sizes divide
-        recommended = fastest(start, int(minimum.values["gpus"]))
+        recommended = fastest(start, max(counts[:-1])) or minimum
     if recommended:
         return Settings(minimum or recommended, recommended)
     short = most_saving(start, gpus or max(counts))

@@ -237,14 +237,7 @@ def sufficient(
     stay as they are.
     """
     order = count()
-    asked = start.configuration
-    table = [
-        item
-        for item in formula()["knob"]
-        if "cost" in item
-        and item["input"] not in never
-        and asked.written(item, item.get("value", 1))
-    ]
+    table = list(_table(start, never))
     waiting: list[tuple[int, int, dict[str, Number], Estimate]] = []
     seen: set[str] = set()
     heappush(waiting, (0, next(order), {}, start))
@@ -256,10 +249,7 @@ def sufficient(
         key = str(sorted(turned.items()))
         if found.values["undivided"] or key in seen:
             continue
-        place = _tightest(parent)
-        if turned and _need(parent, place) - _need(found, place) < _bound(
-            "smallest_gb"
-        ):
+        if turned and not _lowers_the_tightest(parent, found):
             continue
         seen.add(key)
         if suffices(found):
@@ -271,6 +261,21 @@ def sufficient(
             if value != found.values[name]:
                 further = {**turned, name: value}
                 heappush(waiting, (cost + item["cost"], next(order), further, found))
+
+
+def _table(start: Estimate, never: Collection[str]) -> Iterator[Mapping[str, Any]]:
+    """The knobs of a search: those with a cost, which the framework has."""
+    for item in formula()["knob"]:
+        is_written = start.configuration.written(item, item.get("value", 1))
+        if is_written and "cost" in item and item["input"] not in never:
+            yield item
+
+
+def _lowers_the_tightest(before: Estimate, after: Estimate) -> bool:
+    """Whether what was the tightest needs less, by as much as is worth naming."""
+    place = _tightest(before)
+    saved = _need(before, place) - _need(after, place)
+    return bool(saved >= _bound("smallest_gb"))
 
 
 def _turns(start: Estimate, turned: Mapping[str, Number]) -> Iterator[Turn]:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from rl_resources.package import NUMBERS, Field, ForeignKey, number
 from rl_resources.rule import Edit, Mistake, Place
-from rl_resources.snapshot import RUNS, Snapshot, Table
+from rl_resources.snapshot import TABLES_OF_RUNS, Snapshot, Table
 from rl_resources.tabular import line_of, write
 from rl_resources.text import shown
 
@@ -164,7 +164,7 @@ def records(snapshot: Snapshot, resource: str, *names: str) -> Iterator[TableRow
 
 def runs(snapshot: Snapshot, *names: str) -> Iterator[TableRow]:
     """The tuning records and the reports whose cells in these columns are sound."""
-    for resource in RUNS:
+    for resource in TABLES_OF_RUNS:
         yield from records(snapshot, resource, *names)
 
 

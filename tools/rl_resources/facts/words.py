@@ -79,11 +79,12 @@ def read_word(dataset: Dataset, column: str, text: str) -> Fact:
     if not words or not text:
         return _cell(dataset, column, text)
     found = _words_meant(dataset, column, text)
-    if len(found) == 1:
-        return Fact(found[0])
+    word = only(found)
+    if word:
+        return Fact(word)
     written = f"`{shown(text)}`"
     if found:
-        listed = quoted(found, "or")
+        listed = quoted(sorted(found), "or")
         return Fact("", f"{written} can be {listed}", "Write which one is meant.")
     models = _models_of_size(words, text)
     if models and column == "model":
@@ -97,24 +98,19 @@ def read_word(dataset: Dataset, column: str, text: str) -> Fact:
     return Fact("", f"{written} is not known", fix.strip())
 
 
-def _words_meant(dataset: Dataset, column: str, text: str) -> Sequence[str]:
+def _words_meant(dataset: Dataset, column: str, text: str) -> Collection[str]:
     """The words of a column that a text may mean."""
-    words = known_words(dataset, column)
-    meant: dict[str, str] = {}
-    if column == "model":
-        meant |= {slug_of(word): word for word in words}
-    # A word itself is certain: it goes before what others are called.
-    meant |= {_plain(word): word for word in words}
-    plain = _plain(text)
-    if plain in meant:
-        return [meant[plain]]
-    if column == "device":
+    found = _named_words(dataset, column).get(device_name(text), ())
+    if column == "device" and not found:
         return devices_of(dataset).named(text)
-    return []
+    return found
 
 
-def _plain(word: str) -> str:
-    return word.lower().replace("_", "-")
+@lru_cache(maxsize=16)
+def _named_words(dataset: Dataset, column: str) -> Mapping[str, Collection[str]]:
+    """The words of a column by their names; a model has its slug, too."""
+    words = known_words(dataset, column)
+    return _by_name((word, [word, slug_of(word)]) for word in words)
 
 
 def _models_of_size(models: Sequence[str], text: str) -> Sequence[str]:

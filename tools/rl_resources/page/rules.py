@@ -10,23 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 
-from rl_resources.facts.models import parameters_in_name
 from rl_resources.files import UTF_8
-from rl_resources.package import text_of
-from rl_resources.page import Heading, PageRow, width
-from rl_resources.page.records import HEADERS, Reading, ReadRow, missing_columns
+from rl_resources.page import PageRow, width
+from rl_resources.page.records import HEADERS, Reading, missing_columns
 from rl_resources.rule import Mistake, rule
 from rl_resources.script_rules.paths_and_secrets import mail_addresses
 from rl_resources.text import shown
 
-_ROUNDED = 1.25
-"""Largest ratio of a model's size to the title of its section: 7.6B is under `7B`."""
-_OTHER_SECTION = 1.6
-"""From this ratio on a row is in the wrong section, if the page has one for its size."""
-_NO_SECTION = 3.0
-"""The same if the page has none: then a section may be for all sizes that are near."""
 _NO_MARKUP = re.compile(r"(?:<{7}|>{7}) |\s*\.\. list-table:(?!:)")
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
@@ -161,87 +152,14 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
     path = reading.page.path
     for heading in reading.page.headings:
         if not heading.made:
+            underline = heading.underline[0] * width(heading.title)
             yield Mistake(
                 path,
                 heading.line,
                 1,
                 f"`{shown(heading.title)}` is not a heading: its underline is too short",
-                _longer(heading),
+                f"Write `{underline}` below it.",
             )
-
-
-def _longer(heading: Heading) -> str:
-    """How to fix an underline that is too short."""
-    underline = heading.underline[0] * width(heading.title)
-    return f"Write `{shown(underline, 400)}` below it."
-
-
-@rule("warning")
-def page_short_underline(reading: Reading) -> Iterator[Mistake]:
-    """The underline of a title is at least as long as the title.
-
-    Sphinx warns about a shorter one, and a build with `-W` stops there.
-
-    Bad: `Tuning guide` over `========`
-    Good: `Tuning guide` over `============`
-    """
-    path = reading.page.path
-    for heading in reading.page.headings:
-        if heading.made and len(heading.underline) < width(heading.title):
-            yield Mistake(
-                path,
-                heading.line + 1,
-                1,
-                f"the underline of `{shown(heading.title)}` is too short",
-                _longer(heading),
-            )
-
-
-@rule()
-def page_model_section(reading: Reading) -> Iterator[Mistake]:
-    """A row is in the section of its model's size.
-
-    Readers look under the size of their model and trust what they find there.
-
-    Bad: Qwen2.5-7B-Instruct under `14B`
-    Good: Qwen2.5-7B-Instruct under `7B`
-    """
-    sections = {heading.billions: heading.title for heading in reading.page.headings}
-    sizes = list(filter(None, sections))
-    for row in reading.rows:
-        size = _size_of_model(reading, row)
-        if not size:
-            continue
-        cell = row.cells["Model"]
-        heading = reading.page.heading_above(cell)
-        if heading is None or not heading.billions:
-            continue
-        limit = _NO_SECTION
-        right = "a heading of its size"
-        nearest = min(sizes, key=partial(_ratio, size))
-        if _ratio(size, nearest) <= _ROUNDED:
-            limit = _OTHER_SECTION
-            right = shown(sections[nearest])
-        if _ratio(size, heading.billions) > limit:
-            yield reading.mistake(
-                cell,
-                f"{shown(cell.text)} is listed under {shown(heading.title)}",
-                f"Move the row under {right}, or fix its model.",
-            )
-
-
-def _size_of_model(reading: Reading, row: ReadRow) -> float:
-    """The billions of parameters of a row's model, 0 if they are not known."""
-    if "model" in row.doubts:
-        return 0
-    model = reading.dataset.by_key["models"].get(row.record["model"])
-    if model is None:
-        return parameters_in_name(row.text("Model"))
-    return float(text_of(model, "parameters_b") or 0)
-
-
-def _ratio(one: float, other: float) -> float:
-    return max(one / other, other / one)
 
 
 @rule("warning")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
-from rl_resources.devices import stated_gigabytes
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.configuration import (
@@ -17,11 +17,11 @@ from rl_resources.estimate.configuration import (
     where_hidden,
 )
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import Number, backends, formula
+from rl_resources.estimate.formula import backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
-    frameworks,
+    Profile,
     plain_setting,
     profile,
     profiles,
@@ -43,6 +43,7 @@ from rl_resources.files import read_text
 from rl_resources.package import Record
 from rl_resources.query.question_inputs import (
     OF_ROLLOUTS,
+    OfflineTask,
     generates_itself,
     offline_of,
     take_defaults,
@@ -53,9 +54,7 @@ from rl_resources.query.question_inputs import (
 from rl_resources.query.sentences import say
 from rl_resources.query.understand import (
     Query,
-    not_covered,
     stated,
-    take_backend,
     understand,
 )
 from rl_resources.query.vocabulary import (
@@ -76,9 +75,25 @@ from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.text import nearest, quoted, shown
 
 _IN_WORDS = "Give --framework, --model, --gpus and the settings: --set KEY=VALUE"
-_NO_SHELL = (".py", ".ipynb", ".yaml", ".yml", ".toml", ".json")
 Source = Run | FrameworkStart
 """What a script starts."""
+
+
+class _Question(NamedTuple):
+    """What is asked in words, with what a script says of them, and in keys.
+
+    `release` is that of the framework, `settings` are texts `KEY=VALUE`, `offline` is the task
+    where it has no rollouts, `name` that of one of our own scripts.
+    """
+
+    words: Mapping[str, str]
+    query: Query
+    release: str
+    settings: Sequence[str]
+    offline: OfflineTask | None
+    script: str
+    source: Source | None
+    name: ScriptName | None
 
 
 def estimate(
@@ -104,12 +119,23 @@ def as_asked(
 
     What is asked wins over the script; what nobody says is as usual. Raises `UnusableInput`.
     """
-    asked = stated(asked)
+    question = _question(dataset, stated(asked), sets, script)
+    model = _model(dataset, question)
+    inputs = _of_backend(question)
+    inputs.read_as = _said_of_names(dataset, question.words, model)
+    _take_inputs(dataset, question, inputs)
+    inputs.complete(model)
+    return sized(Estimate(inputs), settled=_settled_by(question, inputs))
+
+
+def _question(
+    dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str], script: str
+) -> _Question:
+    """What is asked; a word that only the script says is asked as well."""
     words = {name: asked[name] for name in (*WORDS, *OF_ROLLOUTS) if name in asked}
     framework, release = release_of(words.get("framework", ""))
     if framework:
         words["framework"] = framework
-    backend_taken = take_backend(frameworks()["backends"], words)
     name = _own_name(dataset, script)
     source = None
     if script:
@@ -119,34 +145,41 @@ def as_asked(
         words = said | words
         _needs_model(script, source, words)
     words, offline = without_offline(words)
-    model, query = _model_and_query(dataset, words)
-    inputs = _of_backend(query, source, release, sets)
-    said_of_names = _said_of_names(dataset, words, model)
-    inputs.read_as = " ".join(filter(None, [backend_taken, said_of_names]))
-    if offline:
-        offline.begin(inputs)
-    # An input keeps the first value that it gets: what is asked comes before the script, and
-    # both before what is usual.
+    query, _ = understood(dataset, words)
     numbers = [f"{number}={asked[number]}" for number in NUMBERS if number in asked]
-    for setting in (*sets, *numbers):
+    settings = [*sets, *numbers]
+    return _Question(words, query, release, settings, offline, script, source, name)
+
+
+def _take_inputs(dataset: Dataset, question: _Question, inputs: EstimateInputs) -> None:
+    """Take all that is said, and what is usual where nothing is.
+
+    An input keeps the first value that it gets, so the order decides: what is asked, then the
+    script, then what its name says, then what is usual.
+    """
+    query = question.query
+    if question.offline:
+        question.offline.begin(inputs)
+    for setting in question.settings:
         inputs.set(setting)
     take_hardware(dataset, query, inputs)
-    take_weights(query, words.get("model", ""), inputs)
-    _take_script(source, inputs)
+    take_weights(query, question.words.get("model", ""), inputs)
+    if isinstance(question.source, Run):
+        of_run(question.source, inputs)
+    elif question.source:
+        of_start(question.source, inputs)
     if query.infer:
         inputs.give("has_engine", int(not generates_itself(query.infer)))
-    if name:
-        inputs.assume("gpus", name.gpus, "the script's name")
-    _needs_gpus(script, source, inputs)
-    _refuse_mean_above_longest(inputs.inputs)
-    take_defaults(query, offline, inputs)
-    found = Estimate(inputs.finished(model))
-    return sized(found, settled=_settled_by(source, inputs))
+    if question.name:
+        inputs.assume("gpus", question.name.gpus, "the script's name")
+    if "gpus" not in inputs.inputs:
+        raise _needs_gpus(question)
+    take_defaults(query, question.offline, inputs)
 
 
-def _settled_by(source: Source | None, inputs: EstimateInputs) -> list[str]:
+def _settled_by(question: _Question, inputs: EstimateInputs) -> list[str]:
     """What a script settles although it does not set it: it leaves that to its framework."""
-    if source is None:
+    if question.source is None:
         return []
     return [item.input for item in inputs.assumed if not inputs.leaves_open(item)]
 
@@ -201,13 +234,6 @@ def _is_of_verl(launch: Launch) -> bool:
     return any(item.key.startswith("actor_rollout_ref.") for item in launch.overrides)
 
 
-def _take_script(source: Source | None, inputs: EstimateInputs) -> None:
-    if isinstance(source, Run):
-        of_run(source, inputs)
-    elif source:
-        of_start(source, inputs)
-
-
 def _said(
     dataset: Dataset, source: Source, name: ScriptName | None, asked: Collection[str]
 ) -> dict[str, str]:
@@ -245,15 +271,6 @@ def _refuse_other_task(
         raise UnusableInput(message, "Leave out --task, or name another script.")
 
 
-def _refuse_mean_above_longest(given: Mapping[str, Number]) -> None:
-    """Raise `UnusableInput` if the mean response that is given is longer than the longest."""
-    mean = given.get("mean_response_length", 0)
-    longest = given.get("response_length", mean)
-    if mean > longest:
-        message = f"mean_response_length {mean:.10g} is more than response_length {longest:.10g}"
-        raise UnusableInput(message, "Correct one of them.")
-
-
 def _train_backend(run: Run) -> str:
     """What trains, as far as the estimate needs it; empty if that is not known."""
     setting = run.train_backend
@@ -283,30 +300,24 @@ def _needs_model(script: str, source: Source, known: Collection[str]) -> None:
     raise UnusableInput(f"{script}: {why}", OWN_CONFIG)
 
 
-def _needs_gpus(script: str, source: Source | None, inputs: EstimateInputs) -> None:
-    """Raises `UnusableInput` with the line that hides the GPUs, unless they are known."""
-    if "gpus" in inputs.inputs:
-        return
+def _needs_gpus(question: _Question) -> UnusableInput:
+    """What to raise where nobody says the number of GPUs: with the line that hides it."""
     why = "how many GPUs?"
-    if isinstance(source, Run):
-        why = f"{script}: {where_hidden(source.training_gpus)}"
-    raise UnusableInput(why, "Say it: --gpus 8")
+    if isinstance(question.source, Run):
+        why = f"{question.script}: {where_hidden(question.source.training_gpus)}"
+    return UnusableInput(why, "Say it: --gpus 8")
 
 
 def _starts_nothing(path: str, framework: str, script: ScriptText) -> UnusableInput:
     """What to raise for a script that starts nothing that can be read, or not what is asked."""
     read = [VERL] + [name for name, row in profiles().items() if "starts" in row]
-    title = profiles().get(framework, {"title": framework})["title"]
-    if path.endswith(_NO_SHELL):
-        return UnusableInput(f"{path}: is no shell script", _IN_WORDS)
+    titles = ", ".join(profile(name).title for name in read)
+    if framework:
+        titles = profiles().get(framework, {"title": framework})["title"]
     if framework and framework not in read:
-        return _reads_none_of(path, title)
+        return _reads_none_of(path, titles)
     if any("sft_trainer" in launch.module for launch in script.launches):
         return _reads_none_of(path, "SFT in verl")
-    message = f"{path}: starts no training of {title}"
-    if framework:
-        return UnusableInput(message, "Leave out --framework.")
-    titles = ", ".join(profile(name).title for name in read)
     message = f"{path}: starts no training of {titles}"
     fix = "Name the script that does, or give --model and --framework."
     return UnusableInput(message, fix)
@@ -316,28 +327,29 @@ def _reads_none_of(path: str, title: str) -> UnusableInput:
     return UnusableInput(f"{path}: no scripts of {title} are read", _IN_WORDS)
 
 
-def _model_and_query(
-    dataset: Dataset, words: Mapping[str, str]
-) -> tuple[Record, Query]:
-    """The row of the model or its config.json, and the question in keys."""
-    named = words.get("model", "")
-    query, _ = understood(dataset, words)
+def _model(dataset: Dataset, question: _Question) -> Record:
+    """The row of the model with its layers, or its config.json."""
+    named = question.words.get("model", "")
     config = config_file(named)
     if config:
-        return read_config(config), query
+        return read_config(config)
     if not named:
         raise UnusableInput("which model?", OWN_CONFIG)
-    row = dataset.by_key["models"].get(query.model) or _row_by_beginning(dataset, named)
-    return _with_layers(dataset, row), query
+    row = dataset.by_key["models"].get(question.query.model)
+    return _with_layers(dataset, row or _row_by_beginning(dataset, named))
 
 
 def _said_of_names(dataset: Dataset, words: Mapping[str, str], model: Record) -> str:
-    """What to say where a model or a device is taken that is not just the one named."""
-    notes = [_other_model(words.get("model", ""), str(model["model"]))]
-    query, of_device = understood(dataset, {"device": words.get("device", "")})
-    if query.vendor and query.memory_gb:
-        notes += of_device
-    return " ".join(filter(None, notes))
+    """What to say where a backend, model or device is taken that is not just the word named."""
+    asked = {name: words.get(name, "") for name in ("framework", "train", "device")}
+    query, of_device = understood(dataset, {"device": asked.pop("device")})
+    if not (query.vendor and query.memory_gb):
+        of_device = ()
+    query, of_backend = understood(dataset, asked)
+    if query.framework:
+        of_backend = ()
+    of_model = _other_model(words.get("model", ""), str(model["model"]))
+    return " ".join(filter(None, [*of_backend, of_model, *of_device]))
 
 
 def _other_model(named: str, key: str) -> str:
@@ -384,18 +396,10 @@ def sizes_as_models(dataset: Dataset) -> Iterator[Record]:
 def understood(
     dataset: Dataset, words: Mapping[str, str]
 ) -> tuple[Query, Sequence[str]]:
-    """The question in keys, with notes; of a device that nobody knows the memory in its name."""
-    known = vocabulary(dataset)
+    """The question in keys, with notes; a config.json is no name of a model."""
     if config_file(words.get("model", "")):
         words = {**words, "model": ""}
-    device = words.get("device", "")
-    try:
-        return understand(known, words)
-    except UnusableInput:
-        stated_gb = stated_gigabytes(device)
-        if not stated_gb or not_covered(device):
-            raise
-        return understand(known, {**words, "device": f"{stated_gb:g} GB"})
+    return understand(vocabulary(dataset), words)
 
 
 def framework_meant(dataset: Dataset, asked: str) -> str:
@@ -411,19 +415,11 @@ def _with_profile(names: str) -> str:
     return next((name for name in (first, *others) if name in profiles()), first)
 
 
-def _of_backend(
-    query: Query, source: Source | None, release: str, sets: Sequence[str]
-) -> EstimateInputs:
+def _of_backend(question: _Question) -> EstimateInputs:
     """The inputs of a training backend and an engine. Raises `UnusableInput`."""
-    name = _with_profile(query.framework)
-    found = unprofiled(name)
-    if not name:
-        found = profile()
-    elif name in profiles():
-        found = profile(name, release)
-    if isinstance(source, Run) and not found.is_verl:
-        message = f"the script is of verl, not of {found.title}"
-        raise UnusableInput(message, "Leave out --framework.")
+    query = question.query
+    source = question.source
+    found = _profile_of(question)
     train = found.row.get("called", {}).get(query.train, query.train)
     inputs = EstimateInputs(train, query.infer, profile=found)
     inputs.is_rl = bool(query.task or query.infer)
@@ -437,12 +433,26 @@ def _of_backend(
         inputs.framework = found.name
     _refuse_rollouts(query, inputs)
     if not query.train:
-        _take_usual_train(query, inputs, sets)
+        _take_usual_train(question, inputs)
     if not found.release:
         said = formula()["said"]["no_profile"]
-        inputs.notes.append(said.format(framework=name, train=inputs.train))
-    _check_backend(query, source, inputs)
+        inputs.notes.append(said.format(framework=found.name, train=inputs.train))
+    _check_backend(question, inputs)
     return inputs
+
+
+def _profile_of(question: _Question) -> Profile:
+    """The profile of the framework that is asked, that of verl without any."""
+    name = _with_profile(question.query.framework)
+    found = unprofiled(name)
+    if not name:
+        found = profile()
+    elif name in profiles():
+        found = profile(name, question.release)
+    if isinstance(question.source, Run) and not found.is_verl:
+        message = f"the script is of verl, not of {found.title}"
+        raise UnusableInput(message, "Leave out --framework.")
+    return found
 
 
 def _refuse_rollouts(query: Query, inputs: EstimateInputs) -> None:
@@ -454,26 +464,25 @@ def _refuse_rollouts(query: Query, inputs: EstimateInputs) -> None:
         raise UnusableInput(message, f"It trains {trained}. Others: --framework trl")
 
 
-def _take_usual_train(
-    query: Query, inputs: EstimateInputs, sets: Sequence[str]
-) -> None:
+def _take_usual_train(question: _Question, inputs: EstimateInputs) -> None:
     """Take the training backend that a setting chooses, else the usual one of the framework,
     otherwise FSDP, and say so.
 
     One GPU shards nothing.
     """
     said = formula()["said"]
-    chosen = inputs.profile.chosen_train(
-        [plain_setting(text.partition("=")[0]) for text in sets]
-    )
-    if inputs.framework and chosen:
+    gpus = question.query.gpus
+    own = inputs.profile
+    names = [plain_setting(text.partition("=")[0]) for text in question.settings]
+    chosen = own.chosen_train(names)
+    if chosen:
         inputs.train = chosen
         inputs.notes.append(f"No --train: {chosen}, as the settings choose.")
     elif inputs.framework:
-        inputs.train = inputs.profile.usual_train(query.gpus)
-        title = inputs.profile.title
-        inputs.notes.append(f"No --train: {inputs.train}, as {title} usually has it.")
-    elif query.gpus == 1:
+        inputs.train = own.usual_train(gpus)
+        note = f"No --train: {inputs.train}, as {own.title} usually has it."
+        inputs.notes.append(note)
+    elif gpus == 1:
         inputs.train = "transformers"
         inputs.notes.append(said["one_gpu"])
     else:
@@ -481,18 +490,19 @@ def _take_usual_train(
         inputs.notes.append(said["sharded"])
 
 
-def _check_backend(query: Query, source: Source | None, inputs: EstimateInputs) -> None:
+def _check_backend(question: _Question, inputs: EstimateInputs) -> None:
     """Raises `UnusableInput` where the formula, the framework or the script has no such backend."""
-    found = inputs.profile
+    query = question.query
+    source = question.source
+    train = inputs.train
+    own = inputs.profile
     if isinstance(source, Run) and not query.train:
         raise UnusableInput(where_hidden(source.train_backend), "Say it: --train fsdp")
-    if inputs.train not in backends():
-        known = nearest(inputs.train, backends()).sentence()
-        raise UnusableInput(
-            f"{inputs.train}: no estimate for this training backend", known
-        )
-    if query.framework and inputs.train not in found.trains:
-        known = quoted(found.trains, "or")
-        raise UnusableInput(
-            f"{found.title} does not train with {inputs.train}", f"Use {known}."
-        )
+    if train not in backends():
+        known = nearest(train, backends()).sentence()
+        message = f"{train}: no estimate for this training backend"
+        raise UnusableInput(message, known)
+    if query.framework and train not in own.trains:
+        known = quoted(own.trains, "or")
+        message = f"{own.title} does not train with {train}"
+        raise UnusableInput(message, f"Use {known}.")

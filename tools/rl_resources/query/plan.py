@@ -336,19 +336,26 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
             ran.append(row)
         if not is_run and row.total_memory_gb >= gb and row.length <= length:
             failed.append(row)
-    # What contradicts the estimate has another sentence than what agrees with it.
-    names = {"failed": "failed_too", "ran": "ran"}
-    if fits(found):
-        names = {"failed": "failed", "ran": "ran_too"}
-    said = formula()["said"]
+    is_fit = fits(found)
     lines: list[str] = []
     if failed:
         sources = list(dict.fromkeys(row.source for row in failed))
         first = ", ".join(sources[:_MOST_SOURCES])
-        lines.append(said[names["failed"]].format(count=len(failed), sources=first))
+        sentence = _evidence("failed", agrees=not is_fit)
+        lines.append(sentence.format(count=len(failed), sources=first))
     if ran:
-        lines.append(said[names["ran"]].format(**run_of_size(ran[-1])))
+        sentence = _evidence("ran", agrees=is_fit)
+        lines.append(sentence.format(**run_of_size(ran[-1])))
     return lines
+
+
+def _evidence(outcome: str, *, agrees: bool) -> str:
+    """The sentence about published runs: that they agree with the estimate, or contradict it."""
+    name = outcome
+    if agrees:
+        name = f"{outcome}_too"
+    sentence: str = formula()["said"][name]
+    return sentence
 
 
 def _alike(dataset: Dataset, found: Estimate) -> list[Configuration]:

@@ -5,7 +5,7 @@ The settings are those of `estimate/plan.py`, the words those of `plan_question.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -184,39 +184,20 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     read, _ = understood(dataset, words)
     words["weights"] = _weights(read, words["model"])
     framework = _framework(read, words["weights"], offline)
-    if offline is None:
+    if not offline:
         words |= _usual_rollouts(read, framework)
-    assumed = [
-        name for name in ("task", "infer") if words.get(name, "") != getattr(read, name)
-    ]
-    taken = [words[name] for name in assumed]
-    if has_adapters_alone(read, words["model"]):
-        taken.append(sentences()["four_bits"])
-    lengths = lengths_of(words.get("length", ""))
-    if not read.length:
-        taken.append("{} + {} tokens".format(*lengths))
     query, notes = understood(dataset, words)
     query = query._replace(weights=read.weights, infer=read.infer)
     task = query.task
     if offline:
         task = offline.name
         words["task"] = task
-    if not framework:
-        framework = _usual_framework(words["weights"], offline)
-        title = profile(framework).title
-        taken.append(
-            sentences()["no_profile"].format(framework=read.framework, taken=title)
-        )
-    elif framework != VERL and not read.framework:
-        title = profile(framework).title
-        taken.append(sentences()["usual_framework"].format(framework=title))
-    words["framework"] = framework
+    words["framework"] = framework or _usual_framework(words["weights"], offline)
+    lengths = lengths_of(words.get("length", ""))
     starts = _starts(dataset, words, query, lengths)
-    size, _ = size_and_experts(dataset, starts[0][0])
+    start = PlanStart(starts, query.host_memory_gb)
+    size, _ = size_and_experts(dataset, start.first)
     query = query._replace(size=query.size or size)
-    if query.vendor and not query.memory_gb:
-        gb = starts[0][0].values["device_gb"]
-        taken.append(sentences()["least_memory"].format(gb=gb, vendor=query.vendor))
     return PlanQuestion(
         dataset=dataset,
         words=asked,
@@ -224,11 +205,35 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
         task=task,
         weights=words["weights"],
         lengths=lengths,
-        framework=framework,
-        start=PlanStart(starts, query.host_memory_gb),
-        taken=taken,
+        framework=words["framework"],
+        start=start,
+        taken=list(_taken(read, words, lengths, start.first)),
         notes=notes,
     )
+
+
+def _taken(
+    read: Query, words: Mapping[str, str], lengths: tuple[int, int], found: Estimate
+) -> Iterator[str]:
+    """What is taken where the question is open, in words."""
+    said = sentences()
+    if not found.configuration.offline:
+        for name in ("task", "infer"):
+            if words[name] != getattr(read, name):
+                yield words[name]
+    if has_adapters_alone(read, words["model"]):
+        yield said["four_bits"]
+    if not read.length:
+        yield "{} + {} tokens".format(*lengths)
+    taken = words["framework"]
+    title = profile(taken).title
+    if read.framework and taken not in read.framework.split(EITHER):
+        yield said["no_profile"].format(framework=read.framework, taken=title)
+    elif not read.framework and taken != VERL:
+        yield said["usual_framework"].format(framework=title)
+    if read.vendor and not read.memory_gb:
+        gb = found.values["device_gb"]
+        yield said["least_memory"].format(gb=gb, vendor=read.vendor)
 
 
 def _weights(query: Query, named: str) -> str:

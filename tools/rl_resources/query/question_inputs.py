@@ -29,11 +29,14 @@ OF_ROLLOUTS = {"infer": "rollout engine", "rollout_n": "rollouts per prompt"}
 
 
 class OfflineTask(NamedTuple):
-    """A task without rollouts: the sequences of a sample, and whether there is a reference."""
+    """A task without rollouts: the sequences of a sample, and its reference.
+
+    0: it has none, 1: with LoRA it is the model without adapters, 2: it is a model of its own.
+    """
 
     name: str
     sequences: int
-    reference: bool
+    reference: int
 
     def begin(self, inputs: EstimateInputs) -> None:
         """Take what it decides whatever the framework does. Raises `UnusableInput`."""
@@ -57,16 +60,22 @@ class OfflineTask(NamedTuple):
     def finish(self, inputs: EstimateInputs) -> None:
         """Take what it decides where the framework does not, and say what it means."""
         is_adapter = bool(inputs.inputs.get("lora_rank"))
-        is_second = self.reference and not is_adapter
+        is_second = self.reference > is_adapter
+        is_computed_before = inputs.inputs.get("has_reference") == 0
         inputs.assume("has_reference", int(is_second), self._reason)
         inputs.assume("reference_offload", 0, self._reason)
         said: Mapping[str, str] = formula()["said"]
         inputs.notes.append(said["offline"].format(task=self.name))
         if self.sequences > 1:
             inputs.notes.append(said["pairs"])
-        if inputs.inputs["has_reference"]:
+        is_own = is_adapter and inputs.inputs.get("base_is_reference")
+        if not self.reference or is_computed_before:
+            return
+        if self.reference > 1:
+            inputs.notes.append(said["teacher"])
+        elif inputs.inputs["has_reference"] and not is_own:
             inputs.notes.append(said["reference"])
-        elif self.reference and is_adapter:
+        else:
             inputs.notes.append(said["own_reference"])
 
     @property
@@ -79,7 +88,7 @@ def _tasks_by_word() -> Mapping[str, OfflineTask]:
     """The tasks by each of their names."""
     found: dict[str, OfflineTask] = {}
     for name, row in formula()["offline"].items():
-        task = OfflineTask(name, row["sequences"], bool(row["reference"]))
+        task = OfflineTask(name, row["sequences"], row["reference"])
         for word in (name, *row["names"]):
             found[plain(word)] = task
     return found

@@ -96,18 +96,6 @@ def stated(tokens: Tokens) -> dict[str, str]:
     return {name: text.strip() for name, text in tokens.items() if text.strip()}
 
 
-def take_backend(backends: Mapping[str, str], words: dict[str, str]) -> str:
-    """Take what trains where it is named as a framework, and say what is not as it was asked."""
-    backend = backends.get(plain(words.get("framework", "")), "")
-    if not backend:
-        return ""
-    text = words.pop("framework")
-    if "train" in words:
-        return ""
-    words["train"] = backend
-    return sentences.say("read-as", text=shown(text), meaning=f"--train {backend}")
-
-
 def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, list[str]]:
     """The question in keys, and what a person must know of how it was read.
 
@@ -129,11 +117,13 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, list[str]]:
         words.setdefault("weights", "qlora")
     notes: list[str] = []
     framework = plain(words.get("framework", ""))
-    is_backend = framework in known.spellings["train"]
-    if is_backend and framework not in known.spellings["framework"]:
+    backend = known.spellings["train"].get(framework, "")
+    if backend and framework not in known.spellings["framework"]:
         text = words.pop("framework")
-        words.setdefault("train", text)
-        notes.append(sentences.say("backend", text=shown(text)))
+        if "train" not in words:
+            words["train"] = backend
+            meaning = f"--train {backend}"
+            notes.append(sentences.say("read-as", text=shown(text), meaning=meaning))
     reader = Reader(known, words, notes)
     return reader.in_keys(), reader.notes
 
@@ -298,13 +288,15 @@ class Reader:
     def _means_a_device(self, text: str) -> bool:
         """Whether it names one, or states its memory with a unit."""
         _, unit = amount_of("memory", text)
-        return bool(unit or self.known.devices.named(text) or _unlisted(text))
+        if unit or self.known.devices.named(text):
+            return True
+        return stated_gigabytes(text) > 0 and bool(vendor_in(text))
 
     def _devices(self, text: str) -> tuple[Sequence[str], Device]:
         """Keys of the device with the smallest of them, or what is known of one without a key.
 
-        That is GB of any device: `80 GB`, or `80` where none is called so; or the vendor and the
-        memory of `A4500 20GB`.
+        That is GB of any device: `80 GB`, `Z90 80GB`, or `80` where none is called so; or vendor
+        and memory: `A4500 20GB`.
         """
         if not text:
             return [], Device()
@@ -319,12 +311,16 @@ class Reader:
             devices = [self.known.devices.known[key] for key in keys]
             self._note_devices(text, devices)
             return keys, min(devices, key=attrgetter("memory_gb"))
-        device = _unlisted(text)
-        if unit or not device:
+        memory_gb = stated_gigabytes(text)
+        if unit or not memory_gb:
             raise sentences.unreadable(self.known, "device", text)
-        memory = figure(device.memory_gb)
-        self._note("unlisted", text, vendor=device.vendor, memory=memory)
-        return [], device
+        vendor = vendor_in(text)
+        memory = figure(memory_gb)
+        if vendor:
+            self._note("unlisted", text, vendor=vendor, memory=memory)
+            return [], Device(vendor, memory_gb)
+        self._note("read-as", text, meaning=f"{memory} GB")
+        return [], self._any_of(memory_gb, unit)
 
     def _any_of(self, amount: float, unit: str) -> Device:
         """Any device of so many GB."""
@@ -375,12 +371,3 @@ def lengths_in(text: str) -> list[int]:
             raise sentences.refusal("unknown", "length", text)
         lengths.append(floor(amount + 0.5))
     return lengths
-
-
-def _unlisted(text: str) -> Device | None:
-    """A device by the vendor and the memory that its words say; none where they lack one."""
-    memory_gb = stated_gigabytes(text)
-    vendor = vendor_in(text)
-    if memory_gb and vendor:
-        return Device(vendor, memory_gb)
-    return None

@@ -6,55 +6,40 @@ The generated rows on releases match the current scripts.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from rl_resources.facts import TableRow, records, with_cells
 from rl_resources.facts.pairs import script_texts
 from rl_resources.rule import Edit, Mistake, rule
-from rl_resources.script.framework.shipped import (
-    RejectedSetting,
-    as_word,
-    read_rejected,
-)
+from rl_resources.script.framework.shipped import as_word, read_rejected
 from rl_resources.script.script_text import ScriptText
 from rl_resources.snapshot import Snapshot, name_of
 from rl_resources.text import shown
 
 
-def _stale_rows(
-    snapshot: Snapshot,
-) -> Iterator[tuple[TableRow, Sequence[RejectedSetting | None]]]:
-    """The rows with wrong lines, and their settings with the lines of today.
-
-    `None` is a setting that the script does not have in exactly one line.
-    """
-    lines = _lines_by_script(snapshot)
-    for record in records(snapshot, "compatibility", "script", "rejected"):
-        name = record.text("script")
-        if name not in lines:
-            continue
-        recorded = read_rejected(filter(None, record.text("rejected").split("; ")))
-        today = [_today(item, lines[name][item.key]) for item in recorded]
-        if today != recorded:
-            yield record, today
-
-
-def _lines_by_script(snapshot: Snapshot) -> Mapping[str, Mapping[str, set[int]]]:
-    """The lines of the keys of each script that bash can read, by its name."""
-    return {
+def _stale_cells(snapshot: Snapshot) -> Iterator[tuple[TableRow, str, str]]:
+    """The cells with wrong lines, each with its text for the script of today."""
+    lines = {
         name_of(script.path): _lines_of_keys(script)
         for script in script_texts(snapshot)
         if not script.script.problems
     }
+    for record in records(snapshot, "compatibility", "script", "rejected"):
+        cell = record.text("rejected")
+        today = _with_lines(cell, lines.get(record.text("script"), {}))
+        if today != cell:
+            yield record, "rejected", today
 
 
-def _today(item: RejectedSetting, lines: Collection[int]) -> RejectedSetting | None:
-    if item.line in lines:
-        return item
-    if len(lines) != 1:
-        return None
-    (line,) = lines
-    return item._replace(line=line)
+def _with_lines(cell: str, lines: Mapping[str, Collection[int]]) -> str:
+    """The rejected settings of a cell with their lines; one that the script lacks keeps its own."""
+    items = []
+    for item in read_rejected(filter(None, cell.split("; "))):
+        now = lines.get(item.key, [item.line])
+        if item.line not in now:
+            item = item._replace(line=min(now))
+        items.append(str(item))
+    return "; ".join(items)
 
 
 def _lines_of_keys(script: ScriptText) -> Mapping[str, set[int]]:
@@ -76,21 +61,17 @@ def stale_lines(snapshot: Snapshot) -> Iterator[Mistake]:
     Good: `58 algorithm.use_kl_in_reward unknown-key`
     """
     reported: set[str] = set()
-    for record, _ in _stale_rows(snapshot):
+    for record, column, _ in _stale_cells(snapshot):
         name = record.text("script")
         if name not in reported:
             reported.add(name)
             yield record.mistake_in_words(
-                "rejected",
+                column,
                 f"{shown(name, 120)} has changed: these are not its line numbers",
                 "Run `rl-resources check --fix`; where settings changed, `rl-resources compat`.",
             )
 
 
 def fix_stale_lines(snapshot: Snapshot) -> Iterator[Edit]:
-    """Update the line of each key that is now on exactly one other line."""
-    return with_cells(
-        (record, "rejected", "; ".join(map(str, today)))
-        for record, today in _stale_rows(snapshot)
-        if None not in today
-    )
+    """Write the lines of today."""
+    return with_cells(_stale_cells(snapshot))

@@ -10,18 +10,19 @@ never both.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 
 from rl_resources.rule import Edit, Mistake, rewritten, rule, with_lines
-from rl_resources.script.bash.parser import parse
 from rl_resources.script.bash.script import Command, Option, Script
 from rl_resources.script.script_text import ScriptText, settings_of
-from rl_resources.script_rules.safety import COMMANDS, OTHER_COMMANDS
-from rl_resources.script_rules.shellcheck import UNQUOTED, Comment, comments
+from rl_resources.script_rules.shellcheck import (
+    UNQUOTED,
+    Comment,
+    comments,
+    unclosed_quote,
+)
 from rl_resources.text import shown
 
-_PREPARING = COMMANDS | OTHER_COMMANDS
 SHEBANG = "#!/usr/bin/env bash"
 _BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?bash(?:\s|$)")
 _SH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:da|a)?sh\s*")
@@ -38,7 +39,7 @@ _HIDDEN = re.compile(
 _ASKS_STATUS = re.compile(r"\$\{?(?:\?|PIPESTATUS)|^\s*wait\b", re.M)
 
 
-@rule()
+@rule(follows=["syntax", "broken-continuation", "unexpected-command"])
 def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     """A script starts a training program.
 
@@ -47,26 +48,15 @@ def no_launcher(target: ScriptText) -> Iterator[Mistake]:
     Bad: `#!/bin/bash ⏎ set -e ⏎ echo start`
     Good: `#!/bin/bash ⏎ set -e ⏎ python3 -m verl.trainer.main_ppo`
     """
-    if target.launches or target.broken_continuations or _may_start_more(target):
-        return
-    if _PREPARING.issuperset(
-        [command.name for command in target.script.commands if command.words]
-    ):
+    if target.ours and not target.launches:
         yield Mistake(
             target.path,
             1,
             1,
             "the script starts no program",
             "Add the command that trains, such as `python3 -m verl.trainer.main_ppo …`.",
+            ((target.path, 0, 0),),  # any other mistake in the script may be the cause
         )
-
-
-def _may_start_more(target: ScriptText) -> bool:
-    """Whether a script may start programs that we cannot see."""
-    if target.script.problems or not target.script.complete:
-        return True
-    # A program within another command is not followed.
-    return re.search(r"(?:\$\(|`)\s*(?:python|torchrun)", target.text) is not None
 
 
 @rule()
@@ -102,46 +92,21 @@ def syntax(target: ScriptText) -> Iterator[Mistake]:
     """
     # The other problems follow from the first.
     for place, problem in target.script.problems[:1]:
-        yield _unclosed_quote(target) or target.mistake(
+        quote = unclosed_quote(target)
+        if quote:
+            yield Mistake(
+                target.path,
+                quote.line,
+                quote.column,
+                "bash cannot read the script: this quote is never closed",
+                f"Close it in line {quote.line}, then check the script with `bash -n`.",
+            )
+            continue
+        yield target.mistake(
             place,
             f"bash cannot read the script: {problem}",
             "Fix it, then check the script with `bash -n`.",
         )
-
-
-_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|(?<!\S)#.*|(?P<open>['"])""")
-_MOST_LINES_TRIED = 20
-
-
-def _unclosed_quote(target: ScriptText) -> Mistake | None:
-    """The quote that was forgotten: few go over a line, and with it closed the script parses.
-
-    bash pairs each quote with the next one and gives up far below.
-    """
-    lines = target.text.split("\n")
-    for index, column in islice(_open_quotes(lines), _MOST_LINES_TRIED):
-        line = lines[index]
-        closed = re.sub(r"(?=[\\ ]*\Z)", line[column], line, count=1)
-        tried = lines.copy()
-        tried[index] = closed
-        if not parse("\n".join(tried)).problems:
-            return Mistake(
-                target.path,
-                index + 1,
-                column + 1,
-                "bash cannot read the script: this quote is never closed",
-                f"Write: {shown(closed.strip(), 600)}",
-            )
-    return None
-
-
-def _open_quotes(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """The first quote on each line that is not closed there: line and column from 0."""
-    for index, line in enumerate(lines):
-        for found in _QUOTED.finditer(line):
-            if found["open"]:
-                yield index, found.start()
-                break
 
 
 @rule()

@@ -19,8 +19,7 @@ from rl_resources.text import shown
 
 _TABLE = table_beside(__file__)
 _EXPECTED_NODES = frozenset(_TABLE["shape"])
-COMMANDS = frozenset(_TABLE["commands"])
-OTHER_COMMANDS = frozenset(_TABLE["other_commands"])
+_COMMANDS = frozenset(_TABLE["commands"])
 _RAY = re.compile(r"ray (?:start|status|stop)\b")
 _OF_ARGUMENTS = re.compile(_TABLE["of_arguments"])
 """How a loop that reads the script's own arguments begins."""
@@ -199,7 +198,7 @@ def _not_all_logs(files: Iterable[str]) -> str:
 def _wrong_call(words: list[Node], text: str) -> str:
     name, *arguments = [_raw(word, text) for word in words]
     command = " ".join([name, *arguments])
-    is_known = name in COMMANDS or _RAY.match(command)
+    is_known = name in _COMMANDS or _RAY.match(command)
     sets_name = name == "printf" and "-v" in arguments
     if sets_name or not is_known:
         return "is not a command that a tuning script needs"

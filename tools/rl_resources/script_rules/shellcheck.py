@@ -21,6 +21,7 @@ RULES = frozenset(
     {
         "shellcheck",
         "shellcheck-error",
+        "syntax",
         "undefined-variable",
         "unquoted-arguments",
         "unused-variable",
@@ -41,6 +42,7 @@ UNUSED = 2034
 UNDEFINED = 2154
 UNQUOTED = frozenset({2048, 2068})
 _LEFT_OUT = frozenset(chain.from_iterable(table_beside(__file__).values()))
+_UNCLOSED = 1078
 _WINDOWS = 1017
 _FIRST_OF_PARSED = 2000
 """Codes below are of scripts that ShellCheck cannot parse."""
@@ -108,11 +110,22 @@ def _of_one_process(checker: str, texts: Sequence[str]) -> Comments:
     return found
 
 
+def _all_comments(target: ScriptText) -> Sequence[Comment]:
+    ask([target.text])
+    return _asked[target.text].result()[target.text]
+
+
+def unclosed_quote(target: ScriptText) -> Comment | None:
+    """Where a quote was forgotten: bash pairs each with the next one, and gives up far below."""
+    for comment in _all_comments(target):
+        if comment.code == _UNCLOSED:
+            return comment
+    return None
+
+
 def comments(target: ScriptText) -> list[Comment]:
     """ShellCheck's comments, each message once per line; of Windows line endings only the first."""
-    ask([target.text])
-    found = _asked[target.text].result()[target.text]
-    own = [comment for comment in found if not _is_consequence(target, comment)]
+    own = [item for item in _all_comments(target) if not _is_consequence(target, item)]
     if "\r\n" in target.text:
         return [comment for comment in own if comment.code == _WINDOWS][:1]
     by_line: dict[tuple[int, str], Comment] = {}

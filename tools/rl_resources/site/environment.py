@@ -34,7 +34,7 @@ from rl_resources.query.vocabulary import architectures
 from rl_resources.site import OWN
 from rl_resources.site.api import BASE, record_id
 from rl_resources.site.tuning_table import escape, meaning, records_of_size, sure_of
-from rl_resources.snapshot import RUNS
+from rl_resources.snapshot import TABLES_OF_RUNS
 from rl_resources.text import is_web_address, printable
 
 Made = TypeVar("Made")
@@ -146,7 +146,7 @@ class Site:
         yield self.repository, self.site_url, self.package.document
         for table in self.package.resources.values():
             yield table.schema.document
-            if table.name not in RUNS:
+            if table.name not in TABLES_OF_RUNS:
                 yield self.records[table.name]
         for folder in (self.package.root / TEMPLATES, OWN):
             for path in sorted(folder.glob("*.jinja")):

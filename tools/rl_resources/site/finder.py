@@ -18,7 +18,7 @@ from rl_resources.certainty import MARKS, REWRITTEN, SCALE
 from rl_resources.dataset import Dataset, grouped
 from rl_resources.devices import Device
 from rl_resources.estimate.formula import formula
-from rl_resources.estimate.frameworks import frameworks, profiles
+from rl_resources.estimate.frameworks import profiles
 from rl_resources.estimate.plan import rules
 from rl_resources.estimate.time import PHASES
 from rl_resources.facts.comparison import NO_TAG
@@ -234,7 +234,6 @@ def _words_of_questions(dataset: Dataset) -> dict[str, Any]:
         "filters": list(FILTERS),
         "things": {key: url for (_, key), url in urls_of_things(dataset).items()},
         "profiled": {name: row.get("called", {}) for name, row in profiles().items()},
-        "trains_named": frameworks()["backends"],
         "without_rollouts": [task.lower() for task in formula()["offline"]],
         "plan": _plan(dataset),
     }

@@ -5,9 +5,8 @@
  */
 
 import { EITHER, minBy, say, word } from "../elements.js";
-import { stated_gigabytes } from "../finder/devices.js";
 import { INDEX } from "../finder/index.js";
-import { not_covered, take_backend, understand } from "../finder/understand.js";
+import { understand } from "../finder/understand.js";
 import { active_billions_in, billions_in, models_begun, plain } from "../finder/vocabulary.js";
 import { refuse } from "../form.js";
 import { made } from "../python.js";
@@ -28,18 +27,6 @@ export function modelMeant({ model }, named) {
   return { model: key, named, isRead: !model && key !== named, billions: billions_in(named), isMixture: active_billions_in(named) > 0 };
 }
 
-/** The question in keys, with notes; of a device that nobody knows the memory in its name. @param {Record<string, string>} words */
-function understood(words) {
-  const { device = "" } = words;
-  const gb = stated_gigabytes(device);
-  try {
-    return understand(INDEX.vocabulary, words);
-  } catch (error) {
-    if (!gb || not_covered(device)) throw error;
-    return understand(INDEX.vocabulary, { ...words, device: `${gb} GB` });
-  }
-}
-
 /** The words without their task, if that has no rollouts, and that task: `without_offline` of `query/question_inputs.py`. @param {Record<string, string>} words */
 function withoutOffline(words) {
   const { task = "", ...others } = words;
@@ -55,17 +42,14 @@ function withoutOffline(words) {
 
 /** The words of the form as keys of the formula, with notes on how they were read. @param {Record<string, string>} form */
 export function meant(form) {
-  const given = { ...form };
-  const backendTaken = take_backend(INDEX.trains_named, given);
-  const { offline, others: words } = withoutOffline(given);
-  const [query, notes] = understood(words);
+  const { offline, others: words } = withoutOffline(form);
+  const [query, notes] = understand(INDEX.vocabulary, words);
   const { device, framework, gpus, infer, memory_gb, task, weights } = query;
   const profiled = framework.split(EITHER).find((one) => one in INDEX.profiled) ?? framework;
   const train = INDEX.profiled[profiled]?.[query.train] ?? query.train;
   const computed = modelMeant(query, words.model ?? "");
   const keys = { ...computed, device, framework: profiled, gpus, infer, task: offline || task, train, weights };
   const { model, named: text, isRead } = computed;
-  notes.unshift(backendTaken);
   if (isRead) notes.push(say("read-as", { text, meaning: model }));
   if (text && !formula().models.some((row) => row.model === model)) notes.push(say("by-number", { text }));
   return { notes: notes.filter(Boolean), asked: { ...words, ...keys, device_gb: words.device_gb ?? (device ? undefined : memory_gb) } };
@@ -167,10 +151,9 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   const hasAdapters = weights.endsWith("lora") || task.endsWith("-LoRA");
   const ownRank = defaultsOf(profile, [own, "lora"]).lora_rank;
   const rank = numbers.lora_rank ?? (hasAdapters ? ownRank || names.usual_rank : undefined);
-  const { quantized, mean_response_length: mean, response_length: longest } = numbers;
+  const { quantized } = numbers;
   if (weights && rank !== undefined && rank > 0 === (weights === "full")) refuse("estimate.contradiction", { weights, setting: `lora_rank ${rank}` });
   if ((weights === "full" && quantized === 1) || (weights === "qlora" && quantized === 0)) refuse("estimate.contradiction", { weights, setting: `quantized ${quantized}` });
-  if (mean > longest) refuse("estimate.longer", { mean, longest });
   const weighed = { lora_rank: given.lora_rank ?? rank, quantized: given.quantized ?? (weights ? 0 : undefined) };
 
   // What the framework does by default, once it is known whether it trains adapters.

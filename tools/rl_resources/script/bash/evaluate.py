@@ -8,7 +8,6 @@ unknown afterwards. What only an argument changes is a default: a script is read
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -72,10 +71,6 @@ class Evaluator(Expander):
 
     def run_functions(self) -> None:
         """Note what functions may do, whenever they are called."""
-        assigned = Counter(assignment.name for assignment in self.assignments)
-        for name, times in assigned.items():
-            if times > 1:
-                self.state.lose(name, self.source.place(0))
         for node in self.functions:
             with self._subshell():
                 self._unfollowed(node)
@@ -257,24 +252,14 @@ class Evaluator(Expander):
         words = list(map(self._as_written, [variant, *items]))
         self._note_command(node, words)
         exported = command == "export" or _has_option(words, r"-x\Z")
-        changes_values = _has_option(words, r"-\w*[ilnu]")
         for item in items:
             if not item.get("Name"):
-                self._lose_all(item)
                 continue
             name = item["Name"]["Value"]
             if not item.get("Naked"):
                 self._assign(item, exported=exported)
             elif command in ("local", "declare"):
                 self.state.variables.setdefault(name, None)
-            if changes_values:
-                self.state.lose(name, self.place(item))
-
-    def _lose_all(self, node: Node) -> None:
-        """What only a run knows may name any variable: `export $(cat .env)`."""
-        if re.search(r"[$`]", self.raw(node)):
-            for name in self.state.variables:
-                self.state.lose(name, self.place(node))
 
     def _as_written(self, node: Node) -> Word:
         part = literal(self.raw(node), self.place(node))
