@@ -143,23 +143,6 @@ def test_one_mistake_is_reported_once(findings, old, new, finding, fix):
     assert found == f"{finding}\n{fix}"
 
 
-MOVED = {
-    PAGE.replace(
-        LORA_ROW, LORA_ROW * 2
-    ): f"page-same-script: 50:9: the row links {LORA}, as the "
-    "row of line 41 does\nLink a script of its own.",
-    PAGE.replace(
-        FOURTEEN_ROW, ""
-    ): "page-script-without-row: 16:5: no row links the script "
-    f"14b/{FOURTEEN}\nAdd a row that links {FOURTEEN}.",
-}
-
-
-@pytest.mark.parametrize("page", MOVED, ids=MOVED.get)
-def test_a_row_that_is_elsewhere_is_reported_once(findings, page):
-    assert findings(page) == [MOVED[page]]
-
-
 @each(CASES["renamed"], "old new found")
 def test_the_name_of_a_script_is_of_the_form_that_the_page_asks_for_and_of_its_model(
     findings, scripts, old, new, found
@@ -198,7 +181,7 @@ def test_every_rule_of_a_page_has_a_case():
     findings = [case["finding"] for case in CASES["mistake"].values()]
     for case in CASES["renamed"].values():
         findings += case["found"]
-    for finding in [*MOVED.values(), *findings]:
+    for finding in findings:
         rule, _, _ = finding.partition(":")
         found.add(rule)
     assert found == rules
@@ -264,21 +247,6 @@ WITHOUT_LABEL = SHORT.replace(f"`{SEVEN} <", "`script <")
 def test_the_script_of_a_row_that_is_not_read_is_audited(reported, scripts, page):
     _change(scripts / IN_7B, "\n", "\necho $undefined\n")
     assert "undefined-variable" in reported(page)
-
-
-@pytest.mark.parametrize(
-    ("page", "orphans"),
-    [
-        (PAGE.replace(FOURTEEN_ROW, ""), 1),
-        (SHORT.replace(FOURTEEN_ROW, ""), 0),
-        (PAGE.replace(FOURTEEN_ROW, "    * - MIN\n      - GRPO\n"), 0),
-        (PAGE.replace("      - 116\n", ""), 0),
-        (PAGE.replace(FOURTEEN_ROW, f"    no list\n{FOURTEEN_ROW}"), 0),
-    ],
-)
-def test_a_script_that_a_row_may_mean_is_no_orphan(reported, page, orphans):
-    found = reported(page)
-    assert found.count("page-script-without-row") == orphans
 
 
 def test_the_size_of_the_section_may_stand_in_a_scripts_name(findings, frozen, scripts):

@@ -276,7 +276,7 @@ def test_what_bash_refuses_has_its_place(script, line, column):
 
 
 def test_without_shfmt_nothing_is_read(monkeypatch):
-    monkeypatch.setattr(parser, "program", lambda name: None)
+    monkeypatch.setattr(parser, "installed", lambda name: None)
     message = "scripts are parsed by shfmt, which is not installed"
     with refused(message, "Run: pip install 'rl-resources[site]'"):
         read("echo without shfmt\n")
@@ -284,7 +284,7 @@ def test_without_shfmt_nothing_is_read(monkeypatch):
 
 def test_what_shfmt_says_nothing_of_cannot_be_read(monkeypatch):
     silent = program("false")
-    monkeypatch.setattr(parser, "program", lambda name: silent)
+    monkeypatch.setattr(parser, "installed", lambda name: silent)
     ((_, problem),) = read("echo of another shfmt\n").problems
     assert problem == "this cannot be read"
 

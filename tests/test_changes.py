@@ -12,7 +12,6 @@ from sample_tree import files
 
 DEVICES = "records/devices.csv"
 DEVICE = {"device": "h900", "name": "H900", "vendor": "NVIDIA", "memory_gb": "80"}
-GONE = "examples/tuning/7b/qwen2-7b-instruct_grpo_2_h800_fsdp_vllm.sh"
 NEW = "examples/tuning/new/deep/new.sh"
 
 
@@ -21,20 +20,19 @@ def snapshot(root: Path) -> Snapshot:
 
 
 def changes(root: Path) -> tuple[Change, ...]:
-    """A new file in new folders, a table with a new row, a file that goes."""
+    """A new file in new folders and a table with a new row."""
     before = snapshot(root)
     (row,) = changes_between(before, with_rows(before, {"devices": [DEVICE]}))
     new = Change(NEW, None, b"#!/bin/sh\n", executable=True)
-    return new, row, Change(GONE, (root / GONE).read_bytes(), None)
+    return new, row
 
 
-def test_changes_create_replace_and_remove(root):
+def test_changes_create_and_replace(root):
     proposed = changes(root)
     write_changes(root, proposed)
-    new, row, _ = proposed
+    new, row = proposed
     assert (root / new.path).read_bytes() == new.becomes
     assert (root / row.path).read_bytes() == row.becomes
-    assert not (root / GONE).exists()
     assert (root / new.path).stat().st_mode & 0o111
     hidden = [name for name in files(root) if "/." in name]
     assert hidden == []

@@ -120,7 +120,7 @@ def test_one_mistake_is_one_finding_of_all_rules(script, rule):
 
 
 def test_without_shellcheck_nothing_is_reported_and_nothing_fails(monkeypatch):
-    monkeypatch.setattr(shellcheck, "program", lambda name: None)
+    monkeypatch.setattr(shellcheck, "installed", lambda name: None)
     assert found("shellcheck-error", "name = without\n") == []
 
 

@@ -196,7 +196,7 @@ def _script_paths(folder: Path) -> list[str]:
 def _script_texts(
     folder: Path, reading: Reading, tree: Source | None
 ) -> dict[str, ScriptText]:
-    """The scripts that the page refers to and that can be read. Links are not followed.
+    """The scripts that the page refers to and that can be read.
 
     A link may lead anywhere, so none is followed.
     """

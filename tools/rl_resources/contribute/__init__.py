@@ -31,17 +31,17 @@ class Change:
     """A file to write; its `path` is relative to the root.
 
     `was` is its content when the change was made, `None` if there was no file. `becomes` is its new
-    content, `None` to remove it.
+    content.
     """
 
     path: str
     was: bytes | None
-    becomes: bytes | None
+    becomes: bytes
     executable: bool = False
 
     def diff(self) -> str:
         """The change as a unified diff, in git's form."""
-        before = _lines(self.was)
+        before = _lines(self.was or b"")
         after = _lines(self.becomes)
         found = ""
         for line in difflib.unified_diff(
@@ -53,8 +53,8 @@ class Change:
         return found
 
 
-def _lines(data: bytes | None) -> list[str]:
-    return (data or b"").decode().splitlines(keepends=True)
+def _lines(data: bytes) -> list[str]:
+    return data.decode().splitlines(keepends=True)
 
 
 def with_rows(snapshot: Snapshot, rows: Mapping[str, Sequence[Row]]) -> Snapshot:
@@ -112,12 +112,9 @@ def _cells(row: Row, columns: Iterable[str]) -> tuple[str, ...]:
     return tuple(row.get(column, "") for column in columns)
 
 
-def with_script(
-    snapshot: Snapshot, script: ScriptFile, instead_of: str = ""
-) -> Snapshot:
-    """The dataset with a script in the place of the one at its path, or at another one."""
-    path = instead_of or script.path
-    others = [other for other in snapshot.scripts if other.path != path]
+def with_script(snapshot: Snapshot, script: ScriptFile) -> Snapshot:
+    """The dataset with a script in the place of the one at its path, if any."""
+    others = [other for other in snapshot.scripts if other.path != script.path]
     in_order = sorted([*others, script], key=attrgetter("path"))
     return replace(snapshot, scripts=tuple(in_order))
 
@@ -125,13 +122,11 @@ def with_script(
 def changes_between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     """The files that differ between two states of a dataset, scripts first."""
     before = {file.path: file for file in old.files}
-    after = {file.path: file for file in new.files}
-    for path in after | before:
-        nothing = ScriptFile(path)
-        was = before.get(path, nothing)
-        becomes = after.get(path, nothing)
-        if was.content != becomes.content:
-            yield Change(path, was.data, *becomes.content)
+    for file in new.files:
+        was = before.get(file.path, ScriptFile(file.path))
+        data, is_executable = file.content
+        if was.content != file.content:
+            yield Change(file.path, was.data, data or b"", is_executable)
 
 
 def findings_about(old: Snapshot, new: Snapshot) -> list[Finding]:
@@ -187,11 +182,11 @@ def _edited(snapshot: Snapshot, edit: Edit) -> Snapshot:
         if file.path != edit.path:
             continue
         after = replace(file, **edit.fields)
-        if (after.path, after.content) == (file.path, file.content):
+        if after.content == file.content:
             return snapshot
         if isinstance(after, Table):
             return _with_table(snapshot, after)
-        return with_script(snapshot, after, file.path)
+        return with_script(snapshot, after)
     return snapshot
 
 
@@ -232,9 +227,6 @@ def _refuse_other(root: Path, target: Path, change: Change) -> None:
 
 
 def _write(target: Path, change: Change) -> None:
-    if change.becomes is None:
-        target.unlink()
-        return
     write_file(target, change.becomes)
     if change.executable:
         target.chmod(0o755)

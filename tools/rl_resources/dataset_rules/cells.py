@@ -128,7 +128,7 @@ def vocabulary(snapshot: Snapshot) -> Iterator[Mistake]:
                 _help(
                     snapshot,
                     broken,
-                    _named(snapshot, broken) or _key(table, broken.text),
+                    _help_by_script_name(snapshot, broken) or _key(table, broken.text),
                 ),
                 _slugs(table, broken.text),
             )
@@ -141,7 +141,7 @@ def _slugs(table: Table, cell: str) -> list[Place]:
     return [TableRow(table, row).place("slug") for row, slug in slugs if slug == wanted]
 
 
-def _named(snapshot: Snapshot, broken: BrokenCell) -> str:
+def _help_by_script_name(snapshot: Snapshot, broken: BrokenCell) -> str:
     """What the script's name says; it never says the owner of a model."""
     part = broken.field.name
     word = word_of_part(snapshot, broken.record.text("script"), part)

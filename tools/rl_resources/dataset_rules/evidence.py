@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rl_resources import git
-from rl_resources.certainty import FIGURES, MEASURED_RUN
+from rl_resources.certainty import FIGURES, MEASURED_RUN, STATED_RUN
 from rl_resources.facts import TableRow, broken_columns, records, runs
 from rl_resources.facts.comparison import SPEEDS, same_runs
 from rl_resources.files import table_beside
@@ -126,16 +126,14 @@ def _differ(record: TableRow, report: TableRow, name: str) -> bool:
 
 
 def _has_same_basis(record: TableRow, report: TableRow) -> bool:
-    """Whether the statement of a report is that of its record.
+    """Whether the statement of a report must be that of its record.
 
-    A report of a run may be measured by a figure that records have no column for.
+    A report may be measured, and its record not, by a figure that records have no column for.
     """
     if report.text("source_url") != (record.text("evidence") or record.text("source")):
         return False
-    if {record.text("statement"), report.text("statement")} != {
-        MEASURED_RUN,
-        "stated-run",
-    }:
+    statements = {record.text("statement"), report.text("statement")}
+    if statements != {MEASURED_RUN, STATED_RUN}:
         return True
     return any(map(report.text, _figures(record.table)))
 

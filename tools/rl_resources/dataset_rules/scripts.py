@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from posixpath import dirname
 
-from rl_resources.facts import TableRow, broken_columns, with_cells
+from rl_resources.facts import TableRow, broken_columns
 from rl_resources.facts.script_names import (
     FORM,
     TABLES,
@@ -105,46 +105,6 @@ def _move(script: ScriptFile, new: str) -> str:
     return f"`mv {shown(shlex.quote(script.path), 300)} {shown(shlex.quote(new), 300)}`"
 
 
-def fix_script_name(snapshot: Snapshot) -> Iterator[Edit]:
-    """Rename a script whose name differs from its row only by case and separators."""
-    taken = {script.path for script in snapshot.scripts}
-    for script in scripts(snapshot):
-        row = pairing(snapshot).row(script)
-        expected = expected_name(snapshot, row)
-        directory = directory_of(snapshot, expected)
-        if row is None or expected is None:
-            continue
-        if directory is None:
-            continue
-        new = f"{directory}/{expected}"
-        is_alike = _letters_and_digits(script.name) == _letters_and_digits(
-            str(expected)
-        )
-        if is_alike and new not in taken:
-            yield _moved(script, new)
-            yield from _renamed(
-                snapshot, snapshot.tables["tuning"].cell(row, "script"), expected
-            )
-
-
-def _moved(script: ScriptFile, new: str) -> Edit:
-    return Edit(script.path, {"path": new}, f"moved to {new}")
-
-
-def _renamed(snapshot: Snapshot, old: str, new: ScriptName) -> Iterator[Edit]:
-    """The tables with the new name of a script."""
-    cells = []
-    for table in snapshot.tables.values():
-        for row, cell in enumerate(table.columns.get("script", ())):
-            if cell == old:
-                cells.append((TableRow(table, row), "script", str(new)))
-    return with_cells(cells)
-
-
-def _letters_and_digits(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))
-
-
 @rule()
 def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
     """A script is in examples/tuning/<size of its model, in lowercase>/, or in a folder below it.
@@ -156,7 +116,7 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
     """
     taken = {script.path for script in snapshot.scripts}
     for script in scripts(snapshot):
-        new = moved_path(snapshot, script)
+        new = _right_path(snapshot, script)
         if new == script.path:
             continue
         right = dirname(new)
@@ -172,7 +132,7 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
         )
 
 
-def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
+def _right_path(snapshot: Snapshot, script: ScriptFile) -> str:
     """Where a script belongs; its own path if that is unknown."""
     directory = directory_of(snapshot, parsed(script.name)) or _directory_of_size(
         script
@@ -183,15 +143,6 @@ def moved_path(snapshot: Snapshot, script: ScriptFile) -> str:
 def _directory_of_size(script: ScriptFile) -> str:
     """The directory of a script, without the folder that is part of its name."""
     return script.path.removesuffix(f"/{script.name}")
-
-
-def fix_script_place(snapshot: Snapshot) -> Iterator[Edit]:
-    """Move scripts into the directory of their model's size unless another script is there."""
-    taken = {script.path for script in snapshot.scripts}
-    for script in scripts(snapshot):
-        new = moved_path(snapshot, script)
-        if new not in taken:
-            yield _moved(script, new)
 
 
 @rule(follows=["script-name"])

@@ -182,12 +182,6 @@ class EstimateInputs:
         if f"{key}={value.lower()}" in self._ignored:
             self.ignore(key)
             return
-        if key == "tp" and self._trains_without_tp:
-            title = self.profile.title
-            self.notes.append(
-                f"tp is the engine's: {title} has none with {self.train}."
-            )
-            key = ENGINE_SIZE
         cells = self._names().get(key) or self._shared(key, value)
         if cells:
             self._take_setting(key, value, cells)
@@ -215,15 +209,6 @@ class EstimateInputs:
             self.inputs.pop(name, None)
             self.assumed = [item for item in self.assumed if item.input != name]
             self.give(name, prod(parts.values()))
-
-    @property
-    def _trains_without_tp(self) -> bool:
-        """Whether it is RL with a framework that has no tensor parallelism in this training."""
-        is_named = self.framework and self.is_rl
-        if not is_named or backends()[self.train].get("splits"):
-            return False
-        inputs = {cell.input for cell in self.profile.of(self.words | WEIGHTS)}
-        return "tensor_parallel" not in inputs
 
     def _shared(self, key: str, value: str) -> Sequence[ProfileCell]:
         """What a setting changes where no framework is named; nothing where frameworks differ."""
@@ -418,11 +403,7 @@ def of_run(run: Run, inputs: EstimateInputs) -> None:
         value = None
         if setting.known:
             value = as_number(setting.value)
-        if (
-            value is None
-            and name not in inputs.inputs
-            and _is_hidden_size(name, setting, inputs)
-        ):
+        if value is None and _is_hidden_size(name, setting, inputs):
             hidden[name] = setting
         elif value is None:
             _take_choice(inputs, name, setting)
@@ -481,16 +462,12 @@ def _take_choice(inputs: EstimateInputs, name: str, setting: Setting) -> None:
 
 def _is_hidden_size(name: str, setting: Setting, inputs: EstimateInputs) -> bool:
     """Whether a script sets a parallel size of which nothing is known, not even by the hardware."""
-    if (
-        setting.place is None
-        or setting.choices
-        or not _is_parallel(inputs_by_name()[name])
-    ):
-        return False
-    derived = {ENGINE_SIZE}
+    known = {ENGINE_SIZE, *inputs.inputs}
     if backends()[inputs.train].get("splits"):
-        derived |= parallel_sizes()[0].keys()
-    return name not in derived
+        known |= parallel_sizes()[0].keys()
+    if name in known or setting.place is None or setting.choices:
+        return False
+    return _is_parallel(inputs_by_name()[name])
 
 
 def _is_parallel(item: Mapping[str, Any]) -> bool:

@@ -186,15 +186,10 @@ class Estimate:
         found: dict[str, Doubt] = {}
         for item in self.configuration.assumed:
             values = self.usual.get(item.input, ())
-            is_of_another_kind = (
-                item.value == 0 < min(values, default=0)
-            )  # as a rank of 0
-            if (
-                not values
-                or is_of_another_kind
-                or not self.configuration.leaves_open(item)
-            ):
+            if not values or not self.configuration.leaves_open(item):
                 continue
+            if item.value == 0 < min(values):
+                continue  # of another kind, as a rank of 0 is no LoRA
             others = [self.with_inputs(**{item.input: value}) for value in values]
             ratios = [other.peak_gb / self.peak_gb for other in others]
             least = min(ratios)
@@ -371,13 +366,13 @@ class Estimate:
         room = self.device_gb
         if self.is_impossible:
             return "cannot fit"
-        if (
-            max(moment.peak_gb for moment in self.phases.values()) > room
-            or not self.engine_starts
-        ):
+        highest_gb = max(moment.peak_gb for moment in self.phases.values())
+        if highest_gb > room or not self.engine_starts:
             return "unlikely"
-        if self.peak_gb * self.upper_factor() > room or not self.cache_fits:
-            return "tight"  # doubts, which take time, make it no better
+        # Doubts, which take time, make it no better.
+        without_doubts_gb = self.peak_gb * self.upper_factor()
+        if not self.cache_fits or without_doubts_gb > room:
+            return "tight"
         if self.deciding.high_gb > room:
             return "tight"
         return "fits"
@@ -403,9 +398,12 @@ class Estimate:
                 found.append((item, item.reason))
             elif doubt.spread >= formula()["search"]["decides"]:
                 found.append((item, doubt.as_text()))
-        return sorted(
-            found, key=lambda one: -self.doubts.get(one[0].input, _NO_DOUBT).spread
-        )
+
+        def decides(item: tuple[Assumed, str]) -> float:
+            assumed, _ = item
+            return self.doubts.get(assumed.input, _NO_DOUBT).spread
+
+        return sorted(found, key=decides, reverse=True)
 
     @property
     def weights(self) -> str:
@@ -435,23 +433,22 @@ class Estimate:
         before = self.configuration
         assumed: list[Assumed] = []
         for item in before.assumed:
-            if item.input in values:
-                reason = f"{item.reason}, {why}"
-                value = values[item.input]
-                assumed.append(item._replace(value=value, reason=reason))
-            else:
+            if item.input not in values:
                 assumed.append(item)
-        return Estimate(
-            replace(before, inputs={**before.inputs, **values}, assumed=assumed)
-        )
+                continue
+            value = values[item.input]
+            reason = f"{item.reason}, {why}"
+            # The items of the page say too whether they are open.
+            assumed.append(item._replace(value=value, reason=reason))
+        inputs = {**before.inputs, **values}
+        return Estimate(replace(before, inputs=inputs, assumed=assumed))
 
     def with_inputs(self, **inputs: Number) -> Estimate:
         """The same question with other inputs, which are no longer assumed."""
         before = self.configuration
         assumed = [item for item in before.assumed if item.input not in inputs]
-        return Estimate(
-            replace(before, inputs={**before.inputs, **inputs}, assumed=assumed)
-        )
+        together = {**before.inputs, **inputs}
+        return Estimate(replace(before, inputs=together, assumed=assumed))
 
     def as_dict(self) -> dict[str, Any]:
         """The estimate as JSON holds it, without its knobs."""

@@ -405,7 +405,7 @@ def shared_cells(
         if set(cell.when) <= set(words):
             titles.add(title)
             said.add((cell.input, cell.read(text)))
-            cells = [cell]
+            cells.append(cell)
     if len(titles) > 1 and len(said) == 1:
         return cells
     return ()

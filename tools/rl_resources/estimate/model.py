@@ -21,13 +21,9 @@ _CORRECT = "Correct it there, or name a model or its size: --model 7B"
 GUESSED = "guessed {}"
 """The key under which a row says why a figure is not its own."""
 _REQUIRED = ("layers", "hidden_size", "attention_heads", "vocab_size")
-_TEXT_CONFIGS = ("thinker_config", "text_config", "llm_config", "language_config")
-"""Where a model that also sees or hears has the figures of its language model, outermost first."""
-_VISION_CONFIGS = ("vision_config", "visual")
 _LARGEST_CONFIG = 2**20
 _POSSIBLE = range(10**8)
 _WIDTHS = ("intermediate_size", "moe_intermediate_size")
-_GATED = frozenset({"silu", "swish", "swiglu"})
 
 
 def model_figures(model: Record) -> tuple[dict[str, Number], dict[str, str]]:
@@ -197,8 +193,9 @@ class _ConfigFile:
         if not isinstance(found, dict):
             message = f"{path}: is not the configuration of a model"
             raise UnusableInput(message, OWN_CONFIG)
-        self.vision: Mapping[str, Any] = _first_of(found, _VISION_CONFIGS)
-        for name in _TEXT_CONFIGS:
+        parts = formula()["config_parts"]
+        self.vision: Mapping[str, Any] = _first_of(found, parts["vision"])
+        for name in parts["text"]:
             found |= _first_of(found, [name])
         self.found: Mapping[str, Any] = found
 
@@ -294,6 +291,7 @@ def _tower_of(config: _ConfigFile) -> Mapping[str, Number]:
             value = config.vision.get(key)
             if isinstance(value, int):
                 found.setdefault(name, value)
-    if "vision_layers" in found and config.vision.get("hidden_act") in _GATED:
+    gated = formula()["config_parts"]["gated"]
+    if "vision_layers" in found and config.vision.get("hidden_act") in gated:
         found["vision_matrices"] = 3
     return found

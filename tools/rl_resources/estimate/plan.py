@@ -66,8 +66,11 @@ class PlanStart:
 
     def room_gb(self, found: Estimate) -> float:
         """The host memory of a node: what was said, else what is usual for its GPUs."""
-        usual: float = rules()["usual"]["host_gb_per_gpu"]
-        return self.host_gb or usual * found.values["local_gpus"]
+        usual = rules()["usual"]
+        of_gpu: float = usual["host_gb_per_gpu"]
+        if found.values.get("bf16_tflops", 0) >= usual["fast_tflops"]:
+            of_gpu = usual["host_gb_per_fast_gpu"]
+        return self.host_gb or of_gpu * found.values["local_gpus"]
 
     def holds(self, found: Estimate) -> bool:
         """Whether it fits the GPUs and the host memory of a node, wholly where that was said."""

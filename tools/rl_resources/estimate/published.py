@@ -41,49 +41,16 @@ from rl_resources.estimate.frameworks import (
     usual_run,
 )
 from rl_resources.estimate.time import LENGTHS, PHASES, constants
+from rl_resources.files import table_beside
 
-_AS_WRITTEN = (
-    "constants",
-    "interval",
-    "least",
-    "names",
-    "of_engine",
-    "offline",
-    "often",
-    "said",
-    "search",
-    "span",
-    "train_lora",
-    "train_sft",
-    "train_named",
-    "typical",
-    "verdicts",
-)
-_INPUT = ("name", "unit", "title", "default", "minimum", "maximum", "key")
-_TERM = ("name", "unit", "title", "formula")
-_KNOB = (
-    "input",
-    "needs",
-    "train",
-    "from",
-    "value",
-    "times",
-    "least",
-    "most",
-    "word",
-    "price",
-    "price_in_verl",
-    "cost",
-    "rank",
-)
-"""The keys of the file that are published."""
+_KEYS: Mapping[str, Sequence[str]] = table_beside(__file__)
 
 
 @cache  # a second is much for what the page, its data and their schema all need
 def published() -> dict[str, Any]:
     """The formula as JSON: every key always there, sources as URLs, each term with its tree."""
     found = formula()
-    return {name: found[name] for name in _AS_WRITTEN} | {
+    return _row(found, "tables") | {
         "backends": [_backend(name, row) for name, row in backends().items()],
         "phases": {"others": OTHERS, "reserved": RESERVED},
         "inputs": [_input(item) for item in inputs_by_name().values()],
@@ -101,7 +68,7 @@ def published() -> dict[str, Any]:
 def _time() -> dict[str, Any]:
     """`time.toml`, as the page evaluates it."""
     found = formula()["time"]
-    return {name: found[name] for name in ("needed", "said", "interval", "fused")} | {
+    return _row(found, "time") | {
         "constants": constants(),
         "engines": found["engine"],
         "phases": PHASES,
@@ -113,11 +80,11 @@ def _time() -> dict[str, Any]:
 
 
 def _input(item: Mapping[str, Any]) -> dict[str, Any]:
-    return _row(item, _INPUT) | {"whole": item.get("unit") in WHOLE}
+    return _row(item, "input") | {"whole": item.get("unit") in WHOLE}
 
 
 def _knob(item: Mapping[str, Any]) -> dict[str, Any]:
-    return _row(item, _KNOB) | {"settings": _settings(item)}
+    return _row(item, "knob") | {"settings": _settings(item)}
 
 
 def _settings(item: Mapping[str, Any]) -> dict[str, str]:
@@ -193,7 +160,7 @@ def _cell(cell: ProfileCell) -> dict[str, Any]:
 
 
 def _term(item: Mapping[str, Any]) -> dict[str, Any]:
-    return _row(item, _TERM) | {"tree": parse(item["formula"])} | _cited(item)
+    return _row(item, "term") | {"tree": parse(item["formula"])} | _cited(item)
 
 
 def _backend(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,8 +170,9 @@ def _backend(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
     return {"backend": name, "like": like, "defaults": defaults, **_cited(row)}
 
 
-def _row(item: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: item.get(name) for name in names}
+def _row(item: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """What is published of a table or a row of this kind."""
+    return {name: item.get(name) for name in _KEYS[kind]}
 
 
 def _cited(item: Mapping[str, Any]) -> dict[str, list[str]]:

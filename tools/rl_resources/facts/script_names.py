@@ -179,18 +179,19 @@ def context_of(cells: Mapping[str, str]) -> str:
 
 def folders_of(cells: Mapping[str, str]) -> list[str]:
     """The folders that a record may lie in next to another of its name."""
-    return [word for word in _apart(cells) if word]
+    return [word for word in _distinctions(cells) if word]
 
 
 def name_beside(name: str, cells: Mapping[str, str], other: Mapping[str, str]) -> str:
     """A script's name, in a folder where the record of that name has another context or tag."""
-    for own, taken in zip(_apart(cells), _apart(other), strict=True):
+    for own, taken in zip(_distinctions(cells), _distinctions(other), strict=True):
         if own and taken and own != taken:
             return f"{own}/{name}"
     return name
 
 
-def _apart(cells: Mapping[str, str]) -> tuple[str, str]:
+def _distinctions(cells: Mapping[str, str]) -> tuple[str, str]:
+    """What sets a record apart from another of its name: its context, then its tag."""
     return context_of(cells), cells.get("tag", "").lower()
 
 

@@ -162,7 +162,7 @@ class Link:
         return self.file
 
 
-class _Named(NamedTuple):
+class _PathParts(NamedTuple):
     """What a path says of a script: its file name, the folder of a size and the one below it.
 
     The name is empty if it is none of a script; it may lack its `.sh`.
@@ -184,8 +184,8 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
     if broken:
         text, url = broken
     path = unquote(_NO_PATH.sub("", url))
-    said = _named(text)
-    linked = _named(path)
+    said = _in_path(text)
+    linked = _in_path(path)
     label = ""
     if said.name:
         label = f"{said.name.removesuffix('.sh')}.sh"
@@ -194,7 +194,7 @@ def link_of(cell: Cell, scripts: Sequence[str] | None) -> Link | None:
         return None
     variant = linked.variant or said.variant
     known = scripts or ()
-    exact = _file_of(_Named(script, linked.folder, variant), known)
+    exact = _file_of(_PathParts(script, linked.folder, variant), known)
     file = exact or _file_nearly_of(script, known)
     # A commit may have a script that the directory lacks.
     may_exist = not file and _COMMIT.search(path)
@@ -210,7 +210,7 @@ def link_as_text(cell: Cell) -> tuple[str, str] | None:
     return match[1], match[2]
 
 
-def _named(path: str) -> _Named:
+def _in_path(path: str) -> _PathParts:
     """What a path says of a script."""
     place = PurePosixPath(path)
     name = place.name
@@ -223,13 +223,13 @@ def _named(path: str) -> _Named:
     folder = parent.name.lower()
     if not SIZE_IN_NAME.fullmatch(folder):
         folder = ""
-    return _Named(name, folder, variant)
+    return _PathParts(name, folder, variant)
 
 
-def _file_of(wanted: _Named, scripts: Sequence[str]) -> str | None:
+def _file_of(wanted: _PathParts, scripts: Sequence[str]) -> str | None:
     """The path of a script by its file name, in the directory of its size or in none."""
     for path in scripts:
-        found = _named(path)
+        found = _in_path(path)
         is_of_size = not wanted.folder or found.folder in {"", wanted.folder}
         is_same = (found.name, found.variant) == (wanted.name, wanted.variant)
         if is_same and is_of_size:

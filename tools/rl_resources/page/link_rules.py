@@ -110,28 +110,6 @@ def page_link_label(reading: Reading) -> Iterator[Mistake]:
         )
 
 
-@rule("warning")
-def page_same_script(reading: Reading) -> Iterator[Mistake]:
-    """Two rows do not share a script.
-
-    A script does one thing, so one of the rows describes something else.
-
-    Bad: a row of 1 × H100 80 GB and one of 2 × H100 80 GB, both with one script
-    Good: a script for each of them
-    """
-    first: dict[str, ReadRow] = {}
-    for row in reading.rows:
-        link = row.link
-        before = first.setdefault(link.read or link.script, row)
-        if before is not row and not link.ambiguous:
-            line = before.cells["Link"].line
-            yield reading.mistake(
-                row.cells["Link"],
-                f"the row links {_name(row)}, as the row of line {line} does",
-                "Link a script of its own.",
-            )
-
-
 def _name(row: ReadRow) -> str:
     """The name of the script that a row links, as a message shows it."""
     return shown(row.link.script, 120)
@@ -243,21 +221,3 @@ def _agrees(reading: Reading, part: str, said: str, named: str) -> bool:
     if part not in {"device", "train", "infer"}:
         return False
     return longer.startswith(f"{shorter}-")
-
-
-@rule("warning")
-def page_script_without_row(reading: Reading) -> Iterator[Mistake]:
-    """Every script has a row.
-
-    Nobody finds a script without a row, and no row is compared with it.
-
-    Bad: a new script without a row
-    Good: a new script and its row
-    """
-    for path in reading.orphans():
-        name = shown(basename(path), 120)
-        yield reading.mistake(
-            reading.tables[0].header,
-            f"no row links the script {shown(path, 200)}",
-            f"Add a row that links {name}.",
-        )

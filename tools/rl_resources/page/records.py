@@ -99,23 +99,6 @@ class Reading:
         found = [path for path in known if path in linked or self.has_form(path)]
         return found or known
 
-    def orphans(self) -> list[str]:
-        """Scripts of the form that no row links to.
-
-        None if something on the page cannot be read or leads to no script: it may mean any of them.
-        """
-        links = {row.link.read for row in self.rows}
-        written = sum(len(table.rows) for table in self.tables)
-        if not links or None in links:
-            return []
-        if self.page.mistakes or written > len(self.rows):
-            return []
-        return [
-            path
-            for path in filter(self.has_form, self.scripts or ())
-            if path not in links
-        ]
-
     def has_form(self, path: str) -> bool:
         """Whether a file is named like a run: six parts alone are not enough."""
         parts = parsed(basename(path))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from rl_resources.files import UTF_8
-from rl_resources.page import PageRow, width
+from rl_resources.page import Heading, PageRow, width
 from rl_resources.page.records import HEADERS, Reading, missing_columns
 from rl_resources.rule import Mistake, rule
 from rl_resources.script_rules.paths_and_secrets import mail_addresses
@@ -152,13 +152,39 @@ def page_lost_heading(reading: Reading) -> Iterator[Mistake]:
     path = reading.page.path
     for heading in reading.page.headings:
         if not heading.made:
-            underline = heading.underline[0] * width(heading.title)
             yield Mistake(
                 path,
                 heading.line,
                 1,
                 f"`{shown(heading.title)}` is not a heading: its underline is too short",
-                f"Write `{underline}` below it.",
+                _longer(heading),
+            )
+
+
+def _longer(heading: Heading) -> str:
+    """How to fix an underline that is too short."""
+    underline = heading.underline[0] * width(heading.title)
+    return f"Write `{shown(underline, 400)}` below it."
+
+
+@rule("warning")
+def page_short_underline(reading: Reading) -> Iterator[Mistake]:
+    """The underline of a title is at least as long as the title.
+
+    Sphinx warns about a shorter one, and a build with `-W` stops there.
+
+    Bad: `Tuning guide` over `========`
+    Good: `Tuning guide` over `============`
+    """
+    path = reading.page.path
+    for heading in reading.page.headings:
+        if heading.made and len(heading.underline) < width(heading.title):
+            yield Mistake(
+                path,
+                heading.line + 1,
+                1,
+                f"the underline of `{shown(heading.title)}` is too short",
+                _longer(heading),
             )
 
 

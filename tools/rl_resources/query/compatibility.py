@@ -63,7 +63,8 @@ def accepted_by(rows: Sequence[Record]) -> str:
     if not accepted:
         return ""
     oldest = rows[accepted[0]]
-    if len(accepted) > 1 and accepted == list(range(accepted[0], len(rows))):
+    since_then = list(range(accepted[0], len(rows)))
+    if len(accepted) > 1 and accepted == since_then:
         return f"{oldest['framework']} ≥ {oldest['framework_version']}"
     return f"{oldest['framework']} {_spans(rows, accepted)}"
 

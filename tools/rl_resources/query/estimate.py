@@ -17,11 +17,12 @@ from rl_resources.estimate.configuration import (
     where_hidden,
 )
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import backends, formula
+from rl_resources.estimate.formula import Number, backends, formula
 from rl_resources.estimate.frameworks import (
     VERL,
     FrameworkStart,
     Profile,
+    frameworks,
     plain_setting,
     profile,
     profiles,
@@ -148,7 +149,14 @@ def _question(
     query, _ = understood(dataset, words)
     numbers = [f"{number}={asked[number]}" for number in NUMBERS if number in asked]
     settings = [*sets, *numbers]
+    release = release or _copied(words)
     return _Question(words, query, release, settings, offline, script, source, name)
+
+
+def _copied(words: Mapping[str, str]) -> str:
+    """The release of verl that the project which is asked has a copy of; else empty."""
+    releases: Mapping[str, str] = frameworks()["copied"]
+    return releases.get(plain(words.get("framework", "")), "")
 
 
 def _take_inputs(dataset: Dataset, question: _Question, inputs: EstimateInputs) -> None:
@@ -174,6 +182,7 @@ def _take_inputs(dataset: Dataset, question: _Question, inputs: EstimateInputs) 
         inputs.assume("gpus", question.name.gpus, "the script's name")
     if "gpus" not in inputs.inputs:
         raise _needs_gpus(question)
+    _refuse_longer_mean(inputs.inputs)
     take_defaults(query, question.offline, inputs)
 
 
@@ -269,6 +278,15 @@ def _refuse_other_task(
         trained = own.name if own else "RL"
         message = f"{script}: trains {trained}, not {shown(task)}"
         raise UnusableInput(message, "Leave out --task, or name another script.")
+
+
+def _refuse_longer_mean(given: Mapping[str, Number]) -> None:
+    """Raise `UnusableInput` if the mean response that is given is longer than the longest."""
+    mean = given.get("mean_response_length", 0)
+    longest = given.get("response_length", mean)
+    if mean > longest:
+        message = f"mean_response_length {mean:.10g} is more than response_length {longest:.10g}"
+        raise UnusableInput(message, "Correct one of them.")
 
 
 def _train_backend(run: Run) -> str:
@@ -434,6 +452,11 @@ def _of_backend(question: _Question) -> EstimateInputs:
     _refuse_rollouts(query, inputs)
     if not query.train:
         _take_usual_train(question, inputs)
+    copied = _copied(question.words)
+    if copied:
+        said = formula()["said"]["copied"]
+        project = question.words["framework"]
+        inputs.notes.append(said.format(project=project, release=copied))
     if not found.release:
         said = formula()["said"]["no_profile"]
         inputs.notes.append(said.format(framework=found.name, train=inputs.train))

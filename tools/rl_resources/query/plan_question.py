@@ -322,14 +322,16 @@ def _starts(
             return _as_verl(found, query)
         return found
 
-    groups: Sequence[Sequence[str]] = [[query.train]]
-    if not query.train and not is_verl:
-        groups = [[train] for train in profile(framework).trains]
-    elif not query.train:
-        kind = "lora"
-        if words["weights"] == "full":
-            kind = "experts" if with_backend("fsdp").values["experts"] else "full"
-        groups = rules()["search"][kind]
+    if query.train:
+        return [[with_backend(query.train)]]
+    if not is_verl:
+        return [[with_backend(train)] for train in profile(framework).trains]
+    kind = "lora"
+    if words["weights"] == "full":
+        kind = "full"
+        if with_backend("fsdp").values["experts"]:
+            kind = "experts"
+    groups: Sequence[Sequence[str]] = rules()["search"][kind]
     return [list(map(with_backend, group)) for group in groups]
 
 

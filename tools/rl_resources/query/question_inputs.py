@@ -56,6 +56,8 @@ class OfflineTask(NamedTuple):
         inputs.is_rl = False
         inputs.assume("has_engine", 0, self._reason)
         inputs.assume("sample_sequences", self.sequences, self._reason)
+        if self.reference > 1:
+            inputs.assume("base_is_reference", 0, self._reason)
 
     def finish(self, inputs: EstimateInputs) -> None:
         """Take what it decides where the framework does not, and say what it means."""
@@ -68,14 +70,13 @@ class OfflineTask(NamedTuple):
         inputs.notes.append(said["offline"].format(task=self.name))
         if self.sequences > 1:
             inputs.notes.append(said["pairs"])
-        is_own = is_adapter and inputs.inputs.get("base_is_reference")
-        if not self.reference or is_computed_before:
-            return
-        if self.reference > 1:
+        has_reference = inputs.inputs["has_reference"]
+        is_base = inputs.inputs.get("base_is_reference") or not has_reference
+        if has_reference and self.reference > 1:
             inputs.notes.append(said["teacher"])
-        elif inputs.inputs["has_reference"] and not is_own:
+        elif has_reference and not (is_adapter and is_base):
             inputs.notes.append(said["reference"])
-        else:
+        elif self.reference and is_adapter and not is_computed_before:
             inputs.notes.append(said["own_reference"])
 
     @property

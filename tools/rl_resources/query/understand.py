@@ -300,9 +300,9 @@ class Reader:
         """
         if not text:
             return [], Device()
-        reason = not_covered(text)
-        if reason:
-            raise sentences.refusal(reason, "device", text)
+        for reason in ("shared", "no_gpu"):
+            if re.search(pattern(reason), text):
+                raise sentences.refusal(reason, "device", text)
         keys = self.known.devices.named(text)
         amount, unit = amount_of("memory", text)
         if 0 < amount <= _MOST_GIGABYTES and (unit or not keys):
@@ -350,14 +350,6 @@ def _count(text: str) -> int:
     if not found:
         raise sentences.refusal("unknown-gpus", "gpus", text)
     return prod([int(number) for number in re.findall("[0-9]+", found[1])])
-
-
-def not_covered(device: str) -> str:
-    """The message that says why no run on a device can count; empty where one can."""
-    for name in ("shared", "no_gpu"):
-        if re.search(pattern(name), device):
-            return name
-    return ""
 
 
 def lengths_in(text: str) -> list[int]:

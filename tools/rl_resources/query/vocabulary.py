@@ -295,20 +295,30 @@ def _spellings_of_models(dataset: Dataset, models: Iterable[str]) -> dict[str, s
         if _HUB_ID.fullmatch(name):
             own_names[plain(without_owner(name))] = name
     exact: dict[str, str] = {}
-    begun: dict[str, dict[str, None]] = {}
+    begun: dict[str, list[str]] = {}
     for row in dataset.records["models"]:
         key = text_of(row, "model")
-        owner, _, name = key.rpartition("/")
-        sized = f"{name} {row['size']}"
-        aliases = items_of(row, "aliases")
-        for text in (key, text_of(row, "slug"), name, sized, *aliases):
-            exact.setdefault(plain(text), key)
-        organization, _, _ = owner.lower().partition("-")
-        whole = name.lower()
-        without_organization = whole.removeprefix(f"{organization}-")
-        for text in (*beginnings(whole), *beginnings(without_organization)):
-            begun.setdefault(plain(text), {})[key] = None
+        for spelling in _whole_names(row):
+            exact.setdefault(spelling, key)
+        for spelling in _begun_names(key):
+            begun.setdefault(spelling, []).append(key)
     either = {spelling: EITHER.join(keys) for spelling, keys in begun.items()}
     found = own_names | published | either | exact
     # `7b` is any model of the size, also where a name begins with it or a source has no other.
     return {name: found[name] for name in found if not whole_match("billions", name)}
+
+
+def _whole_names(row: Mapping[str, Any]) -> Iterator[str]:
+    """What a model is called, plainly: with its size too, where its name has none."""
+    key = text_of(row, "model")
+    name = without_owner(key)
+    yield from map(plain, (key, text_of(row, "slug"), name, f"{name} {row['size']}"))
+    yield from map(plain, items_of(row, "aliases"))
+
+
+def _begun_names(key: str) -> set[str]:
+    """The beginnings of a model's name, plainly, also without the organization in front of it."""
+    owner, _, name = key.lower().rpartition("/")
+    organization, _, _ = owner.partition("-")
+    short = name.removeprefix(f"{organization}-")
+    return {*map(plain, beginnings(name)), *map(plain, beginnings(short))}

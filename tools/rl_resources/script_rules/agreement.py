@@ -155,20 +155,20 @@ def gpus_agree(pair: Pair, run: Run) -> Iterator[Mistake]:
     Good: `16` as `gpus` with `trainer.nnodes=2 trainer.n_gpus_per_node=8`
     """
     gpus = pair.number("gpus")
-    found = run.gpus.number
-    if gpus is not None and found not in {None, gpus}:
+    total = run.gpus.number
+    if gpus is not None and total not in {None, gpus}:
         counted = " and ".join(
             map(pair.said_by_script, chain.from_iterable(run.pools.values()))
         )
         setting, right = _wrong_count(run, gpus)
         yield from pair.differs(
-            "gpus", setting, str(found), right, f"{counted}, which makes `{found}`"
+            "gpus", setting, str(total), right, f"{counted}, which makes `{total}`"
         )
         return
     nodes = pair.number("nodes")
-    found = run.nodes.number
-    if nodes is not None and found not in {None, nodes}:
-        yield from pair.differs("nodes", run.nodes, str(found))
+    machines = run.nodes.number
+    if nodes is not None and machines not in {None, nodes}:
+        yield from pair.differs("nodes", run.nodes, str(machines))
 
 
 @run_rule()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from rl_resources.files import table_beside
 from rl_resources.rule import Mistake, rule
-from rl_resources.script.bash.parser import WORKERS, nests_too_deeply, program
+from rl_resources.script.bash.parser import WORKERS, installed, nests_too_deeply
 from rl_resources.script.script_text import ScriptText
 
 RULES = frozenset(
@@ -78,7 +78,7 @@ def ask(texts: Iterable[str]) -> None:
 def _answers(texts: Sequence[str]) -> Comments:
     """The comments on each text; none if ShellCheck is missing or fails."""
     found: dict[str, list[Comment]] = {text: [] for text in texts}
-    checker = program("shellcheck")
+    checker = installed("shellcheck")
     readable = [text for text in texts if not nests_too_deeply(text)]
     if checker is None or not readable:
         return found

@@ -46,7 +46,7 @@ def undefined_variable(target: ScriptText) -> Iterator[Mistake]:
 
     A foreign script may read what its author's machine sets, in capitals.
     """
-    for name, comment in _named(target, UNDEFINED).items():
+    for name, comment in _comments_by_variable(target, UNDEFINED).items():
         meant = _MEANT.search(comment.message)
         # `model=$MODEL` reads what comes from outside.
         if meant and meant[1].upper() == name:
@@ -77,7 +77,7 @@ def _is_set_with_a_space(target: ScriptText, name: str) -> bool:
     return re.search(rf"^\s*{name} +=", target.text, re.M) is not None
 
 
-def _named(target: ScriptText, code: int) -> dict[str, Comment]:
+def _comments_by_variable(target: ScriptText, code: int) -> dict[str, Comment]:
     """ShellCheck's first comment on each variable, unless the script uses names indirectly."""
     found: dict[str, Comment] = {}
     for comment in comments(target):
@@ -99,9 +99,9 @@ def unused_variable(target: ScriptText) -> Iterator[Mistake]:
     Good: `batch_size=16; python3 -m verl.trainer.main_ppo data.train_batch_size="$batch_size"`
     """
     meant = {found.name for found in missing_dollars(target)}
-    for comment in _named(target, UNDEFINED).values():
+    for comment in _comments_by_variable(target, UNDEFINED).values():
         meant.update(_MEANT.findall(comment.message))
-    for name, comment in _named(target, UNUSED).items():
+    for name, comment in _comments_by_variable(target, UNUSED).items():
         if name in meant:
             continue
         yield Mistake(

@@ -151,9 +151,10 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   const hasAdapters = weights.endsWith("lora") || task.endsWith("-LoRA");
   const ownRank = defaultsOf(profile, [own, "lora"]).lora_rank;
   const rank = numbers.lora_rank ?? (hasAdapters ? ownRank || names.usual_rank : undefined);
-  const { quantized } = numbers;
+  const { quantized, mean_response_length: mean, response_length: longest } = numbers;
   if (weights && rank !== undefined && rank > 0 === (weights === "full")) refuse("estimate.contradiction", { weights, setting: `lora_rank ${rank}` });
   if ((weights === "full" && quantized === 1) || (weights === "qlora" && quantized === 0)) refuse("estimate.contradiction", { weights, setting: `quantized ${quantized}` });
+  if (mean > longest) refuse("estimate.longer", { mean, longest });
   const weighed = { lora_rank: given.lora_rank ?? rank, quantized: given.quantized ?? (weights ? 0 : undefined) };
 
   // What the framework does by default, once it is known whether it trains adapters.
@@ -171,13 +172,13 @@ export function configuration({ model: name, named = name, isRead, billions, isM
     [hardware, say("assumed.device", { device: stated.device_gb ? device : vendor }), true],
     [of_engine[infer], say("assumed.engine", { infer })],
     [ofBackend, say("assumed.default", { name: own }), !profile],
-    [offline && { has_reference: offline.reference && !adapted.lora_rank ? 1 : 0, reference_offload: 0 }, say("assumed.task", { task: asked })],
+    [offline && { has_reference: offline.reference > (adapted.lora_rank ? 1 : 0) ? 1 : 0, reference_offload: 0 }, say("assumed.task", { task: asked })],
     [ofFramework, say("assumed.default", { name: profile?.title }), !profile],
     [weights && { quantized: 0 }, say("assumed.weights", { weights })],
     [hasAdapters && !ownRank && { lora_rank: rank }, "LoRA of a usual rank"],
     [task && { has_critic: task.startsWith("PPO") ? 1 : 0, ...("has_engine" in ofFramework ? {} : { has_engine: 1 }) }, say("assumed.task", { task })],
     [generates && { generates: 1 }, "no rollout engine"],
-    [offline && { has_engine: 0, sample_sequences: offline.sequences }, say("assumed.task", { task: asked })],
+    [offline && { has_engine: 0, sample_sequences: offline.sequences, ...(offline.reference > 1 && { base_is_reference: 0 }) }, say("assumed.task", { task: asked })],
   ];
   const often = ["any", framework, own].flatMap((name) => formula().often[name] ?? []);
   const of = [...run, ...wordsOf(adapted)];
@@ -194,6 +195,8 @@ export function configuration({ model: name, named = name, isRead, billions, isM
     ({ input, value: model.inputs[input], reason: model.reasons[input], open: true }));
   const inputs = { ...model.inputs, ...Object.fromEntries(assumed.map(({ input, value }) => [input, value])), ...given };
   known.filter((item) => item.name in inputs).forEach((item) => check(item, inputs[item.name]));
+  const hasReference = offline && inputs.has_reference > 0;
+  const isBase = adapted.lora_rank && (inputs.base_is_reference || !hasReference);
   const notes = [
     !train && (profile ? say("assumed.train", { train: own, framework: profile.title }) : say(isOne ? said.one_gpu : said.sharded)),
     isUnprofiled && say(said.no_profile, { framework, train: own }),
@@ -201,8 +204,8 @@ export function configuration({ model: name, named = name, isRead, billions, isM
     !offline && !("has_engine" in given || "has_engine" in ofFramework) && say(task ? said.engine : said.training),
     offline && say(said.offline, { task: asked }),
     offline?.sequences > 1 && say(said.pairs),
-    offline && inputs.has_reference > 0 && say(said.reference),
-    offline?.reference && !inputs.has_reference && adapted.lora_rank && say(said.own_reference),
+    hasReference && (offline.reference > 1 ? say(said.teacher) : !isBase && say(said.reference)),
+    offline?.reference === 1 && isBase && (given.has_reference ?? ofFramework.has_reference) !== 0 && say(said.own_reference),
   ];
   return Object.assign(new EstimateInputs(), { framework: profile ? framework : "", isUnprofiled, stage, offline, train: own, infer, earlier, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) });
 }

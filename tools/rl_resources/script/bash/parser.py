@@ -77,7 +77,7 @@ def _depth(text: str) -> int:
 def _parsed(text: str) -> Tree:
     if nests_too_deeply(text):
         return _TOO_DEEP
-    shfmt = program("shfmt")
+    shfmt = installed("shfmt")
     if shfmt is None:
         raise UnusableInput(
             "scripts are parsed by shfmt, which is not installed",
@@ -103,7 +103,7 @@ def _parsed(text: str) -> Tree:
 
 
 @cache
-def program(name: str) -> str | None:
+def installed(name: str) -> str | None:
     """The binary of an installed package, otherwise one on the path; `None` if there is neither."""
     beside_python = str(Path(sys.executable).parent)
     return which(name, path=beside_python) or which(name)
