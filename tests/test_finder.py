@@ -40,7 +40,7 @@ def answer_of_python(dataset: Dataset, tokens: dict[str, str]) -> dict[str, Any]
     folds = folded(found.answers)
     fits = [row.fit for row in found.answers]
     return {
-        "query": query._asdict(),
+        "query": {**query._asdict(), "lacks": list(query.lacks)},
         "notes": list(notes),
         "headline": sentences.headline(query, known, fits),
         "verdict": verdicts(dataset, found),

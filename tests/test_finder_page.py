@@ -240,7 +240,7 @@ def test_a_plan_says_what_it_takes_where_the_question_is_open(visit):
         taken = page.locator("#finder-plan > .hint", has_text="Assumed")
         assert taken.inner_text() == (
             "Assumed, because you did not say: GRPO, vllm-ascend, 1024 + 1024 tokens, "
-            "64 GB a GPU, the least of Huawei."
+            "64 GB a GPU, as most of Huawei have."
         )
 
 

@@ -194,8 +194,8 @@ def test_a_script_that_does_not_fit_says_what_to_change(planned: Command) -> Non
     on_less = {"gpus": "4", "device": "a100-40g"}
     first, _, change, *_ = planned(on_less, script).splitlines()
     assert first == (
-        f"No: by arithmetic {script.name} does not fit on 4 GPUs of 40 GB as it is, but with this "
-        "change it does."
+        f"Probably not: by arithmetic {script.name} does not fit on 4 GPUs of 40 GB as it is, "
+        "but with this change it does."
     )
     assert change.startswith("-  add actor_rollout_ref.")
     first, *_ = planned({"gpus": "4", "device": "h100"}, script).splitlines()

@@ -79,6 +79,8 @@ def marks(row: Record) -> tuple[str, ...]:
 
 def in_words(row: Record) -> str:
     """The word of a record or report, of a claim with its kind; that it ran out of memory."""
+    if row.get("out_of_memory_on") == "host":
+        return "ran out of host memory"
     if row.get("outcome") == OUT_OF_MEMORY:
         return "ran out of memory"
     word = certainty(row)

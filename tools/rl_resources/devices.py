@@ -27,22 +27,22 @@ _OR = re.compile(r"\s*(?:/|,|\bor\b|\band\b)\s*")
 _CAPITALS: Mapping[str, str] = _TABLE["capitals"]
 _SHORTEST_BEGINNING = 5
 _SHORTEST_WORD = 4
-_FIRST_WITH_BF16 = 8.0
-"""NVIDIA's compute capability from which on there is BF16."""
+_FIRST_WITH: Mapping[str, float] = _TABLE["first_with"]
+"""NVIDIA's compute capability from which on there is a precision."""
 
 
 class Device(NamedTuple):
     """What is known of one device; `memory_gb` is the most that it can have, 0 if unknown.
 
     `label` is its name for people; `notes` are the messages that say what it leaves out, by name,
-    each with its words.
+    each with its words; `lacks` has the precisions that it is known not to have.
     """
 
     vendor: str = ""
     memory_gb: float = 0
     label: str = ""
     notes: Sequence[tuple[str, Mapping[str, str]]] = ()
-    lacks_bf16: bool = False
+    lacks: Sequence[str] = ()
 
 
 class Meant(NamedTuple):
@@ -91,10 +91,13 @@ class Devices(NamedTuple):
             return self.known[key].label
         return device_label(key)
 
-    def least_gb(self, vendor: str) -> float:
-        """The smallest memory of a vendor's devices whose memory is known."""
+    def middle_gb(self, vendor: str) -> float:
+        """The middle memory of a vendor's devices whose memory is known."""
         own = [one.memory_gb for one in self.known.values() if one.vendor == vendor]
-        return min(filter(None, own), default=0)
+        known = sorted(filter(None, own))
+        if not known:
+            return 0
+        return known[len(known) // 2]
 
     def published(self, text: str, stated_gb: float = 0) -> Meant:
         """The devices that a source's words can mean, with the memory that it states, if any.
@@ -184,7 +187,7 @@ def _device(row: Record) -> Device:
     if memory_gb:
         label = f"{label} {memory_gb:g} GB"
     notes = tuple(_notes(row, label, memory_gb))
-    return Device(text_of(row, "vendor"), memory_gb, label, notes, _lacks_bf16(row))
+    return Device(text_of(row, "vendor"), memory_gb, label, notes, _lacks(row))
 
 
 def _notes(
@@ -198,18 +201,18 @@ def _notes(
         yield "device-is", {"label": label, "name": name}
     if not memory_gb:
         yield "device-memory", {}
-    if _lacks_bf16(row):
+    if "bf16" in _lacks(row):
         yield "device-no-bf16", {"label": label}
 
 
-def _lacks_bf16(row: Record) -> bool:
-    """Whether it is of NVIDIA, and older than BF16 there."""
-    if text_of(row, "vendor") != "NVIDIA":
-        return False
+def _lacks(row: Record) -> list[str]:
+    """The precisions that came with a later architecture of NVIDIA; none where its own is open."""
     architecture = text_of(row, "architecture")
-    if not re.fullmatch(r"[0-9]+\.[0-9]", architecture):
-        return False
-    return float(architecture) < _FIRST_WITH_BF16
+    is_known = re.fullmatch(r"[0-9]+\.[0-9]", architecture)
+    if text_of(row, "vendor") != "NVIDIA" or not is_known:
+        return []
+    own = float(architecture)
+    return [precision for precision, first in _FIRST_WITH.items() if own < first]
 
 
 def stated_gigabytes(text: str) -> float:

@@ -78,3 +78,11 @@ export const only = (texts) => { const [text = "", another] = texts; return anot
 
 /** The first of the items with the smallest figure. @template T @param {T[]} items @param {(item: T) => number} of @returns {T | undefined} */
 export const minBy = (items, of) => items.reduce((best, item) => (of(item) < of(best) ? item : best), items[0]);
+
+/** The three known texts that are most like one, by the pairs of characters that they share. @param {string} text @param {string[]} known @param {number} least how like, of 1 */
+export function nearest(text, known, least) {
+  const pairsOf = (one) => new Set([...one.toLowerCase()].map((character, at, all) => character + all[at + 1]).slice(0, -1));
+  const asked = pairsOf(text);
+  const like = new Map(known.map((one) => [one, 2 * pairsOf(one).intersection(asked).size / (pairsOf(one).size + asked.size)]));
+  return [...like.keys()].filter((one) => like.get(one) > least).sort((a, b) => like.get(b) - like.get(a)).slice(0, 3);
+}

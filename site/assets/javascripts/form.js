@@ -2,9 +2,10 @@
  * Forms whose state is the URL, and a form that is answered while it is filled in.
  */
 
-import { filled, queryOf, QUIET_MS, say } from "./elements.js";
+import { filled, nearest, queryOf, QUIET_MS, say, word } from "./elements.js";
 
 const MOST_NEAR = 6;
+const LEAST_ALIKE = 0.5;
 
 /** A question without an answer: why, and as its cause the `field` that is wrong, with `help`. */
 export class Mistake extends Error {}
@@ -21,13 +22,14 @@ const wordsOf = (form) => Object.fromEntries(
 /** A text with what stands in backticks as code. @param {string} text */
 const coded = (text) => text.split("`").map((part, i) => (i % 2 ? filled("code", { part }) : part));
 
-/** The first words that a field offers and that contain a text, or stand in it; none where it offers the text, which is no slip. @param {any} field @param {string} text */
+/** The first words that a field offers and that contain a text, or stand in it, otherwise the most alike; none where it offers the text, which is no slip. @param {any} field @param {string} text */
 function near(field, text) {
   if (field?.selectedOptions?.[0]?.className === "") return [];
-  const offered = [...field?.list?.options ?? field?.options ?? []].map(({ value }) => value);
+  const offered = [...field?.list?.options ?? field?.options ?? []].map(({ value }) => value).filter((value) => value !== text);
   const parts = (one) => ` ${one.toLowerCase().replace(/[^a-z0-9.]+/g, " ")} `;
-  const isNear = (word) => word && word !== text && (word.toLowerCase().includes(text.toLowerCase()) || parts(text).includes(parts(word)));
-  return offered.filter(isNear).slice(0, MOST_NEAR);
+  const isNear = (word) => word && (word.toLowerCase().includes(text.toLowerCase()) || parts(text).includes(parts(word)));
+  const found = offered.filter(isNear).slice(0, MOST_NEAR);
+  return found.length || !text ? found : nearest(text, offered, LEAST_ALIKE);
 }
 
 /** Whether a field took a text, a list in any case; one that a list does not offer is added to it, with a class. @param {HTMLInputElement | HTMLSelectElement | null} field @param {string} text */
@@ -114,11 +116,12 @@ export function answer(form, same, draw) {
       const { field: name, help = "" } = error.cause ?? {};
       const field = form.elements.namedItem(name);
       if (field) field.ariaInvalid = true;
-      const others = near(field, words[name]).map((word) => ({ word, query: queryOf({ ...words, [name]: word }) }));
+      const others = near(field, words[name]).map((one) => ({ word: one, query: queryOf({ ...words, [name]: one }) }));
+      const meant = others.length ? word("Did you mean") : "";
       const isOffline = form.id === "finder" && name === "task" && data.without_rollouts.includes(words.task.toLowerCase());
       const { length, host_memory, scenario, tag, ...ofCalculator } = words;
       const calculator = isOffline && { query: queryOf(ofCalculator) };
-      place.replaceChildren(filled("form-says", { message: coded(error.message), help: isOffline ? "" : coded(help), others, calculator }));
+      place.replaceChildren(filled("form-says", { message: coded(error.message), help: isOffline ? "" : coded(help), meant, others, calculator }));
       return error.message;
     }
   }

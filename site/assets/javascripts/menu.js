@@ -1,6 +1,6 @@
 /* The theme opens its menu and its search, on a narrow screen, with labels that no key reaches. */
 
-import { filled } from "./elements.js";
+import { filled, nearest } from "./elements.js";
 
 const LOCAL = "http://localhost:8000/";
 const FIRST = { drawer: ".md-sidebar--primary li a", search: ".md-search__input" };
@@ -43,13 +43,10 @@ new MutationObserver(() => {
   document.querySelectorAll(".md-code__nav").forEach((nav, index) => { nav.ariaLabel ??= `Code ${index + 1}`; });
 }).observe(document.body, { childList: true, subtree: true });
 
-/* On the page of an unknown address: the three pages with the nearest ones, by the pairs of characters that they share. */
+/* On the page of an unknown address: the three pages with the nearest ones. */
 const addresses = document.getElementById("addresses");
 if (addresses) {
-  const pairs = (path) => new Set([...path.slice(1)].map((character, at) => path[at] + character));
-  const asked = pairs(decodeURIComponent(location.pathname).slice(root.pathname.length).toLowerCase());
-  const likeness = (path) => 2 * pairs(path).intersection(asked).size / (pairs(path).size + asked.size);
-  const known = addresses.content.textContent.split("\n").filter((path) => path && likeness(path) > 0.4);
-  const near = known.sort((a, b) => likeness(b) - likeness(a)).slice(0, 3);
+  const asked = decodeURIComponent(location.pathname).slice(root.pathname.length);
+  const near = nearest(asked, addresses.content.textContent.split("\n"), 0.4);
   if (near.length) document.getElementById("nearest").append(filled("near", { pages: near.map((path) => ({ path, url: new URL(path, root) })) }));
 }

@@ -33,6 +33,7 @@ from rl_resources.dataset import Dataset, typed_dataset
 from rl_resources.errors import Finding, UnusableInput
 from rl_resources.files import read_text
 from rl_resources.package import read_package
+from rl_resources.query.estimate import is_of_verl
 from rl_resources.script.framework.shipped import support
 from rl_resources.script.script_text import FRAMEWORK, ScriptText
 from rl_resources.snapshot import (
@@ -76,9 +77,9 @@ def _refuse_other_start(script: ScriptText) -> None:
     if started:
         module = started[0].module
         fork = support(FRAMEWORK).fork(module)
-    if script.trainings and not fork:
+    if script.trainings and is_of_verl(script.trainings[0]) and not fork:
         return
-    other = say("other_start", FRAMEWORK, module, fork)
+    other = say("other_start", FRAMEWORK, module, fork, bool(script.trainings))
     raise UnusableInput(
         f"{shown(script.path, 500)}: {other}, so there is no record to draft",
         "Name the script that starts the training, as with `verl.trainer.main_ppo`.",

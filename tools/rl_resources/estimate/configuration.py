@@ -237,10 +237,7 @@ class EstimateInputs:
                 return True
         for known in usual_run(self.train).composition.values:
             if f".{known}".endswith(f".{key}"):
-                option = frameworks()["by_option"].get(known)
-                if option:
-                    message = f"{known}: has an option of its own"
-                    raise UnusableInput(message, f"Write {option}.")
+                _refuse_option(known)
                 self.settings.append((known, value))
                 return True
         last = history(VERL).last_with(key)
@@ -251,9 +248,7 @@ class EstimateInputs:
 
     def _ignore_known(self, key: str, value: str) -> None:
         """Ignore a setting that decides nothing. Raises `UnusableInput` where it is not known."""
-        option = frameworks()["by_option"].get(key)
-        if option:
-            raise UnusableInput(f"{key}: has an option of its own", f"Write {option}.")
+        _refuse_option(key)
         if key in self._ignored:
             self.ignore(key)
             return
@@ -379,6 +374,13 @@ class EstimateInputs:
                 before = f"otherwise {first:g}"
                 reason = item.reason.replace(before, f"otherwise {item.value:g}")
                 self.assumed[index] = Assumed(item.input, first, reason)
+
+
+def _refuse_option(name: str) -> None:
+    """Raise `UnusableInput` for a setting that has an option of its own."""
+    option = frameworks()["by_option"].get(name)
+    if option:
+        raise UnusableInput(f"{name}: has an option of its own", f"Write {option}.")
 
 
 def _unreadable(key: str, value: str, cell: ProfileCell) -> UnusableInput:

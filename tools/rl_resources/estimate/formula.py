@@ -107,11 +107,11 @@ def _inputs(engine: Engine) -> Mapping[str, Mapping[str, Any]]:
     for item in formula()["input"]:
         found[item["name"]] = item
         if "key" in item:
-            found[item["name"]] = {**item, "key": _keys(item["key"], engine)}
+            found[item["name"]] = {**item, "key": _keys_by_train(item["key"], engine)}
     return found
 
 
-def _keys(written: Mapping[str, str], engine: Engine) -> Mapping[str, str]:
+def _keys_by_train(written: Mapping[str, str], engine: Engine) -> Mapping[str, str]:
     """The key for each training backend that has one."""
     forms = dict(written)
     if "any" in forms:

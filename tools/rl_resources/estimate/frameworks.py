@@ -219,13 +219,14 @@ class Profile:
         if set(knob.get("train", words)).isdisjoint(words):
             return ""
         cells = [cell for cell in self.of(words) if cell.input == knob["input"]]
-        vain: set[str] = set()
+        # Settings that change nothing in such a run: all their words mean the same.
+        idle: set[str] = set()
         for cell in cells:
             if set(cell.words) == {OTHER}:
-                vain.update(cell.names)
+                idle.update(cell.names)
         for cell in cells:
             text = cell.written(value)
-            if text and cell.setting not in vain:
+            if text and cell.setting not in idle:
                 return cell.where.format(text) or str(self.row.get("prefix", "")) + text
         return ""
 
@@ -273,7 +274,7 @@ def _cells(name: str, release: str, words: frozenset[str]) -> Sequence[ProfileCe
     if name == VERL:
         train = next(iter(words & backends().keys()), "")
         infer = next(iter(words.intersection(engine_words())), "")
-        found.extend(_keys(train, infer))
+        found.extend(_cells_of_keys(train, infer))
         found.extend(cell for cell in library("deepspeed") if train in cell.when)
     return found
 
@@ -320,7 +321,7 @@ def _cell(row: Mapping[str, Any]) -> ProfileCell:
     return ProfileCell(**{**row, "words": words})
 
 
-def _keys(train: str, infer: str) -> Iterator[ProfileCell]:
+def _cells_of_keys(train: str, infer: str) -> Iterator[ProfileCell]:
     """The keys of verl for each input; they are read by their ends too, the first of equal ends.
 
     A training backend that verl lacks has no keys: what is a knob there has the input's own name.
@@ -380,7 +381,9 @@ def _owned(setting: str, offline: str) -> Iterator[tuple[str, ProfileCell]]:
             continue
         cells = list(cells_of(name))
         if name == VERL:
-            cells += chain.from_iterable(_keys(train, "") for train in BACKENDS)
+            cells += chain.from_iterable(
+                _cells_of_keys(train, "") for train in BACKENDS
+            )
         for cell in cells:
             if setting in map(plain_setting, cell.names):
                 yield row["title"], cell

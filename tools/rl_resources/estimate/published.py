@@ -91,7 +91,7 @@ def _settings(item: Mapping[str, Any]) -> dict[str, str]:
     """How a knob is written: by training backend of verl, `TRAIN ENGINE`, `FRAMEWORK TRAIN STAGE`.
 
     A text that ends in `=` lacks the number. Without a framework it is that of a task without
-    rollouts.
+    rollouts. `FRAMEWORK TRAIN TASK` is that of such a task, empty where it has no such knob.
     """
     found: dict[str, str] = {}
     for train in backends():
@@ -106,10 +106,20 @@ def _settings(item: Mapping[str, Any]) -> dict[str, str]:
         for train in profile(name).trains:
             for stage in ("rl", "sft"):
                 found[f"{name} {train} {stage}"] = _written(name, item, train, stage)
-            offline = _written(name, item, train, "sft", "offline")
-            if offline != found[f"{name} {train} sft"]:
-                found[f"{name} {train} offline"] = offline
-    return {words: text for words, text in found.items() if text}
+    known = {words: text for words, text in found.items() if text}
+    return known | dict(_settings_of_tasks(item, found))
+
+
+def _settings_of_tasks(
+    item: Mapping[str, Any], found: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Those of tasks without rollouts that are not written as in SFT."""
+    for name in profiles():
+        for train in profile(name).trains:
+            for task in formula()["offline"]:
+                own = _written(name, item, train, "sft", "offline", task.lower())
+                if own != found[f"{name} {train} sft"]:
+                    yield f"{name} {train} {task}", own
 
 
 def _written(name: str, item: Mapping[str, Any], *words: str) -> str:
@@ -127,12 +137,12 @@ def _profile(name: str) -> dict[str, Any]:
         "alone": found.usual_train(1),
         "offline": found.row.get("offline"),
         "trains_rl": found.trains_rl,
-        "cells": [_cell(cell) for cell in _cells(name)],
-        "earlier": [_cell(cell) for cell in earlier_cells(name)],
+        "cells": [_cell_as_json(cell) for cell in _cells_with_source(name)],
+        "earlier": [_cell_as_json(cell) for cell in earlier_cells(name)],
     }
 
 
-def _cells(name: str) -> Iterator[ProfileCell]:
+def _cells_with_source(name: str) -> Iterator[ProfileCell]:
     """The cells of a profile that have a source; of verl also what its own configuration says."""
     found = profile(name)
     yield from (cell for cell in released_cells(name, found.release) if cell.source)
@@ -147,7 +157,7 @@ def _cells(name: str) -> Iterator[ProfileCell]:
                 yield ProfileCell(item.input, "", value=item.value, when=(train,))
 
 
-def _cell(cell: ProfileCell) -> dict[str, Any]:
+def _cell_as_json(cell: ProfileCell) -> dict[str, Any]:
     repository, _, path = cell.source.partition(" ")
     source = frameworks()["repositories"].get(repository, "") + path
     return {

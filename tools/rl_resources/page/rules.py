@@ -18,7 +18,6 @@ from rl_resources.rule import Mistake, rule
 from rl_resources.script_rules.paths_and_secrets import mail_addresses
 from rl_resources.text import shown
 
-_NO_MARKUP = re.compile(r"(?:<{7}|>{7}) |\s*\.\. list-table:(?!:)")
 _RECOMMENDED = re.compile(r"\bRECOMMENDED\b|\([Rr]ecommended\)")
 
 
@@ -31,11 +30,9 @@ def page_table(reading: Reading) -> Iterator[Mistake]:
     Bad: a `list-table` without a list
     Good: a `list-table` with a list whose items are its rows
     """
-    broken = [*reading.page.mistakes, *_no_markup(reading)]
+    broken = reading.page.mistakes
     yield from broken
-    if broken:
-        return
-    if any(table.rows for table in reading.tables):
+    if broken or any(table.rows for table in reading.tables):
         return
     place = PageRow((), 1, 1)
     tables = reading.tables or reading.page.tables
@@ -75,21 +72,6 @@ def page_encoding(reading: Reading) -> Iterator[Mistake]:
                 "Save it as UTF-8.",
             )
             return
-
-
-def _no_markup(reading: Reading) -> Iterator[Mistake]:
-    """Lines that hide a table: markers of a merge conflict, a directive with one colon."""
-    page = reading.page
-    for number, line in enumerate(page.lines, 1):
-        if _NO_MARKUP.match(line):
-            written = shown(line.strip(), 80)
-            yield Mistake(
-                page.path,
-                number,
-                1,
-                f"`{written}` is not markup: what follows is not a table",
-                "Keep one of two versions; write `.. list-table::` with two colons.",
-            )
 
 
 @rule()

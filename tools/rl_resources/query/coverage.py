@@ -109,7 +109,7 @@ def coverage(dataset: Dataset) -> Coverage:
 
     places = product(keys("sizes"), keys("tasks"), keys("devices"))
     every = [
-        _cell(place, by_combination[place], reports)
+        _counted(place, by_combination[place], reports)
         for place in places
         if place in by_combination
     ]
@@ -125,7 +125,7 @@ def coverage(dataset: Dataset) -> Coverage:
     return Coverage(tuple(cells), tuple(partial), missing)
 
 
-def _cell(
+def _counted(
     combination: Combination,
     rows: Sequence[Configuration],
     reports: Mapping[object, Record],

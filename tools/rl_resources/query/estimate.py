@@ -120,7 +120,7 @@ def as_asked(
 
     What is asked wins over the script; what nobody says is as usual. Raises `UnusableInput`.
     """
-    question = _question(dataset, stated(asked), sets, script)
+    question = _read(dataset, stated(asked), sets, script)
     model = _model(dataset, question)
     inputs = _of_backend(question)
     inputs.read_as = _said_of_names(dataset, question.words, model)
@@ -129,7 +129,7 @@ def as_asked(
     return sized(Estimate(inputs), settled=_settled_by(question, inputs))
 
 
-def _question(
+def _read(
     dataset: Dataset, asked: Mapping[str, str], sets: Sequence[str], script: str
 ) -> _Question:
     """What is asked; a word that only the script says is asked as well."""
@@ -228,7 +228,7 @@ def _start_of(dataset: Dataset, path: str, words: Mapping[str, str]) -> Source:
     if starts:
         return starts[0]
     run = script.training or script.run
-    if run is None or not (script.trainings and _is_of_verl(run.launch)):
+    if run is None or not (script.trainings and is_of_verl(run.launch)):
         raise _starts_nothing(path, framework, script)
     fork = support(VERL).fork(run.launch.module)
     if fork:
@@ -236,7 +236,7 @@ def _start_of(dataset: Dataset, path: str, words: Mapping[str, str]) -> Source:
     return run.usual
 
 
-def _is_of_verl(launch: Launch) -> bool:
+def is_of_verl(launch: Launch) -> bool:
     """Whether a program with overrides is of verl: SkyRL and AReaL take overrides too."""
     if TRAINER.fullmatch(launch.module) or launch.unresolved:
         return True
@@ -439,10 +439,14 @@ def _of_backend(question: _Question) -> EstimateInputs:
     source = question.source
     found = _profile_of(question)
     train = found.row.get("called", {}).get(query.train, query.train)
-    inputs = EstimateInputs(train, query.infer, profile=found)
-    inputs.is_rl = bool(query.task or query.infer)
-    inputs.is_script = source is not None
-    inputs.names_train = bool(query.train)
+    inputs = EstimateInputs(
+        train,
+        query.infer,
+        profile=found,
+        is_rl=bool(query.task or query.infer),
+        is_script=source is not None,
+        names_train=bool(query.train),
+    )
     if isinstance(source, Run):
         inputs.infer = source.infer_backend.text or ""
     elif source:

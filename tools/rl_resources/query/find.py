@@ -137,12 +137,20 @@ def first_sentences(
     rows: Sequence[Configuration], found: Found, known: Vocabulary
 ) -> list[str]:
     """The answer in a sentence; of an open device one for each memory, the same one once."""
-    said: list[str] = []
+    said: dict[str, Found] = {}
     for one in by_device(rows, found, known):
-        sentence = first_sentence(one, known)
-        if sentence not in said:
-            said.append(sentence)
-    return said
+        said.setdefault(first_sentence(one, known), one)
+    if len(said) == 1:
+        return list(said.keys())
+    return [_of_device(sentence, one, known) for sentence, one in said.items()]
+
+
+def _of_device(sentence: str, found: Found, known: Vocabulary) -> str:
+    """The sentence after the device that it is about, unless it names it."""
+    on = sentences.asked_hardware(found.query, known)
+    if on in sentence:
+        return sentence
+    return sentences.say("of-device", on=on, sentence=sentence)
 
 
 def first_sentence(found: Found, known: Vocabulary) -> str:
@@ -257,14 +265,20 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
     smallest_full = min(full, key=size_of, default=None)
     if smallest_full == smallest:
         smallest_full = None
+    nearest: list[NearAnswer] = []
+    if not of_fits(own, *FITTING):
+        nearest = _nearest(rows, own, query, fitting)
+    largest: list[Configuration] = []
+    if not query.size:
+        largest = _largest(runs)
     return Found(
         query,
         fitting,
         unclear=ordered(of_fits(matching, UNCLEAR), query),
         failures=failures,
         worse=sum(no_less(query, row) for row in failures),
-        nearest=[] if of_fits(own, *FITTING) else _nearest(rows, own, query, fitting),
-        largest=[] if query.size else _largest(runs),
+        nearest=nearest,
+        largest=largest,
         smallest=smallest,
         smallest_full=smallest_full,
         longest=max(long, key=attrgetter("length"), default=None),
@@ -343,27 +357,26 @@ def _missing(
     rows: Iterable[Configuration], matching: Iterable[Configuration], query: Query
 ) -> Iterator[NearAnswer]:
     """The smallest known run, and that of the size where none of it fits and it is another."""
-    row = _smallest(matching, query)
-    if row:
+    run = _smallest(matching, query)
+    if run:
         message = "other-vendor"
-        if same_vendor(query, row):
+        if same_vendor(query, run):
             message = "beyond"
-        why = sentences.reason(row, message, own=query.vendor)
-        yield NearAnswer("smallest-run", why, row)
+        why = sentences.reason(run, message, own=query.vendor)
+        yield NearAnswer("smallest-run", why, run)
     claim = _smallest(matching, query, "claim")
-    if claim and not (row and row.total_memory_gb <= claim.total_memory_gb):
-        yield NearAnswer(
-            "smallest-claim", sentences.reason(claim, "smallest-claim"), claim
-        )
+    if claim and not (run and run.total_memory_gb <= claim.total_memory_gb):
+        why = sentences.reason(claim, "smallest-claim")
+        yield NearAnswer("smallest-claim", why, claim)
     if not query.architecture:
         return
     of_size = matches_of(rows, query._replace(model="", architecture=""))
-    row = _smallest(of_size, query)
-    if row is None or of_fits(of_size, *FITTING):
+    other = _smallest(of_size, query)
+    if other is None or of_fits(of_size, *FITTING):
         return
-    if row.architecture != query.architecture and same_vendor(query, row):
-        why = sentences.reason(row, "smallest-of-size")
-        yield NearAnswer("smallest-of-size", why, row)
+    if other.architecture != query.architecture and same_vendor(query, other):
+        why = sentences.reason(other, "smallest-of-size")
+        yield NearAnswer("smallest-of-size", why, other)
 
 
 def _smallest(
@@ -395,17 +408,17 @@ def _instead(
         return None
     if alternative.get("smaller"):
         rows = [row for row in rows if 0 < row.position < query.position]
-    most = "position"
-    if query.length > wider.length:
-        most = "length"
     matching = matches_of(rows, wider)
     fitting = ordered(of_fits(matching, *FITTING), wider)
     if not fitting:
         return None
-    best = max(fitting, key=attrgetter(most))
     is_open = not query.position and not query.memory_gb and not query.gpus
     if alternative.get("nearest") or is_open:
         best = min(fitting, key=size_of)
+    elif query.length > wider.length:
+        best = max(fitting, key=attrgetter("length"))
+    else:
+        best = max(fitting, key=attrgetter("position"))
     kind = alternative["kind"]
     return NearAnswer(kind, sentences.instead(kind, best), best)
 

@@ -128,7 +128,7 @@ def _differs(query: Query, row: Configuration) -> Iterator[str]:
     if row.task in query.adapter_tasks:
         yield "adapters"
     is_run = row.state != FAILED
-    if query.lacks_bf16 and row.precision in {"bf16", "fp8", "fp4"} and is_run:
+    if row.precision in query.lacks and is_run:
         yield "precision"
     if query.host_memory_gb and not row.host_memory_gb:
         yield "host-memory"

@@ -92,7 +92,7 @@ class Plan:
 
     @cached_property
     def verdict(self) -> str:
-        """The word of the answer: a key of `verdict` in `plan_question.toml`."""
+        """The word of the answer."""
         question = self.question
         if question.query.gpus and question.ran(question.weights):
             if question.is_named:
@@ -103,6 +103,18 @@ class Plan:
         if self.short:
             return _verdict_of_short(question.start, self.short)
         return "no"
+
+    @property
+    def sentence(self) -> str:
+        """The sentence of the verdict: a key of `verdict` in `plan_question.toml`."""
+        on_host = False
+        if self.decisive:
+            on_host = self.decisive.out_of_memory_on == "host"
+        elif self.short:
+            on_host = fits_gpus(self.short)
+        if on_host:
+            return f"{self.verdict}_of_host"
+        return self.verdict
 
     @property
     def decisive(self) -> Configuration | None:
@@ -116,6 +128,11 @@ class Plan:
         if self.verdict.startswith("yes"):
             return question.ran(question.weights)[0]
         return None
+
+
+def fits_gpus(found: Estimate) -> bool:
+    """Whether its whole interval is below the memory of the GPU, whatever its host memory."""
+    return found.deciding.high_gb <= found.device_gb
 
 
 def _verdict_of_short(start: PlanStart, found: Estimate) -> str:
@@ -207,17 +224,17 @@ def _column(question: PlanQuestion, devices: Sequence[Device]) -> dict[str, Fewe
     published = [row for row in known if row.length >= length]
     found: dict[str, FewestGpus] = {}
     counts: Sequence[int] = counts_up_to(0)
-    fits: Estimate | None = None
+    least: Estimate | None = None
     for device in sorted(devices, key=attrgetter("memory_gb")):
         start = _start_on(question.start, device)
-        on_less = fits and fits.with_inputs(device_gb=device.memory_gb)
-        fits = smallest(start, counts, rare=False) or on_less
-        if fits:
-            counts = [count for count in counts if count <= fits.values["gpus"]]
+        on_less = least and least.with_inputs(device_gb=device.memory_gb)
+        least = smallest(start, counts, rare=False) or on_less
+        if least:
+            counts = [count for count in counts if count <= least.values["gpus"]]
         small = [row for row in published if 0 < row.memory_gb <= device.memory_gb]
         own = [row for row in small if row.vendor == device.vendor]
         ran = min(own, key=attrgetter("gpus"), default=None)
-        found[device.label] = FewestGpus(ran, fits)
+        found[device.label] = FewestGpus(ran, least)
     return found
 
 
@@ -341,15 +358,15 @@ def evidence(dataset: Dataset, found: Estimate) -> list[str]:
     if failed:
         sources = list(dict.fromkeys(row.source for row in failed))
         first = ", ".join(sources[:_MOST_SOURCES])
-        sentence = _evidence("failed", agrees=not is_fit)
+        sentence = _sentence_about("failed", agrees=not is_fit)
         lines.append(sentence.format(count=len(failed), sources=first))
     if ran:
-        sentence = _evidence("ran", agrees=is_fit)
+        sentence = _sentence_about("ran", agrees=is_fit)
         lines.append(sentence.format(**run_of_size(ran[-1])))
     return lines
 
 
-def _evidence(outcome: str, *, agrees: bool) -> str:
+def _sentence_about(outcome: str, *, agrees: bool) -> str:
     """The sentence about published runs: that they agree with the estimate, or contradict it."""
     name = outcome
     if agrees:

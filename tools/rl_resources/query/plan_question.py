@@ -28,6 +28,7 @@ from rl_resources.query.fit import (
     no_less,
     of_fits,
     ordered,
+    same_vendor,
     size_of,
 )
 from rl_resources.query.question_inputs import (
@@ -161,14 +162,22 @@ class PlanQuestion:
         return row.length <= sum(self.lengths) and no_less(self.query, row)
 
     def ran_on_no_more(self, gb: float) -> list[Configuration]:
-        """Runs of no shorter a context on no more memory in all, whatever the number of GPUs."""
-        length = sum(self.lengths)
-        long = [row for row in self.runs(self.weights) if row.length >= length]
-        return [row for row in long if 0 < row.total_memory_gb <= gb]
+        """Runs of no shorter a context on no more memory in all, whatever the number of GPUs.
+
+        On another vendor's software they say little.
+        """
+        found: list[Configuration] = []
+        for row in self.runs(self.weights):
+            is_long = row.length >= sum(self.lengths)
+            is_small = 0 < row.total_memory_gb <= gb
+            if is_long and is_small and same_vendor(self.query, row):
+                found.append(row)
+        return found
 
     def least(self, weights: str) -> Configuration | None:
-        """The run of these weights that needed the least memory in all."""
-        runs = [row for row in self.runs(weights) if row.memory_gb]
+        """The run of these weights that needed the least memory in all, of the asked vendor."""
+        known = [row for row in self.runs(weights) if row.memory_gb]
+        runs = [row for row in known if same_vendor(self.query, row)]
         return min(runs, key=size_of, default=None)
 
 
@@ -182,7 +191,7 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
         raise UnusableInput(sentences()["no_model"], sentences()["no_model_help"])
     words, offline = without_offline(words)
     read, _ = understood(dataset, words)
-    words["weights"] = _weights(read, words["model"])
+    words["weights"] = _weights_of_plan(read, words["model"])
     framework = _framework(read, words["weights"], offline)
     if not offline:
         words |= _usual_rollouts(read, framework)
@@ -233,10 +242,10 @@ def _taken(
         yield said["usual_framework"].format(framework=title)
     if read.vendor and not read.memory_gb:
         gb = found.values["device_gb"]
-        yield said["least_memory"].format(gb=gb, vendor=read.vendor)
+        yield said["usual_memory"].format(gb=gb, vendor=read.vendor)
 
 
-def _weights(query: Query, named: str) -> str:
+def _weights_of_plan(query: Query, named: str) -> str:
     """What trains, in full unless something says otherwise. Raises `UnusableInput`."""
     is_adapter = query.task.endswith("-LoRA")
     if is_adapter and query.weights == "full":

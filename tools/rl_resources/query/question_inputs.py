@@ -62,7 +62,7 @@ class OfflineTask(NamedTuple):
     def finish(self, inputs: EstimateInputs) -> None:
         """Take what it decides where the framework does not, and say what it means."""
         is_adapter = bool(inputs.inputs.get("lora_rank"))
-        is_second = self.reference > is_adapter
+        is_second = self.reference > 1 or (self.reference == 1 and not is_adapter)
         is_computed_before = inputs.inputs.get("has_reference") == 0
         inputs.assume("has_reference", int(is_second), self._reason)
         inputs.assume("reference_offload", 0, self._reason)
@@ -232,8 +232,8 @@ def take_hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> Non
     elif query.vendor:
         inputs.assume(
             "device_gb",
-            devices.least_gb(query.vendor),
-            f"the memory of {named} is not known: the least of {query.vendor}",
+            devices.middle_gb(query.vendor),
+            f"the memory of {named} is not known: that of most of {query.vendor}",
         )
     if "device_gb" not in inputs.inputs:
         raise UnusableInput(

@@ -143,10 +143,8 @@ def parts(row: Configuration) -> dict[str, str]:
     model_label = row.model_label
     if row.experts == "mixture":
         model_label = f"{model_label} (mixture of experts)"
-    names = {
-        "hardware": resource(row),
-        "variants": EITHER.join(map(device_label, row.possible_devices)),
-    }
+    variants = dict.fromkeys(map(device_label, row.possible_devices))
+    names = {"hardware": resource(row), "variants": EITHER.join(variants)}
     return {
         **names,
         "model_label": model_label,

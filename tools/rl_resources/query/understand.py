@@ -66,7 +66,7 @@ class Query(NamedTuple):
     device: str = ""
     vendor: str = ""
     memory_gb: float = 0
-    lacks_bf16: bool = False
+    lacks: Sequence[str] = ()
     length: int = 0
     host_memory_gb: float = 0
     project: str = ""
@@ -106,7 +106,9 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, list[str]]:
         if one in words and other in words:
             raise sentences.contradiction(f"a {one} and a {other} are both asked")
     if "memory" in words:
-        words["device"] = _possible_memory(words.pop("memory"))
+        words["device"] = words.pop("memory")
+        if _gigabytes("memory", words["device"]) > _MOST_GIGABYTES:
+            raise sentences.refusal("no-memory", "memory", words["device"])
     if "size" in words:
         words["model"] = words.pop("size")
     task = plain(words.get("task", ""))
@@ -126,16 +128,6 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, list[str]]:
             notes.append(sentences.say("read-as", text=shown(text), meaning=meaning))
     reader = Reader(known, words, notes)
     return reader.in_keys(), reader.notes
-
-
-def _possible_memory(text: str) -> str:
-    """The same text. Raises `UnusableInput` where it is no memory, or no GPU has so much."""
-    amount, _ = amount_of("memory", text)
-    if not amount:
-        raise sentences.refusal("unknown-memory", "memory", text)
-    if amount > _MOST_GIGABYTES:
-        raise sentences.refusal("no-memory", "memory", text)
-    return text
 
 
 @dataclass(frozen=True)
@@ -174,9 +166,9 @@ class Reader:
             device=EITHER.join(devices),
             vendor=smallest.vendor,
             memory_gb=smallest.memory_gb,
-            lacks_bf16=smallest.lacks_bf16,
+            lacks=smallest.lacks,
             length=sum(lengths),
-            host_memory_gb=self._host_memory(self._text("host_memory")),
+            host_memory_gb=_gigabytes("host_memory", self._text("host_memory")),
             project=self._project(framework_label),
             framework_label=framework_label,
             **words,
@@ -218,13 +210,6 @@ class Reader:
         """These frameworks as they write themselves."""
         names = self.known.frameworks
         return EITHER.join([names.get(key, key) for key in frameworks.split(EITHER)])
-
-    def _host_memory(self, text: str) -> float:
-        """GB of host memory."""
-        amount, _ = amount_of("memory", text)
-        if text and not amount:
-            raise sentences.refusal("unknown-host_memory", "host_memory", text)
-        return amount
 
     def _model(self, text: str) -> tuple[list[str], str]:
         """Keys of the models that may be meant, and the name of their size.
@@ -283,6 +268,9 @@ class Reader:
         found = whole_match("count_device", text)
         if found and self._means_a_device(found[2]):
             return found[1], found[2]
+        # `7800 XT 16GB` is a card; `8x Z90 80GB` are eight, though nobody knows them.
+        if found and len(found[1]) < 3 and stated_gigabytes(found[2]):
+            return found[1], found[2]
         return "", text
 
     def _means_a_device(self, text: str) -> bool:
@@ -334,7 +322,7 @@ class Reader:
         if len(devices) > 1:
             labels = sentences.either([device.label for device in devices])
             self._note("read-as", text, meaning=labels)
-            if all(device.lacks_bf16 for device in devices):
+            if all("bf16" in device.lacks for device in devices):
                 self._note("no-bf16", text)
             return
         said = [sentences.say(name, **words) for name, words in devices[0].notes]
@@ -350,6 +338,14 @@ def _count(text: str) -> int:
     if not found:
         raise sentences.refusal("unknown-gpus", "gpus", text)
     return prod([int(number) for number in re.findall("[0-9]+", found[1])])
+
+
+def _gigabytes(field: str, text: str) -> float:
+    """GB of memory; 0 where none are asked."""
+    amount, _ = amount_of("memory", text)
+    if text and not amount:
+        raise sentences.refusal(f"unknown-{field}", field, text)
+    return amount
 
 
 def lengths_in(text: str) -> list[int]:

@@ -44,13 +44,15 @@ def plain(text: str) -> str:
 
     Of all punctuation only what keeps two numbers apart is left: `qwen2.5-7binstruct`.
     """
-    lower = re.sub("[+][+]", "pp", text.lower())
-    return re.sub(_NOT_BETWEEN_NUMBERS, "", re.sub(_PUNCTUATION, "-", lower))
+    without_plus = re.sub("[+][+]", "pp", text.lower())
+    hyphenated = re.sub(_PUNCTUATION, "-", without_plus)
+    return re.sub(_NOT_BETWEEN_NUMBERS, "", hyphenated)
 
 
 def whole_match(name: str, text: str) -> re.Match[str] | None:
     """The parts of a text that is wholly of a pattern."""
-    return re.fullmatch(pattern(name), re.sub(r"\s+", " ", text.strip()))
+    spaced = re.sub(r"\s+", " ", text.strip())
+    return re.fullmatch(pattern(name), spaced)
 
 
 def amount_of(name: str, text: str) -> tuple[float, str]:
@@ -94,7 +96,8 @@ def active_billions_in(name: str) -> float:
 
 def _number_of(name: str, text: str) -> float:
     """The number of a pattern in a text, whatever is between its parts; 0 without any."""
-    found = re.search(pattern(name), re.sub(_BETWEEN_PARTS, "-", text))
+    hyphenated = re.sub(_BETWEEN_PARTS, "-", text)
+    found = re.search(pattern(name), hyphenated)
     if not found:
         return 0
     return float(found[1])
@@ -149,7 +152,8 @@ class Vocabulary(NamedTuple):
             keys = chain.from_iterable(self.devices.spellings.values())
             return list(dict.fromkeys(keys))
         meanings = EITHER.join(self.spellings.get(field, {}).values())
-        names = list(map(without_owner, dict.fromkeys(meanings.split(EITHER))))
+        meant = dict.fromkeys(meanings.split(EITHER))
+        names = list(map(without_owner, meant))
         if field == "framework":
             names += self.projects.values()
         if field == "model":
@@ -254,8 +258,9 @@ def architectures(dataset: Dataset) -> dict[str, str]:
     for row in dataset.records["models"]:
         key = text_of(row, "model")
         if row["layers"] and row["hidden_size"]:
+            form = _OTHER_FORM.findall(key)
             widths = [row[name] for name in _WIDTHS]
-            found[key] = firsts.setdefault((*_OTHER_FORM.findall(key), *widths), key)
+            found[key] = firsts.setdefault((*form, *widths), key)
     return found
 
 
@@ -312,8 +317,9 @@ def _whole_names(row: Mapping[str, Any]) -> Iterator[str]:
     """What a model is called, plainly: with its size too, where its name has none."""
     key = text_of(row, "model")
     name = without_owner(key)
-    yield from map(plain, (key, text_of(row, "slug"), name, f"{name} {row['size']}"))
-    yield from map(plain, items_of(row, "aliases"))
+    sized = f"{name} {row['size']}"
+    for text in (key, text_of(row, "slug"), name, sized, *items_of(row, "aliases")):
+        yield plain(text)
 
 
 def _begun_names(key: str) -> Iterable[str]:

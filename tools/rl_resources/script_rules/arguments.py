@@ -82,17 +82,14 @@ def contradicting_override(target: ScriptText) -> Iterator[Mistake]:
     One in the command after an array replaces on purpose what the array has.
     """
     for first, later in _repeated(target):
-        if first.value is None or later.value is None:
+        if first.value is None or later.value in (None, first.value):
             continue
-        old = shown(value_of(first))
-        new = shown(value_of(later))
-        if old != new:
-            yield target.mistake(
-                later.place,
-                f"`{later.key}` is `{old}` in line {first.place.line}, and `{new}` here, "
-                "which wins",
-                "Delete one of the two.",
-            )
+        yield target.mistake(
+            later.place,
+            f"`{later.key}` is `{shown(first.value)}` in line {first.place.line}, "
+            f"and `{shown(later.value)}` here, which wins",
+            "Delete one of the two.",
+        )
 
 
 @rule("warning")

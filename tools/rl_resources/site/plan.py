@@ -10,10 +10,21 @@ from rl_resources.certainty import ESTIMATED
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.frameworks import VERL, profiles
-from rl_resources.estimate.plan import counts_up_to, rare_settings, turned_on
+from rl_resources.estimate.plan import (
+    counts_up_to,
+    rare_settings,
+    rules,
+    turned_on,
+)
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.configurations import Configuration
-from rl_resources.query.plan import Answer, Plan, PlanTable, ScriptPlan
+from rl_resources.query.plan import (
+    Answer,
+    Plan,
+    PlanTable,
+    ScriptPlan,
+    fits_gpus,
+)
 from rl_resources.query.plan_question import run_as_dict, sentences
 from rl_resources.query.sentences import asked_hardware, context, resource
 from rl_resources.query.vocabulary import WEIGHTS, vocabulary
@@ -58,6 +69,7 @@ def plan_as_text(
         estimated=ESTIMATED,
         weights=WEIGHTS,
         rare=rare_settings,
+        fits_gpus=fits_gpus,
         turned_on=turned_on,
         where=_where,
         step_time=step_time,
@@ -77,23 +89,21 @@ def _shown_options(plan: Plan) -> dict[str, Estimate]:
     return dict(reversed(plan.options.items()))
 
 
-def _what(plan: Plan, name: str) -> str:
-    """What is trained and how: `GRPO of Qwen2.5-7B-Instruct, full fine-tuning,`."""
-    question = plan.question
-    return f"{question.task} of {name}, {WEIGHTS[question.weights]},"
-
-
 def _hardware(plan: Plan) -> str:
+    """The asked hardware, and that what fits on it is in part in host memory."""
     query = plan.question.query
+    values = plan.shown.values
     if not query.gpus:
-        gpus = int(plan.shown.values["gpus"])
-        query = query._replace(gpus=gpus)
-    return asked_hardware(query, vocabulary(plan.question.dataset))
+        query = query._replace(gpus=int(values["gpus"]))
+    hardware = asked_hardware(query, vocabulary(plan.question.dataset))
+    if plan.recommended and any(values[name] for name in rules()["search"]["offload"]):
+        return str(sentences()["hardware"]["offload"].format(hardware=hardware))
+    return hardware
 
 
 def _first(plan: Plan) -> str:
     """The sentence of the verdict; its model is that of the run that it names, where one ran."""
-    sentence: str = sentences()["verdict"][plan.verdict]
+    sentence: str = sentences()["verdict"][plan.sentence]
     question = plan.question
     named = question.query.model or question.words["model"].strip()
     _, _, asked = named.rpartition("/")
@@ -104,7 +114,7 @@ def _first(plan: Plan) -> str:
         if plan.verdict.startswith("yes"):
             model = plan.decisive.model_label
     return sentence.format(
-        what=_what(plan, model),
+        what=f"{question.task} of {model}, {WEIGHTS[question.weights]},",
         model=asked,
         hardware=_hardware(plan),
         ran=run,
@@ -136,7 +146,7 @@ def answer_as_text(
         case PlanTable():
             return table_as_text(answer)
         case ScriptPlan():
-            return script_as_text(answer)
+            return rendered("plan_script.txt", answer=answer)
         case Plan():
             return plan_as_text(
                 answer, asked, verbose=verbose, steps=steps, price=price
@@ -161,13 +171,8 @@ def answer_as_json(answer: Answer, steps: float = 0, price: float = 0) -> str:
             return plan_as_json(answer, steps, price)
 
 
-def script_as_text(answer: ScriptPlan) -> str:
-    """Whether a script fits, and what to change in it."""
-    return rendered("plan_script.txt", answer=answer)
-
-
 def script_as_json(answer: ScriptPlan) -> str:
-    """The same for a program; no `changes` where none suffices."""
+    """The same of a script; no `changes` where none suffices."""
     changes = None
     if answer.combination:
         changes = [turn._asdict() for turn in answer.combination.turns]

@@ -67,9 +67,9 @@ class EstimateInputs {
 
   /** A knob at a value as the framework writes it. @param {Record<string, any>} row @param {number} value */
   written({ settings }, value) {
-    const { framework, train, infer, offline, profile } = this;
+    const { framework, train, infer, asked, profile } = this;
     const stage = framework ? this.stage : "sft"; // without a profile inputs have their own names in any stage
-    const named = offline && settings[`${framework} ${train} offline`];
+    const named = settings[`${framework} ${train} ${asked}`];
     const setting = profile.is_verl ? settings[`${train} ${infer}`] ?? settings[train] : named ?? settings[`${framework} ${train} ${stage}`];
     return setting?.endsWith("=") ? setting + Number(value.toPrecision(10)) : setting;
   }
@@ -134,7 +134,7 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   const least = Object.keys(devices[0]).map((input) => [input, Math.min(...devices.map((one) => Number(one[input] ?? 0)))]);
   const stated = Object.fromEntries(least.filter(([, figure]) => figure));
   const { [device]: { vendor } = {} } = INDEX.vocabulary.devices.known;
-  const hardware = { device_gb: vendor && INDEX.vocabulary.devices.least_gb(vendor), ...stated };
+  const hardware = { device_gb: vendor && INDEX.vocabulary.devices.middle_gb(vendor), ...stated };
 
   if (!model || !hardware.device_gb || !settings.gpus) refuse("estimate.open", {});
   if (weights === "partial") refuse("estimate.weights", { weights }, "weights");
@@ -169,7 +169,7 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   const ofBackend = { ...backend.defaults, ...(adapted.lora_rank && formula().train_lora[own]), ...(profile || stage === "rl" ? {} : formula().train_sft[own]), ...(!profile && formula().train_named[train]) };
   const layers = [
     [usual, "not given"],
-    [hardware, say("assumed.device", { device: stated.device_gb ? device : vendor }), true],
+    [hardware, say(stated.device_gb ? "assumed.device" : "assumed.vendor", { device, vendor }), true],
     [of_engine[infer], say("assumed.engine", { infer })],
     [ofBackend, say("assumed.default", { name: own }), !profile],
     [offline && { has_reference: offline.reference > (adapted.lora_rank ? 1 : 0) ? 1 : 0, reference_offload: 0 }, say("assumed.task", { task: asked })],
@@ -207,7 +207,7 @@ export function configuration({ model: name, named = name, isRead, billions, isM
     hasReference && (offline.reference > 1 ? say(said.teacher) : !isBase && say(said.reference)),
     offline?.reference === 1 && isBase && (given.has_reference ?? ofFramework.has_reference) !== 0 && say(said.own_reference),
   ];
-  return Object.assign(new EstimateInputs(), { framework: profile ? framework : "", isUnprofiled, stage, offline, train: own, infer, earlier, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) });
+  return Object.assign(new EstimateInputs(), { framework: profile ? framework : "", isUnprofiled, stage, asked, offline, train: own, infer, earlier, assumed: [...assumed, ...guessed], inputs, notes: notes.filter(Boolean) });
 }
 
 /** What a framework does by default: of each input the first cell whose words the run has. @param {any} profile @param {string[]} words @param {Record<string, any>} [known] @returns {Record<string, any>} */

@@ -12,6 +12,7 @@ import { Devices } from "./devices.js";
 export const INDEX = {};
 
 const MIXTURE = "mixture of experts";
+const AT_MOST = "at most";
 
 class Row {
   get total_memory_gb() { return this.gpus * this.memory_gb; }
@@ -28,7 +29,8 @@ export function load(data) {
   const columns = Object.entries(others);
   const rowAt = (label, place) => {
     const cells = Object.fromEntries(columns.map(([name, own]) => [name, own[place]]));
-    return { __proto__: Row.prototype, ...cells, model_label: label.replace(MIXTURE, word(MIXTURE)) }; // many times faster to copy than what is filled later
+    const hardware = cells.hardware.replace(AT_MOST, word(AT_MOST));
+    return { __proto__: Row.prototype, ...cells, hardware, model_label: label.replace(MIXTURE, word(MIXTURE)) }; // many times faster to copy than what is filled later
   };
   const { vocabulary: known } = data;
   const vocabulary = { ...known, devices: made(Devices, [], known.devices) };

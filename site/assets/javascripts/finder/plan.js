@@ -19,7 +19,7 @@ import { INDEX } from "./index.js";
 import { PlanQuestion } from "./published.js";
 import { deviceOf, gpusOf } from "./sentences.js";
 import { lengths_in, understand } from "./understand.js";
-import { Plan } from "./verdict.js";
+import { fits_gpus, Plan } from "./verdict.js";
 import { without_owner } from "./vocabulary.js";
 
 // Inputs of the estimate that other fields of its form stand for.
@@ -27,7 +27,7 @@ const OTHER_FIELDS = ["gpus", "quantized", "has_engine", "device_gb"];
 
 /** What a plan is asked, in words of the estimate's form; nothing where the model is open. @param {Query} query @param {Record<string, string>} words of the form */
 export function planWords(query, { model: named, length: lengths = "" }) {
-  const { plan: { usual }, profiled } = INDEX;
+  const { plan: { usual }, profiled } = INDEX; // by framework, what it calls a training backend otherwise
   const { memory_gb, device, length } = query;
   const [prompt] = lengths_in(lengths);
   const [task] = (query.task || usual.task).split(EITHER);
@@ -39,7 +39,7 @@ export function planWords(query, { model: named, length: lengths = "" }) {
   const first = prompt < length ? prompt : Math.min(usual.prompt_length, Math.floor(length / 2));
   if (!named || weights === "partial") return undefined;
   return {
-    ...modelMeant(query, named), weights, task, framework: framework ?? usual.framework, gpus: query.gpus, train: query.train, infer,
+    ...modelMeant(query, named), weights, task, framework: framework ?? usual.framework, gpus: query.gpus, train: profiled[framework]?.[query.train] ?? query.train, infer,
     ...(device ? { device } : { device_gb: memory_gb }), host_memory: query.host_memory_gb,
     prompt_length: length ? first : usual.prompt_length, response_length: length ? length - first : usual.response_length,
   };
@@ -77,8 +77,10 @@ export function drawPlan(room, data, words, { query, best }) {
       const start = begin(asked);
       const settings = planned(start, query.gpus);
       const isBelieved = !settings.recommended && best?.state === "run";
-      room.replaceChildren(filled("finder-planned", { ...wordsOf(start, settings, words, asked, query), isBelieved }));
-      if (!best) room.parentNode.querySelector("h2").textContent = sentenceOf(start, settings, words, asked);
+      const sentence = sentenceOf(start, settings, words, asked);
+      const first = best?.differs.includes("adapters") && sentence; // what ran trains adapters, the plan all weights
+      room.replaceChildren(filled("finder-planned", { ...wordsOf(start, settings, words, asked, query), first, isBelieved }));
+      if (!best) room.parentNode.querySelector("h2").textContent = sentence;
     }
   } catch (error) {
     if (!(error instanceof Mistake)) throw error;
@@ -114,11 +116,14 @@ export function sentenceOf(start, found, words, { task, weights, prompt_length, 
   const [query] = understand(INDEX.vocabulary, { ...words, task, weights });
   const lengths = [prompt_length, response_length];
   const question = made(PlanQuestion, [], { words, query, task: query.task, weights, lengths, start });
-  const { verdict, decisive, shown: { values } } = made(Plan, [question], found);
+  const { verdict, sentence, decisive, shown: { values } } = made(Plan, [question], found);
   const model = without_owner(query.model || words.model);
   const what = say("asked.what", { task: query.task, model: verdict.startsWith("yes") ? without_owner(decisive.model) : model, weights: word(INDEX.weights[weights]) });
   const run = decisive && `${decisive.hardware} (${[decisive.framework_label, decisive.context, ...decisive.differs].filter(Boolean).join(", ")})`;
-  return say(`verdict.${verdict}`, { what, model, hardware: hardwareOf({ values: query.gpus ? query : values }, query), ran: run, failed: run });
+  const on = hardwareOf({ values: query.gpus ? query : values }, query);
+  const isOffloaded = found.recommended && INDEX.plan.search.offload.some((input) => values[input]);
+  const hardware = isOffloaded ? say("hardware.offload", { hardware: on }) : on;
+  return say(`verdict.${sentence}`, { what, model, hardware, ran: run, failed: run });
 }
 
 const hardwareOf = ({ values }, query) => `${values.gpus} × ${deviceOf(query)}`;
@@ -128,7 +133,7 @@ function wordsOf(start, { minimum, recommended, short, more }, words, asked, que
   const factsOf = (found) => JSON.stringify([found?.configuration.train, found?.values]);
   const isSame = recommended && factsOf(recommended) === factsOf(minimum);
   const options = recommended ? { RECOMMENDED: recommended, ...(!isSame && { MIN: minimum }) } : { "": short };
-  const isHost = short && short.deciding.high_gb <= short.device_gb;
+  const isHost = short && fits_gpus(short);
   return {
     taken: takenOf(start, asked, query).join(", "),
     cards: Object.entries(options).map(([tag, one]) => ({ ...cardOf(start, tag, one, words, query), calculator: settingsIn(one, asked), ...(isSame && { tag: "RECOMMENDED, MIN" }) })),
@@ -144,7 +149,7 @@ function takenOf({ first: { values } }, { framework, task, infer, prompt_length,
     !query.task && task, !query.infer && infer,
     !query.length && word(`${prompt_length} + ${response_length} tokens`),
     framework !== "verl" && !query.framework && say("plan.defaults", { framework: INDEX.vocabulary.frameworks[framework] }),
-    !query.memory_gb && say("plan.least_memory", { gb: values.device_gb, vendor: query.vendor }),
+    !query.memory_gb && say("plan.usual_memory", { gb: values.device_gb, vendor: query.vendor }),
   ].filter(Boolean);
 }
 
@@ -162,6 +167,7 @@ function cardOf({ first }, tag, found, words, query) {
     phases: Object.values(phases).map(({ phase, peak_gb }) => `${word(phase)} ${peak_gb.toFixed(0)}`).join(", "),
     host: host_memory_gb.toFixed(0), most: host_interval_gb[1].toFixed(0), node: gpusOf(values.local_gpus),
     time: tag && seconds && { seconds: seconds.middle.toFixed(0), low: seconds.low.toFixed(0), longest: seconds.high.toFixed(0) },
+    wider: !first.configuration.profile.is_verl && { framework: INDEX.vocabulary.frameworks[first.configuration.framework] },
     command: isWritten && ["rl-resources plan", ...options, `--script ${tag} > train.sh`].join(" "),
   };
 }

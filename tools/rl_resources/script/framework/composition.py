@@ -241,15 +241,12 @@ def compose_launch(source: Source, launch: Launch) -> Composition:
 
     The result has a `problem` if an argument that matters is not known statically.
     """
-    problem = ""
-    if "multirun" in launch.flags:
-        problem = "it runs once for each of several values"
-    elif _may_start_outside(launch):
-        problem = (
-            "its configuration is not known, or lies outside the framework's package"
+    if _may_start_elsewhere(launch):
+        return Composition(
+            source.framework,
+            source.version,
+            problem="its configuration is not known, or lies outside the framework's package",
         )
-    if problem:
-        return Composition(source.framework, source.version, problem=problem)
     overrides = [
         ParsedOverride(item.prefix, item.key, item.value) for item in launch.overrides
     ]
@@ -262,8 +259,9 @@ def compose_launch(source: Source, launch: Launch) -> Composition:
     )
 
 
-def _may_start_outside(launch: Launch) -> bool:
-    if "config-dir" in launch.flags:
+def _may_start_elsewhere(launch: Launch) -> bool:
+    """Whether a launch may start from a configuration of its own, or once for each of several."""
+    if launch.flags.keys() & {"config-dir", "multirun"}:
         return True
     if any(override.key == "hydra.searchpath" for override in launch.overrides):
         return True
