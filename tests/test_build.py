@@ -172,14 +172,6 @@ def test_a_dead_link_stops_the_build_and_is_named(copy, out):
     assert files(out).keys() == OLD
 
 
-def test_no_name_leads_out_of_the_folder_even_if_no_rule_was_asked(copy):
-    edit_row(copy, "tuning", f"{RECORD}.sh", script="../../../../escaped.sh")
-    (copy.parent / "escaped.sh").write_text("echo hello\n")
-    message = "records/../../../../escaped.md: leads out of the directory of the site"
-    with refused(message, kind=InvalidOutput):
-        publish.render(copy)
-
-
 @pytest.mark.parametrize("text", ["# Guide\n", "---\ntitle: [\n---\n# Guide\n"])
 def test_a_page_without_a_title_or_a_description_is_named(copy, text):
     (copy / "site/pages").mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import Mapping
 from operator import itemgetter
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import yaml
 
@@ -30,8 +30,9 @@ def render(root: Path, repository: Repository | None = None) -> Files:
     Text in a file named `.md` is a page. Bytes are published as they are, whatever their name.
     `repository` is what git says of `root` unless it is given.
 
-    Raises `InvalidDataset`, `UnreadableDataset`, and `InvalidOutput` where a path leads out of the
-    site's directory (the rules may not have been asked) or a page has no title or description.
+    All rules hold at `root`: an id that broke them might lead out of the site's directory. Raises
+    `InvalidDataset`, `UnreadableDataset`, and `InvalidOutput` where a page has no title or
+    description.
     """
     dataset = read_dataset(read_package(root))
     repository = repository or read_repository(root)
@@ -51,9 +52,6 @@ def render(root: Path, repository: Repository | None = None) -> Files:
         **{f"{BASE}/{item.name}": item.content for item in downloaded},
         FEED: feed(site, line_times(root, tuning.path)),
     }
-    for path in files:
-        if ".." in PurePosixPath(path).parts:
-            raise InvalidOutput(f"{path}: leads out of the directory of the site")
     by_hand = root / "site/pages"
     files["llms.txt"] = _llms_txt(site, files, by_hand)
     documents = api.documents(dataset, repository, files)

@@ -28,8 +28,6 @@ FOUND = 1
 """Exit status: findings of severity error, or nothing found."""
 UNUSABLE = 2
 """Exit status: wrong usage or unreadable input."""
-FORMATS = ("text", "json", "github", "sarif")
-"""Of findings, as `command.toml` has them."""
 
 Arguments = Namespace
 Run = Callable[[Arguments], int | str]
@@ -183,7 +181,7 @@ def write_findings(
     package: Package | None,
     looked_at: Mapping[str, int] | None = None,
 ) -> int:
-    """Write findings as the result, in one of `FORMATS`, and their number to standard error.
+    """Write findings as the result, in the format asked for, and their number to standard error.
 
     Returns the exit status, with `--strict` that of any finding.
     """

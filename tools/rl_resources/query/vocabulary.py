@@ -322,9 +322,10 @@ def _whole_names(row: Mapping[str, Any]) -> Iterator[str]:
         yield plain(text)
 
 
-def _begun_names(key: str) -> set[str]:
+def _begun_names(key: str) -> Iterable[str]:
     """The beginnings of a model's name, plainly, also without the organization in front of it."""
     owner, _, name = key.lower().rpartition("/")
     organization, _, _ = owner.partition("-")
     short = name.removeprefix(f"{organization}-")
-    return {*map(plain, beginnings(name)), *map(plain, beginnings(short))}
+    every = (*beginnings(name), *beginnings(short))
+    return dict.fromkeys(map(plain, every))

@@ -142,15 +142,16 @@ class Site:
         return found
 
     def _surroundings(self) -> Iterator[object]:
-        """What the rendering of a run depends on besides its own row and script."""
+        """What the pages of runs and of the estimate depend on besides rows and scripts of runs."""
         yield self.repository, self.site_url, self.package.document
         for table in self.package.resources.values():
             yield table.schema.document
             if table.name not in TABLES_OF_RUNS:
                 yield self.records[table.name]
-        for folder in (self.package.root / TEMPLATES, OWN):
-            for path in sorted(folder.glob("*.jinja")):
-                yield path.read_bytes()
+        root = self.package.root
+        templates = (*root.glob(f"{TEMPLATES}/*.jinja"), *OWN.glob("*.jinja"))
+        for path in sorted([*templates, *root.glob("benchmarks/*.csv")]):
+            yield path.read_bytes()
 
     def thing(self, table: str, key: str) -> str:
         """The page of a row below the root: of a record, model, device or framework; else empty."""

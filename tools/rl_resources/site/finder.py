@@ -220,7 +220,9 @@ def _words_of_questions(dataset: Dataset) -> dict[str, Any]:
             "models": known.models,
             "sizes": [size._asdict() for size in known.sizes],
             "devices": {
-                "known": _devices(known.devices.known),
+                "known": {
+                    key: device._asdict() for key, device in known.devices.known.items()
+                },
                 "spellings": known.devices.spellings,
             },
             "tasks": known.tasks,
@@ -250,10 +252,6 @@ def _plan(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _devices(known: Mapping[str, Device]) -> dict[str, dict[str, Any]]:
-    return {key: device._asdict() for key, device in known.items()}
-
-
 def columns(site: Site, rows: Sequence[Configuration]) -> dict[str, list[Any]]:
     """Rows by column."""
     by_id = {row.id: row for row in rows}
@@ -263,8 +261,7 @@ def columns(site: Site, rows: Sequence[Configuration]) -> dict[str, list[Any]]:
         said = [site.facts[one.id] for one in (row, *against)]
         make = partial(_cells, row, against)
         for name, cell in site.once((row.series, *said), make).items():
-            column = by_column.setdefault(name, [])
-            column.append(cell)
+            by_column.setdefault(name, []).append(cell)
     return by_column
 
 

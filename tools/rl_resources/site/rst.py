@@ -1,13 +1,13 @@
 """The tables in reStructuredText: a page to drop into Sphinx documentation, and one table a size.
 
 Cells are contributed text, so nothing of them may act as markup: every one goes through `escape`,
-`literal` or `link`. Only markup that docutils and Sphinx both know is written.
+`literal` or `link`. Each is one line without control characters: `check` refuses others. Only
+markup that docutils and Sphinx both know is written.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from urllib.parse import quote
 
 from rl_resources.dataset import Dataset
@@ -86,7 +86,7 @@ def device_tuning(dataset: Dataset, script_url: str | None, head: str = "") -> s
 
 def size_table(dataset: Dataset, size: str, script_url: str | None) -> str:
     """The table of one size with its notes, for `.. include::` under a heading of the reader's."""
-    origin = one_line(f"Size {size}, dataset version {dataset.version}")
+    origin = f"Size {size}, dataset version {dataset.version}"
     return f"..\n    {origin}\n\n{_table(dataset, size, script_url)}"
 
 
@@ -106,7 +106,7 @@ def _table(dataset: Dataset, size: str, script_url: str | None) -> str:
         literal=literal,
         sure=sure_of,
         script_line=script_line,
-        inline=lambda text: _inline(one_line(text)),
+        inline=_inline,
     )
 
 
@@ -119,12 +119,11 @@ def _heading(title: str, underline: str) -> str:
 
 def escape(text: str) -> str:
     """Markup whose text is `text`, at the start of a paragraph or anywhere in it."""
-    line = one_line(text)
-    if not line:
+    if not text:
         return "\\"  # an empty cell
-    if _PLAIN_START.match(line):
-        return _inline(line)
-    return "\\ " + _inline(line)
+    if _PLAIN_START.match(text):
+        return _inline(text)
+    return "\\ " + _inline(text)
 
 
 def _inline(line: str) -> str:
@@ -136,22 +135,12 @@ def _inline(line: str) -> str:
 
 def literal(text: str) -> str:
     """`text` as an inline literal; as plain text where no literal can contain it."""
-    line = one_line(text)
-    if _LITERAL.fullmatch(line):
-        return f"``{line}``"
-    return escape(line)
+    if _LITERAL.fullmatch(text):
+        return f"``{text}``"
+    return escape(text)
 
 
 def link(label: str, url: str) -> str:
     """An anonymous hyperlink: equal labels do not clash. The URL is percent-encoded."""
     encoded = re.sub("_$", "%5F", quote(url, safe=_URL_CHARACTERS))
     return f"`{escape(label)} <{encoded}>`__"
-
-
-def one_line(text: str) -> str:
-    """`text` without what no line can contain: breaks become spaces, other controls U+FFFD."""
-    replaced: dict[int, str] = {}
-    for character in set(text):
-        if unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}:
-            replaced[ord(character)] = " " if character.isspace() else "\ufffd"
-    return text.translate(replaced)

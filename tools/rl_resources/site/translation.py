@@ -231,6 +231,8 @@ class Translator(HTMLParser):
 
     def _said(self, data: str) -> str:
         """A word of the data, in this language if the catalog has it."""
+        if not _LETTERS.search(data):
+            return data
         message = Message([Piece("text", data)], self._names)
         if self._catalog.get(message.id, message.id) == message.id:
             return data
