@@ -92,11 +92,17 @@ def on_startup(*, command: str, **_: Any) -> None:
 def on_serve(
     server: LiveReloadServer, config: MkDocsConfig, **_: Any
 ) -> LiveReloadServer:
-    """Follow directories that are replaced as a whole: MkDocs' own observer forgets them."""
+    """Follow directories that are replaced as a whole: MkDocs' own observer forgets them.
+
+    The back-test is watched here, because `watch` may name no directory that is not there.
+    """
     watched = [config.docs_dir, config.config_file_path]
     for path in watched:
         server.unwatch(path)
     server.observer = PollingObserverVFS(_stat, os.scandir, polling_interval=0.25)
+    backtest = Path(config.config_file_path).with_name("benchmarks")
+    if backtest.is_dir():
+        watched.append(str(backtest))
     for path in watched:
         server.watch(path)
     return server

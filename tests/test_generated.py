@@ -81,6 +81,7 @@ def test_one_page_has_all_that_the_registry_says_of_every_rule_at_an_anchor_of_i
     families = {f"family-{name}" for name in FAMILIES}
     assert set(anchors) == families | set(all_rules())
     assert len(anchors) == len(set(anchors))
+    assert '>1<span class="for-readers"> rule</span>' in page
 
 
 ISSUE_FORM = yaml.safe_load((ROOT / FORM).read_text())

@@ -20,6 +20,7 @@ SIZE = "sizes/7b/index.html"
 REPORTS = "reports/7b/index.html"
 MODEL = "models/qwen2-7b-instruct/index.html"
 CONTRIBUTING = "contributing/index.html"
+CHINESE = "zh/index.html"
 SCRIPT = f"examples/tuning/7b/{RECORD}.sh"
 FAILURE = "qwen2.5-7b-instruct-ppo-8-h100-e7b798"
 
@@ -90,6 +91,7 @@ EDITS = [
     ("records/reports.csv", f"{FAILURE},out-of-memory", f"{FAILURE},ran", PAGE),
     (SCRIPT, "set -", "# EDITED 8\nset -", PAGE),
     ("site/pages/contributing.md", "## ", "## EDITED 9\n\n## ", CONTRIBUTING),
+    ("site/locale/zh.po", 'msgstr "不限"', 'msgstr "EDITED 10"', CHINESE),
 ]
 """A file of a checkout, a text in it, the text in its place, and a page that must show it."""
 
@@ -126,6 +128,7 @@ def test_the_server_watches_all_that_pages_are_made_of():
         "examples",
         "site/templates",
         "site/assets",
+        "site/locale",
         "datapackage.json",
     )
     assert set(config.watch) == {str(ROOT / name) for name in names}
@@ -150,15 +153,25 @@ def test_a_mistake_shows_above_the_last_good_pages_until_it_is_fixed(preview):
     assert preview.text(SIZE) == size
 
 
-def test_an_edit_is_seen_after_a_directory_was_replaced(preview, tmp_path):
-    description = str(preview.root / "mkdocs.yml")
+def served(root: Path) -> LiveReloadServer:
+    """The server of a preview of `root`, which is not started."""
+    description = str(root / "mkdocs.yml")
     config = load_config(config_file=description)
-    server = LiveReloadServer(
-        builder=None, host="localhost", port=0, root=str(tmp_path)
-    )
+    server = LiveReloadServer(builder=None, host="localhost", port=0, root=str(root))
     for path in (config.docs_dir, description):
         server.watch(path)
-    server = config.plugins.on_serve(server, config=config, builder=None)
+    return config.plugins.on_serve(server, config=config, builder=None)
+
+
+def test_the_server_watches_the_back_test_of_a_checkout():
+    server = served(ROOT)
+    watched = {emitter.watch.path for emitter in server.observer.emitters}
+    server.server_close()
+    assert str(ROOT / "benchmarks") in watched
+
+
+def test_an_edit_is_seen_after_a_directory_was_replaced(preview):
+    server = served(preview.root)
     seen = Queue()
     handler = FileSystemEventHandler()
     handler.on_modified = lambda event: seen.put(event.src_path)

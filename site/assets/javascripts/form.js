@@ -29,7 +29,8 @@ function near(field, text) {
   const parts = (one) => ` ${one.toLowerCase().replace(/[^a-z0-9.]+/g, " ")} `;
   const isNear = (word) => word && (word.toLowerCase().includes(text.toLowerCase()) || parts(text).includes(parts(word)));
   const found = offered.filter(isNear).slice(0, MOST_NEAR);
-  return found.length || !text ? found : nearest(text, offered, LEAST_ALIKE);
+  if (found.length || !text) return found;
+  return nearest(text, offered, LEAST_ALIKE);
 }
 
 /** Whether a field took a text, a list in any case; one that a list does not offer is added to it, with a class. @param {HTMLInputElement | HTMLSelectElement | null} field @param {string} text */

@@ -167,12 +167,13 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   // What nobody gave: its values, why, and whether it may be otherwise; the last that has an input counts.
   const usual = Object.fromEntries(known.map((item) => [item.name, item.default ?? undefined])); // what the time alone asks for has none
   const ofBackend = { ...backend.defaults, ...(adapted.lora_rank && formula().train_lora[own]), ...(profile || stage === "rl" ? {} : formula().train_sft[own]), ...(!profile && formula().train_named[train]) };
+  const isSecond = offline?.reference > 1 || (offline?.reference === 1 && !adapted.lora_rank); // otherwise the model without its adapters
   const layers = [
     [usual, "not given"],
     [hardware, say(stated.device_gb ? "assumed.device" : "assumed.vendor", { device, vendor }), true],
     [of_engine[infer], say("assumed.engine", { infer })],
     [ofBackend, say("assumed.default", { name: own }), !profile],
-    [offline && { has_reference: offline.reference > (adapted.lora_rank ? 1 : 0) ? 1 : 0, reference_offload: 0 }, say("assumed.task", { task: asked })],
+    [offline && { has_reference: Number(isSecond), reference_offload: 0 }, say("assumed.task", { task: asked })],
     [ofFramework, say("assumed.default", { name: profile?.title }), !profile],
     [weights && { quantized: 0 }, say("assumed.weights", { weights })],
     [hasAdapters && !ownRank && { lora_rank: rank }, "LoRA of a usual rank"],

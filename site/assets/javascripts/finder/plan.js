@@ -76,9 +76,10 @@ export function drawPlan(room, data, words, { query, best }) {
     else {
       const start = begin(asked);
       const settings = planned(start, query.gpus);
-      const isBelieved = !settings.recommended && best?.state === "run";
+      const isOther = best?.weights && best.weights !== asked.weights; // such as LoRA where the plan trains all weights
+      const isBelieved = !settings.recommended && best?.state === "run" && !isOther;
       const sentence = sentenceOf(start, settings, words, asked);
-      const first = best?.differs.includes("adapters") && sentence; // what ran trains adapters, the plan all weights
+      const first = isOther && sentence;
       room.replaceChildren(filled("finder-planned", { ...wordsOf(start, settings, words, asked, query), first, isBelieved }));
       if (!best) room.parentNode.querySelector("h2").textContent = sentence;
     }
