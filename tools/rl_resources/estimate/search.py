@@ -104,8 +104,13 @@ def _every_knob(estimate: Estimate) -> Iterator[Knob]:
 def _gains(
     before: Estimate, after: Estimate, places: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[str, str, float]]:
-    """What is saved of each of these moments, if it is a part of it worth naming."""
+    """What is saved of each of these moments, if it is a part of it worth naming.
+
+    Nothing is where the phase as a whole then needs more, at another moment.
+    """
     for phase, name in places:
+        if name and after.phases[phase].peak_gb > before.phases[phase].peak_gb:
+            continue
         need = _need(before, (phase, name))
         saved = need - _need(after, (phase, name))
         if saved >= max(_bound("least_gain") * need, _bound("smallest_gb")):
