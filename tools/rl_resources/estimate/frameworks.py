@@ -93,7 +93,7 @@ class ProfileCell(NamedTuple):
                 word += "_offload"
         found = self.words.get(word, self.words.get(OTHER))
         if found is None and self.input in _MODULE_INPUTS:
-            found = _share_of_modules(self.input, word)
+            found = _share_of_modules(self.input, word, self.words)
         if found is None and "true" not in self.words:
             found = as_number(word)
         return found
@@ -414,14 +414,19 @@ def shared_cells(
     return ()
 
 
-def _share_of_modules(name: str, text: str) -> Number | None:
-    """What a list of modules has of the layer, or adds; `None` where one is unknown."""
+def _share_of_modules(name: str, text: str, own: Mapping[str, Number]) -> Number | None:
+    """What a list of modules has of the layer, or adds; `None` where one is unknown.
+
+    `own` is what a framework does otherwise with some of them.
+    """
     known: Mapping[str, Mapping[str, Number]] = frameworks()["modules"]
+    shares = {module: row.get(name, 0) for module, row in known.items()}
+    shares.update(own)
     words = _WORD.findall(text)
-    if not words or not known.keys() >= set(words):
+    if not words or not shares.keys() >= set(words):
         return None
     most: Number = inputs_by_name()[name]["maximum"]
-    return min(most, sum(known[word].get(name, 0) for word in words))
+    return min(most, sum(shares[word] for word in words))
 
 
 @cache
