@@ -207,7 +207,7 @@ def test_a_run_of_another_context_gets_a_folder_beside_the_one_of_its_name(
     found = run(mine, *stated, "--write")
     assert (found.status, found.row["script"]) == (0, beside)
     place = f"examples/tuning/7b/{beside}"
-    assert f"the script belongs at {place}: writing puts a copy there" in found.said
+    assert CASES["copied"]["said"].format(place) in found.said
     again = run(root / place, *stated)
     assert again.row["script"] == beside
     assert again.row["max_response_length"] == "15360"
@@ -227,7 +227,7 @@ def test_everything_that_a_script_states_becomes_the_row(run, mine, root, unchec
     )
     assert found.status == 0
     assert files(root) == before
-    assert f"the script belongs at {PLACE}: writing puts a copy there" in found.said
+    assert CASES["copied"]["said"].format(PLACE) in found.said
     assert found.filled == CASES["row"]
     titles = []
     for name, cell in found.row.items():

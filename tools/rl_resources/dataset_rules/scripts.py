@@ -96,13 +96,23 @@ def _help_with_part(snapshot: Snapshot, name: ScriptName, part: str) -> str:
 def _renaming(snapshot: Snapshot, script: ScriptFile, name: ScriptName) -> str:
     """How to rename a script."""
     directory = directory_of(snapshot, name) or _directory_of_size(script)
-    move = _move(script, f"{directory}/{name}")
+    new = f"{directory}/{name}"
+    if any(other.path == new for other in snapshot.scripts):
+        return (
+            f"{shown(new, 300)} exists: keep one of the two, or move this one into a folder as "
+            "`rl-resources rules script-folder` says."
+        )
+    move = _move(snapshot, script, new)
     return f"Rename it: {move}, and write that name wherever records/ has another."
 
 
-def _move(script: ScriptFile, new: str) -> str:
-    """The command that moves a script; it is safe to paste."""
-    return f"`mv {shown(shlex.quote(script.path), 300)} {shown(shlex.quote(new), 300)}`"
+def _move(snapshot: Snapshot, script: ScriptFile, new: str) -> str:
+    """The command that moves a script to a path that is free; it is safe to paste."""
+    folder = dirname(new)
+    move = f"mv {shown(shlex.quote(script.path), 300)} {shown(shlex.quote(new), 300)}"
+    if any(dirname(other.path) == folder for other in snapshot.scripts):
+        return f"`{move}`"
+    return f"`mkdir -p {shown(shlex.quote(folder), 300)} && {move}`"
 
 
 @rule()
@@ -120,7 +130,7 @@ def script_place(snapshot: Snapshot) -> Iterator[Mistake]:
         if new == script.path:
             continue
         right = dirname(new)
-        fix = f"Move it: {_move(script, new)}."
+        fix = f"Move it: {_move(snapshot, script, new)}."
         if new in taken:
             fix = f"Keep one of the two, {new} exists."
         yield Mistake(
@@ -203,7 +213,7 @@ def _help_without_script(
     """What to do about a row without a script; `alike` is the file that it may mean."""
     directory = directory_of(snapshot, parsed(name))
     if alike:
-        move = _move(alike, f"{directory or alike.directory}/{name}")
+        move = _move(snapshot, alike, f"{directory or alike.directory}/{name}")
         back = f"Write `{alike.name}`, rename the script: {move}"
     else:
         path = shown(f"{directory or SCRIPTS}/{name}", 300)

@@ -40,6 +40,8 @@ _SETTINGS = {
 _INFO = 1
 """The level of messages of docutils that are of no mistake."""
 _BROKEN = re.compile(r'Malformed table|.*"(?:csv|list)-table"')
+_COMMENT = re.compile(r"\s*\.\. (?:csv|list)-table:(?!:)")
+"""A directive with one colon, which docutils drops without a word."""
 _FAR = 50
 """Lines in which a cell of a CSV table is looked for."""
 _BREAKS = re.compile(r"[\v\f\r\x1c-\x1e\x85\u2028\u2029]")
@@ -124,6 +126,10 @@ def read_page(text: str, path: str) -> Page:
             line, why = error.args
             message = f"a table cannot be read: {why}"
             mistakes.append(Mistake(path, line, 1, message, _TABLE_HELP))
+    for number, written in enumerate(lines, 1):
+        if _COMMENT.match(written):
+            message = "a table cannot be read: with one colon it is a comment"
+            mistakes.append(Mistake(path, number, 1, message, _TABLE_HELP))
     return Page(
         path, tuple(lines), tuple(_headings(lines)), tuple(tables), tuple(mistakes)
     )

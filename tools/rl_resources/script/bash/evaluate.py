@@ -8,6 +8,7 @@ unknown afterwards. What only an argument changes is a default: a script is read
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -70,7 +71,14 @@ class Evaluator(Expander):
                 self._statement(statement)
 
     def run_functions(self) -> None:
-        """Note what functions may do, whenever they are called."""
+        """Note what functions may do, whenever they are called.
+
+        One that is called between two assignments of a name reads the first value.
+        """
+        assigned = Counter(assignment.name for assignment in self.assignments)
+        for name, times in assigned.items():
+            if times > 1:
+                self.state.lose(name, self.source.place(0))
         for node in self.functions:
             with self._subshell():
                 self._unfollowed(node)
