@@ -188,14 +188,19 @@ class Estimate:
             values = self.usual.get(item.input, ())
             if not values or not self.configuration.leaves_open(item):
                 continue
-            if item.value == 0 < min(values):
+            if item.value == 0 and min(values) > 0:
                 continue  # of another kind, as a rank of 0 is no LoRA
-            others = [self.with_inputs(**{item.input: value}) for value in values]
-            ratios = [other.peak_gb / self.peak_gb for other in others]
+            ratios = [self._ratio(item.input, value) for value in values]
             least = min(ratios)
             saving = values[ratios.index(least)]
             found[item.input] = Doubt(min(1.0, least), max(1.0, *ratios), saving)
         return found
+
+    def _ratio(self, name: str, value: Number) -> float:
+        """By which factor another value of an input changes the peak of training."""
+        if value == self.values[name]:
+            return 1.0
+        return self.with_inputs(**{name: value}).peak_gb / self.peak_gb
 
     @property
     def _saving(self) -> float:

@@ -108,8 +108,9 @@ def beginnings(name: str) -> Iterator[str]:
     parts = name.split("-")
     for dropped in range(len(parts)):
         beginning = "-".join(parts[: len(parts) - dropped])
-        if _number_of("size_in_name", beginning):
-            yield beginning
+        if not _number_of("size_in_name", beginning):
+            return
+        yield beginning
 
 
 class SizeClass(NamedTuple):
