@@ -236,6 +236,8 @@ def _readable(line: str) -> str:
 def conflicts(text: str) -> list[tuple[int, int]]:
     """First and last line of every merge conflict; of a marker that is left, its line twice."""
     found: list[tuple[int, int]] = []
+    if "<<<<<<<" not in text and ">>>>>>>" not in text:  # saves a look at each line
+        return found
     begin = 0  # the line of the marker that is open
     for number, line in enumerate(text.split("\n"), 1):
         if not _MARKER.fullmatch(line):
