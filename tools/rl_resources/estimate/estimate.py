@@ -218,9 +218,10 @@ class Estimate:
         What is assumed adds to the error of the arithmetic as independent errors add up. Who lacks
         memory saves on all of it, so what saves counts together.
         """
-        lower = [least for least, _ in self._sure_factors]
-        upper = [doubt.most for doubt in self.doubts.values()]
-        return exp(-_together([*lower, self._saving])), self.upper_factor(upper)
+        sure = [least for least, _ in self._sure_factors]
+        lower = exp(-_together([*sure, self._saving]))
+        upper = self.upper_factor([doubt.most for doubt in self.doubts.values()])
+        return lower, upper
 
     @property
     def _sure_factors(self) -> Iterator[tuple[float, float]]:
@@ -238,7 +239,9 @@ class Estimate:
         share = 1 - self.training.held_gb(RESERVED) / self.peak_gb
         for name in taken:
             least, most = formula()["interval"][name]
-            yield 1 + (least - 1) * share, 1 + (most - 1) * share
+            lower = 1 + (least - 1) * share
+            upper = 1 + (most - 1) * share
+            yield lower, upper
 
     @property
     def known_factors(self) -> tuple[float, float]:
@@ -280,7 +283,9 @@ class Estimate:
         low, high = self.known_factors
         reserved = moment.held_gb(RESERVED)
         others = moment.peak_gb - reserved
-        return Need(moment, reserved + others * low, reserved + others * high)
+        low_gb = reserved + others * low
+        high_gb = reserved + others * high
+        return Need(moment, low_gb, high_gb)
 
     @cached_property
     def deciding(self) -> Need:

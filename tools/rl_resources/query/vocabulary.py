@@ -236,11 +236,14 @@ def _size_class(row: Mapping[str, Any]) -> SizeClass:
 def _with_adapters(dataset: Dataset) -> dict[str, str]:
     """The same algorithm with LoRA for each task; empty where there is none."""
     rows = dataset.records["tasks"]
-    adapters = {row["algorithm"]: row["task"] for row in rows if row["adapters_only"]}
+    adapters: dict[str, str] = {}
+    for row in rows:
+        if row["adapters_only"]:
+            adapters[text_of(row, "algorithm")] = text_of(row, "task")
     found: dict[str, str] = {}
     for row in rows:
-        found[text_of(row, "task")] = str(adapters.get(row["algorithm"], ""))
-    return found | dict.fromkeys(map(str, adapters.values()), "")
+        found[text_of(row, "task")] = adapters.get(text_of(row, "algorithm"), "")
+    return found | dict.fromkeys(adapters.values(), "")
 
 
 _WIDTHS: Sequence[str] = TABLES["architecture"]["widths"]
