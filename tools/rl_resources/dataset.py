@@ -155,12 +155,13 @@ def _rows(resource: Resource, source: str) -> tuple[Record, ...]:
 
 
 def _typed_record(resource: Resource, row: tabular.Row) -> Record:
-    record: dict[str, Value] = {}
-    cells = zip(resource.schema.fields, row.cells, strict=True)
-    for index, (field, cell) in enumerate(cells):
-        if not cell or field.type == "string":
-            # Nine cells in ten: no call for them, because this loop is most of a short command.
-            record[field.name] = cell or None
+    schema = resource.schema
+    texts = [cell or None for cell in row.cells]
+    record: dict[str, Value] = dict(zip(schema.names, texts, strict=True))
+    for index, field in schema.fields_to_read:
+        cell = row.cells[index]
+        if not cell:
+            # No call for most cells, because this loop is most of a short command.
             continue
         try:
             record[field.name] = field.read(cell)

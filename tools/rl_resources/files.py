@@ -46,6 +46,7 @@ def environment(*folders: Path, autoescape: bool = False) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        optimized=False,  # a command renders once: folding constants takes longer than it saves
     )
     found.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return found

@@ -192,6 +192,12 @@ class TableSchema:
         """Column names in file order."""
         return tuple(field.name for field in self.fields)
 
+    @cached_property
+    def fields_to_read(self) -> list[tuple[int, Field]]:
+        """The columns that are no text as they are written, each with its index."""
+        numbered = enumerate(self.fields)
+        return [item for item in numbered if item[1].type != "string"]
+
     @property
     def unique_keys(self) -> tuple[tuple[str, ...], ...]:
         """The primary key, then every other column that is unique by itself."""

@@ -13,7 +13,9 @@ from functools import lru_cache
 from mmap import mmap
 from typing import Literal, NamedTuple
 
-_CELL = r'("(?:[^"]++|"")*+"|[^,"]*+)'
+_IN_QUOTES = r'"(?:[^"]++|"")*+"'
+_QUOTED = re.compile(_IN_QUOTES)
+_CELL = rf'({_IN_QUOTES}|[^,"]*+)'
 _CELLS = re.compile(rf"(?:\A|,){_CELL}")
 _RECORD = re.compile(rf"{_CELL}(?:,{_CELL})*+")
 _NEEDS_QUOTES = re.compile(r'[,"\n\r]')
@@ -195,8 +197,8 @@ def _record(number: int, line: str) -> Row | Defect:
         return Defect("long-line", number, LONGEST_LINE + 1)
     if '"' not in line:
         return Row(number, tuple(line.split(",")), line)
-    if _RECORD.fullmatch(line):
-        cells = map(_unquoted, _CELLS.findall(line))
+    cells = _cells_with_quotes(line)
+    if cells:
         return Row(number, tuple(cells), line)
     before = _readable(line)
     column = len(before) + 1
@@ -208,6 +210,21 @@ def _record(number: int, line: str) -> Row | Defect:
     return Defect("stray-quote", number, column, cell, line)
 
 
+def _cells_with_quotes(line: str) -> list[str]:
+    """The cells of a line with quotes; none where a quote is out of place."""
+    parts = line.split('"')
+    # A line has no line break: one stands for each comma between quotes.
+    parts[1::2] = [part.replace(",", "\n") for part in parts[1::2]]
+    cells = '"'.join(parts).split(",")
+    for index, cell in enumerate(cells):
+        if '"' not in cell:
+            continue
+        if not _QUOTED.fullmatch(cell):
+            return []
+        cells[index] = cell[1:-1].replace('""', '"').replace("\n", ",")
+    return cells
+
+
 def _readable(line: str) -> str:
     """A line up to the quote with which it stops being CSV."""
     match = _RECORD.match(line)
@@ -216,15 +233,11 @@ def _readable(line: str) -> str:
     return match[0]
 
 
-def _unquoted(cell: str) -> str:
-    if not cell.startswith('"'):
-        return cell
-    return cell[1:-1].replace('""', '"')
-
-
 def conflicts(text: str) -> list[tuple[int, int]]:
     """First and last line of every merge conflict; of a marker that is left, its line twice."""
     found: list[tuple[int, int]] = []
+    if "<<<<<<<" not in text and ">>>>>>>" not in text:  # saves a look at each line
+        return found
     begin = 0  # the line of the marker that is open
     for number, line in enumerate(text.split("\n"), 1):
         if not _MARKER.fullmatch(line):

@@ -345,11 +345,13 @@ class EstimateInputs:
 
     def _assume_defaults(self) -> None:
         """Assume what the engine does, what the training backend does, else what is usual."""
-        for name, value in formula()["of_engine"].get(self.infer, {}).items():
+        of_engine = formula()["of_engine"].get(self.infer, {})
+        for name, value in of_engine.items():
             self.assume(name, value, f"what {self.infer} does")
         of_train = self._defaults_of_train()
+        reason = f"what {self.train} does by default"
         for name, item in inputs_by_name().items():
-            self.assume(name, of_train.get(name), f"what {self.train} does by default")
+            self.assume(name, of_train.get(name), reason)
             self.assume(name, item.get("default"), "not given")
 
     def _defaults_of_train(self) -> dict[str, Number]:

@@ -188,14 +188,19 @@ class Estimate:
             values = self.usual.get(item.input, ())
             if not values or not self.configuration.leaves_open(item):
                 continue
-            if item.value == 0 < min(values):
+            if item.value == 0 and min(values) > 0:
                 continue  # of another kind, as a rank of 0 is no LoRA
-            others = [self.with_inputs(**{item.input: value}) for value in values]
-            ratios = [other.peak_gb / self.peak_gb for other in others]
+            ratios = [self._ratio(item.input, value) for value in values]
             least = min(ratios)
             saving = values[ratios.index(least)]
             found[item.input] = Doubt(min(1.0, least), max(1.0, *ratios), saving)
         return found
+
+    def _ratio(self, name: str, value: Number) -> float:
+        """By which factor another value of an input changes the peak of training."""
+        if value == self.values[name]:
+            return 1.0
+        return self.with_inputs(**{name: value}).peak_gb / self.peak_gb
 
     @property
     def _saving(self) -> float:
@@ -213,9 +218,10 @@ class Estimate:
         What is assumed adds to the error of the arithmetic as independent errors add up. Who lacks
         memory saves on all of it, so what saves counts together.
         """
-        lower = [least for least, _ in self._sure_factors]
-        upper = [doubt.most for doubt in self.doubts.values()]
-        return exp(-_together([*lower, self._saving])), self.upper_factor(upper)
+        sure = [least for least, _ in self._sure_factors]
+        lower = exp(-_together([*sure, self._saving]))
+        upper = self.upper_factor([doubt.most for doubt in self.doubts.values()])
+        return lower, upper
 
     @property
     def _sure_factors(self) -> Iterator[tuple[float, float]]:
@@ -233,7 +239,9 @@ class Estimate:
         share = 1 - self.training.held_gb(RESERVED) / self.peak_gb
         for name in taken:
             least, most = formula()["interval"][name]
-            yield 1 + (least - 1) * share, 1 + (most - 1) * share
+            lower = 1 + (least - 1) * share
+            upper = 1 + (most - 1) * share
+            yield lower, upper
 
     @property
     def known_factors(self) -> tuple[float, float]:
@@ -275,7 +283,9 @@ class Estimate:
         low, high = self.known_factors
         reserved = moment.held_gb(RESERVED)
         others = moment.peak_gb - reserved
-        return Need(moment, reserved + others * low, reserved + others * high)
+        low_gb = reserved + others * low
+        high_gb = reserved + others * high
+        return Need(moment, low_gb, high_gb)
 
     @cached_property
     def deciding(self) -> Need:

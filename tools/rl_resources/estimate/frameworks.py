@@ -426,7 +426,8 @@ def _share_of_modules(name: str, text: str, own: Mapping[str, Number]) -> Number
     if not words or not shares.keys() >= set(words):
         return None
     most: Number = inputs_by_name()[name]["maximum"]
-    return min(most, sum(shares[word] for word in words))
+    share = sum(shares[word] for word in words)
+    return min(most, share)
 
 
 @cache
@@ -523,17 +524,17 @@ class FrameworkStart(NamedTuple):
 
 def starts_of(script: Script, name: str = "") -> Iterator[FrameworkStart]:
     """The starts of a framework with a profile, or of the one with this name."""
-    asked = {known: row for known, row in profiles().items() if name in {"", known}}
+    asked = [known for known in profiles() if name in {"", known}]
     for command in script.commands:
         line = " ".join(word.text or "" for word in command.words)
-        for known, row in asked.items():
-            if "starts" in row and re.search(row["starts"], line):
-                options = _environment(script) | _options(command.words)
-                is_rl = bool(re.search(row["rl"], line))
-                offline = re.findall(row["offline_task"], line)
-                yield FrameworkStart(
-                    profile(known), options, is_rl, "".join(offline[:1])
-                )
+        for known in asked:
+            row = profiles()[known]
+            if "starts" not in row or not re.search(row["starts"], line):
+                continue
+            options = _environment(script) | _options(command.words)
+            is_rl = bool(re.search(row["rl"], line))
+            tasks = re.findall(row["offline_task"], line)
+            yield FrameworkStart(profile(known), options, is_rl, "".join(tasks[:1]))
 
 
 def _environment(script: Script) -> dict[str, GivenOption]:

@@ -312,14 +312,17 @@ def planned(start: PlanStart, gpus: int) -> Settings:
     """The settings on up to so many GPUs, or with 0 on as many as are needed."""
     counts = counts_up_to(gpus)
     minimum = smallest(start, counts, rare=False) or smallest(start, counts)
-    recommended = fastest(start, gpus) if gpus else _comfortable(start, minimum)
+    recommended = _comfortable(start, minimum)
+    if gpus:
+        recommended = fastest(start, gpus)
     if minimum and not recommended:  # such as 72 GPUs, which no parallel sizes divide
         recommended = fastest(start, max(counts[:-1])) or minimum
     if recommended:
         return Settings(minimum or recommended, recommended)
     short = most_saving(start, gpus or max(counts))
     rest = [count for count in counts_up_to(0) if count > gpus]
-    return Settings(minimum, None, short, smallest(start, rest, rare=False))
+    more = smallest(start, rest, rare=False)
+    return Settings(None, None, short, more)
 
 
 def _comfortable(start: PlanStart, minimum: Estimate | None) -> Estimate | None:

@@ -271,8 +271,9 @@ def age_of(dataset: Dataset, row: Record) -> str:
     It is measured at the dataset's own version, so that every build says the same.
     """
     year, month, _ = map(int, dataset.version.split("."))
+    a_year_ago = date(year - 1, month, 1)
     day = row.get("tested_on") or row.get("source_changed_on")
-    if isinstance(day, date) and day < date(year - 1, month, 1):
+    if isinstance(day, date) and day < a_year_ago:
         return f"older than a year: {day:%Y-%m}"
     return ""
 
@@ -369,11 +370,11 @@ def in_series(rows: Sequence[Configuration]) -> tuple[Configuration, ...]:
     or the same state of a repository) and all that `configurations.toml` lists is
     equal. A record stands for itself, and so does a report that others contradict.
     """
-    series = {}
+    series: dict[str, str] = {}
     for alike in grouped(rows, _identity).values():
-        if len(alike) > 1:
-            first = min(row.id for row in alike)
-            series.update(dict.fromkeys((row.id for row in alike), first))
+        ids = [row.id for row in alike]
+        if len(ids) > 1:
+            series |= dict.fromkeys(ids, min(ids))
     return tuple(row._replace(series=series.get(row.id, "")) for row in rows)
 
 

@@ -193,12 +193,13 @@ def _counted(question: _Question, inputs: EstimateInputs) -> Sequence[str]:
 
     It reads them where `use_dynamic_bsz` is on, otherwise the sequences, which are the default.
     """
-    texts = {_last_part(text): text for text in question.settings}
-    is_asked = _TOKENS in texts and not _SEQUENCES.isdisjoint(texts)
-    if inputs.framework != VERL or not is_asked or "use_dynamic_bsz" in texts:
-        return question.settings
+    settings = question.settings
+    names = set(map(_last_part, settings))
+    reads_tokens = "use_dynamic_bsz" in names or _SEQUENCES.isdisjoint(names)
+    if inputs.framework != VERL or _TOKENS not in names or reads_tokens:
+        return settings
     inputs.notes.append(formula()["said"]["tokens_not_read"])
-    return [text for text in question.settings if text != texts[_TOKENS]]
+    return [text for text in settings if _last_part(text) != _TOKENS]
 
 
 def _last_part(text: str) -> str:

@@ -425,7 +425,9 @@ def _instead(
 
 def _largest(runs: Iterable[Configuration]) -> list[Configuration]:
     """The best of the largest size of each task, largest first. `runs` are in order of answers."""
-    known = (row for row in runs if row.task and row.size)
-    of_task = grouped(known, attrgetter("task")).values()
-    found = [max(rows, key=attrgetter("position")) for rows in of_task]
+    known = [row for row in runs if row.task and row.size]
+    found: list[Configuration] = []
+    for rows in grouped(known, attrgetter("task")).values():
+        largest = max(rows, key=attrgetter("position"))
+        found.append(largest)
     return sorted(found, key=lambda row: (-row.position, row.task))

@@ -166,10 +166,13 @@ def _generates_by_itself(query: Query, inputs: EstimateInputs) -> bool:
 
 def _assume_rank(inputs: EstimateInputs) -> None:
     """Assume the rank that the framework gives to LoRA, otherwise a usual one."""
-    rank = inputs.profile.defaults({inputs.train, "lora"}).get("lora_rank")
+    profile = inputs.profile
+    defaults = profile.defaults({inputs.train, "lora"})
+    rank = defaults.get("lora_rank")
     if isinstance(rank, int) and rank:
-        inputs.assume("lora_rank", rank, f"what {inputs.profile.title} does by default")
-    inputs.assume("lora_rank", formula()["names"]["usual_rank"], "LoRA of a usual rank")
+        inputs.assume("lora_rank", rank, f"what {profile.title} does by default")
+    usual = formula()["names"]["usual_rank"]
+    inputs.assume("lora_rank", usual, "LoRA of a usual rank")
 
 
 def take_weights(query: Query, named: str, inputs: EstimateInputs) -> None:

@@ -108,8 +108,9 @@ def beginnings(name: str) -> Iterator[str]:
     parts = name.split("-")
     for dropped in range(len(parts)):
         beginning = "-".join(parts[: len(parts) - dropped])
-        if _number_of("size_in_name", beginning):
-            yield beginning
+        if not _number_of("size_in_name", beginning):
+            return
+        yield beginning
 
 
 class SizeClass(NamedTuple):
@@ -235,11 +236,14 @@ def _size_class(row: Mapping[str, Any]) -> SizeClass:
 def _with_adapters(dataset: Dataset) -> dict[str, str]:
     """The same algorithm with LoRA for each task; empty where there is none."""
     rows = dataset.records["tasks"]
-    adapters = {row["algorithm"]: row["task"] for row in rows if row["adapters_only"]}
+    adapters: dict[str, str] = {}
+    for row in rows:
+        if row["adapters_only"]:
+            adapters[text_of(row, "algorithm")] = text_of(row, "task")
     found: dict[str, str] = {}
     for row in rows:
-        found[text_of(row, "task")] = str(adapters.get(row["algorithm"], ""))
-    return found | dict.fromkeys(map(str, adapters.values()), "")
+        found[text_of(row, "task")] = adapters.get(text_of(row, "algorithm"), "")
+    return found | dict.fromkeys(adapters.values(), "")
 
 
 _WIDTHS: Sequence[str] = TABLES["architecture"]["widths"]
