@@ -159,7 +159,7 @@ export function configuration({ model: name, named = name, isRead, billions, isM
 
   // What the framework does by default, once it is known whether it trains adapters.
   const stage = task || infer ? "rl" : "sft";
-  const run = [own, infer, stage, ...(offline ? ["offline", asked.toLowerCase()] : [])];
+  const run = [own, infer, stage, "no release", ...(offline ? ["offline", asked.toLowerCase()] : [])];
   const adapted = { ...defaultsOf(profile, [...run, ...wordsOf(weighed)]), ...defined(weighed) };
   const ofFramework = defaultsOf(profile, [...run, ...wordsOf(adapted)], { ...adapted, ...given });
   const generates = names.no_engines.includes(infer) || (task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given));
