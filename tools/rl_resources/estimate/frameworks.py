@@ -153,6 +153,12 @@ class Profile:
         return names
 
     @property
+    def sizes(self) -> Mapping[str, str]:
+        """Its settings that name another model, each with the input that is its size."""
+        found: Mapping[str, str] = self.row.get("sizes", {})
+        return found
+
+    @property
     def trains(self) -> Sequence[str]:
         """The training backends that it has, its usual one first."""
         return tuple(self.row["trains"])
