@@ -366,7 +366,16 @@ DECISIVE = set(CASES["decisive"])
 
 
 TASKS = [*map(str.lower, formula()["offline"])]
-CONDITIONS = {*backends(), "vllm", "full", "lora", "rl", "offline", *TASKS}
+CONDITIONS = {
+    "no release",
+    *backends(),
+    "vllm",
+    "full",
+    "lora",
+    "rl",
+    "offline",
+    *TASKS,
+}
 """What a cell may depend on."""
 
 

@@ -150,6 +150,8 @@ class EstimateInputs:
         if self.is_rl:
             stage = "rl"
         words = {self.train, self.infer, trained, stage}
+        if not (self.is_script or self.profile.is_named):
+            words.add("no release")
         if self.offline:
             words |= {"offline", self.offline}
         return words

@@ -388,6 +388,12 @@ class Estimate:
         return "fits"
 
     @property
+    def fits_as_planned(self) -> bool:
+        """Whether it fits with just these settings, as a plan writes them."""
+        settings = replace(self.configuration, assumed=[], is_planned=True)
+        return Estimate(settings).verdict == "fits"
+
+    @property
     def reason(self) -> str:
         """Why this verdict, as a sentence."""
         said: Mapping[str, str] = formula()["said"]
@@ -395,6 +401,8 @@ class Estimate:
             return said["no_cache"]
         if not self.rollout_fits:
             return said["no_room"].format(moment=self.phases[ROLLOUT].name)
+        if self.verdict == "tight" and self.fits_as_planned:
+            return said["just_these"]
         sentence: str = formula()["verdicts"][self.verdict]
         return sentence
 

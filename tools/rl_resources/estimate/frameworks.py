@@ -130,12 +130,14 @@ class ProfileCell(NamedTuple):
 class Profile:
     """What one framework does: in its newest release that was read, or in an older one.
 
-    `row` is all else that the file says of it. Without a release nothing is known of it.
+    `row` is all else that the file says of it, `is_named` whether somebody asks for the release.
+    Without a release nothing is known of it.
     """
 
     name: str
     release: str
     row: Mapping[str, Any]
+    is_named: bool = False
 
     @property
     def title(self) -> str:
@@ -149,6 +151,12 @@ class Profile:
         for part in (self.name, *self.row.get("with", ())):
             names.update(frameworks()["ignored"].get(part, ()))
         return names
+
+    @property
+    def sizes(self) -> Mapping[str, str]:
+        """Its settings that name another model, each with the input that is its size."""
+        found: Mapping[str, str] = self.row.get("sizes", {})
+        return found
 
     @property
     def trains(self) -> Sequence[str]:
@@ -196,7 +204,7 @@ class Profile:
     def earlier(self, words: set[str]) -> Mapping[str, Sequence[Number]]:
         """What it did by default in other releases; nothing where one is asked for."""
         found: dict[str, list[Number]] = {}
-        if self.release != self.row.get("release"):
+        if self.is_named:
             return found
         for cell in earlier_cells(self.name):
             value = cell.value
@@ -251,13 +259,13 @@ def profile(name: str = VERL, release: str = "") -> Profile:
     if row is None:
         known = f"Known values are {quoted(profiles(), 'and')}."
         raise UnusableInput(f"{shown(name)}: no profile of this framework", known)
-    release = release or row["release"]
+    found = Profile(name, release or row["release"], row, is_named=bool(release))
     try:
-        released_cells(name, release)
+        released_cells(name, found.release)
     except InvalidVersion as error:
         fix = f"Write one as in {name} {row['release']}."
         raise UnusableInput(f"{shown(release)}: is no release", fix) from error
-    return Profile(name, release, row)
+    return found
 
 
 def unprofiled(name: str) -> Profile:

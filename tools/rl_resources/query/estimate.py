@@ -35,6 +35,7 @@ from rl_resources.estimate.model import (
     OWN_CONFIG,
     completed,
     config_file,
+    figure,
     read_config,
 )
 from rl_resources.estimate.search import fitted, sized
@@ -171,12 +172,13 @@ def _take_inputs(dataset: Dataset, question: _Question, inputs: EstimateInputs) 
     if question.offline:
         question.offline.begin(inputs)
     for setting in _counted(question, inputs):
-        inputs.set(setting)
+        inputs.set(_as_size(dataset, setting, inputs.profile))
     take_hardware(dataset, query, inputs)
     take_weights(query, question.words.get("model", ""), inputs)
     if isinstance(question.source, Run):
         of_run(question.source, inputs)
     elif question.source:
+        _take_sizes(dataset, question.source, inputs)
         of_start(question.source, inputs)
     if query.infer:
         inputs.give("has_engine", int(not generates_itself(query.infer)))
@@ -200,6 +202,32 @@ def _counted(question: _Question, inputs: EstimateInputs) -> Sequence[str]:
         return settings
     inputs.notes.append(formula()["said"]["tokens_not_read"])
     return [text for text in settings if _last_part(text) != _TOKENS]
+
+
+def _as_size(dataset: Dataset, setting: str, profile: Profile) -> str:
+    """A setting that names another model as the input that is its size, any other as it is."""
+    key, _, named = setting.partition("=")
+    name = profile.sizes.get(plain_setting(key))
+    if name is None:
+        return setting
+    return f"{name}={_billions_of(dataset, named)}"
+
+
+def _take_sizes(
+    dataset: Dataset, start: FrameworkStart, inputs: EstimateInputs
+) -> None:
+    """Take the sizes of the other models that a script names."""
+    for setting, name in start.profile.sizes.items():
+        named = start.text_of(setting)
+        if named:
+            inputs.give(name, _billions_of(dataset, named))
+
+
+def _billions_of(dataset: Dataset, named: str) -> Number:
+    """The parameters of a model. Raises `UnusableInput` where nothing says them."""
+    query, _ = understood(dataset, {"model": named})
+    row = _row_named(dataset, query.model, named)
+    return figure(row, "parameters_b")
 
 
 def _last_part(text: str) -> str:
@@ -375,7 +403,12 @@ def _model(dataset: Dataset, question: _Question) -> Record:
         return read_config(config)
     if not named:
         raise UnusableInput("which model?", OWN_CONFIG)
-    row = dataset.by_key["models"].get(question.query.model)
+    return _row_named(dataset, question.query.model, named)
+
+
+def _row_named(dataset: Dataset, key: str, named: str) -> Record:
+    """The row of a model by its key, else by its name, with its layers."""
+    row = dataset.by_key["models"].get(key)
     return _with_layers(dataset, row or _row_by_beginning(dataset, named))
 
 

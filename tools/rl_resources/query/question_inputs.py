@@ -67,7 +67,8 @@ class OfflineTask(NamedTuple):
         inputs.assume("has_reference", int(is_second), self._reason)
         inputs.assume("reference_offload", 0, self._reason)
         said: Mapping[str, str] = formula()["said"]
-        inputs.notes.append(said["offline"].format(task=self.name))
+        if not inputs.inputs["has_engine"]:
+            inputs.notes.append(said["offline"].format(task=self.name))
         if self.sequences > 1:
             inputs.notes.append(said["pairs"])
         has_reference = inputs.inputs["has_reference"]

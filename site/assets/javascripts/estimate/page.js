@@ -94,9 +94,10 @@ function reach(found) {
 }
 
 /** @param {Estimate} found */
-function reasonOf({ engine_starts, rollout_fits, verdict, phases }) {
+function reasonOf({ engine_starts, rollout_fits, verdict, fits_as_planned, phases }) {
   const { said, verdicts } = formula();
   if (!engine_starts) return say(said.no_cache);
+  if (verdict === "tight" && fits_as_planned) return say(said.just_these);
   return rollout_fits ? say(verdicts[verdict]) : say(said.no_room, { moment: word(phases.rollout.name) });
 }
 

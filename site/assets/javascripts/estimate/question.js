@@ -159,7 +159,7 @@ export function configuration({ model: name, named = name, isRead, billions, isM
 
   // What the framework does by default, once it is known whether it trains adapters.
   const stage = task || infer ? "rl" : "sft";
-  const run = [own, infer, stage, ...(offline ? ["offline", asked.toLowerCase()] : [])];
+  const run = [own, infer, stage, "no release", ...(offline ? ["offline", asked.toLowerCase()] : [])];
   const adapted = { ...defaultsOf(profile, [...run, ...wordsOf(weighed)]), ...defined(weighed) };
   const ofFramework = defaultsOf(profile, [...run, ...wordsOf(adapted)], { ...adapted, ...given });
   const generates = names.no_engines.includes(infer) || (task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given));
@@ -203,7 +203,7 @@ export function configuration({ model: name, named = name, isRead, billions, isM
     isUnprofiled && say(said.no_profile, { framework, train: own }),
     inFourBits && say(said.four_bits),
     !offline && !("has_engine" in given || "has_engine" in ofFramework) && say(task ? said.engine : said.training),
-    offline && say(said.offline, { task: asked }),
+    offline && !inputs.has_engine && say(said.offline, { task: asked }),
     offline?.sequences > 1 && say(said.pairs),
     hasReference && (offline.reference > 1 ? say(said.teacher) : !isBase && say(said.reference)),
     offline?.reference === 1 && isBase && (given.has_reference ?? ofFramework.has_reference) !== 0 && say(said.own_reference),
