@@ -154,7 +154,8 @@ def _of_device(sentence: str, found: Found, known: Vocabulary) -> str:
     on = sentences.asked_hardware(found.query, known)
     if on in sentence:
         return sentence
-    return sentences.say("of-device", on=on, sentence=sentence)
+    inside = sentence[:1].lower() + sentence[1:]
+    return sentences.say("of-device", on=on, sentence=inside)
 
 
 def first_sentence(found: Found, known: Vocabulary) -> str:
