@@ -312,6 +312,8 @@ class Reader:
         memory = figure(memory_gb)
         if vendor:
             self._note("unlisted", text, vendor=vendor, memory=memory)
+            for label in self.known.devices.like(text, memory_gb)[:1]:
+                self._note("near-device", text, label=label)
             return [], Device(vendor, memory_gb)
         self._note("read-as", text, meaning=f"{memory} GB")
         return [], self._any_of(memory_gb, unit)
