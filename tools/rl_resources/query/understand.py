@@ -256,9 +256,9 @@ class Reader:
 
     def _gpus_and_device(self, text: str) -> tuple[int, str]:
         """The number of GPUs, also that of `8xH100`, and the device without it."""
-        gpus = _count(self._text("gpus"))
+        gpus = gpus_in(self._text("gpus"))
         number, device = self._counted(text)
-        count = _count(number)
+        count = gpus_in(number)
         if gpus and count and gpus != count:
             message = sentences.say("two-counts", text=shown(text))
             raise sentences.contradiction(message)
@@ -338,7 +338,7 @@ class Reader:
             self.notes.append(" ".join(said))
 
 
-def _count(text: str) -> int:
+def gpus_in(text: str) -> int:
     """A number of GPUs: `16`, `2x8`, `8 GPUs`; 0 where none is asked."""
     if not text:
         return 0
