@@ -209,7 +209,7 @@ def test_a_configuration_without_room_is_refused(gpus, rule, root, new):
 def test_a_configuration_of_another_tag_lies_beside_the_one_of_its_name(
     root, new, command
 ):
-    new(tag="MIN")
+    new(tag="MIN", gpus="8卡")
     out, err = new(tag="RECOMMENDED")
     beside = f"examples/tuning/7b/recommended/{NAME}"
     assert out.splitlines() == [beside, "records/tuning.csv"]

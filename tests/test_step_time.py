@@ -143,8 +143,8 @@ def test_the_command_prints_the_time_or_what_it_needs(command):
     options = ["--model", "Qwen/Qwen2.5-7B-Instruct", "--gpus", "8", "--device", "h100"]
     lines = command("estimate", *options)
     assert (
-        "No step time: it needs the rollout engine (--infer vllm or sglang or "
-        "vllm-ascend or hf), the prompts\n  of a step (--prompts-per-step N)"
+        "No step time: it needs a rollout engine (--infer vllm or sglang or "
+        "vllm-ascend or hf), prompts per\n  step (--prompts-per-step N)"
     ) in lines
 
 

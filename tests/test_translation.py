@@ -130,9 +130,9 @@ def test_the_example_is_in_chinese(visit):
         conditions = card.locator(".finder-conditions")
         assert conditions.inner_text().startswith("全参数微调 · ")
         assert conditions.locator("[lang=zh-CN]").first.inner_text() == "全参数微调"
-        assert " (全参数微调, " in page.locator("#finder-headline").inner_text()
+        assert "全参数微调、" in page.locator("#finder-headline").inner_text()
         size = page.locator(".fewest th .said").first
-        assert re.fullmatch(r"\d+ 条记录, \d+ 条报告", size.inner_text())
+        assert re.fullmatch(r"\d+ 条记录、\d+ 条报告", size.inner_text())
 
 
 ENGLISH = re.compile(

@@ -85,6 +85,18 @@ class Devices(NamedTuple):
         """Those of the devices that have just this memory."""
         return [key for key in keys if self.known[key].memory_gb == memory_gb]
 
+    def like(self, text: str, memory_gb: float) -> list[str]:
+        """The labels of the devices of this memory whose name begins as that of a text.
+
+        Either may be the longer one: `H100 80 GB` for `H10 80GB`.
+        """
+        name = device_name(re.sub(_GIGABYTES, " ", text.lower()))
+        found: list[str] = []
+        for known, keys in self.spellings.items():
+            if name and (known.startswith(name) or name.startswith(known)):
+                found += self.of_memory(keys, memory_gb)
+        return [self.known[key].label for key in found]
+
     def label(self, key: str) -> str:
         """The name of a device for people, also of one that the table lacks: `A100 80 GB`."""
         if key in self.known:

@@ -16,8 +16,29 @@ for (const { content } of globalThis.document?.querySelectorAll("template.said")
 /** A sentence by its name, or the words themselves where the page has no others, with its holes filled. @param {string} name @param {Record<string, any>} [words] */
 export const say = (name, words = {}) => (SAID[name] ?? name).replace(new RegExp(HOLE, "g"), (_, word) => words[word]);
 
+const isChinese = globalThis.document?.documentElement.lang === "zh-CN";
+
+/** Between the items of a list. */
+export const comma = isChinese ? "、" : ", ";
+
+/** The items of a list that are not empty. @param {any[]} items */
+export const enumerated = (items) => items.filter(Boolean).join(comma);
+
+/** The parts of a sentence that are not empty. @param {any[]} parts */
+export const clauses = (parts) => parts.filter(Boolean).join(isChinese ? "；" : "; ");
+
+/** A remark after what it is about. @param {string} text */
+export const bracketed = (text) => (isChinese ? `（${text}）` : ` (${text})`);
+
 /** A word or phrase in the language of the page, or its parts between commas, as far as the page has them. @param {string} text */
-export const word = (text) => SAID[`word.${text}`] ?? text.split(", ").map(phrase).join(", ");
+export function word(text) {
+  const parts = text.split(", ");
+  const said = parts.map(phrase);
+  return SAID[`word.${text}`] ?? (said.some((one, at) => one !== parts[at]) ? enumerated(said) : text);
+}
+
+/** A text with what stands before its first colon in the language of the page. @param {string} text */
+export const labelled = (text) => text.replace(/^[A-Za-z ]+(?=: )/, word);
 
 /** A phrase in the language of the page, which has 1, 2 and so on in place of its figures. @param {string} text */
 function phrase(text) {
@@ -75,6 +96,16 @@ export const figure = String;
 
 /** The one text; empty if there is none, or more than one. @param {Iterable<string>} texts */
 export const only = (texts) => { const [text = "", another] = texts; return another === undefined ? text : ""; };
+
+/** A figure of at least 0 with so many digits, of which Python makes the last one even where two are as near. @param {number} number @param {number} [digits] */
+export function fixed(number, digits = 0) {
+  const rounded = number.toFixed(digits);
+  const isTie = (number * 2 ** (digits + 1)) % 2 === 1; // no other fraction is just between two in binary
+  return isTie && rounded.at(-1) % 2 ? (number - 10 ** -digits / 2).toFixed(digits) : rounded;
+}
+
+/** Seconds, as the command counts them. @param {number} seconds */
+export const inSeconds = (seconds) => (seconds >= 10 ? Number(fixed(seconds)).toLocaleString("en") : String(Number(seconds.toPrecision(2))));
 
 /** The first of the items with the smallest figure. @template T @param {T[]} items @param {(item: T) => number} of @returns {T | undefined} */
 export const minBy = (items, of) => items.reduce((best, item) => (of(item) < of(best) ? item : best), items[0]);

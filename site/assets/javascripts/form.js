@@ -2,7 +2,7 @@
  * Forms whose state is the URL, and a form that is answered while it is filled in.
  */
 
-import { filled, nearest, queryOf, QUIET_MS, say, word } from "./elements.js";
+import { comma, filled, nearest, queryOf, QUIET_MS, say, word } from "./elements.js";
 
 const MOST_NEAR = 6;
 const LEAST_ALIKE = 0.5;
@@ -117,12 +117,13 @@ export function answer(form, same, draw) {
       const { field: name, help = "" } = error.cause ?? {};
       const field = form.elements.namedItem(name);
       if (field) field.ariaInvalid = true;
-      const others = near(field, words[name]).map((one) => ({ word: one, query: queryOf({ ...words, [name]: one }) }));
-      const meant = others.length ? word("Did you mean") : "";
+      const offered = near(field, words[name]);
+      const before = (at) => at > 0 && (at < offered.length - 1 ? comma : ` ${word("or")} `);
+      const meant = offered.length > 0 && { others: offered.map((one, at) => ({ before: before(at), word: one, query: queryOf({ ...words, [name]: one }) })) };
       const isOffline = form.id === "finder" && name === "task" && data.without_rollouts.includes(words.task.toLowerCase());
       const { length, host_memory, scenario, tag, ...ofCalculator } = words;
       const calculator = isOffline && { query: queryOf(ofCalculator) };
-      place.replaceChildren(filled("form-says", { message: coded(error.message), help: isOffline ? "" : coded(help), meant, others, calculator }));
+      place.replaceChildren(filled("form-says", { message: coded(error.message), help: isOffline ? "" : coded(help), meant, calculator }));
       return error.message;
     }
   }

@@ -63,7 +63,8 @@ def _read(page: Path, dataset: Dataset, scripts: Sequence[str] | None) -> Readin
 
 def _records_of(reading: Reading) -> str:
     names = reading.dataset.package.resources["tuning"].schema.names
-    return write([names, *(row.record.values() for row in reading.rows)])
+    rows = dict.fromkeys(tuple(row.record.values()) for row in reading.rows)
+    return write([names, *rows])
 
 
 def _notes(

@@ -28,6 +28,8 @@ from rl_resources.package import Record, read_package, text_of
 from rl_resources.query.plan import Answer, Plan, settings_for
 from rl_resources.query.plan_question import ask_plan
 from rl_resources.query.question_inputs import without_offline
+from rl_resources.query.understand import gpus_in
+from rl_resources.query.vocabulary import whole_match
 from rl_resources.script.algorithm import (
     ALGORITHMS,
     GROUP_ESTIMATORS,
@@ -129,6 +131,8 @@ def _words(asked: Asked, dataset: Dataset) -> Facts:
     problems = [f"--{part} is required: `new '?'` lists its words" for part in missing]
     words = {}
     for option, text in asked.items():
+        if option == "gpus" and whole_match("count", text):
+            text = str(gpus_in(text))
         word = read_word(dataset, option, text)
         words[option] = word
         _, offline = without_offline({option: text})

@@ -256,8 +256,8 @@ class EstimateInputs:
             return
         ignored = {name.partition("=")[0] for name in self._ignored}
         if key in ignored:
-            message = f"{key}: no estimate with `{shown(value)}`"
-            raise UnusableInput(message, "Leave it out: the answer is without it.")
+            message = f"the estimate does not cover `{key}={shown(value)}`"
+            raise UnusableInput(message, "Leave it out for an estimate without it.")
         raise self._unknown(key, ignored)
 
     @property

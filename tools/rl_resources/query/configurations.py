@@ -31,7 +31,7 @@ from rl_resources.facts.comparison import same_runs
 from rl_resources.files import table_beside
 from rl_resources.package import Record, Value, items_of, text_of
 from rl_resources.query.sentences import pieces
-from rl_resources.query.vocabulary import architectures, experts_of
+from rl_resources.query.vocabulary import architectures, billions_in, experts_of
 
 NOT_TEXT_ALONE = frozenset(
     {"multimodal", "image-generation", "video-generation", "robotics"}
@@ -83,6 +83,7 @@ class Configuration(NamedTuple):
     tag: str
     size: str
     position: int
+    parameters_b: float
     model: str
     architecture: str
     experts: str
@@ -255,9 +256,16 @@ def _configuration(dataset: Dataset, row: Record) -> Configuration:
     cells |= _batch(row)
     model = cells["model"]
     cells["architecture"] = architectures(dataset).get(model, model)
+    cells["parameters_b"] = _billions(dataset, model or cells["model_label"])
     cells["experts"] = experts_of(dataset, model or cells["model_label"])
     cells["pools"] = _pools(_text(row, "parallelism"))
     return Configuration(**cells)
+
+
+def _billions(dataset: Dataset, model: str) -> float:
+    """The parameters of a model in 10⁹, of one that the table lacks those of its name."""
+    row = dataset.by_key["models"].get(model, {})
+    return float(str(row.get("parameters_b") or billions_in(model)))
 
 
 def _pools(parallelism: str) -> str:

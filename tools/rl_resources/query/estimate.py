@@ -559,10 +559,12 @@ def _take_usual_train(question: _Question, inputs: EstimateInputs) -> None:
     chosen = own.chosen_train(names)
     if chosen:
         inputs.train = chosen
-        inputs.notes.append(f"No --train: {chosen}, as the settings choose.")
+        inputs.notes.append(
+            f"No training backend is named: {chosen}, as the settings choose."
+        )
     elif inputs.framework:
         inputs.train = own.usual_train(gpus)
-        note = f"No --train: {inputs.train}, as {own.title} usually has it."
+        note = f"No training backend is named: {inputs.train}, as {own.title} usually has it."
         inputs.notes.append(note)
     elif gpus == 1:
         inputs.train = "transformers"

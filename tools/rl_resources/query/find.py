@@ -4,7 +4,8 @@ The page has this module and `fit.py` too, as `site/javascript.py` writes them i
 
 1. A configuration *matches* when it has every word that was asked: the model or one of the same
    layers and widths, else the size, and each of `FILTERS`; a task also in its form with LoRA. An
-   empty cell matches no word that was asked. A mixture of experts and a dense model never match
+   empty cell matches no word that was asked. A size is its class, a model of another number of
+   parameters `differs` from it. A mixture of experts and a dense model never match
    each other where it is known which was asked. In what a match `differs` it is marked.
 2. Its *fit* is, the first that holds:
    `out-of-memory` where it ran out of memory;
@@ -54,6 +55,7 @@ from rl_resources.query.fit import (
     RAN_ON_NO_MORE,
     UNCLEAR,
     matches_of,
+    near_size,
     no_less,
     of_fits,
     on_that_device,
@@ -63,6 +65,7 @@ from rl_resources.query.fit import (
 )
 from rl_resources.query.understand import Query, Tokens, stated, understand
 from rl_resources.query.vocabulary import Vocabulary, vocabulary
+from rl_resources.text import figure
 
 
 class NearAnswer(NamedTuple):
@@ -102,9 +105,10 @@ class Found(NamedTuple):
             return self.smallest
 
         def key(row: Configuration) -> tuple[bool, ...]:
+            is_other = "size" in row.differs
             is_part = "adapters" in row.differs or row.weights == "partial"
             is_synthetic = "synthetic" in row.words("scenario")
-            return row.doubtful, is_part, row.fit == CLAIMED, is_synthetic
+            return row.doubtful, is_other, is_part, row.fit == CLAIMED, is_synthetic
 
         return min(self.answers, key=key, default=None)
 
@@ -150,7 +154,8 @@ def _of_device(sentence: str, found: Found, known: Vocabulary) -> str:
     on = sentences.asked_hardware(found.query, known)
     if on in sentence:
         return sentence
-    return sentences.say("of-device", on=on, sentence=sentence)
+    inside = sentence[:1].lower() + sentence[1:]
+    return sentences.say("of-device", on=on, sentence=inside)
 
 
 def first_sentence(found: Found, known: Vocabulary) -> str:
@@ -173,7 +178,8 @@ def verdict(
     """
     opening = _opening(query, row, on)
     base = query.framework_label
-    said = sentences.reason(row, opening, project=query.project, base=base)
+    asked = figure(query.parameters_b)
+    said = sentences.reason(row, opening, project=query.project, base=base, asked=asked)
     if row.state != "claim" or not on or not failed:
         return said
     but = sentences.reason(failed[0], "but-failed")
@@ -199,6 +205,7 @@ def _opening(query: Query, row: Configuration, on: str) -> str:
         "project-open": is_base and not query.size and not query.gpus,
         "project-base": is_base,
         "disputed": row.doubtful,
+        "other-size": "size" in row.differs,
         "largest": not query.size and not is_claim,
         "least-claimed": is_claim and not on,
         "least": not on,
@@ -286,10 +293,14 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
 
 
 def _for_headlines(query: Query, rows: list[Configuration]) -> list[Configuration]:
-    """The rows that nothing contradicts; of these the asked project's own. All if there is none."""
+    """The rows that nothing contradicts, near the asked size; of these the asked project's own.
+
+    All if there is none.
+    """
     undisputed = [row for row in rows if not row.doubtful] or rows
-    own = [row for row in undisputed if sentences.is_of_project(query, row)]
-    return own or undisputed
+    near = near_size(undisputed)
+    own = [row for row in near if sentences.is_of_project(query, row)]
+    return own or near
 
 
 def folded(rows: Iterable[Configuration]) -> list[list[Configuration]]:
@@ -385,7 +396,7 @@ def _smallest(
     """The smallest known run; of another vendor only where the asked one has none."""
     ran = [row for row in of_fits(matching, BEYOND) if row.state == state]
     own = [row for row in ran if same_vendor(query, row)]
-    return min(own or ran, key=size_of, default=None)
+    return min(near_size(own or ran), key=size_of, default=None)
 
 
 def _wider(query: Query, alternative: Alternative) -> Query | None:

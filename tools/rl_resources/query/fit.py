@@ -18,6 +18,8 @@ FAILED = "out-of-memory"
 BEYOND = "beyond"
 TOO_SHORT = "too-short"
 FITTING = (RAN_ON_IT, RAN_ON_NO_MORE, CLAIMED)
+_NEAR = 1.25
+"""By which factor a model may be larger or smaller than an asked size: 8B for 7B, 30B for 32B."""
 _RANKS = {name: rank for rank, name in enumerate(FITTING)}
 
 
@@ -125,6 +127,8 @@ def _differs(query: Query, row: Configuration) -> Iterator[str]:
     """In what a match is not just what was asked."""
     if query.model and row.model != query.model:
         yield "model"
+    if _is_of_other_size(query.parameters_b, row.parameters_b):
+        yield "size"
     if row.task in query.adapter_tasks:
         yield "adapters"
     is_run = row.state != FAILED
@@ -132,6 +136,18 @@ def _differs(query: Query, row: Configuration) -> Iterator[str]:
         yield "precision"
     if query.host_memory_gb and not row.host_memory_gb:
         yield "host-memory"
+
+
+def _is_of_other_size(asked: float, has: float) -> bool:
+    """Whether a model is not known to be near the asked size."""
+    if not asked:
+        return False
+    return not asked / _NEAR <= has <= asked * _NEAR
+
+
+def near_size(rows: list[Configuration]) -> list[Configuration]:
+    """The rows of models near the asked size; all if there is none."""
+    return [row for row in rows if "size" not in row.differs] or rows
 
 
 def of_fits(rows: Iterable[Configuration], *fits: str) -> list[Configuration]:

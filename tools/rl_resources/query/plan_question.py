@@ -111,8 +111,8 @@ class PlanQuestion:
     def scope(self) -> list[Configuration]:
         """All that is published of this model and task, best first: of its twins and with LoRA too.
 
-        What `differs` is said in words. Without a model it is what is published of text models of
-        the size.
+        What `differs` is said in words. Without a model it is what is published of text models
+        near the size.
         """
         experts = "dense"
         if self.start.first.values["experts"]:
@@ -123,7 +123,8 @@ class PlanQuestion:
         found: list[Configuration] = []
         for row in ordered(matching, self.query):
             is_alike = self.query.model or row.is_text_alone
-            if is_alike and row.task_label in tasks:
+            is_near = "size" not in row.differs
+            if is_alike and is_near and row.task_label in tasks:
                 found.append(row._replace(differs=self._differences(row)))
         return sorted(found, key=lambda row: bool(row.differs))
 

@@ -48,7 +48,8 @@ class Query(NamedTuple):
     a device's name may mean: `a100-40g or a100-80g`. `vendor` and `memory_gb` are those of the
     smallest of them, or the memory was asked and the vendor is open. `adapter_task` is the same
     algorithm with LoRA, where there is one and it was not asked. `length` is the minimum context in
-    tokens. `architecture` is the first model of the same layers and widths, `project` the name of a
+    tokens. `parameters_b` is the number that a size states, in 10⁹, where no known model is asked.
+    `architecture` is the first model of the same layers and widths, `project` the name of a
     project whose own runs come first, `experts` is `dense` or `mixture`. A word of `FILTERS` may be
     several keys; `framework_label` has the names of frameworks as they write them.
     """
@@ -58,6 +59,7 @@ class Query(NamedTuple):
     experts: str = ""
     size: str = ""
     position: int = 0
+    parameters_b: float = 0
     task: str = ""
     adapter_task: str = ""
     weights: str = ""
@@ -144,6 +146,9 @@ class Reader:
         # Several models of the same layers and widths are one architecture.
         known = self.known
         architecture = only({known.architectures.get(key, key) for key in models})
+        parameters_b = 0.0
+        if not models:
+            parameters_b = billions_in(self._text("model"))
         experts = known.experts.get(architecture, "")
         if active_billions_in(self._text("model")):
             experts = "mixture"
@@ -161,6 +166,7 @@ class Reader:
             experts=experts,
             size=size,
             position=positions.get(size, 0),
+            parameters_b=parameters_b,
             adapter_task=self._with_adapters(words["task"]),
             gpus=gpus,
             device=EITHER.join(devices),
@@ -250,9 +256,9 @@ class Reader:
 
     def _gpus_and_device(self, text: str) -> tuple[int, str]:
         """The number of GPUs, also that of `8xH100`, and the device without it."""
-        gpus = _count(self._text("gpus"))
+        gpus = gpus_in(self._text("gpus"))
         number, device = self._counted(text)
-        count = _count(number)
+        count = gpus_in(number)
         if gpus and count and gpus != count:
             message = sentences.say("two-counts", text=shown(text))
             raise sentences.contradiction(message)
@@ -306,6 +312,8 @@ class Reader:
         memory = figure(memory_gb)
         if vendor:
             self._note("unlisted", text, vendor=vendor, memory=memory)
+            for label in self.known.devices.like(text, memory_gb)[:1]:
+                self._note("near-device", text, label=label)
             return [], Device(vendor, memory_gb)
         self._note("read-as", text, meaning=f"{memory} GB")
         return [], self._any_of(memory_gb, unit)
@@ -330,7 +338,7 @@ class Reader:
             self.notes.append(" ".join(said))
 
 
-def _count(text: str) -> int:
+def gpus_in(text: str) -> int:
     """A number of GPUs: `16`, `2x8`, `8 GPUs`; 0 where none is asked."""
     if not text:
         return 0

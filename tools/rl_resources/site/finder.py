@@ -8,6 +8,7 @@ published by column, which compresses best. `finder.toml` has the example and th
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -95,6 +96,10 @@ def front(site: Site) -> str:
     )
 
 
+_OPTION = re.compile(r" \(--[^)]*\)")
+"""What the command names besides, and the page has a field for."""
+
+
 def said() -> dict[str, str]:
     """What scripts of the front page write, by name."""
     found = {**sentences.MESSAGES, **_hints(), **_TABLE["said"], **_TABLE["mistakes"]}
@@ -122,7 +127,8 @@ def said_of_calculator() -> dict[str, str]:
     read = {name: sentences.MESSAGES[name] for name in _TABLE["calculator_messages"]}
     own: dict[str, str] = _TABLE["mistakes"] | _TABLE["calculator_said"]
     found = {**read, **_hints(), **own}
-    return found | {text: text for text in texts} | _words(words, _fields(), prices)
+    without_options = {text: _OPTION.sub("", text) for text in texts}
+    return found | without_options | _words(words, _fields(), prices)
 
 
 def _hints() -> dict[str, str]:

@@ -37,6 +37,7 @@ _OPAQUE = re.compile("code|kbd|pre|script|style|svg|textarea")
 """Elements that are copied as they are."""
 _WITHOUT_WORDS = re.compile(f"{_OPAQUE.pattern}|datalist|option")
 _BETWEEN_WORDS = re.compile(r"(^\s+|\s+$|, | · )")
+_COMMAS = {", ": "、"}
 _NAMES = {
     "models": ("model", "slug"),
     "devices": ("device", "name"),
@@ -226,8 +227,16 @@ class Translator(HTMLParser):
             data = _BASE.sub(self._moved_base, script)
             self.moved_scripts[script] = data
         elif not _WITHOUT_WORDS.fullmatch(self._open[0]):
-            data = "".join(map(self._said, _BETWEEN_WORDS.split(data)))
+            data = self._said_of_list(data)
         self._whole.append(data)
+
+    def _said_of_list(self, data: str) -> str:
+        """The words of the data; with any in this language, so are the commas between them."""
+        parts = _BETWEEN_WORDS.split(data)
+        said = list(map(self._said, parts))
+        if said == parts:
+            return data
+        return "".join(_COMMAS.get(part, part) for part in said)
 
     def _said(self, data: str) -> str:
         """A word of the data, in this language if the catalog has it."""

@@ -4,7 +4,7 @@
  * @typedef {import("./question.js").Estimate} Estimate
  */
 
-import { filled, queryOf, quoted, say, word } from "../elements.js";
+import { enumerated, filled, fixed as rounded, inSeconds, queryOf, quoted, say, word } from "../elements.js";
 import { load as loadWords } from "../finder/index.js";
 import { answer, refuse } from "../form.js";
 import { formula, load } from "./formula.js";
@@ -16,7 +16,7 @@ const form = /** @type {HTMLFormElement} */ (document.getElementById("estimate")
 const OPTIONS = ["model", "gpus", "device", "weights", "task", "framework", "train", "infer"];
 const MOST_DECISIVE = 3;
 
-const fixed = (gb) => gb.toFixed(1);
+const fixed = (gb) => rounded(gb, 1);
 const count = (figure) => Math.floor(figure).toLocaleString("en");
 
 /** Show the value that an empty field stands for. @param {Record<string, number>} values */
@@ -43,14 +43,14 @@ const linked = (text) => text.split(/(https:[^ ,]+)/).map((part) =>
 
 /** What was assumed and decides, the most first, as `Estimate.decisive` has it. @param {Estimate} found */
 function decisive({ doubts, configuration: { assumed, notes } }) {
-  const percent = (factor) => `${factor < 0.995 ? "-" : "+"}${Math.round(100 * Math.abs(factor - 1))}%`;
+  const percent = (factor) => `${factor < 0.995 ? "-" : "+"}${rounded(100 * Math.abs(factor - 1))}%`;
   const rows = assumed.map(({ input, value, reason }) => {
-    const { least, most } = doubts[input] ?? { least: 1, most: 1 };
+    const { least, most, spread } = doubts[input] ?? { least: 1, most: 1, spread: 0 };
     const isDerived = reason.includes("derived: ");
     const effect = isDerived ? word(reason) : say("assumed.effect", { least: percent(least), most: percent(most) });
-    return { span: most - least, decides: isDerived || most - least >= formula().search.decides, text: `${input} ${value}: ${effect}` };
+    return { spread, decides: isDerived || spread >= formula().search.decides, text: `${input} ${value}: ${effect}` };
   });
-  const shown = rows.filter(({ decides }) => decides).sort((a, b) => b.span - a.span);
+  const shown = rows.filter(({ decides }) => decides).sort((a, b) => b.spread - a.spread);
   return [...shown.map(({ text }) => text), ...notes].slice(0, MOST_DECISIVE);
 }
 
@@ -73,7 +73,7 @@ function chart({ phases, device_gb: device, training, interval_gb: [low, high] }
 /** The cheapest combination that suffices, then single settings, each applied by its link. @param {Estimate} found @param {Record<string, string>} words */
 function turns(found, words) {
   const signed = (gb) => `${gb > 0 ? "−" : "+"}${fixed(Math.abs(gb))}`;
-  const saved = ({ saves }) => Object.entries(saves).map(([phase, gb]) => say("estimate.saves", { gb: signed(gb), phase: word(phase) })).join(", ");
+  const saved = ({ saves }) => enumerated(Object.entries(saves).map(([phase, gb]) => say("estimate.saves", { gb: signed(gb), phase: word(phase) })));
   const query = (inputs) => queryOf({ ...words, ...inputs });
   const every = knobs(found).map((knob) => ({ ...knob, saved: saved(knob), price: word(knob.price), query: query(knob.inputs) }));
   const together = found.verdict === "fits" ? { turns: [] } : cheapest(found);
@@ -85,11 +85,11 @@ function turns(found, words) {
 function reach(found) {
   const known = Object.entries(limits(found)).filter(([, figure]) => figure);
   const { seconds, phases = {} } = step_time(found) ?? {};
-  const parts = Object.entries(phases).map(([phase, one]) => `${word(phase)} ${one.toFixed(0)}`).join(", ");
+  const parts = enumerated(Object.entries(phases).map(([phase, one]) => `${word(phase)} ${inSeconds(one)}`));
   return {
-    limits: known.map(([name, figure]) => say(`limit.${name}`, { figure: count(figure) })).join(", "), isUnlimited: !known.length,
-    lacking: lacking(found).map((one) => say(one)).join(", "),
-    time: seconds && { seconds: seconds.middle.toFixed(0), low: seconds.low.toFixed(0), high: seconds.high.toFixed(0), parts },
+    limits: enumerated(known.map(([name, figure]) => say(`limit.${name}`, { figure: count(figure) }))), isUnlimited: !known.length,
+    lacking: enumerated(lacking(found).map((one) => say(one))),
+    time: seconds && { seconds: inSeconds(seconds.middle), low: inSeconds(seconds.low), high: inSeconds(seconds.high), parts },
   };
 }
 
@@ -109,7 +109,7 @@ form.elements.task.addEventListener("input", ({ target }) => {
 answer(form, { memory: "device_gb", ...JSON.parse(form.dataset.short) }, (place, data, words, strange) => {
   load(data);
   loadWords(data);
-  if (strange.length) refuse("estimate.strange", { words: strange.join(", ") });
+  if (strange.length) refuse("estimate.strange", { words: enumerated(strange) });
   const { asked, notes } = meant(words);
   const found = answered(asked);
   const { verdict, peak_gb: peak, interval_gb: [low, high], device_gb: device, deciding, host_memory_gb, host_interval_gb, phases: { rollout }, training, values } = found;
@@ -122,8 +122,8 @@ answer(form, { memory: "device_gb", ...JSON.parse(form.dataset.short) }, (place,
     deciding: deciding.moment !== training && { phase: word(deciding.moment.phase), peak: fixed(deciding.moment.peak_gb), low: fixed(deciding.low_gb), high: fixed(deciding.high_gb) },
     evidence: evidence(found).map((text) => ({ parts: linked(text) })),
     rollout: rollout && { peak: fixed(rollout.peak_gb), tokens: count(values.kv_tokens) },
-    host: host_memory_gb.toFixed(0), node: say(values.local_gpus > 1 ? "asked.gpus" : "asked.gpu", { number: values.local_gpus }),
-    least: host_interval_gb[0].toFixed(0), most: host_interval_gb[1].toFixed(0),
+    host: rounded(host_memory_gb), node: say(values.local_gpus > 1 ? "asked.gpus" : "asked.gpu", { number: values.local_gpus }),
+    least: rounded(host_interval_gb[0]), most: rounded(host_interval_gb[1]),
     decisive: decisive(found), number: assumed.length, query: queryOf(words), command: commandOf(words),
     assumed: assumed.map(({ input, value, reason }) => `${input} ${value}: ${word(reason)}`),
   }));

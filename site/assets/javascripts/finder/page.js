@@ -1,6 +1,6 @@
 /** The form of the front page: what is published at once, and a plan once nothing has changed for a moment. */
 
-import { filled, queryOf, QUIET_MS, say, word } from "../elements.js";
+import { clauses, enumerated, filled, labelled, queryOf, QUIET_MS, say, word } from "../elements.js";
 import { answer } from "../form.js";
 import { find, first_sentences, folded } from "./find.js";
 import { INDEX, load } from "./index.js";
@@ -28,7 +28,7 @@ async function addPlan(room, words, found) {
 function draw(place, words, found, notes) {
   const { answers, failures, largest, nearest, query, unclear, worse } = found;
   const title = first_sentences(INDEX.rows, found, INDEX.vocabulary).join(" ");
-  const [verdict] = title.split(" (", 1);
+  const [verdict] = title.split(/ \(|（/, 1);
   const isOpen = !asked_hardware(query);
   const kind = worse === failures.length ? "failures.worse" : "failures.some";
   const warning = failures.length && say(query.size && worse ? kind : "failures", { number: failures.length, worse });
@@ -77,7 +77,7 @@ function answersOf(rows) {
 function extremes({ query, answers: [first], smallest, smallest_full, longest }) {
   const others = { smallest, smallest_full, longest };
   return Object.entries(others).filter(([, row]) => row && row.id !== first.id && query.size).map(([name, row]) => {
-    const summary = [row.model_label, row.task_label, row.hardware, ...row.conditions.map(word)].join(", ");
+    const summary = enumerated([row.model_label, row.task_label, row.hardware, ...row.conditions.map(word)]);
     return { text: reason(row, name, { summary }), url: urlOf(row), kind: word(row.kind) };
   });
 }
@@ -101,7 +101,7 @@ function shown(row) {
     device_page: INDEX.things[row.device], isOtherDevice: !INDEX.things[row.device], pages,
     conditions: row.conditions.map(word).join(" · "),
     figures: row.figures.map(word).join(" · "),
-    evidence: row.evidence.split("; ").map(word).join("; "),
+    evidence: clauses(row.evidence.split("; ").map(labelled).map(word)), doubts: row.doubts.map(labelled).map(word),
   };
 }
 
@@ -109,7 +109,7 @@ function shown(row) {
 function card([row, ...others], why = "") {
   const text = why || reason(row);
   const isPlain = !why && row.fit !== "unclear";
-  const inShort = (other) => ({ url: urlOf(other), settings: [...other.conditions, ...other.figures].map(word).join("; ") });
+  const inShort = (other) => ({ url: urlOf(other), settings: clauses([...other.conditions, ...other.figures].map(word)) });
   return filled("finder-card", {
     ...shown(row),
     reason: !isPlain && text, said: isPlain && text,
@@ -122,7 +122,7 @@ answer(form, { size: "model", memory: "device" }, (place, data, words, strange) 
   load(data);
   const [query, notes] = understand(INDEX.vocabulary, words);
   const found = find(INDEX.rows, query);
-  const ignored = strange.length && say("strange", { words: strange.join(", ") });
+  const ignored = strange.length && say("strange", { words: enumerated(strange) });
   const said = draw(place, words, found, [...notes, ignored]);
   const room = place.querySelector(".finder-plan");
   setTimeout(() => room?.isConnected && addPlan(room, words, found), QUIET_MS);

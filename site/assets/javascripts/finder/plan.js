@@ -8,7 +8,7 @@
  * @typedef {Record<string, any>} Settings MIN and RECOMMENDED: those of `estimate/plan.py`
  */
 
-import { EITHER, filled, queryOf, quoted, SAID, say, word } from "../elements.js";
+import { bracketed, EITHER, enumerated, filled, fixed, inSeconds, queryOf, quoted, SAID, say, word } from "../elements.js";
 import { formula, load } from "../estimate/formula.js";
 import { PlanStart, planned, smallest, turned_on } from "../estimate/plan.js";
 import { configuration, estimated, modelMeant } from "../estimate/question.js";
@@ -120,7 +120,7 @@ export function sentenceOf(start, found, words, { task, weights, prompt_length, 
   const { verdict, sentence, decisive, shown: { values } } = made(Plan, [question], found);
   const model = without_owner(query.model || words.model);
   const what = say("asked.what", { task: query.task, model: verdict.startsWith("yes") ? without_owner(decisive.model) : model, weights: word(INDEX.weights[weights]) });
-  const run = decisive && `${decisive.hardware} (${[decisive.framework_label, decisive.context, ...decisive.differs].filter(Boolean).join(", ")})`;
+  const run = decisive && decisive.hardware + bracketed(enumerated([decisive.framework_label, word(decisive.context), ...decisive.differs]));
   const on = hardwareOf({ values: query.gpus ? query : values }, query);
   const isOffloaded = found.recommended && INDEX.plan.search.offload.some((input) => values[input]);
   const hardware = isOffloaded ? say("hardware.offload", { hardware: on }) : on;
@@ -136,9 +136,9 @@ function wordsOf(start, { minimum, recommended, short, more }, words, asked, que
   const options = recommended ? { RECOMMENDED: recommended, ...(!isSame && { MIN: minimum }) } : { "": short };
   const isHost = short && fits_gpus(short);
   return {
-    taken: takenOf(start, asked, query).join(", "),
+    taken: enumerated(takenOf(start, asked, query)),
     cards: Object.entries(options).map(([tag, one]) => ({ ...cardOf(start, tag, one, words, query), calculator: settingsIn(one, asked), ...(isSame && { tag: "RECOMMENDED, MIN" }) })),
-    short_of_host: isHost && { most: (start.host_gb ? short.host_interval_gb[1] : short.host_memory_gb).toFixed(0), room: start.room_gb(short) },
+    short_of_host: isHost && { most: fixed(start.host_gb ? short.host_interval_gb[1] : short.host_memory_gb), room: start.room_gb(short) },
     more: more && { gpus: more.values.gpus, query: queryOf({ ...words, gpus: more.values.gpus }) },
     lora: short && asked.weights === "full" && { query: queryOf({ ...words, weights: "lora" }) },
   };
@@ -164,10 +164,10 @@ function cardOf({ first }, tag, found, words, query) {
     tag: tag || say(found.verdict === "tight" ? "unfit.tight" : "unfit.other"), color: tag.toLowerCase() || "none", hardware: hardwareOf(found, query),
     settings: settingsOf(found).join(" · "),
     scale: 1.02 * Math.max(device, high), gb: device, peak: moment.peak_gb, above: Math.max(0, high - moment.peak_gb),
-    high: high.toFixed(1), device: device.toFixed(1), phase: word(moment.phase),
-    phases: Object.values(phases).map(({ phase, peak_gb }) => `${word(phase)} ${peak_gb.toFixed(0)}`).join(", "),
-    host: host_memory_gb.toFixed(0), most: host_interval_gb[1].toFixed(0), node: gpusOf(values.local_gpus),
-    time: tag && seconds && { seconds: seconds.middle.toFixed(0), low: seconds.low.toFixed(0), longest: seconds.high.toFixed(0) },
+    high: fixed(high, 1), device: fixed(device, 1), phase: word(moment.phase),
+    phases: enumerated(Object.values(phases).map(({ phase, peak_gb }) => `${word(phase)} ${fixed(peak_gb)}`)),
+    host: fixed(host_memory_gb), most: fixed(host_interval_gb[1]), node: gpusOf(values.local_gpus),
+    time: tag && seconds && { seconds: inSeconds(seconds.middle), low: inSeconds(seconds.low), longest: inSeconds(seconds.high) },
     wider: !first.configuration.profile.is_verl && { framework: INDEX.vocabulary.frameworks[first.configuration.framework] },
     command: isWritten && ["rl-resources plan", ...options, `--script ${tag} > train.sh`].join(" "),
   };

@@ -5,7 +5,7 @@
  * @typedef {import("./index.js").Query} Query
  */
 
-import { SAID, say, word } from "../elements.js";
+import { bracketed, clauses, enumerated, SAID, say, word } from "../elements.js";
 import { Mistake } from "../form.js";
 import { INDEX } from "./index.js";
 import { plain, without_owner } from "./vocabulary.js";
@@ -38,9 +38,9 @@ export function reason(row, name = row.fit, words = {}) {
   const spoken = Object.fromEntries(SPOKEN.map((one) => [one, word(row[one])]));
   const marks = row.differs.filter((one) => one !== "adapters").map((one) => say(`differs-${one}`));
   const stated = row.conditions.slice(0, -3).filter((one) => !one.includes("stated"));
-  const decides = [...stated, row.length && row.context].filter(Boolean).map(word).join(", ");
-  const given = [...marks, decides].filter(Boolean).join("; ");
-  return say(name, { ...row, ...spoken, certainty: certaintyOf(row), claim: say(word(row.claim), row), given: given && ` (${given})`, ...words });
+  const decides = enumerated([...stated, row.length && row.context].filter(Boolean).map(word));
+  const given = clauses([...marks, decides]);
+  return say(name, { ...row, ...spoken, certainty: certaintyOf(row), claim: say(word(row.claim), row), given: given && bracketed(given), ...words });
 }
 
 /** What fits when something of the question is given up. @param {string} kind @param {Row} row */
@@ -53,7 +53,7 @@ export const is_of_project = ({ project }, { software }) => software.toLowerCase
 export function asked_words(query, otherwise) {
   const words = INDEX.filters.map((name) => word(INDEX.weights[query[name]] ?? query[`${name}_label`] ?? query[name]));
   const model = without_owner(query.model || query.architecture);
-  return [model || query.size, ...words, query.length && say("asked.length", query)].filter(Boolean).join(", ") || word(otherwise);
+  return enumerated([model || query.size, ...words, query.length && say("asked.length", query)]) || word(otherwise);
 }
 
 /** What was asked, and how many answers of each fit there are. @param {Query} query @param {Row[]} answers */
