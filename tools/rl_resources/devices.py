@@ -213,6 +213,8 @@ def _notes(
         yield "device-is", {"label": label, "name": name}
     if not memory_gb:
         yield "device-memory", {}
+    if "unified" in text_of(row, "memory_type"):
+        yield "device-unified", {}
     if "bf16" in _lacks(row):
         yield "device-no-bf16", {"label": label}
 

@@ -188,7 +188,7 @@ def plan_script(plan: Answer, tag: str) -> str:
             f"no script of {question.task}: scripts are written for RL in {FRAMEWORK} alone",
             "`plan` without --script shows the settings.",
         )
-    if question.framework != FRAMEWORK:
+    if plan.shown.configuration.profile.name != FRAMEWORK:
         raise UnusableInput(
             f"scripts are written for {FRAMEWORK} alone", "Leave --framework out."
         )
@@ -276,7 +276,7 @@ def script_text(wanted: ScriptRequest, known: Shipped, name: str) -> str:
             own=BACKENDS[wanted.strategy],
             rollout=ENGINES.get(wanted.engine, Engine()),
             gpus=gpus,
-            per_node=gpus_per_node(gpus),
+            per_node=gpus_per_node(wanted.estimate, gpus),
             batches=batch_of(gpus),
             parallel=_parallel_sizes(wanted),
             choices=strategies(known),

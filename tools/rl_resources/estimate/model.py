@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_resources.errors import UnusableInput
+from rl_resources.estimate import SPEEDS
 from rl_resources.estimate.formula import Number, formula
 from rl_resources.files import read_text
 from rl_resources.package import Record
@@ -62,6 +63,13 @@ def figure(model: Record, name: str) -> Number:
     if isinstance(value, int | float):
         return value
     return 0
+
+
+def device_inputs(device: Record) -> dict[str, Number]:
+    """The inputs that a device's row has, besides its memory; 0 what is not known."""
+    found = {name: figure(device, name) for name in SPEEDS}
+    memory = str(device.get("memory_type", ""))
+    return {**found, "unified_memory": int("unified" in memory)}
 
 
 def estimable(model: Record) -> bool:

@@ -31,6 +31,8 @@ from rl_resources.estimate.search import (
 from rl_resources.estimate.time import step_time
 from rl_resources.files import table_beside
 
+_ALONE = "transformers"
+"""The training backend that has the whole model on each GPU."""
 MIN = "MIN"
 RECOMMENDED = "RECOMMENDED"
 
@@ -46,16 +48,39 @@ class PlanStart:
     """What a plan begins with: the same question for each training backend that may be taken.
 
     Those of a group are alike, and a group is tried before the next one. `host_gb` is the host
-    memory of a node, 0 where nobody says it.
+    memory of a node, 0 where nobody says it. The `others` are those of frameworks that are tried
+    where nothing fits with this one.
     """
 
     groups: Sequence[Sequence[Estimate]]
     host_gb: float = 0
+    others: Sequence[PlanStart] = ()
 
     @property
     def first(self) -> Estimate:
         """The question with the training backend that is the most usual."""
         return self.groups[0][0]
+
+    @property
+    def every(self) -> Sequence[PlanStart]:
+        """This one and the others."""
+        return [self, *self.others]
+
+    @property
+    def trains_alone(self) -> bool:
+        """Whether one of the training backends shards nothing."""
+        return any(group[0].configuration.train == _ALONE for group in self.groups)
+
+    def groups_on(self, gpus: int) -> Sequence[Sequence[Estimate]]:
+        """The groups on so many GPUs: what only shards has no use for one, if another trains it."""
+        if gpus > 1 or not self.trains_alone:
+            return self.groups
+        several: Sequence[str] = rules()["search"]["several"]
+        return [
+            group
+            for group in self.groups
+            if group[0].configuration.train not in several
+        ]
 
     @property
     def engine_gb(self) -> float:
@@ -73,18 +98,25 @@ class PlanStart:
         return self.host_gb or of_gpu * found.values["local_gpus"]
 
     def holds(self, found: Estimate) -> bool:
-        """Whether it fits the GPUs and the host memory of a node, wholly where that was said."""
+        """Whether it fits the GPUs and the host memory of a node."""
+        return self.has_room(found) and divides(found) and fits(found)
+
+    def has_room(self, found: Estimate) -> bool:
+        """Whether it fits the host memory of a node, wholly where that was said.
+
+        Unified memory has been counted as that of the GPU.
+        """
+        if found.values["unified_memory"]:
+            return True
         needed = found.host_memory_gb
         if self.host_gb:
             _, needed = found.host_interval_gb
-        if needed > self.room_gb(found):
-            return False
-        return divides(found) and fits(found)
+        return needed <= self.room_gb(found)
 
     def surely_holds(self, found: Estimate) -> bool:
         """Whether what fits does so with the whole interval of host memory, said or usual."""
         _, most = found.host_interval_gb
-        return most <= self.room_gb(found)
+        return bool(found.values["unified_memory"]) or most <= self.room_gb(found)
 
 
 def divides(found: Estimate) -> bool:
@@ -104,8 +136,10 @@ def divides(found: Estimate) -> bool:
     return not any(0 < batch < values["sequence_length"] for batch in batches)
 
 
-def gpus_per_node(gpus: int) -> int:
-    """The GPUs of a node: the largest number up to 8 that divides them all."""
+def gpus_per_node(found: Estimate, gpus: int) -> int:
+    """The GPUs of a node: the largest number up to 8 that divides them all, or one with its CPU."""
+    if found.values["unified_memory"]:
+        return 1
     part: int = rules()["usual"]["gpus_per_node"]
     while gpus % part:
         part -= 1
@@ -123,7 +157,8 @@ def begun(found: Estimate, name: str, gpus: int) -> Estimate:
     inputs: dict[str, Number] = rules()[name] | of_backend.get(asked.train, {})
     longest = inputs.pop("longest")
     inputs["gpus"] = gpus
-    inputs["gpus_per_node"] = gpus_per_node(gpus)
+    inputs["parameter_bytes"] = found.values["parameter_bytes"]
+    inputs["gpus_per_node"] = gpus_per_node(found, gpus)
     if asked.profile.is_verl:
         tokens = longest * found.values["sequence_length"]
         inputs["max_tokens"] = tokens
@@ -155,6 +190,8 @@ def _is_possible(found: Estimate, name: str) -> bool:
         return False
     for knob in formula()["knob"]:
         if knob["input"] == name:
+            if knob.get("on_host") and found.values["unified_memory"]:
+                return False
             return bool(found.configuration.written(knob, knob.get("value", 1)))
     return True
 
@@ -164,8 +201,20 @@ def smallest(
 ) -> Estimate | None:
     """MIN: the first number of GPUs that all that saves memory makes it fit on.
 
-    Without `rare` none of the settings that hardly any published run has.
+    It is that of the first framework that has one. Without `rare` none of the settings that hardly
+    any published run has.
     """
+    for one in start.every:
+        found = _smallest(one, counts, rare=rare)
+        if found:
+            return found
+    return None
+
+
+def _smallest(
+    start: PlanStart, counts: Iterable[int], *, rare: bool = True
+) -> Estimate | None:
+    """That of one framework."""
     for gpus in counts:
         if gpus * start.first.device_gb < start.engine_gb:
             continue
@@ -174,6 +223,33 @@ def smallest(
             if fitting:
                 return fitting
     return None
+
+
+def smallest_after(start: PlanStart, on_less: Estimate | None) -> Estimate | None:
+    """MIN on any number of GPUs, given that of a device with less memory.
+
+    That fits this one too, if its nodes have the host memory.
+    """
+    if on_less:
+        values = start.first.values
+        speed = values.get("bf16_tflops", 0)
+        on_less = on_less.with_inputs(device_gb=values["device_gb"], bf16_tflops=speed)
+        if start.has_room(on_less):
+            counts = counts_up_to(int(on_less.values["gpus"]))
+            return smallest(start, counts, rare=False) or on_less
+    return smallest(start, counts_up_to(0), rare=False)
+
+
+def host_decides(start: PlanStart, least: Estimate | None) -> bool:
+    """Whether the next smaller number of GPUs would do, had a node more host memory."""
+    every = counts_up_to(0)
+    if least:
+        gpus = least.values["gpus"]
+        every = [count for count in every if count < gpus]
+    if not every:
+        return False
+    found = most_saving(start, max(every))
+    return divides(found) and fits(found)
 
 
 def _with_smaller_engine(start: PlanStart, found: Estimate) -> Estimate | None:
@@ -195,7 +271,8 @@ def _fitting_from(start: PlanStart, found: Estimate) -> Iterator[Combination]:
 
 def most_saving(start: PlanStart, gpus: int) -> Estimate:
     """What lacks the least memory on so many GPUs, whether or not it fits."""
-    return min(_saving(start, gpus, rare=True), key=_lacking)
+    least = [min(_saving(one, gpus, rare=True), key=_lacking) for one in start.every]
+    return min(least, key=_lacking)
 
 
 def _lacking(found: Estimate) -> tuple[bool, bool, float]:
@@ -214,12 +291,17 @@ def _saving(start: PlanStart, gpus: int, *, rare: bool) -> Iterator[Estimate]:
 def _saving_by(
     start: PlanStart, gpus: int, inputs: Mapping[str, Number]
 ) -> Iterator[Estimate]:
-    """What saves memory with these inputs too, of each training backend that has them all."""
-    for group in start.groups:
+    """What saves memory with those of these inputs too that a training backend has, if any."""
+    for group in start.groups_on(gpus):
         for found in group:
-            if all(_is_possible(found, name) for name in inputs):
+            own = {
+                name: value
+                for name, value in inputs.items()
+                if _is_possible(found, name)
+            }
+            if own or not inputs:
                 saving = begun(found, "saving", gpus)
-                yield _sized(saving.with_inputs(**inputs))
+                yield _sized(saving.with_inputs(**own))
 
 
 def _sized(found: Estimate) -> Estimate:
@@ -251,6 +333,11 @@ def rare_settings(found: Estimate) -> list[str]:
     return [on[name].setting for name in on if name in rare_inputs(found)]
 
 
+def is_offloaded(found: Estimate) -> bool:
+    """Whether something moves to host memory."""
+    return any(found.values[name] for name in rules()["search"]["offload"])
+
+
 def turned_on(found: Estimate) -> Iterator[tuple[str, Turn]]:
     """The switches that save memory and are on, by input, as the framework writes them."""
     for knob in formula()["knob"]:
@@ -263,18 +350,28 @@ def turned_on(found: Estimate) -> Iterator[tuple[str, Turn]]:
             yield name, Turn(setting, str(knob["price"]), 0)
 
 
+def backend_of(found: Estimate) -> str:
+    """The training backend, of DeepSpeed with its stage: 2 keeps all weights on each GPU."""
+    train = found.configuration.train
+    if train != "deepspeed":
+        return train
+    values = found.values
+    sharded = values["shards_optimizer"] + values["shards_gradients"]
+    return f"{train} ZeRO-{int(sharded + values['shards_parameters'])}"
+
+
 def fastest(start: PlanStart, gpus: int) -> Estimate | None:
     """RECOMMENDED: of what fits on so many GPUs what takes the shortest step.
 
     Where no time can be computed it is what has the cheapest settings. What may need more than the
     usual host memory, and what is rare, is taken only where nothing else fits.
     """
-    for group in start.groups:
+    for group in start.groups_on(gpus):
         found = list(_fitting(start, group, gpus))
         if found:
             sure = [one for one in found if start.surely_holds(one.estimate)]
             return min(sure or found, key=_price).estimate
-    return smallest(start, [gpus], rare=False) or smallest(start, [gpus])
+    return _smallest(start, [gpus], rare=False) or _smallest(start, [gpus])
 
 
 def _fitting(
@@ -309,9 +406,24 @@ class Settings(NamedTuple):
 
 
 def planned(start: PlanStart, gpus: int) -> Settings:
-    """The settings on up to so many GPUs, or with 0 on as many as are needed."""
+    """The settings on up to so many GPUs, or with 0 on as many as are needed.
+
+    They are those of the first framework that has any.
+    """
+    for one in start.every:
+        found = _planned(one, gpus)
+        if found:
+            return found
+    most = max(counts_up_to(gpus))
+    rest = [count for count in counts_up_to(0) if count > most]
+    short = most_saving(start, most)
+    return Settings(None, None, short, smallest(start, rest, rare=False))
+
+
+def _planned(start: PlanStart, gpus: int) -> Settings | None:
+    """That of one framework; `None` where nothing fits."""
     counts = counts_up_to(gpus)
-    minimum = smallest(start, counts, rare=False) or smallest(start, counts)
+    minimum = _smallest(start, counts, rare=False) or _smallest(start, counts)
     recommended = _comfortable(start, minimum)
     if gpus:
         recommended = fastest(start, gpus)
@@ -319,10 +431,7 @@ def planned(start: PlanStart, gpus: int) -> Settings:
         recommended = fastest(start, max(counts[:-1])) or minimum
     if recommended:
         return Settings(minimum or recommended, recommended)
-    short = most_saving(start, gpus or max(counts))
-    rest = [count for count in counts_up_to(0) if count > gpus]
-    more = smallest(start, rest, rare=False)
-    return Settings(None, None, short, more)
+    return None
 
 
 def _comfortable(start: PlanStart, minimum: Estimate | None) -> Estimate | None:
@@ -333,7 +442,7 @@ def _comfortable(start: PlanStart, minimum: Estimate | None) -> Estimate | None:
     for factor in rules()["search"]["times"]:
         found = fastest(start, factor * int(minimum.values["gpus"]))
         first = first or found
-        if found and not found.values["optimizer_offload"] and not rare_settings(found):
+        if found and not (is_offloaded(found) or rare_settings(found)):
             return found
     return first
 

@@ -158,8 +158,7 @@ def _turn(estimate: Estimate, item: Mapping[str, Any], value: Number) -> Turn:
 def _turned(item: Mapping[str, Any], values: Mapping[str, Number]) -> Number:
     """The value to which a knob sets its input; the value before where it cannot be turned."""
     before = values[item["input"]]
-    is_off = "needs" in item and not values[item["needs"]]
-    if is_off or item.get("from", before) != before:
+    if _is_idle(item, values) or item.get("from", before) != before:
         return before
     if "from" in item:
         value: Number = item["value"]
@@ -170,6 +169,16 @@ def _turned(item: Mapping[str, Any], values: Mapping[str, Number]) -> Number:
     if after < item.get("least", 0):
         return before
     return after
+
+
+def _is_idle(item: Mapping[str, Any], values: Mapping[str, Number]) -> bool:
+    """Whether a knob does nothing, or is not possible with what is set otherwise."""
+    if item.get("on_host") and values["unified_memory"]:
+        return True
+    for name, value in item.get("excludes", {}).items():
+        if values[name] == value:
+            return True
+    return "needs" in item and not values[item["needs"]]
 
 
 def _tightest(estimate: Estimate) -> tuple[str, str]:

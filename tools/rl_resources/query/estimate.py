@@ -421,11 +421,11 @@ def _said_of_names(dataset: Dataset, words: Mapping[str, str], model: Record) ->
     query, of_backend = understood(dataset, asked)
     if query.framework:
         of_backend = ()
-    of_model = _other_model(words.get("model", ""), str(model["model"]))
+    of_model = other_model(words.get("model", ""), str(model["model"]))
     return " ".join(filter(None, [*of_backend, of_model, *of_device]))
 
 
-def _other_model(named: str, key: str) -> str:
+def other_model(named: str, key: str) -> str:
     """What to say where another model than the one that is named is taken."""
     name = plain(without_hub(named))
     if config_file(named) or name in {plain(key), plain(without_owner(key))}:

@@ -6,7 +6,7 @@ hardware the answer is a table: for each class of devices the fewest GPUs, known
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -22,12 +22,14 @@ from rl_resources.estimate.plan import (
     PlanStart,
     counts_up_to,
     fastest,
+    host_decides,
     most_saving,
     planned,
     rare_inputs,
     rare_settings,
     rules,
     smallest,
+    smallest_after,
 )
 from rl_resources.estimate.search import Combination, cheapest, fits
 from rl_resources.query.configurations import (
@@ -89,6 +91,16 @@ class Plan:
             return None
         other = ask_plan(question.dataset, {**question.words, "weights": "lora"})
         return smallest(other.start, counts_up_to(gpus), rare=False)
+
+    @cached_property
+    def elsewhere(self) -> Estimate | None:
+        """The fewest GPUs with another framework, where nothing fits with the one that is asked."""
+        question = self.question
+        if self.recommended or not question.query.framework:
+            return None
+        other = ask_plan(question.dataset, {**question.words, "framework": ""})
+        counts = counts_up_to(question.query.gpus)
+        return smallest(other.start, counts, rare=False)
 
     @cached_property
     def verdict(self) -> str:
@@ -183,10 +195,14 @@ def settings_for(question: PlanQuestion, tag: str) -> Estimate:
 
 
 class FewestGpus(NamedTuple):
-    """The fewest GPUs of one device for one kind of weights: what ran, and what fits."""
+    """The fewest GPUs of one device for one kind of weights: what ran, and what fits.
+
+    `of_host` where fewer would do, had a node more host memory than is said or assumed.
+    """
 
     ran: Configuration | None
     fits: Estimate | None
+    of_host: bool
 
 
 @dataclass(frozen=True)
@@ -196,55 +212,49 @@ class PlanTable:
     question: PlanQuestion
     rows: Mapping[str, Mapping[str, FewestGpus]]
 
+    @property
+    def cells(self) -> Iterator[FewestGpus]:
+        """All cells."""
+        for row in self.rows.values():
+            yield from row.values()
+
 
 def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
     """Answer a question without hardware. Raises `UnusableInput`."""
     first = ask_plan(dataset, asked)
-    questions = {first.weights: first}
+    kinds = [first.weights]
     if not first.query.weights:
-        for name in _ALL_WEIGHTS:
-            if name != first.weights:
-                questions[name] = ask_plan(dataset, {**asked, "weights": name})
+        kinds += [name for name in _ALL_WEIGHTS if name != first.weights]
     known = devices_of(dataset).known
     classes = [item["device"] for item in rules()["class"]]
-    devices = [known[device] for device in classes if device in known]
-    columns = {name: _column(one, devices) for name, one in questions.items()}
+    devices = [device for device in classes if device in known]
+    devices.sort(key=lambda device: known[device].memory_gb)
     rows: dict[str, dict[str, FewestGpus]] = {}
     for device in devices:
-        rows[device.label] = {
-            name: column[device.label] for name, column in columns.items()
-        }
+        rows[known[device].label] = {}
+    for weights in kinds:
+        least: Estimate | None = None
+        for device in devices:
+            words = {**asked, "weights": weights, "device": device}
+            start = ask_plan(dataset, words).start
+            least = smallest_after(start, least)
+            ran = _fewest_that_ran(first, weights, known[device])
+            of_host = host_decides(start, least)
+            rows[known[device].label][weights] = FewestGpus(ran, least, of_host)
     return PlanTable(first, rows)
 
 
-def _column(question: PlanQuestion, devices: Sequence[Device]) -> dict[str, FewestGpus]:
-    """The cells of one kind of weights: what fits on less memory fits on more."""
-    length = question.query.length
-    known = question.runs(question.weights)
-    published = [row for row in known if row.length >= length]
-    found: dict[str, FewestGpus] = {}
-    counts: Sequence[int] = counts_up_to(0)
-    least: Estimate | None = None
-    for device in sorted(devices, key=attrgetter("memory_gb")):
-        start = _start_on(question.start, device)
-        on_less = least and least.with_inputs(device_gb=device.memory_gb)
-        least = smallest(start, counts, rare=False) or on_less
-        if least:
-            counts = [count for count in counts if count <= least.values["gpus"]]
-        small = [row for row in published if 0 < row.memory_gb <= device.memory_gb]
-        own = [row for row in small if row.vendor == device.vendor]
-        ran = min(own, key=attrgetter("gpus"), default=None)
-        found[device.label] = FewestGpus(ran, least)
-    return found
-
-
-def _start_on(start: PlanStart, device: Device) -> PlanStart:
-    """The same question on another device."""
-    groups = [
-        [one.with_inputs(device_gb=device.memory_gb) for one in group]
-        for group in start.groups
-    ]
-    return PlanStart(groups, start.host_gb)
+def _fewest_that_ran(
+    question: PlanQuestion, weights: str, device: Device
+) -> Configuration | None:
+    """The run on the fewest GPUs of no more memory each, of this vendor."""
+    found: list[Configuration] = []
+    for row in question.runs(weights):
+        is_long = row.length >= question.query.length
+        is_small = 0 < row.memory_gb <= device.memory_gb
+        if is_long and is_small and row.vendor == device.vendor:
+            found.append(row)
+    return min(found, key=attrgetter("gpus"), default=None)
 
 
 @dataclass(frozen=True)

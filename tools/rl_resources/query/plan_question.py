@@ -5,8 +5,8 @@ The settings are those of `estimate/plan.py`, the words those of `plan_question.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -14,13 +14,13 @@ from rl_resources.certainty import OUT_OF_MEMORY
 from rl_resources.dataset import Dataset
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import Number
-from rl_resources.estimate.frameworks import VERL, profile, profiles
+from rl_resources.estimate.formula import Number, backends
+from rl_resources.estimate.frameworks import VERL, Profile, profile, profiles
 from rl_resources.estimate.plan import PlanStart, rules
 from rl_resources.files import table_beside
 from rl_resources.package import Record
 from rl_resources.query.configurations import Configuration, configurations
-from rl_resources.query.estimate import as_asked, understood
+from rl_resources.query.estimate import as_asked, other_model, understood
 from rl_resources.query.fit import (
     RAN_ON_IT,
     RAN_ON_NO_MORE,
@@ -74,7 +74,6 @@ class PlanQuestion:
     task: str
     weights: str
     lengths: tuple[int, int]
-    framework: str
     start: PlanStart
     taken: Sequence[str]
     notes: Sequence[str]
@@ -106,6 +105,24 @@ class PlanQuestion:
             "name": f"GPU of {self.query.memory_gb:g} GB",
             "vendor": self.query.vendor,
         }
+
+    def assumed(self, found: Iterable[Estimate]) -> list[str]:
+        """What was taken where it was open, and the frameworks whose settings were found."""
+        named = self.query.framework
+        titles: list[str] = []
+        for one in found:
+            own = one.configuration.profile
+            is_taken = named or not own.is_verl
+            is_asked = own.name in named.split(EITHER)
+            if is_taken and not is_asked and own.title not in titles:
+                titles.append(own.title)
+        if not titles:
+            return [*self.taken]
+        taken = " or ".join(titles)
+        sentence = sentences()["usual_framework"].format(framework=taken)
+        if named:
+            sentence = sentences()["no_profile"].format(framework=named, taken=taken)
+        return [*self.taken, sentence]
 
     @cached_property
     def scope(self) -> list[Configuration]:
@@ -193,21 +210,22 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     words, offline = without_offline(words)
     read, _ = understood(dataset, words)
     words["weights"] = _weights_of_plan(read, words["model"])
-    framework = _framework(read, words["weights"], offline)
+    frameworks = _frameworks(read, words["weights"], offline)
     if not offline:
-        words |= _usual_rollouts(read, framework)
+        words |= _usual_rollouts(read, frameworks[0])
     query, notes = understood(dataset, words)
     query = query._replace(weights=read.weights, infer=read.infer)
     task = query.task
     if offline:
         task = offline.name
         words["task"] = task
-    words["framework"] = framework or _usual_framework(words["weights"], offline)
     lengths = lengths_of(words.get("length", ""))
-    starts = _starts(dataset, words, query, lengths)
-    start = PlanStart(starts, query.host_memory_gb)
+    start = _start(dataset, words, query, lengths, frameworks)
     size, _ = size_and_experts(dataset, start.first)
     query = query._replace(size=query.size or size)
+    computed = start.first.configuration.model
+    if not query.model and other_model(words["model"], computed):
+        notes = [*notes, sentences()["computed_as"].format(model=computed)]
     return PlanQuestion(
         dataset=dataset,
         words=asked,
@@ -215,7 +233,6 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
         task=task,
         weights=words["weights"],
         lengths=lengths,
-        framework=words["framework"],
         start=start,
         taken=list(_taken(read, words, lengths, start.first)),
         notes=notes,
@@ -235,12 +252,6 @@ def _taken(
         yield said["four_bits"]
     if not read.length:
         yield "{} + {} tokens".format(*lengths)
-    taken = words["framework"]
-    title = profile(taken).title
-    if read.framework and taken not in read.framework.split(EITHER):
-        yield said["no_profile"].format(framework=read.framework, taken=title)
-    elif not read.framework and taken != VERL:
-        yield said["usual_framework"].format(framework=title)
     if read.vendor and not read.memory_gb:
         gb = found.values["device_gb"]
         yield said["usual_memory"].format(gb=gb, vendor=read.vendor)
@@ -269,30 +280,43 @@ def _usual_rollouts(query: Query, framework: str) -> dict[str, str]:
     }
 
 
-def _framework(query: Query, weights: str, offline: OfflineTask | None) -> str:
-    """The framework whose settings are taken; empty where none of those asked has a profile.
+def _frameworks(
+    query: Query, weights: str, offline: OfflineTask | None
+) -> Sequence[str]:
+    """The framework that is asked, if it has a profile, otherwise those that are usual.
 
     Raises `UnusableInput` for a task without rollouts in verl, whose scripts are those of RL.
     """
-    if not query.framework:
-        return _usual_framework(weights, offline)
-    known = (name for name in query.framework.split(EITHER) if name in profiles())
-    found = next(known, "")
+    named = query.framework.split(EITHER)
+    found = next((name for name in named if name in profiles()), "")
     if offline and found == VERL:
         message = sentences()["no_offline"].format(task=offline.name)
         raise UnusableInput(message, sentences()["no_offline_help"])
-    return found
-
-
-def _usual_framework(weights: str, offline: OfflineTask | None) -> str:
-    """The framework whose settings are taken where nobody names one."""
-    usual = rules()["usual"]
-    kind = "framework"
+    if found:
+        return [found]
+    kind = "rollouts"
     if weights == "qlora":
-        kind = "framework_of_qlora"
+        kind = "qlora"
+    elif offline and query.experts == "mixture":
+        kind = "offline_experts"
     elif offline:
-        kind = "framework_of_offline"
-    return str(usual[kind])
+        kind = "offline"
+    usual: Sequence[str] = rules()["frameworks"][kind]
+    able = [
+        name
+        for name in (*usual, *profiles())
+        if _trains(profile(name), query.train, offline)
+    ]
+    return [name for name in able if name in usual] or able[:1] or usual[:1]
+
+
+def _trains(own: Profile, train: str, offline: OfflineTask | None) -> bool:
+    """Whether a framework trains the task, with the training backend that is asked."""
+    has_task = own.trains_rl
+    if offline:
+        has_task = offline.name in own.row.get("offline", [offline.name])
+    backend = own.row.get("called", {}).get(train, train)
+    return has_task and (not train or backend in own.trains)
 
 
 def lengths_of(text: str) -> tuple[int, int]:
@@ -313,7 +337,24 @@ def settings_of_lengths(lengths: tuple[int, int]) -> list[str]:
     return [f"prompt_length={prompt}", f"response_length={response}"]
 
 
-def _starts(
+def _start(
+    dataset: Dataset,
+    words: Mapping[str, str],
+    query: Query,
+    lengths: tuple[int, int],
+    frameworks: Sequence[str],
+) -> PlanStart:
+    """Where the plan begins, with each of the frameworks."""
+    starts: list[PlanStart] = []
+    for framework in frameworks:
+        words = {**words, "framework": framework}
+        groups = _groups(dataset, words, query, lengths)
+        starts.append(PlanStart(groups, query.host_memory_gb))
+    first, *others = starts
+    return replace(first, others=others)
+
+
+def _groups(
     dataset: Dataset, words: Mapping[str, str], query: Query, lengths: tuple[int, int]
 ) -> list[list[Estimate]]:
     """The estimate with each training backend that may be taken; GPUs are filled in later."""
@@ -335,7 +376,8 @@ def _starts(
     if query.train:
         return [[with_backend(query.train)]]
     if not is_verl:
-        return [[with_backend(train)] for train in profile(framework).trains]
+        every = map(with_backend, profile(framework).trains)
+        return [[found] for found in sorted(every, key=_splits_no_experts)]
     kind = "lora"
     if words["weights"] == "full":
         kind = "full"
@@ -343,6 +385,12 @@ def _starts(
             kind = "experts"
     groups: Sequence[Sequence[str]] = rules()["search"][kind]
     return [list(map(with_backend, group)) for group in groups]
+
+
+def _splits_no_experts(found: Estimate) -> bool:
+    """Whether it is of a mixture of experts, and the training backend does not split these."""
+    splits = backends()[found.configuration.train].get("splits", 0)
+    return bool(found.values["experts"]) and not splits
 
 
 def _as_verl(found: Estimate, query: Query) -> Estimate:

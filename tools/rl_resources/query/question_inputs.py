@@ -14,11 +14,10 @@ from typing import NamedTuple
 from rl_resources.dataset import Dataset
 from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
-from rl_resources.estimate import SPEEDS
 from rl_resources.estimate.configuration import EstimateInputs, of_profile
 from rl_resources.estimate.formula import formula
 from rl_resources.estimate.frameworks import unprofiled
-from rl_resources.estimate.model import figure
+from rl_resources.estimate.model import device_inputs
 from rl_resources.query.sentences import contradiction
 from rl_resources.query.understand import Query
 from rl_resources.query.vocabulary import plain
@@ -244,10 +243,12 @@ def take_hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> Non
             "the memory of the GPU is not known",
             "Name it, or its GB: --device h100, --memory 80",
         )
-    for name in SPEEDS:
-        speeds = [figure(dataset.by_key["devices"][key], name) for key in query.devices]
-        slowest = min(speeds, default=0)
-        if slowest and len(speeds) > 1:
+    rows = [device_inputs(dataset.by_key["devices"][key]) for key in query.devices]
+    if not rows:
+        return
+    for name in rows[0]:
+        slowest = min(row[name] for row in rows)
+        if slowest and len(rows) > 1:
             inputs.assume(name, slowest, "the slowest of these devices")
         elif slowest:
             inputs.give(name, slowest)

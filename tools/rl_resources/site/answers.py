@@ -13,6 +13,7 @@ from rl_resources.devices import Devices, devices_of
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import inputs_by_name
 from rl_resources.estimate.frameworks import VERL, cells_of, profile
+from rl_resources.estimate.plan import rules
 from rl_resources.estimate.search import Knob, cheapest, knobs, limits, seconds_of_knobs
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Coverage, CoverageCell
@@ -169,7 +170,16 @@ def table_as_text(table: PlanTable) -> str:
         least={name: _least(table, name) for name in kinds},
         weights=WEIGHTS,
         lines=_aligned(lines),
+        assumed=_assumed(table),
+        is_of_host=any(cell.of_host for cell in table.cells),
+        usual=rules()["usual"],
     )
+
+
+def _assumed(table: PlanTable) -> list[str]:
+    """What was taken where the question was open."""
+    found = [cell.fits for cell in table.cells if cell.fits]
+    return table.question.assumed(found or [table.question.start.first])
 
 
 def _least(table: PlanTable, weights: str) -> str:
@@ -195,6 +205,8 @@ def _fewest(cell: FewestGpus) -> str:
     fits = "-"
     if cell.fits:
         fits = f"{cell.fits.values['gpus']:g}"
+    if cell.of_host:
+        fits += "*"
     return f"{ran} / {fits}"
 
 
@@ -211,9 +223,10 @@ def table_as_json(table: PlanTable) -> str:
                     "gpus_by_arithmetic": cell.fits.values["gpus"]
                     if cell.fits
                     else None,
+                    "host_memory_decides": cell.of_host,
                     "ran": run_as_dict(cell.ran) if cell.ran else None,
                 }
             )
     version = table.question.dataset.version
-    taken = list(table.question.taken)
+    taken = _assumed(table)
     return json_text({"dataset_version": version, "taken": taken, "devices": rows}, 2)

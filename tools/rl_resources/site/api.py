@@ -17,8 +17,7 @@ from urllib.parse import quote
 
 from rl_resources.certainty import MARKS, SCALE, certainty, marks
 from rl_resources.dataset import Dataset, moves, script_path
-from rl_resources.estimate import SPEEDS
-from rl_resources.estimate.model import model_figures
+from rl_resources.estimate.model import device_inputs, model_figures
 from rl_resources.estimate.published import published
 from rl_resources.files import table_beside
 from rl_resources.git import Repository, utc
@@ -152,8 +151,8 @@ def _inputs(row: Record) -> dict[str, Any]:
 
 
 def _speeds(row: Record) -> dict[str, Any]:
-    """What is known of a device's speed, by the inputs of the time."""
-    return {name: row[name] for name in SPEEDS if row[name]}
+    """What is known of a device besides its memory, by inputs of the estimate."""
+    return {name: value for name, value in device_inputs(row).items() if value}
 
 
 def records_document(dataset: Dataset) -> Document:

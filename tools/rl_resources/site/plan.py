@@ -9,11 +9,11 @@ from typing import Any
 from rl_resources.certainty import ESTIMATED
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.frameworks import VERL, profiles
 from rl_resources.estimate.plan import (
+    backend_of,
     counts_up_to,
+    is_offloaded,
     rare_settings,
-    rules,
     turned_on,
 )
 from rl_resources.estimate.time import lacking, step_time
@@ -52,8 +52,9 @@ def plan_as_text(
         runs = runs[:_MOST_RUNS]
         failures = failures[:_MOST_FAILURES]
     other_framework = ""
-    if question.framework != VERL:
-        other_framework = profiles()[question.framework]["title"]
+    profile = plan.shown.configuration.profile
+    if not profile.is_verl:
+        other_framework = profile.title
     return rendered(
         "plan.txt",
         plan=plan,
@@ -63,6 +64,7 @@ def plan_as_text(
         failures=failures,
         most_gpus=counts_up_to(question.query.gpus)[-1],
         other_framework=other_framework,
+        assumed=question.assumed([plan.shown]),
         asked=asked,
         quote=shlex.quote,
         said=sentences(),
@@ -71,6 +73,7 @@ def plan_as_text(
         rare=rare_settings,
         fits_gpus=fits_gpus,
         turned_on=turned_on,
+        backend_of=backend_of,
         where=_where,
         step_time=step_time,
         steps=steps,
@@ -96,9 +99,14 @@ def _hardware(plan: Plan) -> str:
     if not query.gpus:
         query = query._replace(gpus=int(values["gpus"]))
     hardware = asked_hardware(query, vocabulary(plan.question.dataset))
-    if plan.recommended and any(values[name] for name in rules()["search"]["offload"]):
-        return str(sentences()["hardware"]["offload"].format(hardware=hardware))
-    return hardware
+    if not (plan.recommended and is_offloaded(plan.shown)):
+        return hardware
+    name = "offload"
+    if not plan.question.start.surely_holds(plan.shown):
+        name = "offload_of_host"
+    _, most = plan.shown.host_interval_gb
+    sentence: str = sentences()["hardware"][name]
+    return sentence.format(hardware=hardware, most=f"{most:.0f}")
 
 
 def _first(plan: Plan) -> str:
@@ -197,7 +205,7 @@ def plan_as_json(plan: Plan, steps: float = 0, price: float = 0) -> str:
         "dataset_version": question.dataset.version,
         "verdict": plan.verdict,
         "answer": _first(plan),
-        "taken": list(question.taken),
+        "taken": question.assumed([plan.shown]),
         "notes": list(question.notes),
         "options": options,
         "short": plan.short.as_dict() if plan.short else None,

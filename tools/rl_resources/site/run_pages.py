@@ -78,6 +78,7 @@ def pages(site: Site, html: Mapping[str, str]) -> dict[str, str]:
             "schema": schema,
             "about": TABLES[table],
             "usual": rules()["usual"],
+            "frameworks": rules()["frameworks"],
             "fewest": fewest_run,
         }
         index = f"{table}/index.md"

@@ -10,7 +10,7 @@
 
 import { bracketed, EITHER, enumerated, filled, fixed, inSeconds, queryOf, quoted, SAID, say, word } from "../elements.js";
 import { formula, load } from "../estimate/formula.js";
-import { PlanStart, planned, smallest, turned_on } from "../estimate/plan.js";
+import { backend_of, is_offloaded, PlanStart, planned, smallest_after, turned_on } from "../estimate/plan.js";
 import { configuration, estimated, modelMeant } from "../estimate/question.js";
 import { step_time } from "../estimate/time.js";
 import { Mistake } from "../form.js";
@@ -27,26 +27,47 @@ const OTHER_FIELDS = ["gpus", "quantized", "has_engine", "device_gb"];
 
 /** What a plan is asked, in words of the estimate's form; nothing where the model is open. @param {Query} query @param {Record<string, string>} words of the form */
 export function planWords(query, { model: named, length: lengths = "" }) {
-  const { plan: { usual }, profiled } = INDEX; // by framework, what it calls a training backend otherwise
+  const { plan: { usual }, profiled } = INDEX;
   const { memory_gb, device, length } = query;
   const [prompt] = lengths_in(lengths);
   const [task] = (query.task || usual.task).split(EITHER);
   const inFourBits = ["", "lora"].includes(query.weights) && new RegExp(formula().names.four_bits, "i").test(named);
   const weights = inFourBits ? "qlora" : query.weights || (task.endsWith("-LoRA") ? "lora" : "full");
-  const open = weights === "qlora" ? usual.framework_of_qlora : usual.framework;
-  const framework = query.framework ? query.framework.split(EITHER).find((one) => one in profiled) : open;
-  const infer = query.infer || usual.infer_of[framework] || usual.infer_of[query.vendor] || usual.infer;
+  const known = query.framework.split(EITHER).find((one) => one in profiled);
+  const frameworks = known ? [known] : usualFrameworks(weights, query.train);
+  const infer = query.infer || usual.infer_of[frameworks[0]] || usual.infer_of[query.vendor] || usual.infer;
   const first = prompt < length ? prompt : Math.min(usual.prompt_length, Math.floor(length / 2));
   if (!named || weights === "partial") return undefined;
   return {
-    ...modelMeant(query, named), weights, task, framework: framework ?? usual.framework, gpus: query.gpus, train: profiled[framework]?.[query.train] ?? query.train, infer,
+    ...modelMeant(query, named), weights, task, frameworks, gpus: query.gpus, train: query.train, infer,
     ...(device ? { device } : { device_gb: memory_gb }), host_memory: query.host_memory_gb,
     prompt_length: length ? first : usual.prompt_length, response_length: length ? length - first : usual.response_length,
   };
 }
 
+/** The frameworks that are taken where none is named: `_frameworks` of `query/plan_question.py`. @param {string} weights @param {string} train */
+function usualFrameworks(weights, train) {
+  const { frameworks: { qlora, rollouts } } = INDEX.plan;
+  const usual = weights === "qlora" ? qlora : rollouts;
+  const rows = Object.fromEntries(formula().frameworks.map((row) => [row.framework, row]));
+  const trains = (name) => rows[name].trains_rl && (!train || rows[name].trains.includes(calledBy(name, train)));
+  const able = [...usual, ...Object.keys(rows)].filter(trains);
+  const found = able.filter((name) => usual.includes(name));
+  return found.length ? found : [able[0] ?? usual[0]];
+}
+
+/** What a framework calls a training backend. @param {string} framework @param {string} train */
+const calledBy = (framework, train) => INDEX.profiled[framework][train] ?? train;
+
 /** Where a plan begins. Throws `Mistake`. @param {Record<string, any>} asked in words of the estimate's form @returns {Start} */
-export function begin({ framework, host_memory = 0, ...words }) {
+export function begin({ frameworks, host_memory = 0, ...words }) {
+  const [first, ...others] = frameworks.map((framework) =>
+    made(PlanStart, [groupsOf(framework, { ...words, train: calledBy(framework, words.train) }), host_memory, []]));
+  return replace(first, { others });
+}
+
+/** The question with each training backend of a framework. @param {string} framework @param {Record<string, any>} words */
+function groupsOf(framework, words) {
   const { search, verl, tasks } = INDEX.plan;
   const ask = (own) => estimated({ ...words, gpus: words.gpus || 8, ...own });
   const ofVerl = (train) => {
@@ -56,14 +77,13 @@ export function begin({ framework, host_memory = 0, ...words }) {
     const own = { ...verl.inputs, rollout_n, has_reference: lora_rank ? 0 : has_reference, lora_rank };
     return found.with_inputs(train === "megatron" ? { ...own, parameter_bytes } : own);
   };
-  const start = (groups) => made(PlanStart, [groups, host_memory]);
   if (framework !== "verl") {
     const { trains } = formula().frameworks.find((row) => row.framework === framework);
-    return start((words.train ? [words.train] : trains).map((train) => [ask({ framework, train })]));
+    return (words.train ? [words.train] : trains).map((train) => [ask({ framework, train })]);
   }
-  if (words.train) return start([[ofVerl(words.train)]]);
+  if (words.train) return [[ofVerl(words.train)]];
   const ofFull = () => (ofVerl("fsdp").values.experts ? "experts" : "full");
-  return start(search[words.weights === "full" ? ofFull() : "lora"].map((group) => group.map(ofVerl)));
+  return search[words.weights === "full" ? ofFull() : "lora"].map((group) => group.map(ofVerl));
 }
 
 /** Draw the plan of a question, or without hardware the fewest GPUs of each class of devices. @param {HTMLElement} room @param {any} data `api/v1/estimate.json` @param {Record<string, string>} words of the form @param {Found} found what is published */
@@ -91,17 +111,16 @@ export function drawPlan(room, data, words, { query, best }) {
 
 /** The fewest GPUs of each class of devices by arithmetic, one line after the other; what fits on less memory fits on more. @param {HTMLElement} room @param {Record<string, string>} words @param {Query} query */
 async function drawTable(room, words, query) {
-  const { class: classes, search } = INDEX.plan;
   const kinds = query.weights ? [query.weights] : ["full", "lora", "qlora"];
   const fewest = {};
   const titles = kinds.map((kind) => ({ title: word(INDEX.weights[kind]) }));
   const lines = [];
-  const devices = classes.map(({ device }) => INDEX.vocabulary.devices.known[device]).sort((a, b) => a.memory_gb - b.memory_gb);
-  for (const { label, memory_gb } of devices) {
+  const devices = INDEX.plan.class.map(({ device }) => INDEX.vocabulary.devices.known[device]).sort((a, b) => a.memory_gb - b.memory_gb);
+  for (const { label } of devices) {
     const cells = kinds.map((kind) => {
-      const asked = planWords(replace(query, { weights: kind, memory_gb, device: "" }), words);
-      const counts = search.gpus.filter((count) => !(count > fewest[kind]));
-      const gpus = (fewest[kind] = smallest(begin(asked), counts, { rare: false })?.values.gpus ?? fewest[kind]);
+      const [asked] = understand(INDEX.vocabulary, { ...words, weights: kind, device: label });
+      fewest[kind] = smallest_after(begin(planWords(asked, words)), fewest[kind] ?? null);
+      const gpus = fewest[kind]?.values.gpus;
       const color = gpus ? "certain certain--estimated" : "fewest-none";
       return { gpus, none: !gpus, color, query: queryOf({ ...words, weights: kind, device: label, gpus }) };
     });
@@ -117,13 +136,15 @@ export function sentenceOf(start, found, words, { task, weights, prompt_length, 
   const [query] = understand(INDEX.vocabulary, { ...words, task, weights });
   const lengths = [prompt_length, response_length];
   const question = made(PlanQuestion, [], { words, query, task: query.task, weights, lengths, start });
-  const { verdict, sentence, decisive, shown: { values } } = made(Plan, [question], found);
+  const { verdict, sentence, decisive, shown } = made(Plan, [question], found);
+  const { values } = shown;
   const model = without_owner(query.model || words.model);
   const what = say("asked.what", { task: query.task, model: verdict.startsWith("yes") ? without_owner(decisive.model) : model, weights: word(INDEX.weights[weights]) });
   const run = decisive && decisive.hardware + bracketed(enumerated([decisive.framework_label, word(decisive.context), ...decisive.differs]));
   const on = hardwareOf({ values: query.gpus ? query : values }, query);
-  const isOffloaded = found.recommended && INDEX.plan.search.offload.some((input) => values[input]);
-  const hardware = isOffloaded ? say("hardware.offload", { hardware: on }) : on;
+  const offload = start.surely_holds(shown) ? "offload" : "offload_of_host";
+  const isOffloaded = found.recommended && is_offloaded(shown);
+  const hardware = isOffloaded ? say(`hardware.${offload}`, { hardware: on, most: fixed(shown.host_interval_gb[1]) }) : on;
   return say(`verdict.${sentence}`, { what, model, hardware, ran: run, failed: run });
 }
 
@@ -136,47 +157,46 @@ function wordsOf(start, { minimum, recommended, short, more }, words, asked, que
   const options = recommended ? { RECOMMENDED: recommended, ...(!isSame && { MIN: minimum }) } : { "": short };
   const isHost = short && fits_gpus(short);
   return {
-    taken: enumerated(takenOf(start, asked, query)),
-    cards: Object.entries(options).map(([tag, one]) => ({ ...cardOf(start, tag, one, words, query), calculator: settingsIn(one, asked), ...(isSame && { tag: "RECOMMENDED, MIN" }) })),
+    taken: enumerated(takenOf(recommended ?? short, asked, query)),
+    cards: Object.entries(options).map(([tag, one]) => ({ ...cardOf(tag, one, words, query), calculator: settingsIn(one, asked), ...(isSame && { tag: "RECOMMENDED, MIN" }) })),
     short_of_host: isHost && { most: fixed(start.host_gb ? short.host_interval_gb[1] : short.host_memory_gb), room: start.room_gb(short) },
     more: more && { gpus: more.values.gpus, query: queryOf({ ...words, gpus: more.values.gpus }) },
     lora: short && asked.weights === "full" && { query: queryOf({ ...words, weights: "lora" }) },
   };
 }
 
-/** What a plan takes where the question is open, as the command says it. @param {Start} start @param {Record<string, any>} asked @param {Query} query */
-function takenOf({ first: { values } }, { framework, task, infer, prompt_length, response_length }, query) {
+/** What a plan takes where the question is open, as the command says it. @param {Estimate} found @param {Record<string, any>} asked @param {Query} query */
+function takenOf({ configuration: { framework }, values }, { task, infer, prompt_length, response_length }, query) {
   return [
     !query.task && task, !query.infer && infer,
     !query.length && word(`${prompt_length} + ${response_length} tokens`),
-    framework !== "verl" && !query.framework && say("plan.defaults", { framework: INDEX.vocabulary.frameworks[framework] }),
     !query.memory_gb && say("plan.usual_memory", { gb: values.device_gb, vendor: query.vendor }),
+    framework && !query.framework && say("plan.defaults", { framework: INDEX.vocabulary.frameworks[framework] }),
   ].filter(Boolean);
 }
 
-/** @param {Start} start @param {string} tag @param {Estimate} found @param {Record<string, string>} words @param {Query} query */
-function cardOf({ first }, tag, found, words, query) {
-  const { deciding: { moment, high_gb: high }, device_gb: device, host_memory_gb, host_interval_gb, phases, values } = found;
+/** @param {string} tag @param {Estimate} found @param {Record<string, string>} words @param {Query} query */
+function cardOf(tag, found, words, query) {
+  const { configuration: { framework }, deciding: { moment, high_gb: high }, device_gb: device, host_memory_gb, host_interval_gb, phases, values } = found;
   const { seconds } = step_time(found) ?? {};
   const options = Object.entries(words).map(([name, text]) => `--${name.replace("_", "-")} ${quoted(text)}`);
-  const isWritten = tag && first.configuration.profile.is_verl;
   return {
     tag: tag || say(found.verdict === "tight" ? "unfit.tight" : "unfit.other"), color: tag.toLowerCase() || "none", hardware: hardwareOf(found, query),
     settings: settingsOf(found).join(" · "),
     scale: 1.02 * Math.max(device, high), gb: device, peak: moment.peak_gb, above: Math.max(0, high - moment.peak_gb),
     high: fixed(high, 1), device: fixed(device, 1), phase: word(moment.phase),
     phases: enumerated(Object.values(phases).map(({ phase, peak_gb }) => `${word(phase)} ${fixed(peak_gb)}`)),
-    host: fixed(host_memory_gb), most: fixed(host_interval_gb[1]), node: gpusOf(values.local_gpus),
+    held: !values.unified_memory && { host: fixed(host_memory_gb), most: fixed(host_interval_gb[1]), node: gpusOf(values.local_gpus) },
     time: tag && seconds && { seconds: inSeconds(seconds.middle), low: inSeconds(seconds.low), longest: inSeconds(seconds.high) },
-    wider: !first.configuration.profile.is_verl && { framework: INDEX.vocabulary.frameworks[first.configuration.framework] },
-    command: isWritten && ["rl-resources plan", ...options, `--script ${tag} > train.sh`].join(" "),
+    wider: framework && { framework: INDEX.vocabulary.frameworks[framework] },
+    command: tag && !framework && ["rl-resources plan", ...options, `--script ${tag} > train.sh`].join(" "),
   };
 }
 
 /** The query by which the calculator has the settings of an option: all that it would not assume, or the plan does not, and the parallel sizes. Settings are spelled as verl's without a framework; with it, the interval is that of what its users leave open. @param {Estimate} found @param {Record<string, any>} asked */
-function settingsIn({ configuration: { assumed: still, train, infer }, values }, { host_memory, named, isRead, billions, isMixture, framework, device = "", ...asked }) {
+function settingsIn({ configuration: { assumed: still, framework, train, infer }, values }, { host_memory, named, isRead, billions, isMixture, frameworks, device = "", ...asked }) {
   const hardware = device.includes(EITHER) ? { device_gb: values.device_gb } : { device };
-  const words = { ...asked, ...hardware, framework: framework === "verl" ? "" : framework, model: named, gpus: values.gpus, train, infer };
+  const words = { ...asked, ...hardware, framework, model: named, gpus: values.gpus, train, infer };
   const { assumed, inputs } = configuration({ ...words, model: asked.model, named, isRead, billions, isMixture });
   const inputsOf = (items) => new Set(items.map(({ input }) => input));
   const settled = inputsOf(assumed).difference(inputsOf(still));
@@ -188,10 +208,10 @@ function settingsIn({ configuration: { assumed: still, train, infer }, values },
 
 /** Backends, precision, micro batch, what is on and saves memory, and the parallel sizes, in short. @param {Estimate} found */
 function settingsOf(found) {
-  const { configuration: { train, infer }, phases: { rollout }, values } = found;
+  const { configuration: { infer }, phases: { rollout }, values } = found;
   const isOwn = ([input]) => `setting.${input}` in SAID && (values.lora_rank || input !== "layered_summon");
   return [
-    [train, infer].filter(Boolean).join(` ${word("and")} `),
+    [backend_of(found), infer].filter(Boolean).join(` ${word("and")} `),
     say(values.quantized ? "held.base" : "held.weights", { bits: 8 * values.parameter_bytes }),
     say(values.max_tokens ? "held.max_tokens" : "held.micro_batch", values),
     ...[...turned_on(found)].filter(isOwn).map(([input]) => say(`setting.${input}`)),
