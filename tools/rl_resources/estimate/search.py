@@ -96,7 +96,7 @@ def _every_knob(estimate: Estimate) -> Iterator[Knob]:
             price=turn.price,
             line=turn.line,
             cost=item.get("cost", item.get("rank", inf)),
-            inputs={item["input"]: changed.values[item["input"]]},
+            inputs=_inputs_of(item, changed.values[item["input"]]),
             gain=most,
         )
 
@@ -124,9 +124,14 @@ def _changes(estimate: Estimate) -> Iterator[tuple[Mapping[str, Any], Estimate, 
         after = _turned(item, estimate.values)
         if after == before:
             continue
-        changed = estimate.with_inputs(**{item["input"]: after})
+        changed = estimate.with_inputs(**_inputs_of(item, after))
         if not changed.values["undivided"]:
             yield item, changed, _turn(estimate, item, after)
+
+
+def _inputs_of(item: Mapping[str, Any], value: Number) -> dict[str, Number]:
+    """What a row of the table changes: its input, and what it needs with it."""
+    return {item["input"]: value, **item.get("with", {})}
 
 
 def seconds_of_knobs(estimate: Estimate) -> dict[str, float]:
