@@ -16,7 +16,8 @@ from rl_resources.dataset import Dataset
 from rl_resources.estimate.estimate import Estimate, Moment
 from rl_resources.estimate.formula import WHOLE, formula, inputs_by_name
 from rl_resources.estimate.frameworks import profiles
-from rl_resources.estimate.search import Knob, cheapest, knobs, limits
+from rl_resources.estimate.plan import host_word
+from rl_resources.estimate.search import Knob, advised, knobs, limits
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.estimate import NUMBERS, WORDS, estimate
 from rl_resources.query.plan import evidence
@@ -113,7 +114,7 @@ def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
     except UnusableInput as error:
         return {"unusable": str(error)}
     low, high = found.interval_gb
-    combination = cheapest(found)
+    combination = advised(found)
     turns = None
     if combination:
         turns = [[turn.setting, turn.price] for turn in combination.turns]
@@ -127,7 +128,9 @@ def of_python(dataset: Dataset, words: Mapping[str, str]) -> dict[str, Any]:
             found.deciding.low_gb,
             found.deciding.high_gb,
         ],
-        "cheapest": turns,
+        "advised": turns,
+        "unsure": found.unsure,
+        "host_word": host_word(found),
         "values": dict(found.values),
         "phases": {
             phase: as_on_the_page(moment) for phase, moment in found.phases.items()
@@ -168,7 +171,7 @@ def as_on_the_page(moment: Moment) -> dict[str, Any]:
 
 
 def as_in_the_table(knob: Knob) -> list[Any]:
-    return [knob.setting, dict(knob.saves), knob.price]
+    return [knob.setting, dict(knob.saves), knob.price, knob.helps]
 
 
 def same(one: Any, other: Any) -> bool:

@@ -99,7 +99,7 @@ def test_what_lowers_it_only_together_is_not_denied(visit):
     query = urlencode({"model": MODEL, "gpus": "1024", "device": "h100"})
     with visit(f"/estimate/?{query}") as page:
         answer = page.locator(".estimate-result").inner_text()
-        assert "The cheapest combination that fits" in answer
+        assert "The cheapest combination that is sure to fit" in answer
         assert "No setting that is known here would lower it." not in answer
 
 

@@ -12,7 +12,7 @@ from cases import cases, read_cases
 from rl_resources.estimate.configuration import DERIVED
 from rl_resources.estimate.estimate import Doubt, Estimate
 from rl_resources.estimate.formula import formula, inputs_by_name, plausible
-from rl_resources.estimate.search import cheapest, fits, knobs
+from rl_resources.estimate.search import advised, cheapest, fits, knobs
 from rl_resources.query.plan import evidence
 from shipped import DATASET
 from website import ROOT, read_rows
@@ -88,6 +88,17 @@ def test_the_cheapest_combination_is_found(words, settings, turns):
     assert [turn.setting for turn in found.turns] == turns
 
 
+@cases("search", "advised")
+def test_where_nothing_is_sure_the_middle_decides(words, settings, turns, unsure):
+    before = asked(words, settings)
+    assert cheapest(before) is None
+    found = advised(before)
+    assert found
+    assert found.estimate.verdict == "tight"
+    assert [turn.setting for turn in found.turns] == turns
+    assert before.unsure == unsure
+
+
 @cases("search", "cures")
 def test_what_people_do_is_among_the_first_three_settings(words, settings, cure):
     found = knobs(asked(words, settings))
@@ -147,7 +158,7 @@ def test_what_fits_needs_no_setting_and_what_cannot_fit_has_none():
 def test_knobs_are_at_most_six_by_price_and_then_by_gain():
     before = asked({**TIGHT, "micro_batch": 16, "response_length": 8192})
     found = knobs(before)
-    ranks = [(knob.cost, -knob.gain) for knob in found]
+    ranks = [(not knob.helps, knob.cost, -knob.gain) for knob in found]
     assert ranks == sorted(ranks)
     assert 1 < len(found) <= 6
 

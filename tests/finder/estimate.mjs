@@ -5,7 +5,8 @@ import { pathToFileURL } from "node:url";
 
 const folder = process.argv[2];
 const module = (name) => import(pathToFileURL(`${folder}/estimate/${name}.js`).href);
-const { cheapest, knobs, limits } = await module("search");
+const { advised, knobs, limits } = await module("search");
+const { host_word } = await module("plan");
 const { lacking, step_time } = await module("time");
 const { load } = await module("formula");
 const { answered, evidence, meant } = await module("question");
@@ -30,11 +31,11 @@ function answer(tokens) {
   const found = answered(asked);
   const { values, phases, interval_gb: [low, high], verdict, host_memory_gb: host, deciding, doubts, configuration: { notes } } = found;
   verdicts += performance.now() - begin;
-  const combination = cheapest(found);
-  const turned = knobs(found).map(({ setting, saves, price }) => [setting, saves, price]);
+  const combination = advised(found);
+  const turned = knobs(found).map(({ setting, saves, price, helps }) => [setting, saves, price, helps]);
   return { values, phases: Object.fromEntries(Object.entries(phases).map(([phase, { name, peak_gb, components }]) => [phase, { phase, name, components, peak: peak_gb }])),
     low, high, verdict, host, notes, read_as, evidence: evidence(found), deciding: [deciding.moment.phase, deciding.low_gb, deciding.high_gb],
-    cheapest: combination?.turns.map(({ setting, price }) => [setting, price]) ?? null, assumed: found.configuration.assumed.map((one) => one.input),
+    advised: combination?.turns.map(({ setting, price }) => [setting, price]) ?? null, unsure: found.unsure, host_word: host_word(found), assumed: found.configuration.assumed.map((one) => one.input),
     time: timeOf(found), knobs: turned, limits: Object.fromEntries(Object.entries(limits(found)).map(([name, size]) => [name, size ?? 0])),
     doubts: Object.fromEntries(Object.entries(doubts).map(([input, { least, most }]) => [input, [least, most]])) };
 }

@@ -258,7 +258,7 @@ class EstimateInputs:
         if key in ignored:
             message = f"the estimate does not cover `{key}={shown(value)}`"
             raise UnusableInput(message, "Leave it out for an estimate without it.")
-        raise self._unknown(key, ignored)
+        raise self._unknown(key, value, ignored)
 
     @property
     def _ignored(self) -> Collection[str]:
@@ -272,11 +272,11 @@ class EstimateInputs:
         """Say of a setting that it decides nothing."""
         self.notes.append(f"{key} does not change this estimate.")
 
-    def _unknown(self, key: str, ignored: Collection[str]) -> UnusableInput:
+    def _unknown(self, key: str, value: str, ignored: Collection[str]) -> UnusableInput:
         """What to raise for a setting that is not known here: another framework may have it."""
         found = owners(key, self.offline)
         if found:
-            return self._foreign(key, found)
+            return self._foreign(key, value, found)
         keys = usual_run(self.train).composition.values
         if key in keys and not self._asked_framework:
             message = f"{shown(key)}: a setting of verl, and no framework is named"
@@ -288,10 +288,13 @@ class EstimateInputs:
         message = f"{shown(key)}: unknown setting"
         return UnusableInput(message, nearest(key, known).sentence() or _SETTINGS)
 
-    def _foreign(self, key: str, found: Mapping[str, str]) -> UnusableInput:
+    def _foreign(self, key: str, value: str, found: Mapping[str, str]) -> UnusableInput:
         """What to raise for a setting of these frameworks, which change these inputs with it."""
         owner, name = next(iter(found.items()))
         named = f"`{self._named(name)}=VALUE`."
+        switch = frameworks()["precision"].get(value.lower())
+        if switch in self.profile.settings(self.words | WEIGHTS):
+            named = f"`{switch}=true`."
         own = self._asked_framework
         if not own:
             message = f"{shown(key)}: a setting of {owner}, and no framework is named"

@@ -424,6 +424,14 @@ class Estimate:
         return sorted(found, key=decides, reverse=True)
 
     @property
+    def unsure(self) -> list[str]:
+        """What was assumed and may make the peak higher, the most first."""
+        most = {name: doubt.most for name, doubt in self.doubts.items()}
+        least = 1 + formula()["search"]["decides"]
+        found = [name for name in most if most[name] >= least]
+        return sorted(found, key=lambda name: -most[name])
+
+    @property
     def weights(self) -> str:
         """What trains: `full`, `lora` or `qlora`."""
         if self.values["quantized"]:

@@ -226,7 +226,16 @@ class Profile:
         """A knob at a value as it writes it; empty where it has no setting for that."""
         if set(knob.get("train", words)).isdisjoint(words):
             return ""
-        cells = [cell for cell in self.of(words) if cell.input == knob["input"]]
+        if not self.release and set(knob.get("alone", words)).isdisjoint(words):
+            return ""
+        texts = [self._written(knob["input"], value, words)]
+        for name, number in knob.get("with", {}).items():
+            texts.append(self._written(name, number, words))
+        return " ".join(texts) if all(texts) else ""
+
+    def _written(self, name: str, value: Number | None, words: Collection[str]) -> str:
+        """An input at a value as it writes it; empty where it has no setting for that."""
+        cells = [cell for cell in self.of(words) if cell.input == name]
         # Settings that change nothing in such a run: all their words mean the same.
         idle: set[str] = set()
         for cell in cells:

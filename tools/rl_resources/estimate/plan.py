@@ -91,11 +91,7 @@ class PlanStart:
 
     def room_gb(self, found: Estimate) -> float:
         """The host memory of a node: what was said, else what is usual for its GPUs."""
-        usual = rules()["usual"]
-        of_gpu: float = usual["host_gb_per_gpu"]
-        if found.values.get("bf16_tflops", 0) >= usual["fast_tflops"]:
-            of_gpu = usual["host_gb_per_fast_gpu"]
-        return self.host_gb or of_gpu * found.values["local_gpus"]
+        return self.host_gb or usual_host_gb(found)
 
     def holds(self, found: Estimate) -> bool:
         """Whether it fits the GPUs and the host memory of a node."""
@@ -117,6 +113,30 @@ class PlanStart:
         """Whether what fits does so with the whole interval of host memory, said or usual."""
         _, most = found.host_interval_gb
         return bool(found.values["unified_memory"]) or most <= self.room_gb(found)
+
+
+def usual_host_gb(found: Estimate) -> float:
+    """The host memory that a node with such GPUs usually has."""
+    usual = rules()["usual"]
+    of_gpu: float = usual["host_gb_per_gpu"]
+    if found.values.get("bf16_tflops", 0) >= usual["fast_tflops"]:
+        of_gpu = usual["host_gb_per_fast_gpu"]
+    return of_gpu * found.values["local_gpus"]
+
+
+def host_word(found: Estimate) -> str:
+    """The name of the sentence that says that host memory decides; empty where it does not.
+
+    Where the GPU has room it may do so by the upper end of its interval alone.
+    """
+    usual_gb = usual_host_gb(found)
+    _, most = found.host_interval_gb
+    if most <= usual_gb or found.is_impossible or found.values["unified_memory"]:
+        return ""
+    is_short = found.host_memory_gb > usual_gb
+    if fits(found):
+        return "host_decides" if is_short else "host_may"
+    return "host_too" if is_short else ""
 
 
 def divides(found: Estimate) -> bool:

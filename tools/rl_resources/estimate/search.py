@@ -41,7 +41,8 @@ class Knob(NamedTuple):
     """A setting that would lower a peak: its value, what it saves by phase (GB), and its price.
 
     `line` is where the script sets it, 0 where it does not. `cost` ranks prices. `inputs` are
-    those of the estimate that it changes. `gain` is what it saves of a tight moment, 0 if little.
+    those of the estimate that it changes. `gain` is what it saves of a tight moment, 0 if little;
+    `helps` is whether it lowers a peak or the upper end by what matters. `estimate` is with it.
     """
 
     setting: str
@@ -51,6 +52,8 @@ class Knob(NamedTuple):
     cost: float
     inputs: Mapping[str, Number]
     gain: float
+    helps: bool
+    estimate: Estimate
 
 
 class Combination(NamedTuple):
@@ -68,10 +71,31 @@ def _bound(name: str) -> Any:
 
 
 def knobs(estimate: Estimate) -> list[Knob]:
-    """The settings that would lower what is tight, by price and then by gain."""
+    """The settings that would lower what is tight, by price and then by gain.
+
+    Those that leave the peak nearly as high come last. LoRA with which it may fit takes the place
+    of what saves the least in the second half, where it would be left out.
+    """
     found = [knob for knob in _every_knob(estimate) if knob.gain]
-    cheapest_first = sorted(found, key=lambda knob: (knob.cost, -knob.gain))
-    return cheapest_first[: _bound("most_knobs")]
+    found = sorted(found, key=_rank)
+    most = _bound("most_knobs")
+    first = found[:most]
+    adapters = next(filter(_may_fit_with_adapters, found), None)
+    if adapters is None or adapters in first:
+        return first
+    weakest = min(first[most // 2 :], key=attrgetter("gain")).setting
+    others = [knob for knob in first if knob.setting != weakest]
+    return sorted([*others, adapters], key=_rank)
+
+
+def _rank(knob: Knob) -> tuple[bool, float, float]:
+    """What comes first: what helps, what is cheap, what saves much."""
+    return not knob.helps, knob.cost, -knob.gain
+
+
+def _may_fit_with_adapters(knob: Knob) -> bool:
+    """Whether a setting makes adapters train, with which the run may fit."""
+    return "lora_rank" in knob.inputs and may_fit(knob.estimate)
 
 
 def _every_knob(estimate: Estimate) -> Iterator[Knob]:
@@ -86,8 +110,11 @@ def _every_knob(estimate: Estimate) -> Iterator[Knob]:
             if abs(saved) >= _bound("smallest_gb"):
                 saves[phase] = saved
         most = 0.0
+        helps = False
         for phase, name, gain in _gains(estimate, changed, places):
             most = max(most, gain)
+            if not name or name == estimate.phases[phase].name:
+                helps = True
             if name and phase not in saves:  # another moment of it is as high
                 saves[name] = gain
         yield Knob(
@@ -96,9 +123,18 @@ def _every_knob(estimate: Estimate) -> Iterator[Knob]:
             price=turn.price,
             line=turn.line,
             cost=item.get("cost", item.get("rank", inf)),
-            inputs={item["input"]: changed.values[item["input"]]},
+            inputs=_inputs_of(item, changed.values[item["input"]]),
             gain=most,
+            helps=helps or (most > 0 and _lowers_upper_end(estimate, changed)),
+            estimate=changed,
         )
+
+
+def _lowers_upper_end(before: Estimate, after: Estimate) -> bool:
+    """Whether the upper end of what decides comes nearer to the memory by what matters."""
+    saved = before.deciding.high_gb - after.deciding.high_gb
+    lack = before.deciding.high_gb - before.device_gb
+    return bool(saved > _bound("least_part") * max(0, lack))
 
 
 def _gains(
@@ -124,9 +160,14 @@ def _changes(estimate: Estimate) -> Iterator[tuple[Mapping[str, Any], Estimate, 
         after = _turned(item, estimate.values)
         if after == before:
             continue
-        changed = estimate.with_inputs(**{item["input"]: after})
+        changed = estimate.with_inputs(**_inputs_of(item, after))
         if not changed.values["undivided"]:
             yield item, changed, _turn(estimate, item, after)
+
+
+def _inputs_of(item: Mapping[str, Any], value: Number) -> dict[str, Number]:
+    """What a row of the table changes: its input, and what it needs with it."""
+    return {item["input"]: value, **item.get("with", {})}
 
 
 def seconds_of_knobs(estimate: Estimate) -> dict[str, float]:
@@ -229,6 +270,16 @@ def _need(estimate: Estimate, place: tuple[str, str]) -> float:
 def fits(estimate: Estimate) -> bool:
     """Whether all phases fit with their whole intervals."""
     return estimate.verdict == "fits"
+
+
+def may_fit(estimate: Estimate) -> bool:
+    """Whether all phases fit with the middles of their intervals."""
+    return estimate.verdict in {"fits", "tight"}
+
+
+def advised(estimate: Estimate) -> Combination | None:
+    """The cheapest combination that is sure to fit, else the cheapest whose middle fits."""
+    return cheapest(estimate) or cheapest(estimate, may_fit)
 
 
 def cheapest(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
+from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.configuration import (
@@ -126,7 +127,7 @@ def as_asked(
     question = _read(dataset, stated(asked), sets, script)
     model = _model(dataset, question)
     inputs = _of_backend(question)
-    inputs.read_as = _said_of_names(dataset, question.words, model)
+    inputs.read_as = _said_of_names(dataset, question, model)
     _take_inputs(dataset, question, inputs)
     inputs.complete(model)
     return sized(Estimate(inputs), settled=_settled_by(question, inputs))
@@ -412,17 +413,39 @@ def _row_named(dataset: Dataset, key: str, named: str) -> Record:
     return _with_layers(dataset, row or _row_by_beginning(dataset, named))
 
 
-def _said_of_names(dataset: Dataset, words: Mapping[str, str], model: Record) -> str:
-    """What to say where a backend, model or device is taken that is not just the word named."""
+def _said_of_names(dataset: Dataset, question: _Question, model: Record) -> str:
+    """What to say where a backend, model or device is taken that is not just the word named.
+
+    That a device has no BF16 is no matter of a run in FP16.
+    """
+    words = question.words
     asked = {name: words.get(name, "") for name in ("framework", "train", "device")}
     query, of_device = understood(dataset, {"device": asked.pop("device")})
     if not (query.vendor and query.memory_gb):
         of_device = ()
+    if any(map(_says_fp16, question.settings)):
+        device = words.get("device", "")
+        labels = map(devices_of(dataset).label, query.devices)
+        lacking = [say("device-no-bf16", label=label) for label in labels]
+        lacking.append(say("no-bf16", text=shown(device)))
+        of_device = [_without(lacking, note) for note in of_device]
     query, of_backend = understood(dataset, asked)
     if query.framework:
         of_backend = ()
     of_model = other_model(words.get("model", ""), str(model["model"]))
     return " ".join(filter(None, [*of_backend, of_model, *of_device]))
+
+
+def _says_fp16(setting: str) -> bool:
+    name, _, value = setting.lower().partition("=")
+    is_switch = _last_part(name) == "fp16" and value == "true"
+    return is_switch or value in {"fp16", "float16"}
+
+
+def _without(sentences: Iterable[str], note: str) -> str:
+    for sentence in sentences:
+        note = note.replace(sentence, "")
+    return note.strip()
 
 
 def other_model(named: str, key: str) -> str:
@@ -571,7 +594,10 @@ def _take_usual_train(question: _Question, inputs: EstimateInputs) -> None:
         inputs.notes.append(said["one_gpu"])
     else:
         inputs.train = "fsdp"
-        inputs.notes.append(said["sharded"])
+        note = "sharded"
+        if any(name.startswith("shards_") for name in names):
+            note = "sharded_as_given"
+        inputs.notes.append(said[note])
 
 
 def _check_backend(question: _Question, inputs: EstimateInputs) -> None:

@@ -11,10 +11,17 @@ from typing import Any
 from rl_resources.dataset import Dataset
 from rl_resources.devices import Devices, devices_of
 from rl_resources.estimate.estimate import Estimate
-from rl_resources.estimate.formula import inputs_by_name
+from rl_resources.estimate.formula import formula, inputs_by_name
 from rl_resources.estimate.frameworks import VERL, cells_of, profile
-from rl_resources.estimate.plan import rules
-from rl_resources.estimate.search import Knob, cheapest, knobs, limits, seconds_of_knobs
+from rl_resources.estimate.plan import host_word, rules, usual_host_gb
+from rl_resources.estimate.search import (
+    Knob,
+    advised,
+    fits,
+    knobs,
+    limits,
+    seconds_of_knobs,
+)
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.coverage import MOST_WANTED, WANTED_RULE, Coverage, CoverageCell
 from rl_resources.query.plan import FewestGpus, PlanTable
@@ -97,7 +104,7 @@ def estimate_as_json(
     value = estimate.as_dict() | {
         "step_time": time_as_dict(estimate, steps, price),
         "evidence": list(evidence),
-        "cheapest": _combination(estimate),
+        **_combinations(estimate),
         "knobs": [_knob(knob, seconds) for knob in knobs(estimate)],
         "limits": limits(estimate),
     }
@@ -118,12 +125,18 @@ def time_as_dict(estimate: Estimate, steps: float, price: float) -> dict[str, An
     return value
 
 
-def _combination(estimate: Estimate) -> list[dict[str, Any]] | None:
-    """The settings with which it fits, none if it fits without; `None` if no combination does."""
-    found = cheapest(estimate)
-    if found is None:
-        return None
-    return [turn._asdict() for turn in found.turns]
+def _combinations(estimate: Estimate) -> dict[str, Any]:
+    """The settings with which it fits, and those with which it may where none are sure.
+
+    There are none if it does without; `None` if no combination does.
+    """
+    found = advised(estimate)
+    turns = None
+    if found:
+        turns = [turn._asdict() for turn in found.turns]
+    if found and not fits(found.estimate):
+        return {"cheapest": None, "likely": turns}
+    return {"cheapest": turns, "likely": None}
 
 
 def _knob(knob: Knob, seconds: Mapping[str, float]) -> dict[str, Any]:
@@ -145,7 +158,9 @@ def estimate_as_text(
         "estimate.txt",
         estimate=estimate,
         inputs=inputs_by_name(),
-        cheapest=cheapest(estimate),
+        advised=advised(estimate),
+        unsure=_why_unsure(estimate),
+        host=_host_line(estimate),
         evidence=evidence,
         time=step_time(estimate),
         lacking=lacking(estimate),
@@ -155,6 +170,35 @@ def estimate_as_text(
         knobs=knobs(estimate),
         limits=limits(estimate),
         fill=fill,
+    )
+
+
+def _why_unsure(estimate: Estimate) -> str:
+    """Why what fits by the middle of its interval is not sure to fit."""
+    said = formula()["said"]
+    names = estimate.unsure
+    if names:
+        return str(said["unsure_assumed"]).format(names=", ".join(names))
+    asked = estimate.configuration
+    if asked.framework:
+        return str(said["unsure_framework"]).format(framework=asked.profile.title)
+    return str(said["unsure"])
+
+
+def _host_line(estimate: Estimate) -> str:
+    """That host memory decides, or may; empty where it does not."""
+    word = host_word(estimate)
+    if not word:
+        return ""
+    gpus = estimate.values["local_gpus"]
+    low, high = estimate.host_interval_gb
+    sentence: str = formula()["said"][word]
+    return sentence.format(
+        need=f"{estimate.host_memory_gb:.0f}",
+        low=f"{low:.0f}",
+        high=f"{high:.0f}",
+        node=f"{gpus:g} GPU{'s' if gpus > 1 else ''}",
+        usual=f"{usual_host_gb(estimate):g}",
     )
 
 

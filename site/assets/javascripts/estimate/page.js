@@ -8,8 +8,9 @@ import { enumerated, filled, fixed as rounded, inSeconds, queryOf, quoted, say, 
 import { load as loadWords } from "../finder/index.js";
 import { answer, refuse } from "../form.js";
 import { formula, load } from "./formula.js";
+import { host_word, usual_host_gb } from "./plan.js";
 import { answered, evidence, meant } from "./question.js";
-import { cheapest, knobs, limits } from "./search.js";
+import { advised, fits, knobs, limits } from "./search.js";
 import { lacking, step_time } from "./time.js";
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("estimate"));
@@ -17,6 +18,7 @@ const OPTIONS = ["model", "gpus", "device", "weights", "task", "framework", "tra
 const MOST_DECISIVE = 3;
 
 const fixed = (gb) => rounded(gb, 1);
+const rangeOf = ({ peak_gb: peak, interval_gb: [low, high] }) => ({ peak: fixed(peak), low: fixed(low), high: fixed(high) });
 const count = (figure) => Math.floor(figure).toLocaleString("en");
 
 /** Show the value that an empty field stands for. @param {Record<string, number>} values */
@@ -70,15 +72,37 @@ function chart({ phases, device_gb: device, training, interval_gb: [low, high] }
   return { bars, components: [...titles].map((title) => ({ title, text: word(title), cells: cells(title) })) };
 }
 
+/** Why what fits by the middle of its interval is not sure to fit. @param {Estimate} found */
+function whyUnsure({ unsure: names, configuration: { framework } }) {
+  const { frameworks, said } = formula();
+  if (names.length) return say(said.unsure_assumed, { names: enumerated(names) });
+  return framework ? say(said.unsure_framework, { framework: frameworks.find((row) => row.framework === framework).title }) : say(said.unsure);
+}
+
 /** The cheapest combination that suffices, then single settings, each applied by its link. @param {Estimate} found @param {Record<string, string>} words */
 function turns(found, words) {
   const signed = (gb) => `${gb > 0 ? "−" : "+"}${fixed(Math.abs(gb))}`;
   const saved = ({ saves }) => enumerated(Object.entries(saves).map(([phase, gb]) => say("estimate.saves", { gb: signed(gb), phase: word(phase) })));
-  const query = (inputs) => queryOf({ ...words, ...inputs });
+  const weightsOf = (rank, isQuantized) => (isQuantized ? { weights: "qlora" } : rank > 0 && { weights: "lora" });
+  const query = ({ quantized, ...inputs }) => queryOf({ ...words, ...weightsOf(inputs.lora_rank, quantized), ...inputs });
   const every = knobs(found).map((knob) => ({ ...knob, saved: saved(knob), price: word(knob.price), query: query(knob.inputs) }));
-  const together = found.verdict === "fits" ? { turns: [] } : cheapest(found);
-  const all = together?.turns.length > 0 && { ...together, query: query(together.inputs) };
-  return { all, isHopeless: !together, knobs: every, isLowest: !every.length && !all };
+  const together = advised(found);
+  const all = together?.turns.length > 0 && { ...together, ...rangeOf(together.estimate), query: query(together.inputs) };
+  const isSure = all && fits(together.estimate);
+  const minor = every.filter(({ helps }) => !helps);
+  return {
+    all: isSure && all, likely: !isSure && all, unsure: together && !all && !fits(found) && whyUnsure(found), isHopeless: !together,
+    knobs: every.filter(({ helps }) => helps), isMinor: minor.length > 0, minor, isLowest: !every.length && !all,
+  };
+}
+
+/** Where host memory decides, or may; otherwise how much is needed. @param {Estimate} found */
+function host(found) {
+  const { host_memory_gb: need, host_interval_gb: [low, high], values: { local_gpus: gpus } } = found;
+  const node = say(gpus > 1 ? "asked.gpus" : "asked.gpu", { number: gpus });
+  const figures = { need: rounded(need), low: rounded(low), high: rounded(high), node };
+  const name = host_word(found);
+  return name ? { short: say(formula().said[name], { ...figures, usual: String(usual_host_gb(found)) }) } : { host: figures };
 }
 
 /** How far it fits with all else unchanged, and the time of a step, or what that needs. @param {Estimate} found */
@@ -112,18 +136,16 @@ answer(form, { memory: "device_gb", ...JSON.parse(form.dataset.short) }, (place,
   if (strange.length) refuse("estimate.strange", { words: enumerated(strange) });
   const { asked, notes } = meant(words);
   const found = answered(asked);
-  const { verdict, peak_gb: peak, interval_gb: [low, high], device_gb: device, deciding, host_memory_gb, host_interval_gb, phases: { rollout }, training, values } = found;
+  const { verdict, deciding, phases: { rollout }, training, values } = found;
   const { assumed } = found.configuration;
-  const figures = { peak: fixed(peak), low: fixed(low), high: fixed(high), device: fixed(device) };
+  const figures = { ...rangeOf(found), device: fixed(found.device_gb) };
   const headline = say("estimate.headline", { ...figures, verdict: word(verdict[0].toUpperCase() + verdict.slice(1)) });
   showDefaults(values);
   place.replaceChildren(filled("estimate-answer", {
-    headline, notes, kind: verdict.replace(" ", "-"), why: reasonOf(found), ...chart(found), ...turns(found, words), ...reach(found),
+    headline, notes, kind: verdict.replace(" ", "-"), why: reasonOf(found), ...chart(found), ...turns(found, words), ...reach(found), ...host(found),
     deciding: deciding.moment !== training && { phase: word(deciding.moment.phase), peak: fixed(deciding.moment.peak_gb), low: fixed(deciding.low_gb), high: fixed(deciding.high_gb) },
     evidence: evidence(found).map((text) => ({ parts: linked(text) })),
     rollout: rollout && { peak: fixed(rollout.peak_gb), tokens: count(values.kv_tokens) },
-    host: rounded(host_memory_gb), node: say(values.local_gpus > 1 ? "asked.gpus" : "asked.gpu", { number: values.local_gpus }),
-    least: rounded(host_interval_gb[0]), most: rounded(host_interval_gb[1]),
     decisive: decisive(found), number: assumed.length, query: queryOf(words), command: commandOf(words),
     assumed: assumed.map(({ input, value, reason }) => `${input} ${value}: ${word(reason)}`),
   }));

@@ -198,8 +198,9 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   known.filter((item) => item.name in inputs).forEach((item) => check(item, inputs[item.name]));
   const hasReference = offline && inputs.has_reference > 0;
   const isBase = adapted.lora_rank && (inputs.base_is_reference || !hasReference);
+  const sharded = Object.keys(given).some((input) => input.startsWith("shards_")) ? said.sharded_as_given : said.sharded;
   const notes = [
-    !train && (profile ? say("assumed.train", { train: own, framework: profile.title }) : say(isOne ? said.one_gpu : said.sharded)),
+    !train && (profile ? say("assumed.train", { train: own, framework: profile.title }) : say(isOne ? said.one_gpu : sharded)),
     isUnprofiled && say(said.no_profile, { framework, train: own }),
     inFourBits && say(said.four_bits),
     !offline && !("has_engine" in given || "has_engine" in ofFramework) && say(task ? said.engine : said.training),
