@@ -375,7 +375,10 @@ def _model(dataset: Dataset, question: _Question) -> Record:
     if not named:
         raise UnusableInput("which model?", OWN_CONFIG)
     row = dataset.by_key["models"].get(question.query.model)
-    return _with_layers(dataset, row or _row_by_beginning(dataset, named))
+    if row is None:
+        row = _row_by_beginning(dataset, named)
+        row = {**row, "size": row.get("size", question.query.size)}
+    return _with_layers(dataset, row)
 
 
 def _said_of_names(dataset: Dataset, words: Mapping[str, str], model: Record) -> str:
