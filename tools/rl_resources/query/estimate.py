@@ -37,7 +37,7 @@ from rl_resources.estimate.model import (
     config_file,
     read_config,
 )
-from rl_resources.estimate.search import fitted, sized
+from rl_resources.estimate.search import fitted, has_usual_sizes, sized
 from rl_resources.facts.models import model_meant
 from rl_resources.facts.script_names import ScriptName, parsed
 from rl_resources.files import read_text
@@ -128,7 +128,11 @@ def as_asked(
     inputs.read_as = _said_of_names(dataset, question.words, model)
     _take_inputs(dataset, question, inputs)
     inputs.complete(model)
-    return sized(Estimate(inputs), settled=_settled_by(question, inputs))
+    found = sized(Estimate(inputs), settled=_settled_by(question, inputs))
+    if not script and has_usual_sizes(found):
+        sizes = formula()["said"]["usual_sizes"]
+        inputs.notes.append(sizes.format(framework=inputs.profile.title))
+    return found
 
 
 def _read(
