@@ -361,7 +361,9 @@ def test_a_task_without_rollouts_has_no_phase_and_no_time_of_them(case):
     assert "rollout" not in found.phases
     has_reference = found.configuration.offline in {"dpo", "kto", "gkd"}
     assert ("log-probs" in found.phases) == has_reference
-    assert lacking(found) == ["rollouts, which this task does not have"]
+    assert lacking(found) == [
+        "a task of RL, the only ones whose published times it was checked against"
+    ]
 
 
 def of_script(script: Path = SCRIPT, **words: object) -> Estimate:
