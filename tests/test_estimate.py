@@ -34,11 +34,13 @@ from rl_resources.estimate.frameworks import (
     profiles,
     released_cells,
 )
+from rl_resources.estimate.model import completed
 from rl_resources.estimate.published import published
 from rl_resources.estimate.search import Knob, knobs
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.estimate import estimate as estimated
 from rl_resources.query.plan import evidence
+from rl_resources.query.vocabulary import vocabulary
 from rl_resources.script.backends import BACKENDS
 from sample_tree import with_tables
 from shipped import DATASET
@@ -255,9 +257,14 @@ def test_experts_are_as_wide_as_a_size_asks_for(size):
     assert values["expert_parameters"] > 0.9 * values["parameters"]
 
 
-@pytest.mark.parametrize("model", DATASET.records["models"], ids=itemgetter("model"))
-def test_every_model_is_estimated(model):
-    assert asked(model=model["model"], gpus=1024).peak_gb > 0
+@pytest.mark.parametrize("model", vocabulary(DATASET).models)
+def test_every_model_is_estimated_also_of_reports(model):
+    assert asked(model=model, gpus=1024).peak_gb > 0
+
+
+def test_without_a_model_of_its_kind_there_is_no_estimate():
+    with pytest.raises(UnusableInput, match="neither layers nor size known"):
+        completed({"model": "an/other"}, (), 0)
 
 
 @pytest.mark.parametrize("device", DATASET.records["devices"], ids=itemgetter("device"))
@@ -354,7 +361,9 @@ def test_a_task_without_rollouts_has_no_phase_and_no_time_of_them(case):
     assert "rollout" not in found.phases
     has_reference = found.configuration.offline in {"dpo", "kto", "gkd"}
     assert ("log-probs" in found.phases) == has_reference
-    assert lacking(found) == ["rollouts, which this task does not have"]
+    assert lacking(found) == [
+        "a task of RL, the only ones whose published times it was checked against"
+    ]
 
 
 def of_script(script: Path = SCRIPT, **words: object) -> Estimate:

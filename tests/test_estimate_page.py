@@ -83,7 +83,8 @@ def test_a_task_without_rollouts_is_estimated(visit):
         assert verdict(page) == headline(ASKED | {"task": "DPO"})
         answer = page.locator(".estimate-result").inner_text()
         assert (
-            "No step time: it needs rollouts, which this task does not have." in answer
+            "No step time: it needs a task of RL, the only ones whose published times "
+            "it was checked against." in answer
         )
 
 

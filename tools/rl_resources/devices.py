@@ -24,6 +24,7 @@ _PUNCTUATION = re.compile(r"[^a-z0-9]")
 _WRITTEN_GIGABYTES = re.compile(r"\((?P<bracketed>\d+) ?GB?\)|\b(?P<bare>\d+)GB?\b")
 _NUMBERED = re.compile(r"[a-z]*[0-9][a-z0-9]*", re.ASCII)
 _OR = re.compile(r"\s*(?:/|,|\bor\b|\band\b)\s*")
+_VARIANTS: Mapping[str, Sequence[str]] = _TABLE["variants"]
 _CAPITALS: Mapping[str, str] = _TABLE["capitals"]
 _SHORTEST_BEGINNING = 5
 _SHORTEST_WORD = 4
@@ -157,6 +158,14 @@ class Devices(NamedTuple):
         if found or len(name) < _SHORTEST_BEGINNING:
             return found
         return [key for key in self.known if device_name(key).startswith(name)]
+
+
+def with_variants(keys: Sequence[str]) -> list[str]:
+    """The devices, and what may be one of them whose variant is not named."""
+    found = list(keys)
+    for key in keys:
+        found += _VARIANTS.get(key, [])
+    return found
 
 
 @lru_cache(maxsize=1)

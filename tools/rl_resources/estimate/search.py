@@ -404,13 +404,23 @@ def sized(
 
     Sizes that somebody gave stay, and those that are `settled`.
     """
-    if backends()[found.configuration.train].get("splits"):
+    splits = backends()[found.configuration.train].get("splits")
+    if splits and not has_usual_sizes(found):
         found = _chosen(
             found, settled, _possible_sizes(found), _lacking_memory, is_possible
         )
     if ROLLOUT in found.phases:
         found = _chosen(found, settled, _engines(found), _lacking_engine, is_possible)
     return found
+
+
+def has_usual_sizes(found: Estimate) -> bool:
+    """Whether a framework is named and one parallel size: the others are then its defaults."""
+    splits = backends()[found.configuration.train].get("splits")
+    if not (splits and found.configuration.framework):
+        return False
+    open_inputs = {item.input for item in found.configuration.assumed}
+    return any(name not in open_inputs for name in parallel_sizes()[0])
 
 
 def _possible_sizes(found: Estimate) -> Sequence[Mapping[str, Number]]:

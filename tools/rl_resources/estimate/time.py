@@ -85,7 +85,7 @@ def lacking(estimate: Estimate) -> list[str]:
         return [formula()["said"]["no_rollouts"]]
     time = formula()["time"]
     said: Mapping[str, str] = time["said"]
-    infer = estimate.configuration.infer
+    infer = _engine(estimate)
     found: list[str] = []
     if not infer:
         found.append(said["no_engine"])
@@ -97,6 +97,14 @@ def lacking(estimate: Estimate) -> list[str]:
     if not _is_any_given(estimate, LENGTHS):
         found.append(said["no_length"])
     return found
+
+
+def _engine(estimate: Estimate) -> str:
+    """What generates: without a rollout engine it is the model that is trained."""
+    infer = estimate.configuration.infer
+    if not infer and estimate.values["generates"]:
+        return "hf"
+    return infer
 
 
 def _is_any_given(estimate: Estimate, names: Iterable[str]) -> bool:
@@ -145,7 +153,7 @@ def _seconds(values: Mapping[str, Number]) -> Range:
 def _assumed(estimate: Estimate, usual_response: Number) -> Iterator[Assumed]:
     """What the time assumes beyond the estimate of the memory."""
     inputs = estimate.configuration.inputs
-    infer = estimate.configuration.infer
+    infer = _engine(estimate)
     unsaid = [name for name in _nothing_given() if name not in inputs]
     for name, value in formula()["time"]["engine"][infer].items():
         if name in unsaid:
@@ -183,7 +191,7 @@ def time_values(estimate: Estimate) -> Mapping[str, Number]:
     configuration = estimate.configuration
     return {
         **_nothing_given(),
-        **formula()["time"]["engine"][configuration.infer],
+        **formula()["time"]["engine"][_engine(estimate)],
         "is_fused": formula()["time"]["fused"].get(configuration.train, 0),
         "micro_known": _knows_micro_batch(estimate),
         "share_known": _is_given(estimate, "gpu_memory_utilization"),

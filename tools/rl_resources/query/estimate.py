@@ -39,7 +39,7 @@ from rl_resources.estimate.model import (
     figure,
     read_config,
 )
-from rl_resources.estimate.search import fitted, sized
+from rl_resources.estimate.search import fitted, has_usual_sizes, sized
 from rl_resources.facts.models import model_meant
 from rl_resources.facts.script_names import ScriptName, parsed
 from rl_resources.files import read_text
@@ -130,7 +130,11 @@ def as_asked(
     inputs.read_as = _said_of_names(dataset, question, model)
     _take_inputs(dataset, question, inputs)
     inputs.complete(model)
-    return sized(Estimate(inputs), settled=_settled_by(question, inputs))
+    found = sized(Estimate(inputs), settled=_settled_by(question, inputs))
+    if not script and has_usual_sizes(found):
+        sizes = formula()["said"]["usual_sizes"]
+        inputs.notes.append(sizes.format(framework=inputs.profile.title))
+    return found
 
 
 def _read(
@@ -227,7 +231,7 @@ def _take_sizes(
 def _billions_of(dataset: Dataset, named: str) -> Number:
     """The parameters of a model. Raises `UnusableInput` where nothing says them."""
     query, _ = understood(dataset, {"model": named})
-    row = _row_named(dataset, query.model, named)
+    row = _row_named(dataset, query, named)
     return figure(row, "parameters_b")
 
 
@@ -404,13 +408,16 @@ def _model(dataset: Dataset, question: _Question) -> Record:
         return read_config(config)
     if not named:
         raise UnusableInput("which model?", OWN_CONFIG)
-    return _row_named(dataset, question.query.model, named)
+    return _row_named(dataset, question.query, named)
 
 
-def _row_named(dataset: Dataset, key: str, named: str) -> Record:
+def _row_named(dataset: Dataset, query: Query, named: str) -> Record:
     """The row of a model by its key, else by its name, with its layers."""
-    row = dataset.by_key["models"].get(key)
-    return _with_layers(dataset, row or _row_by_beginning(dataset, named))
+    row = dataset.by_key["models"].get(query.model)
+    if row is None:
+        row = _row_by_beginning(dataset, named)
+        row = {**row, "size": row.get("size", query.size)}
+    return _with_layers(dataset, row)
 
 
 def _said_of_names(dataset: Dataset, question: _Question, model: Record) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from math import inf
 
+from rl_resources.devices import with_variants
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration
 from rl_resources.query.understand import Query
@@ -68,7 +69,7 @@ def on_that_device(query: Query, row: Configuration) -> bool:
         return same_vendor(query, row) and query.memory_gb in {0, row.memory_gb}
     if row.variant or not row.possible_devices:
         return False
-    return _on_one_of(query.devices, row)
+    return _on_one_of(with_variants(query.devices), row)
 
 
 def _on_one_of(devices: Collection[str], row: Configuration) -> bool:

@@ -236,7 +236,10 @@ class Reader:
         name = without_hub(text)
         if plain(name) not in spellings:
             name = with_points(name)
-        meaning = spellings.get(plain(name), "")
+        spelled = plain(name)
+        if spelled not in spellings:
+            spelled = plain(without_owner(name))  # the same model by another owner
+        meaning = spellings.get(spelled, "")
         keys = meaning.split(EITHER)
         size = only({self.known.models.get(key, "") for key in keys})
         if not size:

@@ -101,7 +101,8 @@ def plan_command(dataset: Dataset, found: Found) -> str:
     """
     query = found.query
     several = len(query.devices) > 1 or query.weights == "partial"
-    if several or not (query.size and query.memory_gb):
+    is_known = query.memory_gb or query.vendor
+    if several or not (query.size and is_known):
         return ""
     if any(row.fit == RAN_ON_IT for row in found.answers):
         return ""

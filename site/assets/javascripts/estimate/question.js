@@ -12,7 +12,7 @@ import { refuse } from "../form.js";
 import { made } from "../python.js";
 import { Estimate } from "./estimate.js";
 import { formula } from "./formula.js";
-import { fitted, sized } from "./search.js";
+import { fitted, has_usual_sizes, sized } from "./search.js";
 
 const MOST_SOURCES = 3;
 const WEIGHTS = { full: { lora_rank: 0 }, lora: {}, qlora: { quantized: 1 } };
@@ -83,7 +83,11 @@ export function estimated(words) {
   const found = made(Estimate, [configuration(words)]);
   const { gpus, undivided } = found.values;
   if (undivided) refuse("estimate.undivided", { gpus });
-  return sized(found);
+  const suited = sized(found);
+  const { framework, notes } = suited.configuration;
+  const title = formula().frameworks.find((row) => row.framework === framework)?.title;
+  if (has_usual_sizes(suited)) notes.push(say(formula().said.usual_sizes, { framework: title }));
+  return suited;
 }
 
 /** The estimate of what shards the model where that is open and the whole one does not fit each GPU. @param {Record<string, string>} words by field of the form */
