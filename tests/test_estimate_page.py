@@ -100,7 +100,7 @@ def test_what_lowers_it_only_together_is_not_denied(visit):
     query = urlencode({"model": MODEL, "gpus": "1024", "device": "h100"})
     with visit(f"/estimate/?{query}") as page:
         answer = page.locator(".estimate-result").inner_text()
-        assert "The cheapest combination that is sure to fit" in answer
+        assert "The cheapest combination whose whole interval fits" in answer
         assert "No setting that is known here would lower it." not in answer
 
 

@@ -278,7 +278,7 @@ def may_fit(estimate: Estimate) -> bool:
 
 
 def advised(estimate: Estimate) -> Combination | None:
-    """The cheapest combination that is sure to fit, else the cheapest whose middle fits."""
+    """The cheapest combination whose whole interval fits, else the cheapest whose middle does."""
     return cheapest(estimate) or cheapest(estimate, may_fit)
 
 

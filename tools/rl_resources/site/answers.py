@@ -174,7 +174,7 @@ def estimate_as_text(
 
 
 def _why_unsure(estimate: Estimate) -> str:
-    """Why what fits by the middle of its interval is not sure to fit."""
+    """Why not the whole interval fits where its middle does."""
     said = formula()["said"]
     names = estimate.unsure
     if names:

@@ -72,7 +72,7 @@ function chart({ phases, device_gb: device, training, interval_gb: [low, high] }
   return { bars, components: [...titles].map((title) => ({ title, text: word(title), cells: cells(title) })) };
 }
 
-/** Why what fits by the middle of its interval is not sure to fit. @param {Estimate} found */
+/** Why not the whole interval fits where its middle does. @param {Estimate} found */
 function whyUnsure({ unsure: names, configuration: { framework } }) {
   const { frameworks, said } = formula();
   if (names.length) return say(said.unsure_assumed, { names: enumerated(names) });
