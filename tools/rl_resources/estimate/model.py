@@ -162,7 +162,8 @@ def _fill(filled: dict[str, Any], nearest: Record) -> None:
 def _alike(model: Record, known: Iterable[Record], billions: float) -> Iterator[Record]:
     """The models of its family and size and, if its parameters are known, typical ones.
 
-    Those are dense or mixtures of experts as this model is.
+    Those are dense or mixtures of experts as this model is, or have just its number: 671B is
+    DeepSeek-V3.
     """
     has_experts = figure(model, "experts") or figure(model, "active_parameters_b")
     family = model.get("family") or ""
@@ -172,7 +173,8 @@ def _alike(model: Record, known: Iterable[Record], billions: float) -> Iterator[
         is_of_family = row["family"] == family and row["size"] == size
         is_typical = billions and row["model"] in typical
         is_of_kind = bool(figure(row, "experts")) == bool(has_experts)
-        if is_of_family or (is_typical and is_of_kind):
+        is_of_number = figure(row, "parameters_b") == billions
+        if is_of_family or (is_typical and (is_of_kind or is_of_number)):
             yield row
 
 

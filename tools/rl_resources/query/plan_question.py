@@ -112,11 +112,10 @@ class PlanQuestion:
         titles: list[str] = []
         for one in found:
             own = one.configuration.profile
-            is_taken = named or not own.is_verl
             is_asked = own.name in named.split(EITHER)
-            if is_taken and not is_asked and own.title not in titles:
+            if not is_asked and own.title not in titles:
                 titles.append(own.title)
-        if not titles:
+        if not titles or (titles == [profile(VERL).title] and not named):
             return [*self.taken]
         taken = " or ".join(titles)
         sentence = sentences()["usual_framework"].format(framework=taken)

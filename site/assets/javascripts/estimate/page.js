@@ -96,9 +96,10 @@ function turns(found, words) {
   };
 }
 
-/** Where host memory decides, or may; otherwise how much is needed. @param {Estimate} found */
+/** Where host memory decides, or may; otherwise how much is needed, if it is not the GPU's own. @param {Estimate} found */
 function host(found) {
-  const { host_memory_gb: need, host_interval_gb: [low, high], values: { local_gpus: gpus } } = found;
+  const { host_memory_gb: need, host_interval_gb: [low, high], values: { local_gpus: gpus, unified_memory } } = found;
+  if (unified_memory) return {};
   const node = say(gpus > 1 ? "asked.gpus" : "asked.gpu", { number: gpus });
   const figures = { need: rounded(need), low: rounded(low), high: rounded(high), node };
   const name = host_word(found);

@@ -108,7 +108,8 @@ function modelOf({ model: name, named, isRead, billions, isMixture }) {
   const known = models.find((row) => row.model === name);
   if (known && isRead) return { ...known, assumed: [...known.assumed, "parameters_b"], reasons: { ...known.reasons, parameters_b: say("read-as", { text: named, meaning: name }) } };
   if (known || !billions) return known;
-  const alike = models.filter(({ model, inputs }) => typical.models.includes(model) && inputs.experts > 0 === Boolean(isMixture));
+  const isAlike = ({ experts, parameters_b }) => experts > 0 === Boolean(isMixture) || parameters_b === billions;
+  const alike = models.filter(({ model, inputs }) => typical.models.includes(model) && isAlike(inputs));
   const { model, inputs } = minBy(alike, (row) => Math.abs(Math.log(row.inputs.parameters_b / billions)));
   const wider = ["intermediate_size", "moe_intermediate_size"].map((input) => [input, Math.round(inputs[input] * billions / inputs.parameters_b)]);
   const assumed = Object.keys(inputs).filter((input) => inputs[input] || input === "tie_word_embeddings");
