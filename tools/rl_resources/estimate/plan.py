@@ -444,9 +444,7 @@ def _planned(start: PlanStart, gpus: int) -> Settings | None:
     """That of one framework; `None` where nothing fits."""
     counts = counts_up_to(gpus)
     minimum = _smallest(start, counts, rare=False) or _smallest(start, counts)
-    recommended = _comfortable(start, minimum)
-    if gpus:
-        recommended = fastest(start, gpus)
+    recommended = fastest(start, gpus) if gpus else _comfortable(start, minimum)
     if minimum and not recommended:  # such as 72 GPUs, which no parallel sizes divide
         recommended = fastest(start, max(counts[:-1])) or minimum
     if recommended:
