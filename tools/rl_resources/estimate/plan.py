@@ -177,6 +177,7 @@ def begun(found: Estimate, name: str, gpus: int) -> Estimate:
     inputs: dict[str, Number] = rules()[name] | of_backend.get(asked.train, {})
     longest = inputs.pop("longest")
     inputs["gpus"] = gpus
+    # A plan writes the precision, so it is no longer open.
     inputs["parameter_bytes"] = found.values["parameter_bytes"]
     inputs["gpus_per_node"] = gpus_per_node(found, gpus)
     if asked.profile.is_verl:
