@@ -177,6 +177,7 @@ def begun(found: Estimate, name: str, gpus: int) -> Estimate:
     inputs: dict[str, Number] = rules()[name] | of_backend.get(asked.train, {})
     longest = inputs.pop("longest")
     inputs["gpus"] = gpus
+    # A plan writes the precision, so it is no longer open.
     inputs["parameter_bytes"] = found.values["parameter_bytes"]
     inputs["gpus_per_node"] = gpus_per_node(found, gpus)
     if asked.profile.is_verl:
@@ -444,9 +445,7 @@ def _planned(start: PlanStart, gpus: int) -> Settings | None:
     """That of one framework; `None` where nothing fits."""
     counts = counts_up_to(gpus)
     minimum = _smallest(start, counts, rare=False) or _smallest(start, counts)
-    recommended = _comfortable(start, minimum)
-    if gpus:
-        recommended = fastest(start, gpus)
+    recommended = fastest(start, gpus) if gpus else _comfortable(start, minimum)
     if minimum and not recommended:  # such as 72 GPUs, which no parallel sizes divide
         recommended = fastest(start, max(counts[:-1])) or minimum
     if recommended:

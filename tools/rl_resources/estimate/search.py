@@ -157,7 +157,7 @@ def _changes(estimate: Estimate) -> Iterator[tuple[Mapping[str, Any], Estimate, 
     """Each row of the table that changes something: with it, and as a setting."""
     for item in formula()["knob"]:
         before = estimate.values[item["input"]]
-        after = _turned(item, estimate.values)
+        after = _turned(item, estimate)
         if after == before:
             continue
         changed = estimate.with_inputs(**_inputs_of(item, after))
@@ -196,10 +196,10 @@ def _turn(estimate: Estimate, item: Mapping[str, Any], value: Number) -> Turn:
     return Turn(setting, price, line)
 
 
-def _turned(item: Mapping[str, Any], values: Mapping[str, Number]) -> Number:
+def _turned(item: Mapping[str, Any], estimate: Estimate) -> Number:
     """The value to which a knob sets its input; the value before where it cannot be turned."""
-    before = values[item["input"]]
-    if _is_idle(item, values) or item.get("from", before) != before:
+    before = estimate.values[item["input"]]
+    if _is_idle(item, estimate) or item.get("from", before) != before:
         return before
     if "from" in item:
         value: Number = item["value"]
@@ -212,12 +212,14 @@ def _turned(item: Mapping[str, Any], values: Mapping[str, Number]) -> Number:
     return after
 
 
-def _is_idle(item: Mapping[str, Any], values: Mapping[str, Number]) -> bool:
-    """Whether a knob does nothing, or is not possible with what is set otherwise."""
+def _is_idle(item: Mapping[str, Any], estimate: Estimate) -> bool:
+    """Whether a knob does nothing, or is not possible with what is set and not just assumed."""
+    values = estimate.values
     if item.get("on_host") and values["unified_memory"]:
         return True
     for name, value in item.get("excludes", {}).items():
-        if values[name] == value:
+        assumed = [one.input for one in estimate.configuration.assumed]
+        if values[name] == value and name not in assumed:
             return True
     return "needs" in item and not values[item["needs"]]
 
@@ -322,7 +324,7 @@ def sufficient(
             continue
         for item in table:
             name = item["input"]
-            value = _turned(item, found.values)
+            value = _turned(item, found)
             if value != found.values[name]:
                 further = {**turned, name: value}
                 heappush(waiting, (cost + item["cost"], next(order), further, found))

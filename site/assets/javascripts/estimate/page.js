@@ -96,14 +96,13 @@ function turns(found, words) {
   };
 }
 
-/** Where host memory decides, or may; otherwise how much is needed, if it is not the GPU's own. @param {Estimate} found */
+/** Where host memory decides, or may; otherwise how much is needed, unless it is the GPU's. @param {Estimate} found */
 function host(found) {
-  const { host_memory_gb: need, host_interval_gb: [low, high], values: { local_gpus: gpus, unified_memory } } = found;
-  if (unified_memory) return {};
+  const { host_memory_gb: need, host_interval_gb: [low, high], values: { local_gpus: gpus, unified_memory: isUnified } } = found;
   const node = say(gpus > 1 ? "asked.gpus" : "asked.gpu", { number: gpus });
   const figures = { need: rounded(need), low: rounded(low), high: rounded(high), node };
   const name = host_word(found);
-  return name ? { short: say(formula().said[name], { ...figures, usual: String(usual_host_gb(found)) }) } : { host: figures };
+  return name ? { short: say(formula().said[name], { ...figures, usual: String(usual_host_gb(found)) }) } : { host: !isUnified && figures };
 }
 
 /** How far it fits with all else unchanged, and the time of a step, or what that needs. @param {Estimate} found */
