@@ -201,7 +201,7 @@ def test_a_script_that_does_not_fit_says_what_to_change(planned: Command) -> Non
     )
     assert change.startswith("-  add actor_rollout_ref.")
     first, *_ = planned({"gpus": "4", "device": "h100"}, script).splitlines()
-    fits = "fits on 4 GPUs of 80 GB as it is, at most 62.0 of 84.6 GB a GPU."
+    fits = "fits on 4 GPUs of 80 GB as it is, at most 67.2 of 84.6 GB a GPU."
     assert first == f"Probably: by arithmetic {script.name} {fits}"
     first, *_ = planned({}, script).splitlines()
     assert first == f"Yes: {script.name} ran on 2 \N{MULTIPLICATION SIGN} H800 80 GB."

@@ -71,6 +71,11 @@ class PlanStart:
         """Whether one of the training backends shards nothing."""
         return any(group[0].configuration.train == _ALONE for group in self.groups)
 
+    @property
+    def shards_nothing(self) -> bool:
+        """Whether all of the training backends have the whole model on each GPU."""
+        return all(group[0].configuration.train == _ALONE for group in self.groups)
+
     def groups_on(self, gpus: int) -> Sequence[Sequence[Estimate]]:
         """The groups on so many GPUs: what only shards has no use for one, if another trains it."""
         if gpus > 1 or not self.trains_alone:
@@ -235,7 +240,9 @@ def smallest(
 def _smallest(
     start: PlanStart, counts: Iterable[int], *, rare: bool = True
 ) -> Estimate | None:
-    """That of one framework."""
+    """That of one framework; on more GPUs what shards nothing needs as much of each."""
+    if start.shards_nothing:
+        counts = islice(counts, 1)
     for gpus in counts:
         if gpus * start.first.device_gb < start.engine_gb:
             continue
@@ -280,9 +287,18 @@ def _with_smaller_engine(start: PlanStart, found: Estimate) -> Estimate | None:
     _, high = found.interval_gb
     if high > found.device_gb or found.values["undivided"]:
         return None
+    if not (start.host_gb or start.has_room(_with_nothing_offloaded(found))):
+        return None
     for combination in _fitting_from(start, found):
         return combination.estimate
     return None
+
+
+def _with_nothing_offloaded(found: Estimate) -> Estimate:
+    """With what loading alone takes of host memory, which hardly any setting lowers."""
+    for name in rules()["search"]["offload"]:
+        found = found.with_inputs(**{name: 0})
+    return found
 
 
 def _fitting_from(start: PlanStart, found: Estimate) -> Iterator[Combination]:
