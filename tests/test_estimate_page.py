@@ -92,7 +92,7 @@ def test_a_task_without_rollouts_empties_the_engine(visit):
     with visit("/estimate/") as page:
         page.get_by_label("Task").select_option("SFT")
         assert page.get_by_label("Rollout engine on these").input_value() == ""
-        says = "No step time: it needs rollouts"
+        says = "No step time: it needs a task of RL"
         page.locator(".estimate-result").filter(has_text=says).wait_for()
 
 

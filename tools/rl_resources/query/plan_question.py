@@ -306,7 +306,10 @@ def _frameworks(
         for name in (*usual, *profiles())
         if _trains(profile(name), query.train, offline)
     ]
-    return [name for name in able if name in usual] or able[:1] or usual[:1]
+    able_and_usual = [name for name in able if name in usual]
+    if able_and_usual:
+        return able_and_usual
+    return able[:1] or usual[:1]  # what cannot train it says so itself
 
 
 def _trains(own: Profile, train: str, offline: OfflineTask | None) -> bool:
