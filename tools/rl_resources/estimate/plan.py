@@ -16,7 +16,6 @@ from rl_resources.estimate.estimate import GB, Estimate
 from rl_resources.estimate.formula import (
     ENGINE_SIZE,
     Number,
-    backends,
     formula,
     parallel_sizes,
 )
@@ -25,8 +24,11 @@ from rl_resources.estimate.search import (
     Turn,
     fits,
     is_divided,
+    lacking_memory,
     sized,
     sufficient,
+    with_engine_sized,
+    with_training_sized,
 )
 from rl_resources.estimate.time import step_time
 from rl_resources.files import table_beside
@@ -246,7 +248,7 @@ def _smallest(
     for gpus in counts:
         if gpus * start.first.device_gb < start.engine_gb:
             continue
-        for found in _saving(start, gpus, rare=rare):
+        for found in _trainable(start, gpus, rare=rare):
             fitting = _with_smaller_engine(start, found)
             if fitting:
                 return fitting
@@ -276,8 +278,11 @@ def host_decides(start: PlanStart, least: Estimate | None) -> bool:
         every = [count for count in every if count < gpus]
     if not every:
         return False
-    found = most_saving(start, max(every))
-    return divides(found) and fits(found)
+    for one in start.every:
+        for found in _trainable(one, max(every), rare=True):
+            if divides(found) and fits(found):
+                return True
+    return False
 
 
 def _with_smaller_engine(start: PlanStart, found: Estimate) -> Estimate | None:
@@ -287,7 +292,7 @@ def _with_smaller_engine(start: PlanStart, found: Estimate) -> Estimate | None:
     _, high = found.interval_gb
     if high > found.device_gb or found.values["undivided"]:
         return None
-    if not (start.host_gb or start.has_room(_with_nothing_offloaded(found))):
+    if not start.has_room(_with_nothing_offloaded(found)):
         return None
     for combination in _fitting_from(start, found):
         return combination.estimate
@@ -308,13 +313,23 @@ def _fitting_from(start: PlanStart, found: Estimate) -> Iterator[Combination]:
 
 def most_saving(start: PlanStart, gpus: int) -> Estimate:
     """What lacks the least memory on so many GPUs, whether or not it fits."""
-    least = [min(_saving(one, gpus, rare=True), key=_lacking) for one in start.every]
-    return min(least, key=_lacking)
+    saving: list[Estimate] = []
+    for one in start.every:
+        saving += _saving(one, gpus, rare=True)
+    return min((sized(found, is_possible=divides) for found in saving), key=_lacking)
 
 
 def _lacking(found: Estimate) -> tuple[bool, bool, float]:
     lack = found.deciding.high_gb - found.device_gb
     return not divides(found), not found.rollout_fits, lack
+
+
+def _trainable(start: PlanStart, gpus: int, *, rare: bool) -> Iterator[Estimate]:
+    """What saves memory and has room to train, at the parallel sizes that suit."""
+    for found in _saving(start, gpus, rare=rare):
+        training = with_training_sized(found, (), divides)
+        if not lacking_memory(training):
+            yield with_engine_sized(training, (), divides)
 
 
 def _saving(start: PlanStart, gpus: int, *, rare: bool) -> Iterator[Estimate]:
@@ -338,17 +353,7 @@ def _saving_by(
             }
             if own or not inputs:
                 saving = begun(found, "saving", gpus)
-                yield _sized(saving.with_inputs(**own))
-
-
-def _sized(found: Estimate) -> Estimate:
-    """With the parallel sizes that suit; none are sought where training alone has no room."""
-    _, high = found.known_factors
-    has_room = found.peak_gb * high <= found.device_gb
-    backend = backends()[found.configuration.train]
-    if not (has_room or backend.get("splits") or found.values["undivided"]):
-        return found
-    return sized(found, is_possible=divides)
+                yield saving.with_inputs(**own)
 
 
 def rare_inputs(found: Estimate) -> Sequence[str]:

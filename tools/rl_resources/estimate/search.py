@@ -27,6 +27,7 @@ from rl_resources.estimate.time import step_time
 
 _CACHE = (ROLLOUT, "")
 """What is too small where the engine has no room for one sequence: no moment of its phase."""
+_SHARE = "gpu_memory_utilization"
 
 
 class Turn(NamedTuple):
@@ -406,14 +407,32 @@ def sized(
 
     Sizes that somebody gave stay, and those that are `settled`.
     """
+    training = with_training_sized(found, settled, is_possible)
+    return with_engine_sized(training, settled, is_possible)
+
+
+def with_training_sized(
+    found: Estimate,
+    settled: Collection[str],
+    is_possible: Callable[[Estimate], bool],
+) -> Estimate:
+    """That of training alone, if the training backend splits a model."""
     splits = backends()[found.configuration.train].get("splits")
-    if splits and not has_usual_sizes(found):
-        found = _chosen(
-            found, settled, _possible_sizes(found), _lacking_memory, is_possible
-        )
-    if ROLLOUT in found.phases:
-        found = _chosen(found, settled, _engines(found), _lacking_engine, is_possible)
-    return found
+    if not splits or has_usual_sizes(found):
+        return found
+    sizes = _possible_sizes(found)
+    return _chosen(found, settled, sizes, lacking_memory, is_possible)
+
+
+def with_engine_sized(
+    found: Estimate,
+    settled: Collection[str],
+    is_possible: Callable[[Estimate], bool],
+) -> Estimate:
+    """That of a rollout engine alone, if one shares the GPUs."""
+    if ROLLOUT not in found.phases:
+        return found
+    return _chosen(found, settled, _engines(found), _lacking_engine, is_possible)
 
 
 def has_usual_sizes(found: Estimate) -> bool:
@@ -442,16 +461,30 @@ def _possible_sizes(found: Estimate) -> Sequence[Mapping[str, Number]]:
 
 
 def _engines(found: Estimate) -> Sequence[Mapping[str, Number]]:
-    """Sizes of an engine: with the usual share of the GPU first, each on the fewest GPUs first."""
-    found_sizes: list[Mapping[str, Number]] = []
-    for share in (found.values["gpu_memory_utilization"], *_bound("engine_shares")):
-        found_sizes += [
-            {**size, "gpu_memory_utilization": share} for size in engine_sizes()
-        ]
-    return found_sizes
+    """Sizes of an engine: with the usual share of the GPU first, each on the fewest GPUs first.
+
+    Of other shares those alone that may hold the weights.
+    """
+    usual = found.values[_SHARE]
+    possible = [{**size, _SHARE: usual} for size in engine_sizes()]
+    for share in _bound("engine_shares"):
+        every = [{**size, _SHARE: share} for size in engine_sizes()]
+        possible += [one for one in every if _may_hold_weights(found, one)]
+    return possible
 
 
-def _lacking_memory(found: Estimate) -> Number:
+def _may_hold_weights(found: Estimate, engine: Mapping[str, Number]) -> bool:
+    """Whether an engine of such a size and share may, as far as a product shows it."""
+    values = found.values
+    if values["engine_shares_weights"] or values["engine_shares_rest"]:
+        return True
+    gpus = max(engine[ENGINE_SIZE], values["engine_expert_parallel"])
+    weights = values["engine_weight_bytes"] * values["parameters"]
+    return weights <= gpus * engine[_SHARE] * values["device_bytes"]
+
+
+def lacking_memory(found: Estimate) -> Number:
+    """The GB of one GPU that training lacks where nothing that decides is assumed."""
     _, high = found.known_factors
     return max(0, high * found.peak_gb - found.device_gb)
 
