@@ -69,7 +69,10 @@ def device_inputs(device: Record) -> dict[str, Number]:
     """The inputs that a device's row has, besides its memory; 0 what is not known."""
     found = {name: figure(device, name) for name in SPEEDS}
     memory = str(device.get("memory_type", ""))
-    return {**found, "unified_memory": int("unified" in memory)}
+    found["unified_memory"] = int("unified" in memory)
+    with_correction: Sequence[str] = formula()["names"]["corrects_errors"]
+    found["corrects_errors"] = int(device["device"] in with_correction)
+    return found
 
 
 def estimable(model: Record) -> bool:

@@ -35,6 +35,8 @@ from rl_resources.files import table_beside
 
 _ALONE = "transformers"
 """The training backend that has the whole model on each GPU."""
+_OF_DEVICE = ("device_gb", "corrects_errors", "bf16_tflops")
+"""The inputs of a GPU that decide what fits it and its host."""
 MIN = "MIN"
 RECOMMENDED = "RECOMMENDED"
 
@@ -262,8 +264,8 @@ def smallest_after(start: PlanStart, on_less: Estimate | None) -> Estimate | Non
     """
     if on_less:
         values = start.first.values
-        speed = values.get("bf16_tflops", 0)
-        on_less = on_less.with_inputs(device_gb=values["device_gb"], bf16_tflops=speed)
+        device = {name: values.get(name, 0) for name in _OF_DEVICE}
+        on_less = on_less.with_inputs(**device)
         if start.has_room(on_less):
             counts = counts_up_to(int(on_less.values["gpus"]))
             return smallest(start, counts, rare=False) or on_less
