@@ -200,7 +200,9 @@ def _turn(estimate: Estimate, item: Mapping[str, Any], value: Number) -> Turn:
 def _turned(item: Mapping[str, Any], estimate: Estimate) -> Number:
     """The value to which a knob sets its input; the value before where it cannot be turned."""
     before = estimate.values[item["input"]]
-    if _is_idle(item, estimate) or item.get("from", before) != before:
+    if _is_idle(item, estimate):
+        return before
+    if before not in (item.get("from", before), item.get("partly")):
         return before
     if "from" in item:
         value: Number = item["value"]
