@@ -190,7 +190,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-@pytest.mark.parametrize("number", [300, pytest.param(5000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("number", [120, pytest.param(5000, marks=pytest.mark.nightly)])
 def test_the_page_estimates_as_python_does(tmp_path, number):
     published = estimate_as_published() | {
         "said.json": json.dumps(finder.said_of_calculator()),

@@ -55,7 +55,7 @@ def planned(command: Command) -> Command:
 
 
 @each(CASES["answers"], "asked verdict gpus")
-def test_an_answer_has_this_word_and_so_many_gpus(
+def test_an_answer_has_this_word_and_proposes_what_fits(
     dataset: Dataset,
     asked: Mapping[str, str],
     verdict: str,
@@ -65,13 +65,6 @@ def test_an_answer_has_this_word_and_so_many_gpus(
     assert found.verdict == verdict
     for tag, number in (gpus or {}).items():
         assert found.options[tag].values["gpus"] == number
-
-
-@each(ASKED, "asked")
-def test_what_is_proposed_fits_divides_and_is_rare_only_where_nothing_else_fits(
-    dataset: Dataset, asked: Mapping[str, str]
-) -> None:
-    found = _plan(dataset, asked)
     for option in found.options.values():
         assert found.question.start.holds(option)
         assert divides(option)
