@@ -162,6 +162,12 @@ def test_without_hardware_less_memory_never_takes_fewer_gpus(dataset: Dataset) -
         assert numbers
 
 
+def test_a_task_of_adapters_has_no_column_of_all_weights(dataset: Dataset) -> None:
+    asked = {"model": "Qwen2.5-0.5B", "task": "GRPO-LoRA"}
+    for cells in plan_table(dataset, asked).rows.values():
+        assert [*cells] == ["lora", "qlora"]
+
+
 def test_a_plan_has_the_interval_of_settings_that_are_written(dataset: Dataset) -> None:
     asked = {"model": "google/gemma-3-4b-it", "weights": "qlora", "memory": "16"}
     question = ask_plan(dataset, {**asked, "gpus": "1"})

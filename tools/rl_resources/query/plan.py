@@ -47,7 +47,7 @@ from rl_resources.query.plan_question import (
     size_and_experts,
 )
 from rl_resources.query.sentences import resource
-from rl_resources.query.understand import stated
+from rl_resources.query.understand import Query, stated
 
 _ALL_WEIGHTS = ("full", "lora", "qlora")
 _MOST_SOURCES = 3
@@ -224,7 +224,7 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
     first = ask_plan(dataset, asked)
     kinds = [first.weights]
     if not first.query.weights:
-        kinds += [name for name in _ALL_WEIGHTS if name != first.weights]
+        kinds += [name for name in _weights_of(first.query) if name != first.weights]
     known = devices_of(dataset).known
     classes = [item["device"] for item in rules()["class"]]
     devices = [device for device in classes if device in known]
@@ -242,6 +242,13 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
             of_host = host_decides(start, least)
             rows[known[device].label][weights] = FewestGpus(ran, least, of_host)
     return PlanTable(first, rows)
+
+
+def _weights_of(query: Query) -> Sequence[str]:
+    """What may train: nothing in full where the task is one of adapters."""
+    if query.task.endswith("-LoRA"):
+        return [name for name in _ALL_WEIGHTS if name != "full"]
+    return _ALL_WEIGHTS
 
 
 def _fewest_that_ran(
