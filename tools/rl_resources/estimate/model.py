@@ -69,7 +69,10 @@ def device_inputs(device: Record) -> dict[str, Number]:
     """The inputs that a device's row has, besides its memory; 0 what is not known."""
     found = {name: figure(device, name) for name in SPEEDS}
     memory = str(device.get("memory_type", ""))
-    return {**found, "unified_memory": int("unified" in memory)}
+    found["unified_memory"] = int("unified" in memory)
+    makers = formula()["names"]["without_bitsandbytes"]
+    found["lacks_bitsandbytes"] = int(device["vendor"] in makers)
+    return found
 
 
 def estimable(model: Record) -> bool:
