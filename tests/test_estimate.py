@@ -168,7 +168,7 @@ def test_what_a_question_leaves_open_is_what_fits():
     batch = ["micro_batch=2", "prompt_length=0", "response_length=2048"]
     large = asked(**words, memory=80, settings=batch)
     small = asked(**words, memory=16, settings=batch)
-    reason = "not given, derived: what fits, else the best"
+    reason = "instead of 0, not given, derived: what fits, else the best"
     derived = ("fused_logits", 1, reason)
     assert assumed(small)["fused_logits"] == derived
     assert small.peak_gb < small.device_gb < large.peak_gb < small.interval_gb[1]
@@ -377,6 +377,7 @@ DECISIVE = set(CASES["decisive"])
 TASKS = [*map(str.lower, formula()["offline"])]
 CONDITIONS = {
     "no release",
+    "offload",
     *backends(),
     "vllm",
     "full",

@@ -154,6 +154,8 @@ class EstimateInputs:
             words.add("no release")
         if self.offline:
             words |= {"offline", self.offline}
+        if self.inputs.get("optimizer_on_host"):
+            words.add("offload")
         return words
 
     def give(self, name: str, value: Number, line: int = 0) -> None:

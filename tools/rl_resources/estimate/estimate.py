@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 GB = 1e9
 ROLLOUT = "rollout"
+TRAINED = "lora_rank"
+"""The input that says what trains."""
 OTHERS = ("loading", ROLLOUT)
 """The phases that do not train."""
 NOT_ALLOCATED = ("context", "fragmentation", "rollout engine")
@@ -408,18 +410,21 @@ class Estimate:
 
     @property
     def decisive(self) -> list[tuple[Assumed, str]]:
-        """What was assumed and decides, the most first, with what other values would change."""
+        """What was assumed and decides, the most first: what trains, and why it is taken; then
+        what other values would change.
+        """
         found: list[tuple[Assumed, str]] = []
         for item in self.configuration.assumed:
             doubt = self.doubts.get(item.input, _NO_DOUBT)
-            if "derived: " in item.reason:
+            if item.input == TRAINED or "derived: " in item.reason:
                 found.append((item, item.reason))
             elif doubt.spread >= formula()["search"]["decides"]:
                 found.append((item, doubt.as_text()))
 
-        def decides(item: tuple[Assumed, str]) -> float:
+        def decides(item: tuple[Assumed, str]) -> tuple[bool, float]:
             assumed, _ = item
-            return self.doubts.get(assumed.input, _NO_DOUBT).spread
+            spread = self.doubts.get(assumed.input, _NO_DOUBT).spread
+            return assumed.input == TRAINED, spread
 
         return sorted(found, key=decides, reverse=True)
 
@@ -463,7 +468,12 @@ class Estimate:
                 assumed.append(item)
                 continue
             value = values[item.input]
+            if value == item.value and not before.leaves_open(item):
+                assumed.append(item)  # what the framework does by default
+                continue
             reason = f"{item.reason}, {why}"
+            if value != item.value:
+                reason = f"instead of {item.value}, {reason}"
             # The items of the page say too whether they are open.
             assumed.append(item._replace(value=value, reason=reason))
         inputs = {**before.inputs, **values}

@@ -230,8 +230,17 @@ class Profile:
             return ""
         texts = [self._written(knob["input"], value, words)]
         for name, number in knob.get("with", {}).items():
-            texts.append(self._written(name, number, words))
+            if not self._says(texts[0], name, number, words):
+                texts.append(self._written(name, number, words))
         return " ".join(texts) if all(texts) else ""
+
+    def _says(
+        self, text: str, name: str, number: Number, words: Collection[str]
+    ) -> bool:
+        """Whether a setting means this number of an input, which another one has besides."""
+        setting, _, word = text.partition("=")
+        cells = self.settings(words).get(plain_setting(setting), ())
+        return any(cell.input == name and cell.read(word) == number for cell in cells)
 
     def _written(self, name: str, value: Number | None, words: Collection[str]) -> str:
         """An input at a value as it writes it; empty where it has no setting for that."""

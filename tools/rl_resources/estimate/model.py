@@ -70,8 +70,10 @@ def device_inputs(device: Record) -> dict[str, Number]:
     found = {name: figure(device, name) for name in SPEEDS}
     memory = str(device.get("memory_type", ""))
     found["unified_memory"] = int("unified" in memory)
-    with_correction: Sequence[str] = formula()["names"]["corrects_errors"]
-    found["corrects_errors"] = int(device["device"] in with_correction)
+    names = formula()["names"]
+    found["corrects_errors"] = int(device["device"] in names["corrects_errors"])
+    makers = names["without_bitsandbytes"]
+    found["lacks_bitsandbytes"] = int(device["vendor"] in makers)
     return found
 
 

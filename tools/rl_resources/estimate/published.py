@@ -91,7 +91,8 @@ def _settings(item: Mapping[str, Any]) -> dict[str, str]:
     """How a knob is written: by training backend of verl, `TRAIN ENGINE`, `FRAMEWORK TRAIN STAGE`.
 
     A text that ends in `=` lacks the number. Without a framework it is that of a task without
-    rollouts. `FRAMEWORK TRAIN TASK` is that of such a task, empty where it has no such knob.
+    rollouts. `FRAMEWORK TRAIN TASK` is that of such a task, empty where it has no such knob. With
+    `offload` after the stage it is that of a run whose Adam runs on the host.
     """
     found: dict[str, str] = {}
     for train in backends():
@@ -105,7 +106,11 @@ def _settings(item: Mapping[str, Any]) -> dict[str, str]:
     for name in profiles():
         for train in profile(name).trains:
             for stage in ("rl", "sft"):
-                found[f"{name} {train} {stage}"] = _written(name, item, train, stage)
+                run = f"{name} {train} {stage}"
+                found[run] = _written(name, item, train, stage)
+                own = _written(name, item, train, stage, "offload")
+                if own != found[run]:
+                    found[f"{run} offload"] = own
     known = {words: text for words, text in found.items() if text}
     return known | dict(_settings_of_tasks(item, found))
 

@@ -143,8 +143,11 @@ def _gains(
 ) -> Iterator[tuple[str, str, float]]:
     """What is saved of each of these moments, if it is a part of it worth naming.
 
-    Nothing is where the phase as a whole then needs more, at another moment.
+    Nothing is where the phase as a whole then needs more, at another moment, or where one needs
+    more than before and than the GPU has.
     """
+    if _overfills(before, after):
+        return
     for phase, name in places:
         if name and after.phases[phase].peak_gb > before.phases[phase].peak_gb:
             continue
@@ -152,6 +155,14 @@ def _gains(
         saved = need - _need(after, (phase, name))
         if saved >= max(_bound("least_gain") * need, _bound("smallest_gb")):
             yield phase, name, saved
+
+
+def _overfills(before: Estimate, after: Estimate) -> bool:
+    """Whether a phase needs more than before and than the GPU has."""
+    return any(
+        after.phases[phase].peak_gb > max(moment.peak_gb, before.device_gb)
+        for phase, moment in before.phases.items()
+    )
 
 
 def _changes(estimate: Estimate) -> Iterator[tuple[Mapping[str, Any], Estimate, Turn]]:
@@ -194,6 +205,8 @@ def _turn(estimate: Estimate, item: Mapping[str, Any], value: Number) -> Turn:
     price = str(item["price"])
     if estimate.configuration.profile.is_verl:
         price = item.get("price_in_verl", price)
+    if estimate.configuration.offline:
+        price = item.get("price_offline", price)
     return Turn(setting, price, line)
 
 
@@ -220,9 +233,9 @@ def _is_idle(item: Mapping[str, Any], estimate: Estimate) -> bool:
     values = estimate.values
     if item.get("on_host") and values["unified_memory"]:
         return True
-    for name, value in item.get("excludes", {}).items():
+    for name, excluded in item.get("excludes", {}).items():
         assumed = [one.input for one in estimate.configuration.assumed]
-        if values[name] == value and name not in assumed:
+        if values[name] in excluded and name not in assumed:
             return True
     return "needs" in item and not values[item["needs"]]
 
@@ -350,7 +363,7 @@ def _lowers_the_tightest(before: Estimate, after: Estimate) -> bool:
 
 def _turns(start: Estimate, turned: Mapping[str, Number]) -> Iterator[Turn]:
     """The settings of a combination, in the order of the table."""
-    for item in formula()["knob"]:
+    for item in _table(start, ()):
         name = item["input"]
         if name not in turned:
             continue

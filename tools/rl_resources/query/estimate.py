@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from rl_resources.dataset import Dataset
-from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate import NUMBERS, WORDS
 from rl_resources.estimate.configuration import (
@@ -78,6 +78,7 @@ from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.text import nearest, quoted, shown
 
 _TOKENS = "ppo_max_token_len_per_gpu"
+_OF_ENGINE = "rollout|vllm|sglang"
 _SEQUENCES = {"micro_batch", "ppo_micro_batch_size_per_gpu"}
 _IN_WORDS = "Give --framework, --model, --gpus and the settings: --set KEY=VALUE"
 Source = Run | FrameworkStart
@@ -421,21 +422,15 @@ def _row_named(dataset: Dataset, query: Query, named: str) -> Record:
 
 
 def _said_of_names(dataset: Dataset, question: _Question, model: Record) -> str:
-    """What to say where a backend, model or device is taken that is not just the word named.
-
-    That a device has no BF16 is no matter of a run in FP16.
-    """
+    """What to say where a backend, model or device is taken that is not just the word named."""
     words = question.words
-    asked = {name: words.get(name, "") for name in ("framework", "train", "device")}
-    query, of_device = understood(dataset, {"device": asked.pop("device")})
+    hardware = {"device": words.get("device", "")}
+    if any(map(_trains_in_fp16, question.settings)):
+        hardware["precision"] = "fp16"
+    query, of_device = understood(dataset, hardware)
     if not (query.vendor and query.memory_gb):
         of_device = ()
-    if any(map(_says_fp16, question.settings)):
-        device = words.get("device", "")
-        labels = map(devices_of(dataset).label, query.devices)
-        lacking = [say("device-no-bf16", label=label) for label in labels]
-        lacking.append(say("no-bf16", text=shown(device)))
-        of_device = [_without(lacking, note) for note in of_device]
+    asked = {name: words.get(name, "") for name in ("framework", "train")}
     query, of_backend = understood(dataset, asked)
     if query.framework:
         of_backend = ()
@@ -443,16 +438,13 @@ def _said_of_names(dataset: Dataset, question: _Question, model: Record) -> str:
     return " ".join(filter(None, [*of_backend, of_model, *of_device]))
 
 
-def _says_fp16(setting: str) -> bool:
+def _trains_in_fp16(setting: str) -> bool:
+    """Whether a setting says FP16, of more than the rollout engine."""
     name, _, value = setting.lower().partition("=")
+    if re.search(_OF_ENGINE, name):
+        return False
     is_switch = _last_part(name) == "fp16" and value == "true"
     return is_switch or value in {"fp16", "float16"}
-
-
-def _without(sentences: Iterable[str], note: str) -> str:
-    for sentence in sentences:
-        note = note.replace(sentence, "")
-    return note.strip()
 
 
 def other_model(named: str, key: str) -> str:

@@ -38,7 +38,7 @@ _MOST_BILLIONS = 100_000
 """Of parameters. No language model has fewer or more."""
 
 Tokens = Mapping[str, str]
-"""The words of a question by field: `gpus`, `device`, `memory`, and others of `Query`."""
+"""The words of a question by field: `gpus`, `device`, `memory`, `precision`, others of `Query`."""
 
 
 class Query(NamedTuple):
@@ -329,14 +329,21 @@ class Reader:
         return Device(memory_gb=amount)
 
     def _note_devices(self, text: str, devices: Sequence[Device]) -> None:
-        """Note which devices are meant, and what the label of a single one does not say."""
+        """Note which devices are meant, and what the label of a single one does not say.
+
+        That one has no BF16 is no matter of a run in FP16.
+        """
+        needs_bf16 = self._text("precision") != "fp16"
         if len(devices) > 1:
             labels = sentences.either([device.label for device in devices])
             self._note("read-as", text, meaning=labels)
-            if all("bf16" in device.lacks for device in devices):
+            if needs_bf16 and all("bf16" in device.lacks for device in devices):
                 self._note("no-bf16", text)
             return
-        said = [sentences.say(name, **words) for name, words in devices[0].notes]
+        said: list[str] = []
+        for name, words in devices[0].notes:
+            if needs_bf16 or name != "device-no-bf16":
+                said.append(sentences.say(name, **words))
         if said:
             self.notes.append(" ".join(said))
 

@@ -157,6 +157,7 @@ def estimate_as_text(
     return rendered(
         "estimate.txt",
         estimate=estimate,
+        trained=WEIGHTS[estimate.weights],
         inputs=inputs_by_name(),
         advised=advised(estimate),
         unsure=_why_unsure(estimate),

@@ -119,11 +119,12 @@ def said_of_calculator() -> dict[str, str]:
     tables = (written["said"], time["said"], time["needed"], written["verdicts"])
     texts = chain.from_iterable(table.values() for table in tables)
     verdicts = [*written["verdicts"], *map(str.capitalize, written["verdicts"])]
-    words = [*_TABLE["calculator_words"], *verdicts, *PHASES]
+    words = [*_TABLE["calculator_words"], *WEIGHTS.values(), *verdicts, *PHASES]
     for moment in written["moment"]:
         words += [moment["phase"], moment["name"], *moment["components"]]
     prices = [knob["price"] for knob in written["knob"]]
-    prices += filter(None, [knob.get("price_in_verl") for knob in written["knob"]])
+    for name in ("price_in_verl", "price_offline"):
+        prices += filter(None, [knob.get(name) for knob in written["knob"]])
     read = {name: sentences.MESSAGES[name] for name in _TABLE["calculator_messages"]}
     own: dict[str, str] = _TABLE["mistakes"] | _TABLE["calculator_said"]
     found = {**read, **_hints(), **own}

@@ -44,13 +44,16 @@ const linked = (text) => text.split(/(https:[^ ,]+)/).map((part) =>
   (part.startsWith("https:") ? { url: part, shown: part.replace(/^https:..(github.com.)?/, "") } : { text: part }));
 
 /** What was assumed and decides, the most first, as `Estimate.decisive` has it. @param {Estimate} found */
-function decisive({ doubts, configuration: { assumed, notes } }) {
+function decisive({ doubts, values, configuration: { assumed, notes } }) {
+  const weights = values.quantized ? "QLoRA" : values.lora_rank ? "LoRA" : "full fine-tuning";
   const percent = (factor) => `${factor < 0.995 ? "-" : "+"}${rounded(100 * Math.abs(factor - 1))}%`;
   const rows = assumed.map(({ input, value, reason }) => {
     const { least, most, spread } = doubts[input] ?? { least: 1, most: 1, spread: 0 };
-    const isDerived = reason.includes("derived: ");
-    const effect = isDerived ? word(reason) : say("assumed.effect", { least: percent(least), most: percent(most) });
-    return { spread, decides: isDerived || spread >= formula().search.decides, text: `${input} ${value}: ${effect}` };
+    const isTrained = input === "lora_rank"; // the input that says what trains
+    const isSaid = isTrained || reason.includes("derived: ");
+    const effect = isSaid ? word(reason) : say("assumed.effect", { least: percent(least), most: percent(most) });
+    const label = isTrained ? ` (${word(weights)})` : "";
+    return { spread: isTrained ? Infinity : spread, decides: isSaid || spread >= formula().search.decides, text: `${input} ${value}${label}: ${effect}` };
   });
   const shown = rows.filter(({ decides }) => decides).sort((a, b) => b.spread - a.spread);
   return [...shown.map(({ text }) => text), ...notes].slice(0, MOST_DECISIVE);

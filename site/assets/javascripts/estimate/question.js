@@ -67,10 +67,11 @@ class EstimateInputs {
 
   /** A knob at a value as the framework writes it. @param {Record<string, any>} row @param {number} value */
   written({ settings }, value) {
-    const { framework, train, infer, asked, profile } = this;
+    const { framework, train, infer, asked, profile, inputs } = this;
     const stage = framework ? this.stage : "sft"; // without a profile inputs have their own names in any stage
+    const offload = inputs.optimizer_on_host > 0 ? " offload" : "";
     const named = settings[`${framework} ${train} ${asked}`];
-    const setting = profile.is_verl ? settings[`${train} ${infer}`] ?? settings[train] : named ?? settings[`${framework} ${train} ${stage}`];
+    const setting = profile.is_verl ? settings[`${train} ${infer}`] ?? settings[train] : named ?? settings[`${framework} ${train} ${stage}${offload}`] ?? settings[`${framework} ${train} ${stage}`];
     return setting?.endsWith("=") ? setting + Number(value.toPrecision(10)) : setting;
   }
 }
