@@ -170,7 +170,8 @@ def _given(row: Configuration) -> str:
 
 def _marks(row: Configuration) -> list[str]:
     """In what it is not just what was asked; its name says that it trains with LoRA."""
-    return [say(f"differs-{name}") for name in row.differs if name != "adapters"]
+    differs = [name for name in row.differs if name != "adapters"]
+    return [say(f"differs-{name}", size=row.size) for name in differs]
 
 
 def reason(row: Configuration, name: str = "", **words: object) -> str:
