@@ -215,14 +215,15 @@ def _is_possible(found: Estimate, name: str) -> bool:
         return False
     if name == "layered_summon" and not found.values["lora_rank"]:
         return False
-    train = found.configuration.train
-    if rules()["only"].get(name, train) != train:
+    asked = found.configuration
+    only = rules()["only"].get(name, asked.train)
+    if asked.profile.is_verl and asked.train != only:
         return False
     for knob in formula()["knob"]:
         if knob["input"] == name:
             if knob.get("on_host") and found.values["unified_memory"]:
                 return False
-            return bool(found.configuration.written(knob, knob.get("value", 1)))
+            return bool(asked.written(knob, knob.get("value", 1)))
     return True
 
 

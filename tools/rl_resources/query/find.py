@@ -82,7 +82,7 @@ class Found(NamedTuple):
     Of `failures` the first `worse` are on no less hardware. Of the answers that somebody ran
     `largest` has the best of the largest size of each task, where neither model nor size was asked,
     `smallest` needs the least memory in all, `smallest_full` the same of full fine-tuning where
-    that is another one, and `longest` has the longest context.
+    that is another one, and `longest` has the longest context. `words` are the question's own.
     """
 
     query: Query
@@ -95,6 +95,7 @@ class Found(NamedTuple):
     smallest: Configuration | None
     smallest_full: Configuration | None
     longest: Configuration | None
+    words: Tokens
 
     @property
     def best(self) -> Configuration | None:
@@ -237,7 +238,8 @@ def ask(dataset: Dataset, tokens: Tokens) -> tuple[Found, list[str]]:
     if "task" in words:
         _refuse_offline(words)
     query, notes = understand(vocabulary(dataset), tokens)
-    return find(configurations(dataset), query), notes
+    found = find(configurations(dataset), query)
+    return found._replace(words=words), notes
 
 
 def _refuse_offline(words: Mapping[str, str]) -> None:
@@ -289,6 +291,7 @@ def find(rows: Sequence[Configuration], query: Query) -> Found:
         smallest=smallest,
         smallest_full=smallest_full,
         longest=max(long, key=attrgetter("length"), default=None),
+        words={},
     )
 
 

@@ -22,8 +22,10 @@ from rl_resources.query.vocabulary import (
     ADAPTERS,
     EITHER,
     FIELDS,
+    PREFERENCE,
     TABLES,
     Vocabulary,
+    spelled,
     without_owner,
 )
 from rl_resources.text import nearest, shown
@@ -63,8 +65,10 @@ def hint(field: str) -> str:
 def unreadable(known: Vocabulary, field: str, text: str) -> UnusableInput:
     """What to raise for a word that is not known: with the nearest known words and an example."""
     message = say("unknown", field=field, text=shown(text))
-    near = nearest(without_owner(text), known.written(field)).sentence()
-    fix = f"{near} {hint(field)}"
+    near = nearest(without_owner(text), known.written(field))
+    if spelled(text) in map(spelled, PREFERENCE["words"]):
+        near = near._replace(words=tuple(PREFERENCE["tasks"]))
+    fix = f"{near.sentence()} {hint(field)}"
     return UnusableInput(message, fix.strip())
 
 
@@ -170,7 +174,8 @@ def _given(row: Configuration) -> str:
 
 def _marks(row: Configuration) -> list[str]:
     """In what it is not just what was asked; its name says that it trains with LoRA."""
-    return [say(f"differs-{name}") for name in row.differs if name != "adapters"]
+    differs = [name for name in row.differs if name != "adapters"]
+    return [say(f"differs-{name}", size=row.size) for name in differs]
 
 
 def reason(row: Configuration, name: str = "", **words: object) -> str:

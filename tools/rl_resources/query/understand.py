@@ -24,7 +24,9 @@ from rl_resources.query.vocabulary import (
     pattern,
     plain,
     size_class,
+    spelled,
     whole_match,
+    with_figures,
     with_points,
     without_hub,
     without_owner,
@@ -113,7 +115,7 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, list[str]]:
             raise sentences.refusal("no-memory", "memory", words["device"])
     if "size" in words:
         words["model"] = words.pop("size")
-    task = plain(words.get("task", ""))
+    task = spelled(words.get("task", ""))
     if task in known.spellings["weights"]:
         words.setdefault("weights", words.pop("task"))
     elif task.endswith("qlora"):
@@ -191,7 +193,7 @@ class Reader:
         text = self._text(field)
         if not text:
             return ""
-        meaning = self.known.spellings[field].get(plain(text), "")
+        meaning = self.known.spellings[field].get(spelled(text), "")
         if not meaning:
             raise sentences.unreadable(self.known, field, text)
         if EITHER in meaning and field == "task":
@@ -260,7 +262,7 @@ class Reader:
     def _gpus_and_device(self, text: str) -> tuple[int, str]:
         """The number of GPUs, also that of `8xH100`, and the device without it."""
         gpus = gpus_in(self._text("gpus"))
-        number, device = self._counted(text)
+        number, device = self._counted(with_figures(text))
         count = gpus_in(number)
         if gpus and count and gpus != count:
             message = sentences.say("two-counts", text=shown(text))
@@ -352,7 +354,7 @@ def gpus_in(text: str) -> int:
     """A number of GPUs: `16`, `2x8`, `8 GPUs`; 0 where none is asked."""
     if not text:
         return 0
-    found = whole_match("count", text)
+    found = whole_match("count", with_figures(text))
     if not found:
         raise sentences.refusal("unknown-gpus", "gpus", text)
     return prod([int(number) for number in re.findall("[0-9]+", found[1])])

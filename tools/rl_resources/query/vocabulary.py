@@ -26,10 +26,12 @@ ADAPTERS: Mapping[str, str] = TABLES["adapters"]
 PROJECTS: Mapping[str, str] = TABLES["projects"]
 """Projects, each with the keys of its frameworks; the last is the one that it is built on."""
 
+PREFERENCE: Mapping[str, Sequence[str]] = TABLES["preference"]
 _UNITS: Mapping[str, Mapping[str, float]] = TABLES["units"]
+_NUMERALS: Mapping[str, str] = TABLES["numerals"]
 _PATTERNS: Mapping[str, str] = {**devices.PATTERNS, **TABLES["patterns"]}
 _FLAGS = re.IGNORECASE | re.ASCII
-_PUNCTUATION = re.compile(r"[^a-z0-9.]+")
+_PUNCTUATION = re.compile(r"[^a-z0-9.\u4e00-\u9fff]+")
 _NOT_BETWEEN_NUMBERS = re.compile(r"(?<![0-9])[-.]+|[-.]+(?![0-9])")
 _BETWEEN_PARTS = re.compile(r"[\s_-]+")
 
@@ -47,6 +49,18 @@ def plain(text: str) -> str:
     without_plus = re.sub("[+][+]", "pp", text.lower())
     hyphenated = re.sub(_PUNCTUATION, "-", without_plus)
     return re.sub(_NOT_BETWEEN_NUMBERS, "", hyphenated)
+
+
+def spelled(text: str) -> str:
+    """A word of a question, plainly, without what only says that something trains."""
+    return plain(re.sub(pattern("training"), "", text))
+
+
+def with_figures(text: str) -> str:
+    """A number of GPUs in figures: `8卡` for `八卡`."""
+    for numeral, figure in _NUMERALS.items():
+        text = re.sub(f"{numeral}(?=[卡张块])", figure, text)
+    return text
 
 
 def whole_match(name: str, text: str) -> re.Match[str] | None:
@@ -78,7 +92,7 @@ def with_points(name: str) -> str:
 
 
 def without_hub(name: str) -> str:
-    """A model's name without the address of Hugging Face."""
+    """A model's name without the address of Hugging Face, and without Chinese words."""
     return re.sub(pattern("hub"), "", name)
 
 
@@ -226,7 +240,7 @@ def words_of_filters(dataset: Dataset) -> dict[str, Mapping[str, str]]:
 
 def _plainly(words: Mapping[str, str]) -> dict[str, str]:
     """The same meanings by their plain spellings."""
-    return {plain(word): meaning for word, meaning in words.items()}
+    return {spelled(word): meaning for word, meaning in words.items()}
 
 
 def _size_class(row: Mapping[str, Any]) -> SizeClass:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rl_resources.dataset import Dataset, is_packaged
+from rl_resources.estimate import PLAN_OPTIONS
 from rl_resources.query import sentences
 from rl_resources.query.configurations import (
     Conditions,
@@ -16,7 +17,7 @@ from rl_resources.query.configurations import (
 )
 from rl_resources.query.find import Found, folded, verdicts
 from rl_resources.query.fit import RAN_ON_IT
-from rl_resources.query.vocabulary import EITHER, vocabulary
+from rl_resources.query.vocabulary import vocabulary
 from rl_resources.site import rendered, terminal
 from rl_resources.text import json_text
 
@@ -111,7 +112,9 @@ def plan_command(dataset: Dataset, found: Found) -> str:
     models = {row["model"] for row in estimated_models(dataset)}
     if query.model and query.model not in models:
         return ""
-    return rendered("plan_command", query=query, quote=shlex.quote, either=EITHER)
+    words = {"model": found.words.get("size"), **found.words}
+    asked = {name: words.get(name, "") for name in PLAN_OPTIONS}
+    return rendered("plan_command", asked=asked, quote=shlex.quote)
 
 
 def as_text(

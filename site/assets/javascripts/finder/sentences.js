@@ -36,7 +36,7 @@ export const certaintyOf = ({ said }) => word(said).toLowerCase();
 /** A message of a row, with what decides its memory, and in what it is not just what was asked, in brackets. @param {Row} row @param {string} [name] @param {Record<string, any>} [words] */
 export function reason(row, name = row.fit, words = {}) {
   const spoken = Object.fromEntries(SPOKEN.map((one) => [one, word(row[one])]));
-  const marks = row.differs.filter((one) => one !== "adapters").map((one) => say(`differs-${one}`));
+  const marks = row.differs.filter((one) => one !== "adapters").map((one) => say(`differs-${one}`, row));
   const stated = row.conditions.slice(0, -3).filter((one) => !one.includes("stated"));
   const decides = enumerated([...stated, row.length && row.context].filter(Boolean).map(word));
   const given = clauses([...marks, decides]);
@@ -53,7 +53,8 @@ export const is_of_project = ({ project }, { software }) => software.toLowerCase
 export function asked_words(query, otherwise) {
   const words = INDEX.filters.map((name) => word(INDEX.weights[query[name]] ?? query[`${name}_label`] ?? query[name]));
   const model = without_owner(query.model || query.architecture);
-  return enumerated([model || query.size, ...words, query.length && say("asked.length", query)]) || word(otherwise);
+  const size = query.parameters_b ? `${query.parameters_b}B` : query.size;
+  return enumerated([model || size, ...words, query.length && say("asked.length", query)]) || word(otherwise);
 }
 
 /** What was asked, and how many answers of each fit there are. @param {Query} query @param {Row[]} answers */
