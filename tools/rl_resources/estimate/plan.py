@@ -166,10 +166,13 @@ def divides(found: Estimate) -> bool:
 
 
 def gpus_per_node(found: Estimate, gpus: int) -> int:
-    """The GPUs of a node: the largest number up to 8 that divides them all, or one with its CPU."""
+    """The GPUs of a node: the largest number that divides them all, or one with its CPU.
+
+    It is at most what was said, otherwise 8.
+    """
     if found.values["unified_memory"]:
         return 1
-    part: int = rules()["usual"]["gpus_per_node"]
+    part = int(found.values["gpus_per_node"])
     while gpus % part:
         part -= 1
     return part

@@ -362,7 +362,10 @@ def _groups(
     """The estimate with each training backend that may be taken; GPUs are filled in later."""
     framework = words["framework"]
     is_verl = framework == VERL
-    words = {**words, "gpus": str(query.gpus or 8)}
+    gpus = words.get("gpus", "")
+    if not query.gpus:
+        gpus = "8"
+    words = {**words, "gpus": gpus}
     if is_verl:
         words["framework"] = ""
     if not query.memory_gb and not query.vendor:

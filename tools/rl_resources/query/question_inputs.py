@@ -222,10 +222,16 @@ def _weights(query: Query, named: str, inputs: EstimateInputs) -> str:
     return query.weights
 
 
-def take_hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> None:
-    """Take GPUs, memory and speed; of several devices the least that they have."""
+def _take_gpus(query: Query, inputs: EstimateInputs) -> None:
     if query.gpus:
         inputs.give("gpus", query.gpus)
+    if query.gpus_per_node:
+        inputs.give("gpus_per_node", query.gpus_per_node)
+
+
+def take_hardware(dataset: Dataset, query: Query, inputs: EstimateInputs) -> None:
+    """Take GPUs, memory and speed; of several devices the least that they have."""
+    _take_gpus(query, inputs)
     devices = devices_of(dataset)
     named = ", ".join(map(devices.label, query.devices))
     if len(query.devices) > 1:

@@ -67,6 +67,7 @@ class Query(NamedTuple):
     weights: str = ""
     scenario: str = ""
     gpus: int = 0
+    gpus_per_node: int = 0
     device: str = ""
     vendor: str = ""
     memory_gb: float = 0
@@ -154,7 +155,7 @@ class Reader:
         experts = known.experts.get(architecture, "")
         if active_billions_in(self._text("model")):
             experts = "mixture"
-        gpus, device = self._gpus_and_device(self._text("device"))
+        factors, device = self._gpus_and_device(self._text("device"))
         devices, smallest = self._devices(device)
         words = {name: self._word(name) for name in FILTERS}
         if words["weights"].endswith("lora"):
@@ -170,7 +171,8 @@ class Reader:
             position=positions.get(size, 0),
             parameters_b=parameters_b,
             adapter_task=self._with_adapters(words["task"]),
-            gpus=gpus,
+            gpus=_product(factors),
+            gpus_per_node=_product(factors[1:]),
             device=EITHER.join(devices),
             vendor=smallest.vendor,
             memory_gb=smallest.memory_gb,
@@ -259,15 +261,15 @@ class Reader:
         self._note("by-size", text, size=size)
         return size
 
-    def _gpus_and_device(self, text: str) -> tuple[int, str]:
-        """The number of GPUs, also that of `8xH100`, and the device without it."""
-        gpus = gpus_in(self._text("gpus"))
+    def _gpus_and_device(self, text: str) -> tuple[list[int], str]:
+        """The factors of the GPUs, also those of `8xH100`, and the device without them."""
+        factors = _gpu_factors(self._text("gpus"))
         number, device = self._counted(with_figures(text))
-        count = gpus_in(number)
-        if gpus and count and gpus != count:
+        counted = _gpu_factors(number)
+        if factors and counted and prod(factors) != prod(counted):
             message = sentences.say("two-counts", text=shown(text))
             raise sentences.contradiction(message)
-        return gpus or count, device
+        return factors or counted, device
 
     def _counted(self, text: str) -> tuple[str, str]:
         """The number and the rest of `8xH100`; no number where the whole is a device."""
@@ -352,12 +354,24 @@ class Reader:
 
 def gpus_in(text: str) -> int:
     """A number of GPUs: `16`, `2x8`, `8 GPUs`; 0 where none is asked."""
+    return _product(_gpu_factors(text))
+
+
+def _product(factors: Sequence[int]) -> int:
+    """Of these numbers, 0 where there are none."""
+    if factors:
+        return prod(factors)
+    return 0
+
+
+def _gpu_factors(text: str) -> list[int]:
+    """Of `2x8` the nodes and the GPUs of each; empty where none is asked."""
     if not text:
-        return 0
+        return []
     found = whole_match("count", with_figures(text))
     if not found:
         raise sentences.refusal("unknown-gpus", "gpus", text)
-    return prod([int(number) for number in re.findall("[0-9]+", found[1])])
+    return [int(number) for number in re.findall("[0-9]+", found[1])]
 
 
 def _gigabytes(field: str, text: str) -> float:
