@@ -431,10 +431,10 @@ class Estimate:
     @property
     def unsure(self) -> list[str]:
         """What was assumed and may make the peak higher, the most first."""
-        most = {name: doubt.most for name, doubt in self.doubts.items()}
+        doubts = self.doubts
         least = 1 + formula()["search"]["decides"]
-        found = [name for name in most if most[name] >= least]
-        return sorted(found, key=lambda name: -most[name])
+        found = [name for name in doubts if doubts[name].most >= least]
+        return sorted(found, key=lambda name: -doubts[name].most)
 
     @property
     def weights(self) -> str:

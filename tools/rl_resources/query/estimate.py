@@ -48,6 +48,7 @@ from rl_resources.query.question_inputs import (
     OF_ROLLOUTS,
     OfflineTask,
     generates_itself,
+    not_trained,
     offline_of,
     take_defaults,
     take_hardware,
@@ -561,11 +562,8 @@ def _profile_of(question: _Question) -> Profile:
 
 def _refuse_rollouts(query: Query, inputs: EstimateInputs) -> None:
     """Raise `UnusableInput` if a task with rollouts is asked of a framework that has none."""
-    own = inputs.profile
-    if inputs.is_rl and not own.trains_rl:
-        message = f"{own.title} does not train {query.task or 'RL'}"
-        trained = quoted(own.row["offline"], "and")
-        raise UnusableInput(message, f"It trains {trained}. Others: --framework trl")
+    if inputs.is_rl and not inputs.profile.trains_rl:
+        raise not_trained(inputs.profile, query.task or "RL")
 
 
 def _take_usual_train(question: _Question, inputs: EstimateInputs) -> None:

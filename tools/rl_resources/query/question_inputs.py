@@ -7,7 +7,7 @@ so no record and no report has one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.configuration import EstimateInputs, of_profile
 from rl_resources.estimate.formula import formula
-from rl_resources.estimate.frameworks import unprofiled
+from rl_resources.estimate.frameworks import Profile, unprofiled
 from rl_resources.estimate.model import device_inputs
 from rl_resources.query.sentences import contradiction
 from rl_resources.query.understand import Query
@@ -41,12 +41,7 @@ class OfflineTask(NamedTuple):
         """Take what it decides whatever the framework does. Raises `UnusableInput`."""
         trained = inputs.profile.row.get("offline", (self.name,))
         if inputs.framework and self.name not in trained:
-            fix = "Others: --framework trl"
-            if trained:
-                fix = f"It trains {quoted(trained, 'and')}. {fix}"
-            raise UnusableInput(
-                f"{inputs.profile.title} does not train {self.name}", fix
-            )
+            raise not_trained(inputs.profile, self.name)
         if not inputs.framework:
             inputs.profile = unprofiled("")
         inputs.offline = self.name.lower()
@@ -82,6 +77,15 @@ class OfflineTask(NamedTuple):
     @property
     def _reason(self) -> str:
         return f"the task is {self.name}"
+
+
+def not_trained(profile: Profile, task: str) -> UnusableInput:
+    """What to raise for a task that a framework does not train."""
+    trained: Sequence[str] = profile.row["offline"]
+    fix = "Others: --framework trl"
+    if trained:
+        fix = f"It trains {quoted(trained, 'and')}. {fix}"
+    return UnusableInput(f"{profile.title} does not train {task}", fix)
 
 
 @cache
@@ -149,6 +153,9 @@ def _assume_engine(query: Query, inputs: EstimateInputs) -> None:
     if "has_engine" in inputs.inputs:
         if _generates_by_itself(query, inputs):
             inputs.assume("generates", 1, "no rollout engine")
+            if inputs.inputs["generates"] and not query.infer:
+                title = inputs.profile.title
+                inputs.notes.append(said["generates"].format(framework=title))
     elif query.task:
         inputs.assume("has_engine", 1, f"the task is {query.task}")
         inputs.notes.append(said["engine"])

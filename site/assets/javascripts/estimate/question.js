@@ -168,7 +168,8 @@ export function configuration({ model: name, named = name, isRead, billions, isM
   const run = [own, infer, stage, "no release", ...(offline ? ["offline", asked.toLowerCase()] : [])];
   const adapted = { ...defaultsOf(profile, [...run, ...wordsOf(weighed)]), ...defined(weighed) };
   const ofFramework = defaultsOf(profile, [...run, ...wordsOf(adapted)], { ...adapted, ...given });
-  const generates = names.no_engines.includes(infer) || (task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given));
+  const hasNone = names.no_engines.includes(infer) || (task && !infer && ofFramework.has_engine === 0 && !("has_engine" in given));
+  const generates = hasNone && ofFramework.generates !== 0; // its engines may have GPUs of their own
 
   // What nobody gave: its values, why, and whether it may be otherwise; the last that has an input counts.
   const usual = Object.fromEntries(known.map((item) => [item.name, item.default ?? undefined])); // what the time alone asks for has none
@@ -209,6 +210,7 @@ export function configuration({ model: name, named = name, isRead, billions, isM
     !train && (profile ? say("assumed.train", { train: own, framework: profile.title }) : say(isOne ? said.one_gpu : sharded)),
     isUnprofiled && say(said.no_profile, { framework, train: own }),
     inFourBits && say(said.four_bits),
+    generates && !infer && inputs.generates > 0 && say(said.generates, { framework: profile.title }),
     !offline && !("has_engine" in given || "has_engine" in ofFramework) && say(task ? said.engine : said.training),
     offline && !inputs.has_engine && say(said.offline, { task: asked }),
     offline?.sequences > 1 && say(said.pairs),
