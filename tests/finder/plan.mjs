@@ -8,7 +8,7 @@ const module = (name) => import(pathToFileURL(`${folder}/${name}.js`).href);
 const { SAID } = await module("elements");
 const { INDEX, load } = await module("finder/index");
 const { understand } = await module("finder/understand");
-const { begin, planWords, sentenceOf } = await module("finder/plan");
+const { begin, ofLeastMemory, planWords, sentenceOf } = await module("finder/plan");
 const { planned } = await module("estimate/plan");
 const formula = await module("estimate/formula");
 const { Mistake } = await module("form");
@@ -19,8 +19,9 @@ Object.assign(SAID, read("said"));
 formula.load(read("estimate"));
 
 function answer(words) {
-  const [query] = understand(INDEX.vocabulary, words);
-  const asked = planWords(query, words);
+  const own = ofLeastMemory(words);
+  const [query] = understand(INDEX.vocabulary, own);
+  const asked = planWords(query, own);
   const start = begin(asked);
   const settings = planned(start, query.gpus);
   const { minimum, recommended, short, more } = settings;

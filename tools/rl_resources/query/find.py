@@ -147,12 +147,12 @@ def first_sentences(
         said.setdefault(first_sentence(one, known), one)
     if len(said) == 1:
         return list(said.keys())
-    return [_of_device(sentence, one, known) for sentence, one in said.items()]
+    return [of_device(sentence, one.query, known) for sentence, one in said.items()]
 
 
-def _of_device(sentence: str, found: Found, known: Vocabulary) -> str:
+def of_device(sentence: str, query: Query, known: Vocabulary) -> str:
     """The sentence after the device that it is about, unless it names it."""
-    on = sentences.asked_hardware(found.query, known)
+    on = sentences.asked_hardware(query, known)
     if on in sentence:
         return sentence
     inside = sentence[:1].lower() + sentence[1:]

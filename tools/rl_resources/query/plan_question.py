@@ -12,6 +12,7 @@ from typing import Any
 
 from rl_resources.certainty import OUT_OF_MEMORY
 from rl_resources.dataset import Dataset
+from rl_resources.devices import devices_of
 from rl_resources.errors import UnusableInput
 from rl_resources.estimate.estimate import Estimate
 from rl_resources.estimate.formula import Number, backends
@@ -65,7 +66,8 @@ def run_as_dict(row: Configuration) -> dict[str, Any]:
 class PlanQuestion:
     """A question with what was `taken` where it was open; `notes` say how its words were read.
 
-    `query` has only what was asked, besides the task and the size.
+    `query` has only what was asked, besides the task and the size. Where the name of a device
+    leaves its memory open, it is the one with the least; `larger` are the keys of the others.
     """
 
     dataset: Dataset
@@ -77,6 +79,7 @@ class PlanQuestion:
     start: PlanStart
     taken: Sequence[str]
     notes: Sequence[str]
+    larger: Sequence[str]
 
     @property
     def model(self) -> str:
@@ -176,7 +179,9 @@ class PlanQuestion:
     def _failed_on_as_much(self, row: Configuration) -> bool:
         if row.state != OUT_OF_MEMORY or row.weights not in {"", self.weights}:
             return False
-        return row.length <= sum(self.lengths) and no_less(self.query, row)
+        named = EITHER.join([self.query.device, *self.larger])
+        asked = self.query._replace(device=named)
+        return row.length <= sum(self.lengths) and no_less(asked, row)
 
     def ran_on_no_more(self, gb: float) -> list[Configuration]:
         """Runs of no shorter a context on no more memory in all, whatever the number of GPUs.
@@ -213,7 +218,10 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     if not offline:
         words |= _usual_rollouts(read, frameworks[0])
     query, notes = understood(dataset, words)
-    query = query._replace(weights=read.weights, infer=read.infer)
+    least, *larger = _by_memory(dataset, query) or [""]
+    if larger:
+        words |= {"device": least, "gpus": str(query.gpus or "")}
+    query = query._replace(weights=read.weights, infer=read.infer, device=least)
     task = query.task
     if offline:
         task = offline.name
@@ -235,7 +243,14 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
         start=start,
         taken=list(_taken(read, words, lengths, start.first)),
         notes=notes,
+        larger=larger,
     )
+
+
+def _by_memory(dataset: Dataset, query: Query) -> list[str]:
+    """The keys of the devices that are asked, the least memory first."""
+    known = devices_of(dataset).known
+    return sorted(query.devices, key=lambda key: known[key].memory_gb)
 
 
 def _taken(

@@ -18,6 +18,7 @@ from rl_resources.estimate.plan import (
 )
 from rl_resources.estimate.time import lacking, step_time
 from rl_resources.query.configurations import Configuration
+from rl_resources.query.find import of_device
 from rl_resources.query.plan import (
     Answer,
     Plan,
@@ -25,7 +26,8 @@ from rl_resources.query.plan import (
     ScriptPlan,
     fits_gpus,
 )
-from rl_resources.query.plan_question import run_as_dict, sentences
+from rl_resources.query.plan import plan as answer_on
+from rl_resources.query.plan_question import ask_plan, run_as_dict, sentences
 from rl_resources.query.sentences import asked_hardware, context, resource
 from rl_resources.query.vocabulary import WEIGHTS, vocabulary
 from rl_resources.site import rendered
@@ -59,6 +61,7 @@ def plan_as_text(
         "plan.txt",
         plan=plan,
         first=_first(plan),
+        larger=_of_larger(plan),
         options=_shown_options(plan),
         runs=runs,
         failures=failures,
@@ -128,6 +131,24 @@ def _first(plan: Plan) -> str:
         ran=run,
         failed=run,
     )
+
+
+def _of_larger(plan: Plan) -> list[str]:
+    """The first sentence of each larger memory that the name of the device may mean.
+
+    None where it ran with the least, which is enough for each.
+    """
+    found: list[str] = []
+    if plan.verdict.startswith("yes"):
+        return found
+    first = plan.question
+    dataset = first.dataset
+    gpus = str(first.query.gpus or "")
+    for key in first.larger:
+        question = ask_plan(dataset, {**first.words, "device": key, "gpus": gpus})
+        said = _first(answer_on(question))
+        found.append(of_device(said, question.query, vocabulary(dataset)))
+    return found
 
 
 def _where(row: Configuration) -> str:
@@ -205,6 +226,7 @@ def plan_as_json(plan: Plan, steps: float = 0, price: float = 0) -> str:
         "dataset_version": question.dataset.version,
         "verdict": plan.verdict,
         "answer": _first(plan),
+        "larger": _of_larger(plan),
         "taken": question.assumed([plan.shown]),
         "notes": list(question.notes),
         "options": options,

@@ -45,6 +45,13 @@ export function planWords(query, { model: named, length: lengths = "" }) {
   };
 }
 
+/** The words with the device of the least memory where the name of one leaves it open: `ask_plan` of `query/plan_question.py`. @param {Record<string, string>} words */
+export function ofLeastMemory(words) {
+  const [{ devices, gpus }] = understand(INDEX.vocabulary, words);
+  const [least, ...others] = devices.map((key) => INDEX.vocabulary.devices.known[key]).sort((a, b) => a.memory_gb - b.memory_gb);
+  return others.length ? { ...words, device: least.label, gpus: String(gpus || "") } : words;
+}
+
 /** The frameworks that are taken where none is named: `_frameworks` of `query/plan_question.py`. @param {string} weights @param {string} train */
 function usualFrameworks(weights, train) {
   const { frameworks: { qlora, rollouts } } = INDEX.plan;
@@ -86,9 +93,11 @@ function groupsOf(framework, words) {
   return search[words.weights === "full" ? ofFull() : "lora"].map((group) => group.map(ofVerl));
 }
 
-/** Draw the plan of a question, or without hardware the fewest GPUs of each class of devices. @param {HTMLElement} room @param {any} data `api/v1/estimate.json` @param {Record<string, string>} words of the form @param {Found} found what is published */
-export function drawPlan(room, data, words, { query, best }) {
+/** Draw the plan of a question, or without hardware the fewest GPUs of each class of devices. @param {HTMLElement} room @param {any} data `api/v1/estimate.json` @param {Record<string, string>} said the words of the form @param {Found} found what is published */
+export function drawPlan(room, data, said, { best }) {
   load(data);
+  const words = ofLeastMemory(said);
+  const [query] = understand(INDEX.vocabulary, words);
   const asked = planWords(query, words);
   try {
     if (!asked) room.replaceChildren();
@@ -98,7 +107,7 @@ export function drawPlan(room, data, words, { query, best }) {
       const settings = planned(start, query.gpus);
       const isOther = best?.weights && best.weights !== asked.weights; // such as LoRA where the plan trains all weights
       const isBelieved = !settings.recommended && best?.state === "run" && !isOther;
-      const sentence = sentenceOf(start, settings, words, asked);
+      const sentence = sentenceOf(start, settings, said, asked);
       const first = isOther && sentence;
       room.replaceChildren(filled("finder-planned", { ...wordsOf(start, settings, words, asked, query), first, isBelieved }));
       if (!best) room.parentNode.querySelector("h2").textContent = sentence;
@@ -131,11 +140,13 @@ async function drawTable(room, words, query) {
   }
 }
 
-/** The first sentence of the command, in the words of `site/plan.py`. @param {Start} start @param {Settings} found @param {Record<string, string>} words @param {Record<string, any>} asked */
-export function sentenceOf(start, found, words, { task, weights, prompt_length, response_length }) {
+/** The first sentence of the command, in the words of `site/plan.py`. @param {Start} start @param {Settings} found @param {Record<string, string>} said @param {Record<string, any>} asked */
+export function sentenceOf(start, found, said, { task, weights, prompt_length, response_length }) {
+  const words = ofLeastMemory(said);
   const [query] = understand(INDEX.vocabulary, { ...words, task, weights });
+  const [{ devices }] = understand(INDEX.vocabulary, said);
   const lengths = [prompt_length, response_length];
-  const question = made(PlanQuestion, [], { words, query, task: query.task, weights, lengths, start });
+  const question = made(PlanQuestion, [], { words, query, task: query.task, weights, lengths, start, larger: devices.filter((key) => key !== query.device) });
   const { verdict, sentence, decisive, shown } = made(Plan, [question], found);
   const { values } = shown;
   const model = without_owner(query.model || words.model);
@@ -194,9 +205,8 @@ function cardOf(tag, found, words, query) {
 }
 
 /** The query by which the calculator has the settings of an option: all that it would not assume, or the plan does not, and the parallel sizes. Settings are spelled as verl's without a framework; with it, the interval is that of what its users leave open. @param {Estimate} found @param {Record<string, any>} asked */
-function settingsIn({ configuration: { assumed: still, framework, train, infer }, values }, { host_memory, named, isRead, billions, isMixture, frameworks, device = "", ...asked }) {
-  const hardware = device.includes(EITHER) ? { device_gb: values.device_gb } : { device };
-  const words = { ...asked, ...hardware, framework, model: named, gpus: values.gpus, train, infer };
+function settingsIn({ configuration: { assumed: still, framework, train, infer }, values }, { host_memory, named, isRead, billions, isMixture, frameworks, ...asked }) {
+  const words = { ...asked, framework, model: named, gpus: values.gpus, train, infer };
   const { assumed, inputs } = configuration({ ...words, model: asked.model, named, isRead, billions, isMixture });
   const inputsOf = (items) => new Set(items.map(({ input }) => input));
   const settled = inputsOf(assumed).difference(inputsOf(still));
