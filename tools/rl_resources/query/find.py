@@ -43,6 +43,7 @@ from typing import Any, NamedTuple
 
 from rl_resources.dataset import Dataset, grouped
 from rl_resources.errors import UnusableInput
+from rl_resources.estimate import PLAN_OPTIONS
 from rl_resources.files import table_beside
 from rl_resources.query import sentences
 from rl_resources.query.configurations import Configuration, configurations
@@ -250,10 +251,14 @@ def _refuse_offline(words: Mapping[str, str]) -> None:
     _, offline = without_offline(words)
     if offline:
         message = f"{offline.name} trains without rollouts, and all runs here are of RL"
-        asked = quote(words["task"].strip())
-        raise UnusableInput(
-            message, f"Ask for arithmetic: rl-resources plan --task {asked}"
-        )
+        asked = {"model": "7B", **words}
+        options = [
+            f" --{name.replace('_', '-')} {quote(asked[name])}"
+            for name in PLAN_OPTIONS
+            if name in asked
+        ]
+        command = "".join(["rl-resources plan", *options])
+        raise UnusableInput(message, f"Ask for arithmetic: {command}")
 
 
 def by_time(rows: Sequence[Configuration]) -> list[Configuration]:
