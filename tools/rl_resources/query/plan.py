@@ -45,6 +45,7 @@ from rl_resources.query.plan_question import (
     lengths_of,
     settings_of_lengths,
     size_and_experts,
+    trains_weights,
 )
 from rl_resources.query.sentences import resource
 from rl_resources.query.understand import stated
@@ -87,7 +88,8 @@ class Plan:
         question = self.question
         gpus = question.query.gpus
         is_asked = question.weights != "full" or question.query.weights
-        if is_asked or (self.recommended and gpus):
+        is_possible = trains_weights(question.query, "lora")
+        if is_asked or not is_possible or (self.recommended and gpus):
             return None
         other = ask_plan(question.dataset, {**question.words, "weights": "lora"})
         return smallest(other.start, counts_up_to(gpus), rare=False)
@@ -224,7 +226,8 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
     first = ask_plan(dataset, asked)
     kinds = [first.weights]
     if not first.query.weights:
-        kinds += [name for name in _ALL_WEIGHTS if name != first.weights]
+        others = [name for name in _ALL_WEIGHTS if name != first.weights]
+        kinds += [name for name in others if trains_weights(first.query, name)]
     known = devices_of(dataset).known
     classes = [item["device"] for item in rules()["class"]]
     devices = [device for device in classes if device in known]
