@@ -182,6 +182,10 @@ class Profile:
         """Whether it trains any task with rollouts."""
         return bool(self.row.get("trains_rl", True))
 
+    def trains_weights(self, weights: str) -> bool:
+        """Whether it trains full fine-tuning, LoRA or QLoRA."""
+        return weights in self.row.get("weights", (weights,))
+
     @property
     def is_verl(self) -> bool:
         """Whether the formula names its settings, and its own configuration is shipped."""

@@ -141,6 +141,7 @@ def _profile(name: str) -> dict[str, Any]:
         "trains": list(found.trains),
         "alone": found.usual_train(1),
         "offline": found.row.get("offline"),
+        "weights": found.row.get("weights"),
         "trains_rl": found.trains_rl,
         "cells": [_cell_as_json(cell) for cell in _cells_with_source(name)],
         "earlier": [_cell_as_json(cell) for cell in earlier_cells(name)],

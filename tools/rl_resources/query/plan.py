@@ -45,9 +45,10 @@ from rl_resources.query.plan_question import (
     lengths_of,
     settings_of_lengths,
     size_and_experts,
+    trains_weights,
 )
 from rl_resources.query.sentences import resource
-from rl_resources.query.understand import Query, stated
+from rl_resources.query.understand import stated
 
 _ALL_WEIGHTS = ("full", "lora", "qlora")
 _MOST_SOURCES = 3
@@ -87,7 +88,8 @@ class Plan:
         question = self.question
         gpus = question.query.gpus
         is_asked = question.weights != "full" or question.query.weights
-        if is_asked or (self.recommended and gpus):
+        is_possible = trains_weights(question.query, "lora")
+        if is_asked or not is_possible or (self.recommended and gpus):
             return None
         other = ask_plan(question.dataset, {**question.words, "weights": "lora"})
         return smallest(other.start, counts_up_to(gpus), rare=False)
@@ -224,7 +226,7 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
     first = ask_plan(dataset, asked)
     kinds = [first.weights]
     if not first.query.weights:
-        kinds += [name for name in _weights_of(first.query) if name != first.weights]
+        kinds += _other_weights(first)
     known = devices_of(dataset).known
     classes = [item["device"] for item in rules()["class"]]
     devices = [device for device in classes if device in known]
@@ -244,11 +246,15 @@ def plan_table(dataset: Dataset, asked: Mapping[str, str]) -> PlanTable:
     return PlanTable(first, rows)
 
 
-def _weights_of(query: Query) -> Sequence[str]:
-    """What may train: nothing in full where the task is one of adapters."""
-    if query.task.endswith("-LoRA"):
-        return [name for name in _ALL_WEIGHTS if name != "full"]
-    return _ALL_WEIGHTS
+def _other_weights(first: PlanQuestion) -> list[str]:
+    """What else the framework trains; nothing in full where the task is one of adapters."""
+    query = first.query
+    others: list[str] = []
+    for weights in _ALL_WEIGHTS:
+        is_other = weights != first.weights and trains_weights(query, weights)
+        if is_other and not (weights == "full" and query.task.endswith("-LoRA")):
+            others.append(weights)
+    return others
 
 
 def _fewest_that_ran(

@@ -42,6 +42,7 @@ from rl_resources.query.understand import Query, lengths_in, stated
 from rl_resources.query.vocabulary import (
     ADAPTERS,
     EITHER,
+    WEIGHTS,
     size_class,
     vocabulary,
     whole_match,
@@ -214,6 +215,7 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     words, offline = without_offline(words)
     read, _ = understood(dataset, words)
     words["weights"] = _weights_of_plan(read, words["model"])
+    _refuse_weights(read, words["weights"])
     frameworks = _frameworks(read, words["weights"], offline)
     if not offline:
         words |= _usual_rollouts(read, frameworks[0])
@@ -294,6 +296,22 @@ def _usual_rollouts(query: Query, framework: str) -> dict[str, str]:
     }
 
 
+def trains_weights(query: Query, weights: str) -> bool:
+    """Whether the framework that is asked trains them, as far as that is known of itself."""
+    name, *_ = query.framework.split(EITHER)
+    return name not in profiles() or profile(name).trains_weights(weights)
+
+
+def _refuse_weights(query: Query, weights: str) -> None:
+    """Raise `UnusableInput` for weights that the framework that is asked does not train."""
+    if not trains_weights(query, weights):
+        said = sentences()
+        message = said["no_weights"].format(
+            framework=query.framework_label, weights=WEIGHTS[weights]
+        )
+        raise UnusableInput(message, said["no_weights_help"])
+
+
 def _frameworks(
     query: Query, weights: str, offline: OfflineTask | None
 ) -> Sequence[str]:
@@ -319,7 +337,7 @@ def _frameworks(
     able = [
         name
         for name in (*usual, *profiles())
-        if _trains(profile(name), query.train, offline)
+        if _trains(profile(name), query.train, weights, offline)
     ]
     able_and_usual = [name for name in able if name in usual]
     if able_and_usual:
@@ -327,8 +345,12 @@ def _frameworks(
     return able[:1] or usual[:1]  # what cannot train it says so itself
 
 
-def _trains(own: Profile, train: str, offline: OfflineTask | None) -> bool:
-    """Whether a framework trains the task, with the training backend that is asked."""
+def _trains(
+    own: Profile, train: str, weights: str, offline: OfflineTask | None
+) -> bool:
+    """Whether a framework trains the task and weights, with the training backend that is asked."""
+    if not own.trains_weights(weights):
+        return False
     has_task = own.trains_rl
     if offline:
         has_task = offline.name in own.row.get("offline", [offline.name])

@@ -216,15 +216,28 @@ def table_as_text(table: PlanTable) -> str:
         weights=WEIGHTS,
         lines=_aligned(lines),
         assumed=_assumed(table),
-        is_of_host=any(cell.of_host for cell in table.cells),
+        fewer_by_host=any(cell.of_host and cell.fits for cell in table.cells),
+        none_by_host=any(cell.of_host and not cell.fits for cell in table.cells),
         usual=rules()["usual"],
     )
 
 
 def _assumed(table: PlanTable) -> list[str]:
-    """What was taken where the question was open."""
-    found = [cell.fits for cell in table.cells if cell.fits]
-    return table.question.assumed(found or [table.question.start.first])
+    """What was taken where the question was open; of which weights, where they differ in it."""
+    question = table.question
+    taken: dict[str, list[str]] = {}
+    for weights in next(iter(table.rows.values())):
+        cells = [row[weights].fits for row in table.rows.values()]
+        taken[weights] = question.assumed(filter(None, cells))
+    first, *others = taken.values()
+    if all(other == first for other in others):
+        return first
+    kinds: dict[str, list[str]] = {}
+    for weights, said in taken.items():
+        for framework in said[len(question.taken) :]:
+            kinds.setdefault(framework, []).append(WEIGHTS[weights])
+    own = [f"{' and '.join(names)} with {said}" for said, names in kinds.items()]
+    return [*question.taken, *own]
 
 
 def _least(table: PlanTable, weights: str) -> str:
@@ -247,10 +260,10 @@ def _fewest(cell: FewestGpus) -> str:
     ran = "-"
     if cell.ran:
         ran = f"{cell.ran.gpus}"
-    fits = "-"
+    fits = "host" if cell.of_host else "-"
     if cell.fits:
         fits = f"{cell.fits.values['gpus']:g}"
-    if cell.of_host:
+    if cell.fits and cell.of_host:
         fits += "*"
     return f"{ran} / {fits}"
 

@@ -89,7 +89,8 @@ def _shown_options(plan: Plan) -> dict[str, Estimate]:
     """RECOMMENDED before MIN, or both as one where they are the same; else what does not fit."""
     if not plan.options:
         said: Mapping[str, str] = sentences()["unfit"]
-        return {said.get(plan.shown.verdict, said["other"]): plan.shown}
+        name = "host" if fits_gpus(plan.shown) else plan.shown.verdict
+        return {said.get(name, said["other"]): plan.shown}
     if plan.recommended == plan.minimum:
         return {"RECOMMENDED and MIN": plan.shown}
     return dict(reversed(plan.options.items()))
@@ -119,13 +120,14 @@ def _first(plan: Plan) -> str:
     named = question.query.model or question.words["model"].strip()
     _, _, asked = named.rpartition("/")
     model = asked
+    task = question.task.removesuffix("-LoRA")
     run = ""
     if plan.decisive:
         run = _where(plan.decisive)
         if plan.verdict.startswith("yes"):
             model = plan.decisive.model_label
     return sentence.format(
-        what=f"{question.task} of {model}, {WEIGHTS[question.weights]},",
+        what=f"{task} of {model}, {WEIGHTS[question.weights]},",
         model=asked,
         hardware=_hardware(plan),
         ran=run,

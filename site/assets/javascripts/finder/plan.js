@@ -38,11 +38,19 @@ export function planWords(query, { model: named, length: lengths = "" }) {
   const infer = query.infer || usual.infer_of[frameworks[0]] || usual.infer_of[query.vendor] || usual.infer;
   const first = prompt < length ? prompt : Math.min(usual.prompt_length, Math.floor(length / 2));
   if (!named || weights === "partial") return undefined;
+  if (!trainsWeights(query, weights)) throw new Mistake(say("estimate.offline", { framework: query.framework_label, task: word(INDEX.weights[weights]) }));
   return {
     ...modelMeant(query, named), weights, task, frameworks, gpus: query.gpus, train: query.train, infer,
     ...(device ? { device } : { device_gb: memory_gb }), host_memory: query.host_memory_gb,
     prompt_length: length ? first : usual.prompt_length, response_length: length ? length - first : usual.response_length,
   };
+}
+
+/** Whether the framework that is asked trains them, as far as that is known of itself. @param {Query} query @param {string} weights */
+function trainsWeights({ framework }, weights) {
+  const [name] = framework.split(EITHER);
+  const { weights: trained } = formula().frameworks.find((row) => row.framework === name) ?? {};
+  return (trained ?? [weights]).includes(weights);
 }
 
 /** The words with the device of the least memory where the name of one leaves it open: `ask_plan` of `query/plan_question.py`. @param {Record<string, string>} words */
@@ -57,7 +65,7 @@ function usualFrameworks(weights, train) {
   const { frameworks: { qlora, rollouts } } = INDEX.plan;
   const usual = weights === "qlora" ? qlora : rollouts;
   const rows = Object.fromEntries(formula().frameworks.map((row) => [row.framework, row]));
-  const trains = (name) => rows[name].trains_rl && (!train || rows[name].trains.includes(calledBy(name, train)));
+  const trains = (name) => rows[name].trains_rl && (rows[name].weights ?? [weights]).includes(weights) && (!train || rows[name].trains.includes(calledBy(name, train)));
   const able = [...usual, ...Object.keys(rows)].filter(trains);
   const found = able.filter((name) => usual.includes(name));
   return found.length ? found : [able[0] ?? usual[0]];
@@ -98,8 +106,8 @@ export function drawPlan(room, data, said, { best }) {
   load(data);
   const words = ofLeastMemory(said);
   const [query] = understand(INDEX.vocabulary, words);
-  const asked = planWords(query, words);
   try {
+    const asked = planWords(query, words);
     if (!asked) room.replaceChildren();
     else if (!query.memory_gb && !query.vendor) drawTable(room, words, query);
     else {
@@ -120,7 +128,7 @@ export function drawPlan(room, data, said, { best }) {
 
 /** The fewest GPUs of each class of devices by arithmetic, one line after the other; what fits on less memory fits on more. @param {HTMLElement} room @param {Record<string, string>} words @param {Query} query */
 async function drawTable(room, words, query) {
-  const kinds = query.weights ? [query.weights] : ["full", "lora", "qlora"];
+  const kinds = query.weights ? [query.weights] : ["full", "lora", "qlora"].filter((kind) => trainsWeights(query, kind));
   const fewest = {};
   const titles = kinds.map((kind) => ({ title: word(INDEX.weights[kind]) }));
   const lines = [];
@@ -150,7 +158,7 @@ export function sentenceOf(start, found, said, { task, weights, prompt_length, r
   const { verdict, sentence, decisive, shown } = made(Plan, [question], found);
   const { values } = shown;
   const model = without_owner(query.model || words.model);
-  const what = say("asked.what", { task: query.task, model: verdict.startsWith("yes") ? without_owner(decisive.model) : model, weights: word(INDEX.weights[weights]) });
+  const what = say("asked.what", { task: query.task.replace(/-LoRA$/, ""), model: verdict.startsWith("yes") ? without_owner(decisive.model) : model, weights: word(INDEX.weights[weights]) });
   const run = decisive && decisive.hardware + bracketed(enumerated([decisive.framework_label, word(decisive.context), ...decisive.differs]));
   const on = hardwareOf({ values: query.gpus ? query : values }, query);
   const offload = start.surely_holds(shown) ? "offload" : "offload_of_host";
@@ -192,7 +200,7 @@ function cardOf(tag, found, words, query) {
   const { seconds } = step_time(found) ?? {};
   const options = Object.entries(words).map(([name, text]) => `--${name.replace("_", "-")} ${quoted(text)}`);
   return {
-    tag: tag || say(found.verdict === "tight" ? "unfit.tight" : "unfit.other"), color: tag.toLowerCase() || "none", hardware: hardwareOf(found, query),
+    tag: tag || say(`unfit.${fits_gpus(found) ? "host" : found.verdict === "tight" ? "tight" : "other"}`), color: tag.toLowerCase() || "none", hardware: hardwareOf(found, query),
     settings: settingsOf(found).join(" · "),
     scale: 1.02 * Math.max(device, high), gb: device, peak: moment.peak_gb, above: Math.max(0, high - moment.peak_gb),
     high: fixed(high, 1), device: fixed(device, 1), phase: word(moment.phase),

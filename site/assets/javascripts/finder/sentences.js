@@ -51,7 +51,9 @@ export const is_of_project = ({ project }, { software }) => software.toLowerCase
 
 /** Model, filters and context of a question. @param {Query} query @param {string} otherwise */
 export function asked_words(query, otherwise) {
-  const words = INDEX.filters.map((name) => word(INDEX.weights[query[name]] ?? query[`${name}_label`] ?? query[name]));
+  const task = query.weights ? query.task.replaceAll("-LoRA", "") : query.task;
+  const asked = { ...query, task };
+  const words = INDEX.filters.map((name) => word(INDEX.weights[query[name]] ?? query[`${name}_label`] ?? asked[name]));
   const model = without_owner(query.model || query.architecture);
   const size = query.parameters_b ? `${query.parameters_b}B` : query.size;
   return enumerated([model || size, ...words, query.length && say("asked.length", query)]) || word(otherwise);
