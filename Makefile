@@ -4,6 +4,8 @@ ADDRESS ?= localhost:8000
 BIN := .venv/bin
 READY := .venv/.ready
 TESTS_READY := .venv/.ready-for-tests
+# One worker more than cores: a test that waits for a browser leaves its core idle.
+WORKERS := $(shell expr $$(nproc) + 1)
 
 # MkDocs Material announces its own end at every start; ARCHITECTURE.md says what that means for us.
 export NO_MKDOCS_2_WARNING := 1
@@ -23,7 +25,7 @@ check: $(READY)  ## validate dataset and scripts as CI does
 
 test: $(TESTS_READY) lint  ## what every change must pass
 	$(BIN)/rl-resources check --strict
-	$(BIN)/pytest --quiet --numprocesses auto --dist worksteal -m "not nightly"
+	$(BIN)/pytest --quiet --numprocesses $(WORKERS) --dist worksteal -m "not nightly"
 
 nightly: $(TESTS_READY)  ## the slow tests: differential, fuzzing, all combinations, full axe, recipes
 	sh tools/setup/web.sh
