@@ -233,8 +233,11 @@ def _is_idle(item: Mapping[str, Any], estimate: Estimate) -> bool:
     values = estimate.values
     if item.get("on_host") and values["unified_memory"]:
         return True
+    changed = item.get("with", {})
+    if changed and all(values[name] == changed[name] for name in changed):
+        return True  # another knob does the same
+    assumed = [one.input for one in estimate.configuration.assumed]
     for name, excluded in item.get("excludes", {}).items():
-        assumed = [one.input for one in estimate.configuration.assumed]
         if values[name] in excluded and name not in assumed:
             return True
     return "needs" in item and not values[item["needs"]]
