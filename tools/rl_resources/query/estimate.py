@@ -79,7 +79,7 @@ from rl_resources.snapshot import LARGEST_SCRIPT_BYTES
 from rl_resources.text import nearest, quoted, shown
 
 _TOKENS = "ppo_max_token_len_per_gpu"
-_OF_ENGINE = "rollout|vllm|sglang"
+_OF_ENGINE = r"\brollout\b|vllm|sglang"
 _SEQUENCES = {"micro_batch", "ppo_micro_batch_size_per_gpu"}
 _IN_WORDS = "Give --framework, --model, --gpus and the settings: --set KEY=VALUE"
 Source = Run | FrameworkStart
@@ -451,7 +451,10 @@ def _trains_in_fp16(setting: str) -> bool:
 def other_model(named: str, key: str) -> str:
     """What to say where another model than the one that is named is taken."""
     name = plain(without_hub(named))
-    if config_file(named) or name in {plain(key), plain(without_owner(key))}:
+    if config_file(named) or name in {
+        plain(without_hub(key)),
+        plain(without_owner(key)),
+    }:
         return ""
     return say("read-as", text=shown(named), meaning=key)
 

@@ -251,7 +251,7 @@ def _refuse_offline(words: Mapping[str, str]) -> None:
     _, offline = without_offline(words)
     if offline:
         message = f"{offline.name} trains without rollouts, and all runs here are of RL"
-        asked = {"model": "7B", **words}
+        asked = {"model": words.get("size", "7B"), **words}
         options = [
             f" --{name.replace('_', '-')} {quote(asked[name])}"
             for name in PLAN_OPTIONS

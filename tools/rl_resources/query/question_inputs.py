@@ -20,7 +20,7 @@ from rl_resources.estimate.frameworks import Profile, unprofiled
 from rl_resources.estimate.model import device_inputs
 from rl_resources.query.sentences import contradiction
 from rl_resources.query.understand import Query
-from rl_resources.query.vocabulary import plain
+from rl_resources.query.vocabulary import plain, spelled
 from rl_resources.text import quoted
 
 OF_ROLLOUTS = {"infer": "rollout engine", "rollout_n": "rollouts per prompt"}
@@ -99,6 +99,12 @@ def _tasks_by_word() -> Mapping[str, OfflineTask]:
     return found
 
 
+def _offline_task(word: str) -> tuple[OfflineTask | None, str]:
+    """The task of a word, and its adapters where the word ends with them."""
+    adapters = next(filter(word.endswith, ("qlora", "lora")), "")
+    return _tasks_by_word().get(word.removesuffix(adapters)), adapters
+
+
 def without_offline(
     words: Mapping[str, str],
 ) -> tuple[dict[str, str], OfflineTask | None]:
@@ -108,9 +114,9 @@ def without_offline(
     """
     others = dict(words)
     asked = others.pop("task", "")
-    word = plain(asked)
-    adapters = next(filter(word.endswith, ("qlora", "lora")), "")
-    task = _tasks_by_word().get(word.removesuffix(adapters))
+    task, adapters = _offline_task(plain(asked))
+    if task is None:
+        task, adapters = _offline_task(spelled(asked))
     if task is None:
         return dict(words), None
     for name, what in OF_ROLLOUTS.items():

@@ -123,7 +123,7 @@ def understand(known: Vocabulary, tokens: Tokens) -> tuple[Query, list[str]]:
         words["task"] = task.removesuffix("qlora")
         words.setdefault("weights", "qlora")
     notes: list[str] = []
-    framework = plain(words.get("framework", ""))
+    framework = spelled(words.get("framework", ""))
     backend = known.spellings["train"].get(framework, "")
     if backend and framework not in known.spellings["framework"]:
         text = words.pop("framework")
@@ -210,7 +210,7 @@ class Reader:
     def _project(self, framework: str) -> str:
         """The project that was asked in place of a framework; a note names its framework."""
         text = self._text("framework")
-        project = self.known.projects.get(plain(text), "")
+        project = self.known.projects.get(spelled(text), "")
         if project:
             keys = framework.split(EITHER)
             self._note("project", text, base=keys[len(keys) - 1])

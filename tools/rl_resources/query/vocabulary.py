@@ -59,7 +59,7 @@ def spelled(text: str) -> str:
 def with_figures(text: str) -> str:
     """A number of GPUs in figures: `8卡` for `八卡`."""
     for numeral, figure in _NUMERALS.items():
-        text = re.sub(f"{numeral}(?=[卡张块])", figure, text)
+        text = re.sub(f"{numeral}(?=[卡张块个机台])", figure, text)
     return text
 
 
