@@ -222,7 +222,8 @@ def ask_plan(dataset: Dataset, asked: Mapping[str, str]) -> PlanQuestion:
     query, notes = understood(dataset, words)
     least, *larger = _by_memory(dataset, query) or [""]
     if larger:
-        words |= {"device": least, "gpus": str(query.gpus or "")}
+        words["device"] = least
+        words.setdefault("gpus", str(query.gpus or ""))
     query = query._replace(weights=read.weights, infer=read.infer, device=least)
     task = query.task
     if offline:
@@ -299,6 +300,8 @@ def _usual_rollouts(query: Query, framework: str) -> dict[str, str]:
 def trains_weights(query: Query, weights: str) -> bool:
     """Whether the framework that is asked trains them, as far as that is known of itself."""
     name, *_ = query.framework.split(EITHER)
+    if weights == "partial":  # no plan has it, whatever the framework
+        return True
     return name not in profiles() or profile(name).trains_weights(weights)
 
 

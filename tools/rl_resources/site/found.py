@@ -108,7 +108,10 @@ def plan_command(dataset: Dataset, found: Found) -> str:
     if any(row.fit == RAN_ON_IT for row in found.answers):
         return ""
     from rl_resources.query.estimate import estimated_models
+    from rl_resources.query.plan_question import trains_weights
 
+    if query.weights and not trains_weights(query, query.weights):
+        return ""
     models = {row["model"] for row in estimated_models(dataset)}
     if query.model and query.model not in models:
         return ""

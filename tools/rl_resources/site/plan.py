@@ -145,7 +145,7 @@ def _of_larger(plan: Plan) -> list[str]:
         return found
     first = plan.question
     dataset = first.dataset
-    gpus = str(first.query.gpus or "")
+    gpus = first.words.get("gpus") or str(first.query.gpus or "")
     for key in first.larger:
         question = ask_plan(dataset, {**first.words, "device": key, "gpus": gpus})
         said = _first(answer_on(question))

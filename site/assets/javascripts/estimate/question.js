@@ -45,10 +45,11 @@ export function meant(form) {
   const { offline, others: words } = withoutOffline(form);
   const [query, notes] = understand(INDEX.vocabulary, words);
   const { device, framework, gpus, infer, memory_gb, task, weights } = query;
+  const gpus_per_node = query.gpus_per_node || words.gpus_per_node;
   const profiled = framework.split(EITHER).find((one) => one in INDEX.profiled) ?? framework;
   const train = INDEX.profiled[profiled]?.[query.train] ?? query.train;
   const computed = modelMeant(query, words.model ?? "");
-  const keys = { ...computed, device, framework: profiled, gpus, infer, task: offline || task, train, weights };
+  const keys = { ...computed, device, framework: profiled, gpus, gpus_per_node, infer, task: offline || task, train, weights };
   const { model, named: text, isRead } = computed;
   if (isRead) notes.push(say("read-as", { text, meaning: model }));
   if (text && !formula().models.some((row) => row.model === model)) notes.push(say("by-number", { text }));

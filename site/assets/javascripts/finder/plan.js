@@ -57,7 +57,7 @@ function trainsWeights({ framework }, weights) {
 export function ofLeastMemory(words) {
   const [{ devices, gpus }] = understand(INDEX.vocabulary, words);
   const [least, ...others] = devices.map((key) => INDEX.vocabulary.devices.known[key]).sort((a, b) => a.memory_gb - b.memory_gb);
-  return others.length ? { ...words, device: least.label, gpus: String(gpus || "") } : words;
+  return others.length ? { ...words, device: least.label, gpus: words.gpus || String(gpus || "") } : words;
 }
 
 /** The frameworks that are taken where none is named: `_frameworks` of `query/plan_question.py`. @param {string} weights @param {string} train */
