@@ -52,7 +52,7 @@ def plain(text: str) -> str:
 
 
 def spelled(text: str) -> str:
-    """A word of a question, plainly, without what only says that something trains."""
+    """A word of a question, plainly, without an end that only says that something trains."""
     return plain(re.sub(pattern("training"), "", text))
 
 
